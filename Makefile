@@ -1,0 +1,65 @@
+# Needs make and a Python >= 3.11 with venv and pip; everything else is installed into .venv.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# A Python to build .venv with; empty: the first of CANDIDATES that fits.
+PYTHON ?=
+CANDIDATES := python3.13 python3.12 python3.11 python3
+
+DEMO   := $(BIN)/river run examples/flights/delays.cql --in flights=examples/flights/flights.csv
+PYTEST := $(BIN)/python -m pytest -q
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check format bench clean
+
+help: ## list what make can do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.dev ## make .venv with everything that development needs
+
+demo: $(VENV)/.runtime ## run examples/flights: delays per airport over the last hour
+	$(DEMO)
+
+test: $(VENV)/.dev ## run all tests
+	$(PYTEST) -n 2
+
+check: $(VENV)/.dev ## format, lint, types, layers, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports --no-logo
+	$(PYTEST) -n 2 -m "not slow and not spark"
+
+format: $(VENV)/.dev ## format the code and apply the safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only .
+
+bench: $(VENV)/.dev ## run the benchmarks
+	$(PYTEST) -s tests/bench
+
+clean: ## remove .venv, caches and builds
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage htmlcov
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per set of dependencies: installed again only when pyproject.toml changes.
+$(VENV)/.runtime: $(BIN)/python pyproject.toml
+	@echo "installing River into $(VENV) ..."
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	@echo "installing River and its development tools into $(VENV) (takes about a minute) ..."
+	@$(PIP) -e '.[dev]'
+	@touch $(VENV)/.runtime $@
+
+$(BIN)/python:
+	@for python in $(or $(strip $(PYTHON)),$(CANDIDATES)); do \
+	  if $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    echo "creating $(VENV) with $$($$python --version) ..."; \
+	    exec $$python -m venv --clear $(VENV); \
+	  fi; \
+	done; \
+	echo "River needs Python 3.11 or later, with the modules venv and ensurepip; tried:" \
+	  "$(or $(strip $(PYTHON)),$(CANDIDATES)). Install one, or say which: make PYTHON=/path/to/python3" >&2; \
+	exit 1

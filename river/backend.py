@@ -1,0 +1,73 @@
+"""The contract of a platform: Graph to Plan to outputs.
+
+`plan` is pure and printable; what a backend cannot do it says there, as Diagnostics, before anything starts. `run` takes
+batches of items and hands batches of items to sinks; it returns the final variables, because a Brooklet result is output
+queues and variables (paper section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from river.diagnostics import Diagnostic
+    from river.il.graph import Graph
+    from river.platform import Platform
+
+PlanT = TypeVar("PlanT")
+
+Items = list[Any]
+"""Items of one queue in order, in the evaluator's frozen form (river.lang.values)."""
+
+Sources = Mapping[str, Iterable[Items]]
+"""Input queue to its batches. Keyed inputs come in weakly ascending order of their key."""
+
+Sinks = Mapping[str, Callable[[Items], None]]
+"""Output queue to what takes its batches, called from one thread at a time, in order."""
+
+
+@frozen
+class Options:
+    """How to run: nothing here changes the result of a program that is deterministic by construction.
+
+    `batch`: items handled by one call at most; `bound`: items a queue holds (soft, il.md P8); `seed`: which schedule the
+    reference takes; `on_trap`: called with the diagnostic of a stateless operator's trap, whose item is then skipped
+    (None: a trap ends the run).
+    """
+
+    workers: int | None = None
+    batch: int = 4096
+    bound: int = 16384
+    seed: int | None = None
+    externs: Mapping[str, Callable[..., Any]] = field(factory=dict)
+    on_trap: Callable[[Diagnostic], None] | None = None
+    stopping: Callable[[], bool] = field(default=lambda: False)
+
+
+@frozen
+class Summary:
+    """What a run leaves: final variables (frozen values) and counts for people.
+
+    `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name.
+    """
+
+    variables: Mapping[str, Any]
+    fired: Mapping[str, int] = field(factory=dict)
+    skipped: Mapping[str, int] = field(factory=dict)
+
+
+class Backend(Protocol[PlanT]):
+    """A platform. Registered under the entry-point group `river.backends`."""
+
+    name: ClassVar[str]
+
+    def plan(self, graph: Graph, platform: Platform, options: Options, /) -> PlanT:
+        """How it will run. Raises: Rejected with what cannot run here."""
+        ...
+
+    def run(self, plan: PlanT, sources: Sources, sinks: Sinks, /) -> Summary:
+        """Runs to the end of the sources. Raises: evaluate.Trap of the smallest item that traps."""
+        ...

@@ -1,0 +1,233 @@
+"""The annotations that River knows, read from the text of a use; all others are kept and printed.
+
+Paper: River §4.2 (`@Fuse`, `@Parallel`, `@Commutative`, `@Keys`, `@Group`); `@Region` carries what fission decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve, frozen
+
+from river.diagnostics import Diagnostic, Rejected, closest
+from river.il.program import Annotation, Use
+from river.lang import syntax as s
+from river.lang.types import List, Record, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@frozen
+class Fuse:
+    """`@Fuse(id)`: the uses with the same id become one operator."""
+
+    id: str
+
+
+@frozen
+class Parallel:
+    """`@Parallel()` asks for fission where it is safe; `@Parallel(n)` fixes the degree."""
+
+    degree: int | None = None
+
+
+@frozen
+class Commutative:
+    """`@Commutative()`: the author promises that the order of items does not matter to the operator."""
+
+
+@frozen
+class Keys:
+    """`@Keys(a, b)`: the state is partitioned by these fields of the item, or of the rows of a delta (il.md P3)."""
+
+    fields: tuple[str, ...]
+
+
+@frozen
+class Group:
+    """`@Group(id)`: the uses with the same id are placed together."""
+
+    id: str
+
+
+@frozen
+class Region:
+    """`@Region(id, what, keys...)`: part of parallel region `id`; `what` is its strategy, or the role of this use."""
+
+    id: str
+    what: str
+    keys: tuple[str, ...] = ()
+
+
+Known = Fuse | Parallel | Commutative | Keys | Group | Region
+
+NAMES: Final = ("Fuse", "Parallel", "Commutative", "Keys", "Group", "Region")
+REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
+
+
+@frozen
+class Annotations:
+    """What the annotations of one use say."""
+
+    fuse: Fuse | None = None
+    parallel: Parallel | None = None
+    commutative: bool = False
+    keys: Keys | None = None
+    group: Group | None = None
+    regions: tuple[Region, ...] = ()
+    unknown: tuple[Annotation, ...] = ()
+
+
+def annotated(use: Use) -> Annotations:
+    """The annotations of `use`.
+
+    Raises: Rejected with il-annotation-argument, il-annotation-repeated.
+    """
+    found = Annotations()
+    seen: set[str] = set()
+    errors: list[Diagnostic] = []
+    for annotation in use.annotations:
+        name = annotation.name
+        if name in NAMES and name not in REPEATED and name in seen:
+            errors.append(Diagnostic("il-annotation-repeated", f"`@{name}` is given twice", annotation.span))
+        seen.add(name)
+        try:
+            known = read(annotation)
+        except Rejected as rejected:
+            errors += rejected.diagnostics
+            continue
+        match known:
+            case None:
+                found = evolve(found, unknown=(*found.unknown, annotation))
+            case Fuse():
+                found = evolve(found, fuse=known)
+            case Parallel():
+                found = evolve(found, parallel=known)
+            case Commutative():
+                found = evolve(found, commutative=True)
+            case Keys():
+                found = evolve(found, keys=known)
+            case Group():
+                found = evolve(found, group=known)
+            case Region():
+                found = evolve(found, regions=(*found.regions, known))
+    if errors:
+        raise Rejected(errors)
+    return found
+
+
+def read(annotation: Annotation) -> Known | None:
+    """The annotation as a value, None if River does not know it.
+
+    Raises: Rejected with il-annotation-argument.
+    """
+    words = tuple(map(_word, annotation.args))
+    match annotation.name, words:
+        case "Fuse", (str() as id_,):
+            return Fuse(id_)
+        case "Group", (str() as id_,):
+            return Group(id_)
+        case "Parallel", ():
+            return Parallel()
+        case "Parallel", (str() as degree,) if degree.isdigit() and int(degree) > 0:
+            return Parallel(int(degree))
+        case "Commutative", ():
+            return Commutative()
+        case "Keys", (str(), *_) if _names(words):
+            return Keys(_names(words))
+        case "Region", (str() as id_, str() as what, *_) if _names(words[1:]):
+            return Region(id_, what, _names(words[2:]))
+        case name, _:
+            if name not in NAMES:
+                return None
+            wants = WANTS[name]
+            raise Rejected([Diagnostic("il-annotation-argument", f"`@{name}` wants {wants}", annotation.span)])
+
+
+WANTS: Final = {
+    "Fuse": "one name or number",
+    "Group": "one name or number",
+    "Parallel": "nothing, or the degree: a whole number above 0",
+    "Commutative": "no arguments",
+    "Keys": "the names of fields, at least one",
+    "Region": "an id, a strategy or role, and names of fields",
+}
+
+
+def annotation(known: Known) -> Annotation:
+    """The value as an annotation: the way back from `read`."""
+    match known:
+        case Fuse(id_):
+            return Annotation("Fuse", (_expression(id_),))
+        case Group(id_):
+            return Annotation("Group", (_expression(id_),))
+        case Parallel(degree):
+            return Annotation("Parallel", () if degree is None else (s.Int(degree),))
+        case Commutative():
+            return Annotation("Commutative")
+        case Keys(fields):
+            return Annotation("Keys", tuple(map(s.Name, fields)))
+        case Region(id_, what, keys):
+            return Annotation("Region", (_expression(id_), s.Name(what), *map(s.Name, keys)))
+
+
+def without(use: Use, *names: str) -> Use:
+    """The use without its annotations of these names: a pass consumes the directive that asked for it."""
+    return evolve(use, annotations=tuple(a for a in use.annotations if a.name not in names))
+
+
+def row_type(item: Type) -> Type | None:
+    """The type of the rows if `item` is a delta `{tau, ins: list<R>, del: list<R>}`, else None (il.md P3)."""
+    match item:
+        case Record((("tau", _), ("ins", List(inserted)), ("del", List(deleted)))) if inserted == deleted:
+            return inserted
+        case _:
+            return None
+
+
+def check(use: Use, items: Iterable[Type]) -> tuple[Diagnostic, ...]:
+    """The mistakes in the annotations of a use whose ports carry `items`: `@Keys` speaks of fields that all have.
+
+    Codes: il-annotation-argument, il-annotation-repeated, il-annotation-key.
+    """
+    try:
+        found = annotated(use)
+    except Rejected as rejected:
+        return rejected.diagnostics
+    if found.keys is None:
+        return ()
+    errors: list[Diagnostic] = []
+    span = next((a.span for a in use.annotations if a.name == "Keys"), use.span)
+    for item in items:
+        rows = row_type(item)
+        carrier = item if rows is None else rows
+        fields = [name for name, _ in carrier.fields] if isinstance(carrier, Record) else []
+        what = "items" if rows is None else "rows"
+        errors += [
+            Diagnostic("il-annotation-key", f"the {what} of `{use.operator}` have no field `{key}`", span, help=near)
+            for key in found.keys.fields
+            if key not in fields
+            for near in [closest(key, fields)]
+        ]
+    return tuple(dict.fromkeys(errors))
+
+
+def _word(expr: s.Expr) -> str | None:
+    match expr:
+        case s.Name(name):
+            return name
+        case s.Int(value):
+            return str(value)
+        case _:
+            return None
+
+
+def _names(words: tuple[str | None, ...]) -> tuple[str, ...]:
+    """The words if all of them are names of fields, else nothing."""
+    names = tuple(word for word in words if word is not None and not word[:1].isdigit())
+    return names if len(names) == len(words) else ()
+
+
+def _expression(word: str) -> s.Expr:
+    return s.Int(int(word)) if word.isdigit() else s.Name(word)

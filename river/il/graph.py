@@ -1,0 +1,114 @@
+"""What verification understood of a program: every use with its checked operator, every queue with its type and ends.
+
+The typed side of River IL: erasure, models and planners read only this (style.md 2.3). Made by `verify.verify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from river.diagnostics import Diagnostic
+from river.il.program import Program, Use
+from river.lang import typed
+from river.lang.types import Record, Type
+
+
+@frozen
+class End:
+    """One end of a queue: instance number and position among its ports or outs."""
+
+    instance: int
+    position: int
+
+
+@frozen
+class Queue:
+    """A queue: one-to-one (paper section 2). Without producer it is an input, without consumer an output."""
+
+    name: str
+    type: Type
+    by: str | None
+    producer: End | None
+    consumer: End | None
+
+    def key(self) -> int | None:
+        """The position of the key field in the item record, or None without key."""
+        if self.by is None:
+            return None
+        assert isinstance(self.type, Record)  # noqa: S101 - verify has seen to it
+        return self.type.index(self.by)
+
+
+@frozen
+class Variable:
+    """A variable of the program with its initial value (frozen)."""
+
+    name: str
+    type: Type
+    initial: typed.Value = field(hash=False)
+
+
+@frozen
+class Instance:
+    """An operator use, resolved.
+
+    `ins`, `outs`: queue names by position; `variables`: program variables by position in the operator's signature. An
+    operator writes those whose `written` flag is set in its signature; they stand on the left of the use.
+    """
+
+    index: int
+    use: Use
+    operator: typed.Operator | typed.Extern
+    ins: tuple[str, ...]
+    outs: tuple[str, ...]
+    variables: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """A name for messages and plans: `operator#index`."""
+        return f"{self.use.operator}#{self.index}"
+
+
+@frozen
+class View:
+    """An output that is a view of a variable: `fns[function]` makes rows of it.
+
+    For a map variable with a two-parameter function: called per entry (key, value); else once with the value. Returns a
+    list of rows of `type`.
+    """
+
+    name: str
+    variable: str
+    type: Type
+    fns: tuple[typed.Fn, ...]
+    function: int
+
+
+@frozen
+class Result:
+    """A program variable observed as the union of its parts (il.md P2)."""
+
+    name: str
+    parts: tuple[str, ...]
+
+
+@frozen(slots=False)
+class Graph:
+    """A verified program."""
+
+    program: Program
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    views: tuple[View, ...]
+    queues: Mapping[str, Queue] = field(hash=False)
+    variables: tuple[Variable, ...]
+    results: tuple[Result, ...]
+    instances: tuple[Instance, ...]
+    remarks: tuple[Diagnostic, ...] = ()
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the program is deterministic by construction (il.md P1): Kahn's class, decided by syntax."""
+        return not any(r.code == "il-not-deterministic" for r in self.remarks)

@@ -1,0 +1,107 @@
+"""What a source yields: batches of items that know their lines, and the row errors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from river.io.errors import OnError, Refusals, RowError
+from river.lang.types import Type
+
+Item = Any
+
+
+@frozen
+class Origin:
+    """Where the rows of a source come from: the input's name, the file, and whether lines or rows are counted."""
+
+    input: str
+    file: str | None = None
+    rows: bool = False
+
+    def error(  # noqa: D417 - the other arguments are RowError's
+        self, line: int, code: str, reason: str, **more: Any
+    ) -> RowError:
+        """The row error at `line` of this origin."""
+        return RowError(
+            self.input, code, reason, line, file=self.file, unit="row" if self.rows else "line", **more
+        )
+
+
+@frozen
+class Batch:
+    """Consecutive items with the line of each, and errors: `(n, e)` says that `e` stood before item `n`.
+
+    `text(i)` is item `i` as it was read, for dead letters of later checks.
+    """
+
+    items: list[Item]
+    lines: Sequence[int]
+    errors: Sequence[tuple[int, RowError]] = ()
+    text: Callable[[int], str] = repr
+
+
+class Source:
+    """An open input: lazily yields lists of items of `type`, in order, under an error policy.
+
+    Memory is bounded by a batch. It can be iterated once; `close` may be called early. A row error under the policy
+    `stop` is raised (Rejected) after the items before it have been yielded.
+    """
+
+    def __init__(
+        self,
+        type_: Type,
+        origin: Origin,
+        batches: Iterable[Batch],
+        refusals: Refusals,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        self.type = type_
+        self.origin = origin
+        self.batches = batches
+        self.refusals = refusals
+        self._close = close
+
+    @property
+    def name(self) -> str:
+        """The name of the input."""
+        return self.origin.input
+
+    def derived(self, type_: Type, batches: Iterable[Batch]) -> Source:
+        """A source of `batches` made from this one's; closing it closes this one."""
+        return Source(type_, self.origin, batches, self.refusals, self.close)
+
+    def __iter__(self) -> Iterator[list[Item]]:
+        try:
+            for batch in self.batches:
+                yield from self._accepted(batch)
+        finally:
+            self.close()
+
+    def _accepted(self, batch: Batch) -> Iterator[list[Item]]:
+        """The items of `batch`; those before an error go out before the policy sees the error."""
+        done = 0
+        if self.refusals.policy.action == "stop":
+            for position, error in batch.errors:
+                if position > done:
+                    yield batch.items[done:position]
+                    done = position
+                self.refusals.refuse(error)
+        else:
+            for _, error in batch.errors:
+                self.refusals.refuse(error)
+        if len(batch.items) > done:
+            yield batch.items[done:] if done else batch.items
+
+    def close(self) -> None:
+        """Release the file behind the source."""
+        if self._close is not None:
+            close, self._close = self._close, None
+            close()
+
+
+def refusals(on_error: OnError | Refusals) -> Refusals:
+    """The counter for a policy; a counter is taken as it is, so that several inputs may share one."""
+    return on_error if isinstance(on_error, Refusals) else Refusals(on_error)

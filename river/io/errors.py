@@ -1,0 +1,186 @@
+"""Rows that cannot be taken, and what is done with them.
+
+Codes: `data-type`, `data-range`, `data-syntax`, `data-utf8`, `data-missing-field`, `data-extra-field`, `data-order`,
+`data-late` for rows; `data-missing-file`, `data-format`, `data-column`, `data-unreadable`, `data-output`,
+`data-on-error` for whole inputs and outputs; `data-skipped` reports what a policy let pass.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Literal, TextIO
+
+from attrs import field, frozen
+
+from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
+
+Action = Literal["stop", "skip", "dead-letter"]
+
+
+@frozen
+class RowError:
+    """A row of an input that cannot become an item.
+
+    Units: `line` counts from 1: lines of a text, rows (`unit` says so) elsewhere; `column` is a character of the line
+    from 1. `field` is the path of the value at fault, such as `a.b[2]`. `text` is the row as it was read.
+    """
+
+    input: str
+    code: str
+    reason: str
+    line: int
+    column: int | None = None
+    field: str | None = None
+    file: str | None = None
+    text: str = field(default="", repr=False)
+    unit: Literal["line", "row"] = "line"
+    help: str | None = None
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error for the user, with its place."""
+        head = self.file if self.file is not None else f"input `{self.input}`"
+        if self.unit == "row":
+            place = f"{head}, row {self.line}"
+        else:
+            place = f"{head}:{self.line}" if self.column is None else f"{head}:{self.line}:{self.column}"
+        message = self.reason if self.field is None else f"field `{self.field}`: {self.reason}"
+        return Diagnostic(self.code, message, place=place, help=self.help)
+
+
+@frozen
+class OnError:
+    """What happens to a row that cannot be taken: the run stops, the row is skipped, or it goes to a file."""
+
+    action: Action = "stop"
+    path: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> OnError:
+        """The policy that `text` spells: `stop`, `skip` or `dead-letter=FILE`.
+
+        Raises: Rejected("data-on-error") for anything else.
+        """
+        match text.partition("="):
+            case ("stop", "", ""):
+                return STOP
+            case ("skip", "", ""):
+                return SKIP
+            case ("dead-letter", "=", path) if path:
+                return OnError("dead-letter", path)
+            case _:
+                raise Rejected([_unknown_policy(text)])
+
+
+STOP = OnError()
+SKIP = OnError("skip")
+
+
+def _unknown_policy(text: str) -> Diagnostic:
+    return Diagnostic(
+        "data-on-error",
+        f"`{text}` does not say what to do with bad rows",
+        help="use `stop`, `skip` or `dead-letter=FILE`",
+    )
+
+
+class Refusals:
+    """The rows that a policy took out of a run: counted, and written down if the policy says so.
+
+    One object may serve several inputs, also from several threads: they then share the dead-letter file, which is
+    emptied at construction. A dead letter is one JSON object per line: input, file, line, reason, text.
+    """
+
+    def __init__(self, policy: OnError) -> None:
+        self.policy = policy
+        self._counts: dict[str, dict[str, int]] = {}
+        self._first: dict[str, RowError] = {}
+        self._lock = threading.Lock()
+        self._file: TextIO | None = None
+        if policy.path is not None:
+            try:
+                self._file = Path(policy.path).open("w", encoding="utf-8", newline="\n")
+            except OSError as error:
+                raise Rejected([unwritable(policy.path, error)]) from error
+
+    def refuse(self, error: RowError) -> None:
+        """Count `error` and write it down.
+
+        Raises: Rejected with the error itself if the policy is to stop.
+        """
+        if self.policy.action == "stop":
+            raise Rejected([error.diagnostic])
+        with self._lock:
+            counts = self._counts.setdefault(error.input, {})
+            counts[error.code] = counts.get(error.code, 0) + 1
+            self._first.setdefault(error.input, error)
+            if self._file is not None:
+                self._file.write(_letter(error))
+
+    def count(self, name: str | None = None, code: str | None = None) -> int:
+        """How many rows were refused: in all, of input `name`, with `code`."""
+        with self._lock:
+            return sum(
+                number
+                for input_, counts in self._counts.items()
+                if name is None or input_ == name
+                for code_, number in counts.items()
+                if code is None or code_ == code
+            )
+
+    def report(self) -> tuple[Diagnostic, ...]:
+        """One warning per input that lost rows: how many, why, and the first of them."""
+        with self._lock:
+            return tuple(self._report(name, counts) for name, counts in self._counts.items())
+
+    def _report(self, name: str, counts: dict[str, int]) -> Diagnostic:
+        number = sum(counts.values())
+        rows = "1 row" if number == 1 else f"{number} rows"
+        reasons = ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
+        where = "skipped" if self.policy.path is None else f"sent to `{self.policy.path}`"
+        first = Note("first: " + render(self._first[name].diagnostic).splitlines()[0])
+        message = f"input `{name}`: {rows} {where} ({reasons})"
+        return Diagnostic("data-skipped", message, severity=Severity.WARNING, notes=(first,))
+
+    def close(self) -> None:
+        """Finish the dead-letter file."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+
+def _letter(error: RowError) -> str:
+    reason = error.reason if error.field is None else f"field `{error.field}`: {error.reason}"
+    letter = {
+        "input": error.input,
+        "file": error.file,
+        "line": error.line,
+        "code": error.code,
+        "reason": reason,
+        "text": error.text,
+    }
+    text = json.dumps(letter, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
+
+
+def missing_file(path: str) -> Diagnostic:
+    """The diagnostic for an input file that is not there."""
+    return Diagnostic("data-missing-file", f"there is no file `{path}`")
+
+
+def unreadable(path: str, error: Exception) -> Diagnostic:
+    """The diagnostic for an input that exists and cannot be read."""
+    return Diagnostic("data-unreadable", f"cannot read `{path}`: {_reason(error)}")
+
+
+def unwritable(path: str, error: Exception) -> Diagnostic:
+    """The diagnostic for an output that cannot be written."""
+    return Diagnostic("data-output", f"cannot write `{path}`: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return (text.splitlines() or [type(error).__name__])[0].lower()

@@ -1,0 +1,87 @@
+"""User functions: signatures first, bodies when they are first called, so that they may be recursive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from river.lang import syntax as s
+from river.lang import typed
+from river.lang import types as t
+from river.lang.check.environment import Context, Failed, FnEntry, Frame
+from river.lang.check.expressions import check, infer
+from river.lang.check.statements import always_leaves, statements
+from river.lang.scope import resolve
+
+
+def function_index(c: Context, name: str) -> int | None:
+    """The position of function `name` in the operator's table (it is added and checked at first use), or None."""
+    if name in c.fn_names:
+        return c.fn_names[name]
+    local = name in c.local_fns
+    source = c.local_fns.get(name) or c.scope.fns.get(name)
+    if source is None:
+        return None
+    index = len(c.fns)
+    params = tuple(typed.Param(p.name, resolve(p.type, c.scope), p.ref, span=p.span) for p in source.params)
+    result = None if source.result is None else resolve(source.result, c.scope)
+    if result is None and isinstance(source.body, s.Block):
+        result = t.UNIT
+    c.fn_names[name] = index
+    c.fns.append(FnEntry(source, params, result, local))
+    _body(c, c.fns[index])
+    return index
+
+
+def _body(c: Context, entry: FnEntry) -> None:
+    source = entry.source
+    saved = c.frame, c.may_emit, c.may_touch_state
+    c.frame, c.may_emit, c.may_touch_state = Frame(result=entry.result), entry.local, False
+    try:
+        for param in entry.params:
+            slot = c.bind(param.name, param.type, param.span, writable=param.ref, ref=param.ref)
+            assert slot < len(entry.params)  # noqa: S101 - parameters are the first slots
+        body: typed.Block | typed.Expr
+        if isinstance(source.body, s.Block):
+            body = typed.Block(statements(c, source.body), span=source.body.span)
+            if entry.result != t.UNIT and not always_leaves(body):
+                c.error("lang-missing-return", f"`{source.name}` may end without returning a value", source.span)
+        else:
+            with c.recover():
+                body = infer(c, source.body) if entry.result is None else check(c, source.body, entry.result)
+                entry.result = body.type
+                entry.done = typed.Fn(source.name, entry.params, body.type, c.frame.slots, body, c.frame.emits, span=source.span)
+                entry.calls = c.frame.calls
+                return
+            raise Failed
+        assert entry.result is not None  # noqa: S101 - blocks have one
+        entry.done = typed.Fn(
+            source.name, entry.params, entry.result, c.frame.slots, body, c.frame.emits, span=source.span
+        )
+        entry.calls = c.frame.calls
+    finally:
+        c.frame, c.may_emit, c.may_touch_state = saved
+
+
+def finished(c: Context) -> tuple[typed.Fn, ...]:
+    """All functions of the table, `emits` closed over calls. Only without errors in the report."""
+    emitting = {i for i, entry in enumerate(c.fns) if entry.done is not None and entry.done.emits}
+    while True:
+        more = {i for i, entry in enumerate(c.fns) if i not in emitting and entry.calls & emitting}
+        if not more:
+            break
+        emitting |= more
+    return tuple(_done(c.fns, i in emitting, i) for i in range(len(c.fns)))
+
+
+def _done(entries: list[FnEntry], emits: bool, index: int) -> typed.Fn:
+    fn = entries[index].done
+    assert fn is not None  # noqa: S101 - a failed one has left an error in the report
+    return typed.Fn(fn.name, fn.params, fn.result, fn.slots, fn.body, emits, span=fn.span)
+
+
+def fn_table(fns: Iterable[s.Fn]) -> dict[str, s.Fn]:
+    """Functions by name; the first of a name wins (duplicates are reported by the caller)."""
+    table: dict[str, s.Fn] = {}
+    for fn in fns:
+        table.setdefault(fn.name, fn)
+    return table

@@ -1,0 +1,201 @@
+"""Grammar modules joined into one parser, and lark's errors as diagnostics.
+
+A language states its modules: `compose(LEXICAL, TYPES, EXPR, MINE, start=("query",))`. Their texts are joined, so rule
+and terminal names are flat, and a later module may `%extend` or `%override` a rule of an earlier one (paper section 3.5).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from river.diagnostics import Diagnostic, InternalError, Rejected
+from river.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lark import Lark, Token, Tree
+
+
+@frozen
+class Module:
+    """A piece of a grammar: the text of a `.lark` file, and where to say that a mistake in it is."""
+
+    name: str
+    text: str
+    path: str
+
+
+def module(package: str, filename: str) -> Module:
+    """The grammar module in file `filename` of `package`."""
+    file = files(package).joinpath(filename)
+    return Module(filename.removesuffix(".lark"), file.read_text(encoding="utf-8"), str(file))
+
+
+LEXICAL = module("river.lang", "lexical.lark")
+TYPES = module("river.lang", "types.lark")
+EXPR = module("river.lang", "expr.lark")
+STMT = module("river.lang", "stmt.lark")
+
+
+def compose(*modules: Module, start: Iterable[str] = ("start",)) -> Parser:
+    """The parser of the joined modules; its tables are built at the first parse.
+
+    `start` names the rules that a text may be.
+    """
+    return Parser(modules, tuple(start))
+
+
+@frozen(slots=False)
+class Parser:
+    """LALR(1) with a contextual lexer: a keyword is a keyword only where the grammar asks for it."""
+
+    modules: tuple[Module, ...]
+    start: tuple[str, ...]
+
+    def parse(self, source: Source, start: str | None = None) -> Tree[Token]:
+        """The tree of `source`, with the offsets of every node in its `meta`.
+
+        Raises: Rejected("syntax-unexpected"), Rejected("syntax-end"), Rejected("syntax-string"), Rejected("syntax-comment").
+        """
+        from lark import UnexpectedInput
+
+        start = start or self.start[0]
+        try:
+            return self.tables.parse(source.text, start=start)
+        except UnexpectedInput as error:
+            raise Rejected([self._explain(source, error, start)]) from None
+
+    @cached_property
+    def tables(self) -> Lark:
+        """The compiled grammar.
+
+        Raises: InternalError when the grammar is wrong, naming the module's file and line.
+        """
+        return self.build(strict=False)
+
+    def build(self, *, strict: bool) -> Lark:
+        """The compiled grammar; `strict` also proves that no two terminals overlap (slow: for tests)."""
+        from lark import Lark, LarkError
+
+        try:
+            return Lark(
+                "\n".join(m.text for m in self.modules),
+                parser="lalr",
+                strict=strict,
+                propagate_positions=True,
+                start=list(self.start),
+            )
+        except LarkError as error:
+            raise InternalError(self._locate(str(error))) from None
+
+    def _locate(self, message: str) -> str:
+        """A grammar error with the file and line of the module that is at fault."""
+        if found := re.search(r"line (\d+)", message):
+            line = int(found[1])
+            for part in self.modules:
+                lines = part.text.count("\n") + 1
+                if line <= lines:
+                    return f"{part.path}:{line}: {message}"
+                line -= lines
+        for name in re.findall(r"[A-Za-z_]\w*", message):
+            for part in reversed(self.modules):
+                definition = re.compile(rf"^(%\w+ +)?[!?]*{name}(\.\d+)? *[:{{]", re.MULTILINE)
+                if rule := definition.search(part.text):
+                    return f"{part.path}:{part.text.count(chr(10), 0, rule.start()) + 1}: {message}"
+        return f"{', '.join(part.path for part in self.modules)}: {message}"
+
+    def _explain(self, source: Source, error: Exception, start: str) -> Diagnostic:
+        """The diagnostic of a text that the grammar refuses."""
+        from lark import Token, UnexpectedCharacters, UnexpectedToken
+
+        end = len(source.text)
+        match error:
+            case UnexpectedToken() if error.token.type != "$END":
+                token: Token = error.token
+                at = token.start_pos or 0
+                length = len(token)
+            case UnexpectedCharacters():
+                at, length = error.pos_in_stream, 1
+            case _:
+                at, length = end, 0
+        if special := _unfinished(source, at):
+            return special
+        expected = self._expected(source, at, start)
+        help_line = f"expected {_alternatives(expected)}" if expected else None
+        if length == 0:
+            return Diagnostic("syntax-end", "unexpected end of the text", Span(source, end, end), help=help_line)
+        span = Span(source, at, at + length)
+        return Diagnostic("syntax-unexpected", f"unexpected `{span.text}`", span, help=help_line)
+
+    def _expected(self, source: Source, at: int, start: str) -> list[str]:
+        """What could have stood at offset `at`, in words."""
+        from lark import UnexpectedInput
+
+        parser = self.tables.parse_interactive(source.text[:at], start=start)
+        try:
+            for _ in parser.iter_parse():
+                pass
+        except UnexpectedInput:
+            return []  # the text before the fault, cut off there, reads differently
+        accepted = set(parser.accepts())
+        words = [word for word, mark, members in _GROUPS if mark in accepted for _ in [accepted.difference_update(members)]]
+        patterns = {terminal.name: terminal.pattern for terminal in self.tables.terminals}
+        literal: list[str] = []
+        for name in accepted:
+            if name == "$END":
+                words.append("the end of the text")
+            elif name in _WORDS:
+                words.append(_WORDS[name])
+            elif name in patterns:
+                pattern = patterns[name]
+                literal.append(f"`{pattern.value}`" if pattern.type == "str" else name.lower())
+        return list(dict.fromkeys(words)) + sorted(literal, key=lambda word: (word[1:2].isalnum(), word))
+
+
+_WORDS = {
+    "NAME": "a name",
+    "CAPITAL": "a name",
+    "VAR": "a variable",
+    "PATH_VAR": "a variable",
+    "HOLE": "a `#parameter`",
+    "INT": "a whole number",
+    "FLOAT": "a number",
+    "STRING": "a string",
+    "BYTES": "a byte string",
+}
+"""Terminals that have a pattern, in human words."""
+
+_GROUPS = (
+    ("a statement", "EMIT", frozenset(
+        "NAME VAR HOLE LET VAR_KEYWORD WITH DROP IF FOR WHILE BREAK CONTINUE RETURN EMIT MARK TRAP".split()
+    )),
+)  # fmt: skip
+
+
+def _alternatives(expected: list[str]) -> str:
+    """At most six of them, in a sentence."""
+    shown = expected[:6]
+    if len(expected) == 1:
+        return shown[0]
+    if len(expected) <= 6:
+        return "one of " + ", ".join(shown[:-1]) + " or " + shown[-1]
+    return "one of " + ", ".join(shown) + ", or others"
+
+
+def _unfinished(source: Source, at: int) -> Diagnostic | None:
+    """The diagnostic of a string or a comment without an end at offset `at`."""
+    text = source.text
+    if text.startswith(('"', 'b"'), at):
+        line_end = text.find("\n", at)
+        span = Span(source, at, len(text) if line_end < 0 else line_end)
+        hint = 'strings end with `"` on the line they begin; a line end is written \\n'
+        return Diagnostic("syntax-string", "string without an end", span, help=hint)
+    if text.startswith("/*", at):
+        return Diagnostic("syntax-comment", "comment without an end", Span(source, at, at + 2), help="add `*/`")
+    return None

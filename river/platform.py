@@ -1,0 +1,26 @@
+"""Where a program runs: a value that passes and planners read when they decide how much parallelism is worth it."""
+
+from __future__ import annotations
+
+import os
+
+from attrs import field, frozen
+from attrs.validators import ge
+
+
+@frozen
+class Platform:
+    """The machines at hand.
+
+    Units: `cores` counts the processors of one machine that River may use; `machines` counts machines alike.
+    """
+
+    cores: int = field(validator=ge(1))
+    machines: int = field(default=1, validator=ge(1))
+
+
+def here() -> Platform:
+    """This machine, with the processors that this process may run on (fewer than there are, in a container)."""
+    if hasattr(os, "sched_getaffinity"):
+        return Platform(cores=len(os.sched_getaffinity(0)))
+    return Platform(cores=os.cpu_count() or 1)

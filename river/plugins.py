@@ -1,0 +1,167 @@
+"""Languages, passes and backends by name, loaded when first asked for.
+
+A distribution offers them as entry points in the groups `river.frontends`, `river.passes` and `river.backends`; ours
+come through the same door as a stranger's. What goes wrong with a plugin is told as a Diagnostic.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from river.diagnostics import Diagnostic, Note, Rejected, closest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from river.backend import Backend
+    from river.frontend import Frontend
+    from river.passes import Pass
+
+FRONTENDS = "river.frontends"
+PASSES = "river.passes"
+BACKENDS = "river.backends"
+
+
+def frontends() -> tuple[str, ...]:
+    """Names of the installed languages, sorted."""
+    return _names(FRONTENDS)
+
+
+def passes() -> tuple[str, ...]:
+    """Names of the installed passes, sorted."""
+    return _names(PASSES)
+
+
+def backends() -> tuple[str, ...]:
+    """Names of the installed backends, sorted."""
+    return _names(BACKENDS)
+
+
+def frontend(name: str) -> Frontend[Any, Any]:
+    """The frontend of the language `name`.
+
+    Raises: Rejected("unknown-language"), or "plugin-two-owners", "plugin-missing-dependency", "plugin-broken".
+    """
+    return _load(_find(FRONTENDS, name) or _unknown("unknown-language", "language", FRONTENDS, name))
+
+
+def pass_(name: str) -> type[Pass[Any]]:
+    """The pass `name`: a class whose fields are its options.
+
+    Raises: Rejected("unknown-pass"), or "plugin-two-owners", "plugin-missing-dependency", "plugin-broken".
+    """
+    return _load(_find(PASSES, name) or _unknown("unknown-pass", "pass", PASSES, name))
+
+
+def backend(name: str) -> Backend[Any]:
+    """The backend `name`.
+
+    Raises: Rejected("unknown-backend"), or "plugin-two-owners", "plugin-missing-dependency", "plugin-broken".
+    """
+    return _load(_find(BACKENDS, name) or _unknown("unknown-backend", "backend", BACKENDS, name))
+
+
+def frontend_for_suffix(suffix: str) -> Frontend[Any, Any] | None:
+    """The frontend whose files end in `suffix` (`.cql`), or None when no language claims it.
+
+    The language that is called like the suffix is asked first, so that the others need not be loaded.
+    Raises: Rejected, when nobody claims it and some language could not be asked.
+    """
+    unasked: list[Diagnostic] = []
+    for name in sorted(frontends(), key=lambda name: (f".{name}" != suffix, name)):
+        try:
+            candidate = frontend(name)
+        except Rejected as rejected:
+            unasked += rejected.diagnostics
+        else:
+            if candidate.suffix == suffix:
+                return candidate
+    if unasked:
+        raise Rejected(unasked)
+    return None
+
+
+def _entries(group: str) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # reads every installed distribution: not at start-up
+
+    return tuple(entry_points(group=group))
+
+
+def _names(group: str) -> tuple[str, ...]:
+    return tuple(sorted({entry.name for entry in _entries(group)}))
+
+
+def _find(group: str, name: str) -> EntryPoint | None:
+    found = [entry for entry in _entries(group) if entry.name == name]
+    if len(found) > 1:
+        owners = sorted(f"`{_owner(entry)}`" for entry in found)
+        raise Rejected(
+            [
+                Diagnostic(
+                    "plugin-two-owners",
+                    f"{' and '.join(owners)} both provide `{name}` in `{group}`",
+                    notes=tuple(Note(f"`{_owner(entry)}` provides `{entry.value}`") for entry in found),
+                    help="uninstall one of them",
+                )
+            ]
+        )
+    return found[0] if found else None
+
+
+def _unknown(code: str, kind: str, group: str, name: str) -> EntryPoint:
+    known = _names(group)
+    if known:
+        hint = closest(name, known) or f"known: {', '.join(f'`{k}`' for k in known)}"
+    elif any(map(_entries, (FRONTENDS, PASSES, BACKENDS))):
+        hint = f"no {kind} is installed"
+    else:
+        hint = "River is not installed, only its files are here: run `pip install -e .`"
+    raise Rejected([Diagnostic(code, f"there is no {kind} `{name}`", help=hint)])
+
+
+def _load(entry: EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except ImportError as error:
+        missing = (error.name or "").partition(".")[0]
+        if not isinstance(error, ModuleNotFoundError) or missing == entry.module.partition(".")[0]:
+            raise Rejected([_broken(entry, error)]) from error
+        raise Rejected(
+            [
+                Diagnostic(
+                    "plugin-missing-dependency",
+                    f"`{entry.name}` of `{_owner(entry)}` needs `{missing}`, which is not installed",
+                    help=f"run `pip install {_requirement(entry, missing)}`",
+                )
+            ]
+        ) from error
+    except AttributeError as error:
+        raise Rejected([_broken(entry, error)]) from error
+
+
+def _broken(entry: EntryPoint, error: Exception) -> Diagnostic:
+    return Diagnostic(
+        "plugin-broken",
+        f"`{entry.name}` of `{_owner(entry)}` does not load from `{entry.value}`",
+        notes=(Note(str(error)),),
+        help=f"install `{_owner(entry)}` again, or tell its authors",
+    )
+
+
+def _owner(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "an unnamed distribution"
+
+
+def _requirement(entry: EntryPoint, module: str) -> str:
+    """What to install to get `module`: the extra of the plugin's distribution that brings it, else the module."""
+    for requirement in (entry.dist.requires if entry.dist else None) or ():
+        brought = re.match(r"[\w.-]+", requirement)
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", requirement)
+        if brought and extra and _normal(brought[0]) == _normal(module):
+            return f"'{_owner(entry)}[{extra[1]}]'"
+    return module
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,136 @@
+"""What every test shares: golden cases, and how hard the property tests search.
+
+Golden cases are the files `tests/golden/**/*.golden`. One file is one case:
+
+    # RUN: river opt -p fusion -
+    # EXIT: 1                       (optional; 0 when absent)
+    ... what the command reads from its standard input ...
+    # EXPECT
+    ... what it must print ...
+    # STDERR                        (only when it prints errors)
+    ... and its errors ...
+
+The command runs in this process, with the root of the repository as its working directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shlex
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from attrs import frozen
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
+
+# No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
+for profile, examples in (("dev", 50), ("ci", 200), ("long", 50_000)):
+    settings.register_profile(
+        profile,
+        max_examples=examples,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis-profile wins over it
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite what golden cases expect to what is printed now"
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix == ".golden" and ROOT / "tests" / "golden" in file_path.parents:
+        return GoldenFile.from_parent(parent, path=file_path)
+    return None
+
+
+class GoldenMismatch(Exception):  # noqa: N818 - how a golden case fails
+    pass
+
+
+@frozen
+class Case:
+    """A golden file taken apart; `head + input + EXPECT + expected` is its text."""
+
+    head: str
+    argv: list[str]
+    exit: int
+    input: str
+    expected: str | None
+
+
+def read(text: str) -> Case:
+    lines = text.splitlines(keepends=True)
+    if not lines or not lines[0].startswith(RUN):
+        message = f"the first line must be `{RUN}river ...`"
+        raise GoldenMismatch(message)
+    program, *argv = shlex.split(lines[0].removeprefix(RUN))
+    if program != "river":
+        message = f"only the command `river` can be run, not `{program}`"
+        raise GoldenMismatch(message)
+    headed = 2 if len(lines) > 1 and lines[1].startswith(EXIT) else 1
+    end = lines.index(EXPECT) if EXPECT in lines else None
+    return Case(
+        head="".join(lines[:headed]),
+        argv=argv,
+        exit=int(lines[1].removeprefix(EXIT)) if headed > 1 else 0,
+        input="".join(lines[headed:end]),
+        expected=None if end is None else "".join(lines[end + 1 :]),
+    )
+
+
+def run(case: Case) -> tuple[int, str]:
+    from river.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(ROOT):
+        code = main(case.argv, io.StringIO(case.input), out, err)
+    printed, errors = out.getvalue(), err.getvalue()
+    if errors:
+        printed += ("" if printed.endswith("\n") or not printed else "\n") + STDERR + errors
+    return code, printed
+
+
+class GoldenFile(pytest.File):
+    def collect(self) -> Iterator[pytest.Item]:
+        yield GoldenCase.from_parent(self, name=self.path.stem)
+
+
+class GoldenCase(pytest.Item):
+    def runtest(self) -> None:
+        case = read(self.path.read_text(encoding="utf-8"))
+        code, printed = run(case)
+        if code != case.exit:  # stated by hand: an update must not bless a crash
+            message = f"exit status {code}, not {case.exit}; printed:\n{printed}"
+            raise GoldenMismatch(message)
+        if printed == case.expected:
+            return
+        if self.config.getoption("--update-golden"):
+            gap = "" if not case.input or case.input.endswith("\n") else "\n"
+            self.path.write_text(case.head + case.input + gap + EXPECT + printed, encoding="utf-8")
+            return
+        expected = case.expected or ""
+        diff = unified_diff(expected.splitlines(), printed.splitlines(), "expected", "printed", lineterm="")
+        message = "\n".join([*diff, "", "if the new text is right: pytest --update-golden " + self.nodeid])
+        raise GoldenMismatch(message)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: str | None = None):
+        if isinstance(excinfo.value, GoldenMismatch):
+            return f"{self.path}\n{excinfo.value}"
+        return super().repr_failure(excinfo, style)  # pyright: ignore[reportArgumentType]
+
+    def reportinfo(self):
+        return self.path, 0, f"golden: {self.path.relative_to(ROOT / 'tests' / 'golden')}"

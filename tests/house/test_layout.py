@@ -1,0 +1,76 @@
+"""The repository keeps its own rules: where code is found, what it imports, what it is called."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("calculus", "river", "frontends", "optimizers", "backends")
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+FORBIDDEN = {"base", "common", "core", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
+HEAVY = {"duckdb", "hypothesis", "llvmlite", "networkx", "numpy", "pandas", "pyarrow", "pyspark", "rich"}
+
+
+def python(code: str, cwd: Path = ROOT) -> str:
+    """What `code` prints in a new interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, check=False, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_the_packages_resolve_inside_this_repository(tmp_path: Path) -> None:
+    code = (
+        f"import importlib\nfor name in {PACKAGES}:\n"
+        "    try:\n        print(name, importlib.import_module(name).__file__)\n"
+        "    except ImportError:\n        print(name, 'not found: run `pip install -e .`')"
+    )
+    found = dict(line.split(" ", 1) for line in python(code, cwd=tmp_path).splitlines())
+    assert found == {name: str(ROOT / name / "__init__.py") for name in PACKAGES}
+
+
+def test_what_is_declared_can_be_loaded() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["scripts"], *project["entry-points"].values()]
+    for value in (value for group in groups for value in group.values()):
+        module, _, name = value.partition(":")
+        assert hasattr(importlib.import_module(module), name), value
+
+
+def test_imports_go_down_only() -> None:
+    pytest.importorskip("importlinter")
+    python("from importlinter.cli import lint_imports\nraise SystemExit(lint_imports(no_cache=True))")
+
+
+def test_starting_up_imports_nothing_heavy() -> None:
+    loaded = python("import river.cli, sys\nprint(*sys.modules)").split()
+    assert "river.cli" in loaded
+    assert HEAVY.isdisjoint(loaded)
+
+
+def test_every_public_module_has_a_docstring() -> None:
+    public = [path for path in MODULES if path.stem == "__init__" or not path.stem.startswith("_")]
+    silent = [relative(p) for p in public if not ast.get_docstring(ast.parse(p.read_text(encoding="utf-8")))]
+    assert silent == []
+
+
+def test_no_module_has_a_name_without_a_meaning() -> None:
+    names = {relative(path): {path.stem, path.parent.name} for path in MODULES}
+    assert [path for path, parts in names.items() if parts & FORBIDDEN] == []
+
+
+def test_the_tests_are_not_a_package() -> None:
+    """`tests/river/__init__.py` would make `river.test_x` of `tests/river/test_x.py`, and hide the real `river`."""
+    assert [relative(path) for path in (ROOT / "tests").rglob("__init__.py")] == []
