@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from river.io.errors import OnError, Refusals, RowError
-from river.lang.types import Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from river.lang.types import Type
 
 Item = Any
 
@@ -21,9 +25,7 @@ class Origin:
     file: str | None = None
     rows: bool = False
 
-    def error(  # noqa: D417 - the other arguments are RowError's
-        self, line: int, code: str, reason: str, **more: Any
-    ) -> RowError:
+    def error(self, line: int, code: str, reason: str, **more: Any) -> RowError:
         """The row error at `line` of this origin."""
         return RowError(
             self.input, code, reason, line, file=self.file, unit="row" if self.rows else "line", **more
@@ -46,8 +48,8 @@ class Batch:
 class Source:
     """An open input: lazily yields lists of items of `type`, in order, under an error policy.
 
-    Memory is bounded by a batch. It can be iterated once; `close` may be called early. A row error under the policy
-    `stop` is raised (Rejected) after the items before it have been yielded.
+    Memory is bounded by a batch. It can be iterated once; `close` may be called early. A row error under the
+    policy `stop` is raised (Rejected) after the items before it have been yielded.
     """
 
     def __init__(
@@ -95,6 +97,10 @@ class Source:
         if len(batch.items) > done:
             yield batch.items[done:] if done else batch.items
 
+    def on_close(self, close: Callable[[], None]) -> None:
+        """Have `close` called when the source is done with."""
+        self._close = close
+
     def close(self) -> None:
         """Release the file behind the source."""
         if self._close is not None:
@@ -105,3 +111,26 @@ class Source:
 def refusals(on_error: OnError | Refusals) -> Refusals:
     """The counter for a policy; a counter is taken as it is, so that several inputs may share one."""
     return on_error if isinstance(on_error, Refusals) else Refusals(on_error)
+
+
+def assemble(
+    parts: list[list[Any]],
+    lines: Sequence[int],
+    text: Callable[[int], str],
+    errors: Sequence[tuple[int, RowError]],
+    faults: dict[int, RowError],
+    *,
+    record: bool,
+) -> Batch:
+    """The batch of decoded columns: rows of `parts` except those with faults; `errors` stand between rows."""
+    items: list[Item] = list(zip(*parts, strict=True)) if record else parts[0]
+    if not faults:
+        return Batch(items, lines, errors, text)
+    rows = [row for row in range(len(items)) if row not in faults]
+    # An error before row n stands before n's place among the rows that stay; at one row, earlier lines come first.
+    merged = sorted(
+        [(row, 1, fault) for row, fault in faults.items()] + [(row, 0, error) for row, error in errors],
+        key=lambda entry: entry[:2],
+    )
+    placed = [(bisect_left(rows, row), error) for row, _, error in merged]
+    return Batch([items[row] for row in rows], [lines[row] for row in rows], placed, lambda i: text(rows[i]))

@@ -1,9 +1,9 @@
 """Python objects to values: what JSON says and what callers pass (dicts, tuples, datetimes).
 
-A record is a mapping (extra keys are ignored, a missing optional field is none) or, from Python, a sequence of all its
-fields in order. Tuples, lists and arrays are sequences; a map is an object when its keys are strings and always may be a
-list of pairs; a key must not occur twice. A whole float is accepted as an integer up to 2**53 and an integer as a float.
-Floats may be the strings `nan`, `inf`, `-inf`.
+A record is a mapping (extra keys are ignored, a missing optional field is none) or, from Python, a sequence
+of all its fields in order. Tuples, lists and arrays are sequences; a map is an object when its keys are
+strings and always may be a list of pairs; a key must not occur twice. A whole float is accepted as an integer
+up to 2**53 and an integer as a float. Floats may be the strings `nan`, `inf`, `-inf`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isfinite
+from math import isfinite, isnan
 from operator import index
 from typing import Any, Final, SupportsFloat, SupportsIndex, cast
 
@@ -32,7 +32,7 @@ from river.lang.types import (
     Tuple,
     Type,
 )
-from river.lang.values import NAN, FrozenMap
+from river.lang.values import NAN, FrozenMap, keyer
 
 Decoder = Callable[[Any], Any]
 EXACT: Final = 2**53
@@ -47,8 +47,8 @@ class NumberText(str):
 def decoder(type_: Type, *, python: bool = False) -> Decoder:
     """The function from objects to values of `type_`; it raises Mismatch with the path of the fault.
 
-    `python`: objects come from a caller, so times may be datetimes or microseconds, bytes are bytes, records may be
-    sequences; else they come from JSON.
+    `python`: objects come from a caller, so times may be datetimes or microseconds, bytes are bytes, records
+    may be sequences; else they come from JSON.
     """
     match type_:
         case Primitive() | Decimal():
@@ -95,13 +95,17 @@ def _record(type_: Record, python: bool) -> Decoder:
                 elif optional:
                     out.append(None)
                 else:
-                    near = closest(name, [key for key in mapping if isinstance(key, str)])
-                    raise Mismatch("data-missing-field", "is missing", help=near)
+                    out.append(_missing(name, mapping))
         except Mismatch as mismatch:
             raise mismatch.inside(f".{name}") from None
         return tuple(out)
 
     return decode
+
+
+def _missing(name: str, mapping: Mapping[object, Any]) -> Any:
+    near = closest(name, [key for key in mapping if isinstance(key, str)])
+    raise Mismatch("data-missing-field", "is missing", help=near)
 
 
 def _items(value: Any, type_: Type) -> Sequence[Any]:
@@ -127,7 +131,7 @@ def _each(items: Sequence[Any], fields: Iterable[Decoder], names: Sequence[str])
     out: list[Any] = []
     try:
         for item, field in zip(items, fields, strict=True):
-            out.append(field(item))  # noqa: PERF401 - the length tells which one failed
+            out.append(field(item))
     except Mismatch as mismatch:
         raise mismatch.inside(names[len(out)]) from None
     return tuple(out)
@@ -152,6 +156,7 @@ def _list(type_: Type, item: Decoder, size: int | None) -> Decoder:
 def _map(type_: Map, python: bool) -> Decoder:
     pair = (decoder(type_.key, python=python), decoder(type_.value, python=python))
     by_name = python or type_.key == Primitive("string")
+    canonical = keyer(type_.key)
 
     def decode(value: Any) -> FrozenMap:
         pairs: Iterable[Any]
@@ -165,25 +170,18 @@ def _map(type_: Map, python: bool) -> Decoder:
             if len(entry) != 2:
                 raise wrong(one, type_).inside(f"[{number}]")
             try:
-                key = canonical(pair[0](entry[0]))
+                key = pair[0](entry[0])
                 item = pair[1](entry[1])
             except Mismatch as mismatch:
                 raise mismatch.inside(f"[{scalars.shown(entry[0])}]") from None
+            if canonical is not None:
+                key = canonical(key)
             if key in out:
                 raise Mismatch("data-type", f"key {scalars.shown(entry[0])} occurs twice")
             out[key] = item
         return FrozenMap(out)
 
     return decode
-
-
-def canonical(key: Any) -> Any:
-    """A decoded value as the key of a map: negative zero becomes zero (NaN already is one object)."""
-    if isinstance(key, float):
-        return key + 0.0
-    if isinstance(key, tuple):
-        return tuple(canonical(part) for part in cast("tuple[Any, ...]", key))
-    return key
 
 
 def _json(type_: Primitive | Decimal) -> Decoder:
@@ -210,9 +208,7 @@ def _python(type_: Primitive | Decimal) -> Decoder:
         case Primitive("duration"):
             return _duration
         case Primitive("bytes"):
-            return lambda value: (
-                bytes(value) if isinstance(value, bytes | bytearray | memoryview) else _fail(value, type_)
-            )
+            return lambda value: bytes(value) if isinstance(value, bytes | bytearray) else _fail(value, type_)
         case Primitive("unit"):
             return lambda value: () if value in ((), []) else _fail(value, type_)
         case _:
@@ -260,7 +256,7 @@ def _float(value: Any, type_: Type) -> float:
         number = float(value)
     except (OverflowError, ValueError, TypeError):
         raise scalars.out_of_range(value, type_) from None
-    if number != number:
+    if isnan(number):
         return NAN
     return scalars.round_f32(number) if type_ == F32 else number
 

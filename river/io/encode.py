@@ -1,8 +1,8 @@
 """Values to JSON text; `decode` reads it back exactly.
 
-Numbers are JSON numbers, decimals too (all their digits); NaN and infinities are the strings `nan`, `inf`, `-inf`; times
-and durations are their texts, bytes base64; records are objects, tuples, lists and arrays are arrays, unit is `[]`, none is
-null; a map is an object when its keys are strings, else an array of pairs.
+Numbers are JSON numbers, decimals too (all their digits); NaN and infinities are the strings `nan`, `inf`,
+`-inf`; times and durations are their texts, bytes base64; records are objects, tuples, lists and arrays are
+arrays, unit is `[]`, none is null; a map is an object when its keys are strings, else an array of pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def encoder(type_: Type) -> Encoder:
             text = scalars.formatter(type_)
             return lambda value: text(value) if isfinite(value) else f'"{value!r}"'
         case Primitive("unit"):
-            return lambda value: "[]"
+            return lambda _: "[]"
         case Primitive("bytes" | "time" | "duration"):
             plain = scalars.formatter(type_)
             return lambda value: f'"{plain(value)}"'

@@ -1,8 +1,8 @@
 """Rows that cannot be taken, and what is done with them.
 
-Codes: `data-type`, `data-range`, `data-syntax`, `data-utf8`, `data-missing-field`, `data-extra-field`, `data-order`,
-`data-late` for rows; `data-missing-file`, `data-format`, `data-column`, `data-unreadable`, `data-output`,
-`data-on-error` for whole inputs and outputs; `data-skipped` reports what a policy let pass.
+Codes: `data-type`, `data-range`, `data-syntax`, `data-utf8`, `data-missing-field`, `data-extra-field`,
+`data-order`, `data-late` for rows; `data-missing-file`, `data-format`, `data-column`, `data-unreadable`,
+`data-output`, `data-on-error` for whole inputs and outputs; `data-skipped` reports what a policy let pass.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import threading
 from pathlib import Path
 from typing import Literal, TextIO
 
-from attrs import field, frozen
+import attrs
+from attrs import frozen
 
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
 
@@ -23,8 +24,9 @@ Action = Literal["stop", "skip", "dead-letter"]
 class RowError:
     """A row of an input that cannot become an item.
 
-    Units: `line` counts from 1: lines of a text, rows (`unit` says so) elsewhere; `column` is a character of the line
-    from 1. `field` is the path of the value at fault, such as `a.b[2]`. `text` is the row as it was read.
+    Units: `line` counts from 1: lines of a text, rows (`unit` says so) elsewhere; `column` is a character of
+    the line from 1. `field` is the path of the value at fault, such as `a.b[2]`. `text` is the row as it was
+    read.
     """
 
     input: str
@@ -34,7 +36,7 @@ class RowError:
     column: int | None = None
     field: str | None = None
     file: str | None = None
-    text: str = field(default="", repr=False)
+    text: str = attrs.field(default="", repr=False)
     unit: Literal["line", "row"] = "line"
     help: str | None = None
 
@@ -89,8 +91,9 @@ def _unknown_policy(text: str) -> Diagnostic:
 class Refusals:
     """The rows that a policy took out of a run: counted, and written down if the policy says so.
 
-    One object may serve several inputs, also from several threads: they then share the dead-letter file, which is
-    emptied at construction. A dead letter is one JSON object per line: input, file, line, reason, text.
+    One object may serve several inputs, also from several threads: they then share the dead-letter file,
+    which is emptied at construction. A dead letter is one JSON object per line: input, file, line, reason,
+    text.
     """
 
     def __init__(self, policy: OnError) -> None:
@@ -101,7 +104,7 @@ class Refusals:
         self._file: TextIO | None = None
         if policy.path is not None:
             try:
-                self._file = Path(policy.path).open("w", encoding="utf-8", newline="\n")
+                self._file = Path(policy.path).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115 - `close` does
             except OSError as error:
                 raise Rejected([unwritable(policy.path, error)]) from error
 

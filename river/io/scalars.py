@@ -21,10 +21,9 @@ import base64
 import binascii
 import re
 from array import array
-from collections.abc import Callable
 from functools import lru_cache
-from math import isfinite, isinf
-from typing import Any, Final
+from math import isfinite, isinf, isnan
+from typing import TYPE_CHECKING, Any, Final
 
 from river.diagnostics import InternalError
 from river.lang.scope import show
@@ -45,6 +44,9 @@ from river.lang.types import (
     Type,
 )
 from river.lang.values import NAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RANGES: Final = {I32: (-(2**31), 2**31 - 1), I64: (-(2**63), 2**63 - 1), U64: (0, 2**64 - 1)}
 SCALARS: Final = (BOOL, I32, I64, U64, F32, F64, STRING, BYTES, TIME, DURATION, UNIT)
@@ -135,7 +137,7 @@ def formatter(type_: Type) -> Callable[[Any], str]:
         case Primitive("duration"):
             return format_duration
         case Primitive("unit"):
-            return lambda value: "()"
+            return lambda _: "()"
         case _:
             raise InternalError(f"no text for values of type {show(type_)}")
 
@@ -189,7 +191,9 @@ def check_int(value: int, type_: Type) -> int:
     raise out_of_range(value, type_)
 
 
-_FLOAT: Final = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+_FLOAT: Final = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
+)
 
 
 def parse_float(text: str, type_: Type) -> float:
@@ -199,7 +203,7 @@ def parse_float(text: str, type_: Type) -> float:
     value = float(text)
     if isfinite(value):
         return value if type_ == F64 else round_f32(value)
-    if value != value:
+    if isnan(value):
         return NAN
     if "n" in text.lower():
         return value
@@ -211,7 +215,7 @@ def round_f32(value: float) -> float:
 
     Raises: Mismatch("data-range") for finite values beyond single precision.
     """
-    if value != value:
+    if isnan(value):
         return NAN
     rounded = array("f", (value,))[0]
     if isinf(rounded) and isfinite(value):

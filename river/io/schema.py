@@ -20,18 +20,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from itertools import pairwise
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from river.diagnostics import Diagnostic, InternalError, Rejected
 from river.io import scalars
-from river.io.decode import EXACT, canonical
+from river.io.decode import EXACT, decoder
 from river.io.scalars import Mismatch
 from river.lang.scope import show
 from river.lang.types import (
+    F64,
     UNIT,
     Array,
     Decimal,
@@ -42,9 +44,11 @@ from river.lang.types import (
     Record,
     Tuple,
     Type,
-    contains,
 )
-from river.lang.values import NAN, FrozenMap
+from river.lang.values import NAN, FrozenMap, keyer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def arrow(module: str = "") -> Any:
@@ -115,7 +119,9 @@ def columns(type_: Type) -> tuple[tuple[str, Type], ...]:
     if not isinstance(type_, Record):
         return (("value", type_),)
     if not type_.fields:
-        raise Rejected([Diagnostic("data-format", "a record without fields has no columns", help="use JSON lines")])
+        raise Rejected(
+            [Diagnostic("data-format", "a record without fields has no columns", help="use JSON lines")]
+        )
     return type_.fields
 
 
@@ -343,7 +349,9 @@ def _decode(type_: Type, array: Any) -> Column:
     """Values where they are valid; None (or nonsense, for the caller to mask) elsewhere."""
     match type_:
         case Primitive("i32" | "i64" | "u64"):
-            return _each(array.to_pylist(), lambda value: scalars.check_int(value, type_), _fits(type_, array))
+            return _each(
+                array.to_pylist(), lambda value: scalars.check_int(value, type_), _fits(type_, array)
+            )
         case Primitive("f32" | "f64"):
             return _floats(type_, array)
         case Primitive("string"):
@@ -353,8 +361,6 @@ def _decode(type_: Type, array: Any) -> Column:
         case Primitive():
             return Column(array.to_pylist(), {})
         case Decimal():
-            from river.io.decode import decoder
-
             return _each(array.to_pylist(), decoder(type_), done=False)
         case Record(fields):
             return _structs(fields, array)
@@ -397,7 +403,7 @@ def _fits(type_: Type, array: Any) -> bool:
 def _floats(type_: Type, array: Any) -> Column:
     values = array.to_pylist()
     if arrow("types").is_integer(array.type):
-        limit = EXACT if type_.name == "f64" else 2**24  # pyright: ignore[reportAttributeAccessIssue]
+        limit = EXACT if type_ == F64 else 2**24
 
         def whole(value: int) -> float:
             if abs(value) > limit and int(_rounded(float(value))) != value:
@@ -405,10 +411,10 @@ def _floats(type_: Type, array: Any) -> Column:
             return float(value)
 
         def _rounded(value: float) -> float:
-            return scalars.round_f32(value) if limit == 2**24 else value
+            return value if type_ == F64 else scalars.round_f32(value)
 
         return _each(values, whole, done=False)
-    values = [NAN if value != value else value for value in values]
+    values = [NAN if value is not None and isnan(value) else value for value in values]
     narrow = arrow("types").is_float64(array.type) and type_ == Primitive("f32")
     return _each(values, scalars.round_f32, done=not narrow)
 
@@ -483,7 +489,9 @@ def _extent(array: Any) -> tuple[list[int], int, int]:
     return offsets, offsets[0], offsets[-1]
 
 
-def _spread(child: Column, offsets: list[int], start: int, faults: Faults, step: Callable[[int], str]) -> None:
+def _spread(
+    child: Column, offsets: list[int], start: int, faults: Faults, step: Callable[[int], str]
+) -> None:
     """Move the faults of child rows to the rows of the lists that hold them."""
     for at in sorted(child.faults):
         row = bisect_right(offsets, at + start) - 1
@@ -500,9 +508,7 @@ def _lists(item: Type, array: Any, size: int | None) -> Column:
     faults: Faults = {}
     _spread(child, offsets, start, faults, lambda at: f"[{at}]")
     cells = child.values
-    values: list[Any] = [
-        tuple(cells[low - start : high - start]) for low, high in zip(offsets, offsets[1:], strict=False)
-    ]
+    values: list[Any] = [tuple(cells[low - start : high - start]) for low, high in pairwise(offsets)]
     if size is not None:
         for row, value in enumerate(values):
             if len(value) != size:
@@ -518,17 +524,15 @@ def _maps(key: Type, value: Type, array: Any) -> Column:
     faults: Faults = {}
     _spread(keys, offsets, start, faults, lambda at: f"[{at}]")
     _spread(items, offsets, start, faults, lambda at: f"[{at}]")
+    canonical = keyer(key)
     values: list[Any] = []
-    for row, (low, high) in enumerate(zip(offsets, offsets[1:], strict=False)):
-        names = list(map(canonical, keys.values[low - start : high - start]))
+    for row, (low, high) in enumerate(pairwise(offsets)):
+        names = keys.values[low - start : high - start]
+        if canonical is not None:
+            names = [None if name is None else canonical(name) for name in names]
         entries = dict(zip(names, items.values[low - start : high - start], strict=True))
         if len(entries) != high - low:
             faults.setdefault(row, Mismatch("data-type", "a key occurs twice"))
         values.append(FrozenMap(entries))
     _mask(values, array, faults)
     return Column(values, faults)
-
-
-def has_arrow_form(type_: Type) -> bool:
-    """Whether columns can hold items of `type_`."""
-    return not contains(type_, Optional(UNIT)) and type_ != Record(())

@@ -1,7 +1,8 @@
 """Grammar modules joined into one parser, and lark's errors as diagnostics.
 
-A language states its modules: `compose(LEXICAL, TYPES, EXPR, MINE, start=("query",))`. Their texts are joined, so rule
-and terminal names are flat, and a later module may `%extend` or `%override` a rule of an earlier one (paper section 3.5).
+A language states its modules: `compose(LEXICAL, TYPES, EXPR, MINE, start=("query",))`. Their texts are joined, so
+rule and terminal names are flat, and a later module may `%extend` or `%override` a rule of an earlier one (paper
+section 3.5).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -19,7 +20,7 @@ from river.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lark import Lark, Token, Tree
+    from lark import Token, Tree
 
 
 @frozen
@@ -61,7 +62,7 @@ class Parser:
     def parse(self, source: Source, start: str | None = None) -> Tree[Token]:
         """The tree of `source`, with the offsets of every node in its `meta`.
 
-        Raises: Rejected("syntax-unexpected"), Rejected("syntax-end"), Rejected("syntax-string"), Rejected("syntax-comment").
+        Raises: Rejected with `syntax-unexpected`, `syntax-end`, `syntax-string`, or `syntax-comment`.
         """
         from lark import UnexpectedInput
 
@@ -72,14 +73,14 @@ class Parser:
             raise Rejected([self._explain(source, error, start)]) from None
 
     @cached_property
-    def tables(self) -> Lark:
-        """The compiled grammar.
+    def tables(self) -> Any:
+        """The compiled grammar: a `lark.Lark`, whose own annotations are partial.
 
         Raises: InternalError when the grammar is wrong, naming the module's file and line.
         """
         return self.build(strict=False)
 
-    def build(self, *, strict: bool) -> Lark:
+    def build(self, *, strict: bool) -> Any:
         """The compiled grammar; `strict` also proves that no two terminals overlap (slow: for tests)."""
         from lark import Lark, LarkError
 
@@ -110,26 +111,24 @@ class Parser:
                     return f"{part.path}:{part.text.count(chr(10), 0, rule.start()) + 1}: {message}"
         return f"{', '.join(part.path for part in self.modules)}: {message}"
 
-    def _explain(self, source: Source, error: Exception, start: str) -> Diagnostic:
+    def _explain(self, source: Source, error: Any, start: str) -> Diagnostic:
         """The diagnostic of a text that the grammar refuses."""
-        from lark import Token, UnexpectedCharacters, UnexpectedToken
-
         end = len(source.text)
-        match error:
-            case UnexpectedToken() if error.token.type != "$END":
-                token: Token = error.token
-                at = token.start_pos or 0
-                length = len(token)
-            case UnexpectedCharacters():
-                at, length = error.pos_in_stream, 1
-            case _:
-                at, length = end, 0
+        token: Any = getattr(error, "token", None)  # a character that begins no token has none
+        if token is None:
+            at, length = error.pos_in_stream, 1
+        elif token.type != "$END":
+            at, length = token.start_pos, len(token)
+        else:
+            at, length = end, 0
         if special := _unfinished(source, at):
             return special
         expected = self._expected(source, at, start)
         help_line = f"expected {_alternatives(expected)}" if expected else None
         if length == 0:
-            return Diagnostic("syntax-end", "unexpected end of the text", Span(source, end, end), help=help_line)
+            return Diagnostic(
+                "syntax-end", "unexpected end of the text", Span(source, end, end), help=help_line
+            )
         span = Span(source, at, at + length)
         return Diagnostic("syntax-unexpected", f"unexpected `{span.text}`", span, help=help_line)
 
@@ -143,19 +142,20 @@ class Parser:
                 pass
         except UnexpectedInput:
             return []  # the text before the fault, cut off there, reads differently
-        accepted = set(parser.accepts())
-        words = [word for word, mark, members in _GROUPS if mark in accepted for _ in [accepted.difference_update(members)]]
         patterns = {terminal.name: terminal.pattern for terminal in self.tables.terminals}
-        literal: list[str] = []
-        for name in accepted:
-            if name == "$END":
-                words.append("the end of the text")
-            elif name in _WORDS:
-                words.append(_WORDS[name])
+        words: set[str] = set()
+        for name in parser.accepts():
+            if name in _WORDS:
+                words.add(_WORDS[name])
             elif name in patterns:
                 pattern = patterns[name]
-                literal.append(f"`{pattern.value}`" if pattern.type == "str" else name.lower())
-        return list(dict.fromkeys(words)) + sorted(literal, key=lambda word: (word[1:2].isalnum(), word))
+                words.add(f"`{pattern.value}`" if pattern.type == "str" else name.lower())
+        groups: list[str] = []
+        for group, sign, members in _GROUPS:
+            if sign in words:
+                groups.append(group)
+                words -= members
+        return groups + sorted(words, key=lambda word: (word.startswith("`"), word[1:2].isalpha(), word))
 
 
 _WORDS = {
@@ -168,14 +168,37 @@ _WORDS = {
     "FLOAT": "a number",
     "STRING": "a string",
     "BYTES": "a byte string",
+    "$END": "the end of the text",
 }
-"""Terminals that have a pattern, in human words."""
+"""Terminals that have no text of their own, in human words."""
+
+
+def _group(name: str, sign: str, words: str, literals: str) -> tuple[str, str, frozenset[str]]:
+    quoted = (f"`{literal}`" for literal in literals.split())
+    return name, f"`{sign}`" if f" {sign} " in literals else sign, frozenset([*words.split(", "), *quoted])
+
 
 _GROUPS = (
-    ("a statement", "EMIT", frozenset(
-        "NAME VAR HOLE LET VAR_KEYWORD WITH DROP IF FOR WHILE BREAK CONTINUE RETURN EMIT MARK TRAP".split()
-    )),
+    _group(
+        "a declaration", "queue", "",
+        " type input output queue var result fn operator template @ ( ",
+    ),
+    _group(
+        "a statement", "let", "a name, a variable, a `#parameter`",
+        " let var with drop if for while break continue return emit mark trap #each ",
+    ),
+    _group(
+        "an expression", "a byte string",
+        "a name, a variable, a `#parameter`, a whole number, a number, a string, a byte string",
+        " not if true false none fn ( [ { - -% ~ ",
+    ),
+    _group("a type", "array", "a name, a `#parameter`", " array decimal ( { "),
+    _group(
+        "an operator", "*%", "",
+        " + - * / +% -% *% & | ^ << > >= < <= == != and or is . [ ( ! ",
+    ),
 )  # fmt: skip
+"""What together reads better as one word: its name, the word that gives it away, the words that it stands for."""
 
 
 def _alternatives(expected: list[str]) -> str:
@@ -197,5 +220,7 @@ def _unfinished(source: Source, at: int) -> Diagnostic | None:
         hint = 'strings end with `"` on the line they begin; a line end is written \\n'
         return Diagnostic("syntax-string", "string without an end", span, help=hint)
     if text.startswith("/*", at):
-        return Diagnostic("syntax-comment", "comment without an end", Span(source, at, at + 2), help="add `*/`")
+        return Diagnostic(
+            "syntax-comment", "comment without an end", Span(source, at, at + 2), help="add `*/`"
+        )
     return None

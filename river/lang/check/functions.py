@@ -34,6 +34,7 @@ def function_index(c: Context, name: str) -> int | None:
 
 def _body(c: Context, entry: FnEntry) -> None:
     source = entry.source
+    errors = len(c.report)
     saved = c.frame, c.may_emit, c.may_touch_state
     c.frame, c.may_emit, c.may_touch_state = Frame(result=entry.result), entry.local, False
     try:
@@ -42,8 +43,9 @@ def _body(c: Context, entry: FnEntry) -> None:
             assert slot < len(entry.params)  # noqa: S101 - parameters are the first slots
         body: typed.Block | typed.Expr
         if isinstance(source.body, s.Block):
+            errors = len(c.report)
             body = typed.Block(statements(c, source.body), span=source.body.span)
-            if entry.result != t.UNIT and not always_leaves(body):
+            if entry.result != t.UNIT and len(c.report) == errors and not always_leaves(body):
                 c.error("lang-missing-return", f"`{source.name}` may end without returning a value", source.span)
         else:
             with c.recover():

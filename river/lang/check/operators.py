@@ -208,6 +208,7 @@ class _Handlers:
             return
         if result.first is not None and result.rated is None:
             self.c.error("lang-handlers", "`first` needs a further rated handler", op.span)
+            return
         read = {h.port for h in (*result.items, *result.phases)}
         read |= {rate.port for rated in (result.rated,) if rated is not None for rate in rated.rates}
         read |= set() if result.merge is None else set(result.merge.ports)

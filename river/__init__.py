@@ -1,0 +1,54 @@
+"""River: one execution environment for many stream languages.
+
+    import river
+    program = river.compile("delays: ... = select ... ;", lang="cql")
+    results = program.run({"flights": "flights.csv"})
+    results["delays"]                       # a pyarrow.Table
+
+Paper: Soulé, Hirzel, Gedik, Grimm, "From a Calculus to an Execution Environment for Stream Processing" (2011).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from river.diagnostics import Diagnostic, Rejected
+    from river.driver import Compiled, Results
+
+__all__ = ["Compiled", "Diagnostic", "Rejected", "Results", "compile", "load", "__version__"]
+
+
+def compile(text: str, lang: str, *, name: str | None = None) -> Compiled:  # noqa: A001 - the word of the trade
+    """A program text in language `lang` (`cql`, `river`, ...) as a program that can be run.
+
+    `name` is what messages call the text. Raises: Rejected, which carries every diagnostic.
+    """
+    from river.driver import compile_source
+    from river.source import Source
+
+    return compile_source(Source(name or f"<{lang}>", text), lang)
+
+
+def load(path: str, lang: str | None = None) -> Compiled:
+    """The program in the file at `path`; its suffix tells the language unless `lang` does. Raises: Rejected."""
+    from river.driver import compile_source, read_source
+
+    return compile_source(read_source(path), lang)
+
+
+def __getattr__(name: str) -> Any:
+    """Public names that cost an import are fetched when first used."""
+    if name in ("Compiled", "Results"):
+        from river import driver
+
+        return getattr(driver, name)
+    if name in ("Diagnostic", "Rejected"):
+        from river import diagnostics
+
+        return getattr(diagnostics, name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("river-streams")
+    raise AttributeError(f"module `river` has no attribute `{name}`")

@@ -1,0 +1,467 @@
+"""From a text and data to results: compile, verify, plan, run - and check, which compares backends with one another.
+
+The functions here are what the command line and the Python API share; they print nothing.
+Paper: River section 4.6 (translation ahead of time, planning when the platform is known).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field, frozen
+
+from river import plugins
+from river.backend import Backend, Items, Options, Summary
+from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
+from river.il.parse import parse
+from river.il.pretty import pretty
+from river.il.templates import Library
+from river.il.verify import verify
+from river.platform import here
+from river.source import Source
+
+if TYPE_CHECKING:
+    from river.il.graph import Graph
+    from river.il.program import Program
+    from river.io.errors import OnError, Refusals
+    from river.io.sinks import Collector, Sink
+    from river.lang.types import Type
+
+IL_SUFFIX = ".river"
+IL_NAMES = ("river", "il")
+
+Inputs = Mapping[str, Any]
+"""Input queue to its data: a path, an Arrow table, a pandas or polars frame, an iterable of dicts or tuples."""
+
+
+@frozen(slots=False, eq=False)
+class Compiled:
+    """A program ready to run: River IL, the templates it refers to, and what people should know about it.
+
+    Made by `compile_source`; `river.compile` is the door from Python.
+    """
+
+    program: Program
+    library: Library
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The verified program. Raises: Rejected with every error."""
+        return verify(self.program, self.library)
+
+    @property
+    def text(self) -> str:
+        """The program as canonical River IL."""
+        return pretty(self.program)
+
+    @property
+    def inputs(self) -> Mapping[str, Type]:
+        """Item types of the input queues, by name."""
+        return {name: self.graph.queues[name].type for name in self.graph.inputs}
+
+    @property
+    def outputs(self) -> Mapping[str, Type]:
+        """Row types of the outputs as they are written (a relation as its change log), by name."""
+        from river.io import deltas
+
+        types = {name: self.graph.queues[name].type for name in self.graph.outputs}
+        rows = {name: deltas.changelog(t) if deltas.is_delta(t) else t for name, t in types.items()}
+        return rows | {view.name: view.type for view in self.graph.views}
+
+    def run(  # noqa: D417 - the keywords are those of Options
+        self,
+        inputs: Inputs,
+        outputs: Mapping[str, Any] | None = None,
+        *,
+        backend: str = "multicore",
+        on_error: str = "stop",
+        lateness: int = 0,
+        **options: Any,
+    ) -> Results:
+        """Runs the program over `inputs`; outputs without a target in `outputs` are collected in memory.
+
+        `outputs` maps names to paths. `on_error` says what happens to rows and items that cannot be taken: `stop`,
+        `skip`, or `dead-letter=FILE`. `lateness`: how far back in time, in units of the time stamp (ticks, or
+        microseconds), rows may come. Further keywords: see `river.backend.Options`.
+
+        Raises: Rejected for everything that is wrong with the program, the data or the arguments.
+        """
+        from river.io.errors import OnError as Policy
+
+        job = Job(inputs, dict(outputs or {}), Policy.parse(on_error), lateness=lateness, options=Options(**options))
+        return execute(self, backend, job)
+
+
+@frozen(slots=False)
+class Job:
+    """What to run over: data, targets, the policy for bad rows.
+
+    `formats` states the format of inputs and outputs whose name does not tell; `default` is the target of outputs that
+    `outputs` does not name (None: they are collected). `watch` is called with the number of items read so far.
+    """
+
+    inputs: Inputs
+    outputs: Mapping[str, Any]
+    on_error: OnError
+    formats: Mapping[str, str] = field(factory=dict)
+    default: Callable[[str, Type], Any] | None = None
+    lateness: int = 0
+    options: Options = field(factory=Options)
+    watch: Callable[[int], None] | None = None
+
+
+@frozen(slots=False, eq=False)
+class Results:
+    """What a run gave.
+
+    `tables`: outputs collected in memory, as Arrow tables; `rows`: how many rows each output got; `variables`: final
+    values of the program's variables; `warnings`: rows and items that were skipped.
+    """
+
+    collected: Mapping[str, Collector]
+    rows: Mapping[str, int]
+    summary: Summary
+    seconds: float
+    read: int
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        """The collected output `name` as a pyarrow.Table."""
+        if name not in self.collected:
+            known = ", ".join(f"`{k}`" for k in self.collected) or "none"
+            raise KeyError(f"no collected output `{name}`; collected: {known}")
+        return self.collected[name].table()
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """All collected outputs as pyarrow.Tables."""
+        return {name: self[name] for name in self.collected}
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Final values of the program's variables."""
+        return self.summary.variables
+
+
+# ---------------------------------------------------------------------------------------------- compile
+
+
+def compile_source(source: Source, lang: str | None = None) -> Compiled:
+    """A text to River IL. Without `lang` the suffix of the source's name decides.
+
+    Raises: Rejected with syntax and type errors, unknown-language.
+    """
+    name = lang if lang is not None else _language(source.name)
+    if name in IL_NAMES:
+        program = parse(source)
+        return Compiled(program, library(program))
+    frontend = plugins.frontend(name)
+    typed = frontend.check(frontend.parse(source))
+    program = frontend.lower(typed)
+    return Compiled(program, library(program), frontend.warnings(typed))
+
+
+def _language(name: str) -> str:
+    suffix = Path(name).suffix
+    if suffix == IL_SUFFIX:
+        return "river"
+    found = plugins.frontend_for_suffix(suffix) if suffix else None
+    if found is None:
+        languages = ", ".join((*plugins.frontends(), "river"))
+        message = f"cannot tell the language of `{name}`"
+        raise Rejected([Diagnostic("unknown-language", message, help=f"say it with `--lang`; languages: {languages}")])
+    return found.name
+
+
+def library(program: Program) -> Library:
+    """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names."""
+    from river.il.program import Instance
+
+    names = {d.template.partition(".")[0] for d in program.decls if isinstance(d, Instance) and "." in d.template}
+    known = set(plugins.frontends())
+    return Library.of({name: plugins.frontend(name).templates for name in sorted(names & known)})
+
+
+def read_source(path: str, text: str | None = None) -> Source:
+    """The program text at `path` (or `text`, already read from standard input).
+
+    Raises: Rejected("missing-file"), ("not-text").
+    """
+    if text is not None:
+        return Source("<stdin>" if path == "-" else path, text)
+    try:
+        return Source(path, Path(path).read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        message = f"`{path}` is not UTF-8 text (byte {error.start})"
+        raise Rejected([Diagnostic("not-text", message)]) from None
+    except OSError as error:
+        raise Rejected([_missing(path, error)]) from None
+
+
+def _missing(path: str, error: OSError) -> Diagnostic:
+    if isinstance(error, FileNotFoundError):
+        folder = Path(path).parent
+        near = closest(Path(path).name, [p.name for p in folder.iterdir()]) if folder.is_dir() else None
+        return Diagnostic("missing-file", f"there is no file `{path}`", help=near)
+    return Diagnostic("missing-file", f"cannot read `{path}`: {(error.strerror or str(error)).lower()}")
+
+
+# ---------------------------------------------------------------------------------------------- run
+
+
+def execute(compiled: Compiled, backend: str, job: Job) -> Results:
+    """Plans and runs; nothing is left at the outputs' places unless the run ends well.
+
+    Raises: Rejected; KeyboardInterrupt when the user stops it.
+    """
+    from river.io.errors import Refusals as Counter
+    from river.io.sinks import Collector
+
+    graph = compiled.graph
+    _names("input", "--in", graph.inputs, job.inputs, required=True)
+    _names("output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False)
+    platform = plugins.backend(backend)
+    refusals = Counter(job.on_error)
+    trapped: list[Diagnostic] = []
+    options = job.options if job.on_error.action == "stop" else evolve(job.options, on_trap=trapped.append)
+    plan = platform.plan(graph, here(), options)
+    began = time.perf_counter()
+    sinks: dict[str, Counted] = {}
+    counter = _Counter(job.watch)
+    try:
+        try:
+            sources = {name: counter.counted(s) for name, s in _open(graph, job, refusals).items()}
+            for name, type_ in compiled.outputs.items():
+                sinks[name] = _sink(job, name, type_)
+            summary = _run(platform, plan, graph, sources, sinks)
+            for view in graph.views:
+                sinks[view.name].write(_view_rows(graph, view, summary))
+            for counted in sinks.values():
+                counted.sink.close()
+        except BaseException:
+            for counted in sinks.values():
+                counted.sink.abort()
+            raise
+    finally:
+        refusals.close()
+    return Results(
+        {name: counted.sink for name, counted in sinks.items() if isinstance(counted.sink, Collector)},
+        {name: counted.rows for name, counted in sinks.items()},
+        summary,
+        time.perf_counter() - began,
+        counter.items,
+        (*refusals.report(), *_skipped(summary, trapped)),
+    )
+
+
+def _run(
+    platform: Backend[Any], plan: Any, graph: Graph, sources: Mapping[str, Iterable[Items]], sinks: Mapping[str, Counted]
+) -> Summary:
+    from river.lang.evaluate import Trap
+
+    writers = {name: _writer(graph, name, sinks[name]) for name in graph.outputs}
+    try:
+        return platform.run(plan, sources, writers)
+    except Trap as trap:
+        raise Rejected([trap_diagnostic(trap)]) from trap
+
+
+def trap_diagnostic(trap: Any) -> Diagnostic:
+    """A trap for people: its place and reason, and the item that was being handled."""
+    found: Diagnostic = trap.diagnostic()
+    item = getattr(trap, "item", None)
+    if item is None:
+        return found
+    return evolve(found, notes=(*found.notes, Note(f"while handling the item {item!r}")))
+
+
+def _writer(graph: Graph, name: str, sink: Counted) -> Callable[[Items], None]:
+    from river.io import deltas
+
+    if not deltas.is_delta(graph.queues[name].type):
+        return sink.write
+
+    def write(items: Items) -> None:
+        sink.write([row for item in items for row in deltas.changelog_rows(item)])
+
+    return write
+
+
+def _view_rows(graph: Graph, view: Any, summary: Summary) -> list[Any]:
+    from river.il.views import rows
+
+    return list(rows(graph, view, summary.variables))
+
+
+def _names(what: str, flag: str, known: Iterable[str], given: Iterable[str], *, required: bool) -> None:
+    known, given = tuple(known), tuple(given)
+    shown = ", ".join(f"`{k}`" for k in known) or "none"
+    errors = [
+        Diagnostic(f"unknown-{what}", f"the program has no {what} `{name}`", help=closest(name, known) or f"{what}s: {shown}")
+        for name in given
+        if name not in known
+    ]
+    if required:
+        errors += [
+            Diagnostic(f"missing-{what}", f"{what} `{name}` has no data", help=f"give it: `{flag} {name}=FILE`")
+            for name in known
+            if name not in given
+        ]
+    if errors:
+        raise Rejected(errors)
+
+
+def _open(graph: Graph, job: Job, refusals: Refusals) -> Mapping[str, Iterable[Items]]:
+    from river.io.sources import open_source
+
+    found: dict[str, Iterable[Items]] = {}
+    for name in graph.inputs:
+        queue = graph.queues[name]
+        found[name] = open_source(
+            job.inputs[name],
+            queue.type,
+            name=name,
+            format=job.formats.get(name),
+            on_error=refusals,
+            batch=job.options.batch,
+            by=queue.by,
+            lateness=job.lateness,
+        )
+    return found
+
+
+def _sink(job: Job, name: str, type_: Type) -> Counted:
+    from river.io.sinks import open_sink
+
+    if name not in job.outputs and job.default is not None:
+        return Counted(job.default(name, type_))
+    return Counted(open_sink(job.outputs.get(name), type_, name=name, format=job.formats.get(name)))
+
+
+@define
+class Counted:
+    """A sink that knows how many rows it got."""
+
+    sink: Sink
+    rows: int = 0
+
+    def write(self, items: Items) -> None:
+        """Passes the rows on."""
+        self.rows += len(items)
+        self.sink.write(items)
+
+
+@frozen(slots=False, eq=False)
+class _Counter:
+    """Counts the items that sources give, for people."""
+
+    watch: Callable[[int], None] | None
+    items: int = field(default=0, init=False)
+
+    def counted(self, source: Iterable[Items]) -> Iterator[Items]:
+        """The batches of `source`."""
+        for batch in source:
+            object.__setattr__(self, "items", self.items + len(batch))
+            if self.watch is not None:
+                self.watch(self.items)
+            yield batch
+
+
+def _skipped(summary: Summary, trapped: list[Diagnostic]) -> list[Diagnostic]:
+    if not trapped:
+        return []
+    total = sum(summary.skipped.values())
+    first = trapped[0]
+    message = f"{total} item{'s' * (total != 1)} skipped because an operator trapped"
+    return [Diagnostic("run-skipped", message, first.span, Severity.WARNING, (Note(f"first: {first.message}"),))]
+
+
+# ---------------------------------------------------------------------------------------------- check
+
+
+@frozen
+class Comparison:
+    """One backend against the first: `differences` is empty when they agree."""
+
+    backend: str
+    rows: Mapping[str, int]
+    seconds: float
+    differences: tuple[str, ...] = ()
+
+
+def compare(compiled: Compiled, job: Job, backends: Iterable[str]) -> tuple[Comparison, ...]:
+    """Runs on every backend and compares outputs and variables with the first, the reference (architecture section 5).
+
+    Inputs are read once. Raises: Rejected("check-nondeterministic") when the program is not deterministic by
+    construction, because then one run of each proves nothing.
+    """
+    graph = compiled.graph
+    if not graph.deterministic:
+        remarks = tuple(Note(r.message, r.span) for r in graph.remarks if r.code == "il-not-deterministic")
+        message = "the program is not deterministic by construction: its backends may rightly differ"
+        raise Rejected([Diagnostic("check-nondeterministic", message, notes=remarks)])
+    from river.io.errors import Refusals as Counter
+
+    refusals = Counter(job.on_error)
+    _names("input", "--in", graph.inputs, job.inputs, required=True)
+    data = {name: [item for batch in source for item in batch] for name, source in _open(graph, job, refusals).items()}
+    found: list[Comparison] = []
+    expected: Mapping[str, Any] | None = None
+    for name in backends:
+        began = time.perf_counter()
+        seen = observe(compiled, name, data, job.options)
+        seconds = time.perf_counter() - began
+        expected = seen if expected is None else expected
+        rows = {n: len(v) for n, v in seen.items() if not n.startswith("$") and hasattr(v, "__len__")}
+        found.append(Comparison(name, rows, seconds, _differences(expected, seen)))
+    return tuple(found)
+
+
+def observe(compiled: Compiled, backend: str, data: Mapping[str, list[Any]], options: Options) -> Mapping[str, Any]:
+    """What a backend's run shows: outputs as sequences of items, views as rows, variables in canonical form.
+
+    A relation's delta is compared as two bags. A trap shows as `trap`: its code and site.
+    """
+    from river.il.views import observed_variables, rows
+    from river.io import deltas
+    from river.lang.evaluate import Trap
+
+    graph = compiled.graph
+    platform = plugins.backend(backend)
+    outputs: dict[str, list[Any]] = {name: [] for name in graph.outputs}
+    plan = platform.plan(graph, here(), options)
+    step = options.batch
+    sources = {name: [items[i : i + step] for i in range(0, len(items), step)] for name, items in data.items()}
+    try:
+        summary = platform.run(plan, sources, {name: got.extend for name, got in outputs.items()})
+    except Trap as trap:
+        return {"trap": (trap.code, trap.operator, trap.site)}
+    seen: dict[str, Any] = {}
+    for name, got in outputs.items():
+        delta = deltas.is_delta(graph.queues[name].type)
+        seen[name] = tuple(deltas.canonical(item) for item in got) if delta else tuple(got)
+    for view in graph.views:
+        seen[view.name] = tuple(rows(graph, view, summary.variables))
+    return seen | {f"${name}": v for name, v in observed_variables(graph, summary.variables).items()}
+
+
+def _differences(expected: Mapping[str, Any], seen: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        _difference(name, expected.get(name), seen.get(name))
+        for name in dict.fromkeys((*expected, *seen))
+        if (expected.get(name),) != (seen.get(name),)
+    )
+
+
+def _difference(name: str, a: Any, b: Any) -> str:
+    if isinstance(a, tuple) and isinstance(b, tuple) and not name.startswith("$"):
+        for i, (x, y) in enumerate(zip(a, b, strict=False)):
+            if (x,) != (y,):
+                return f"`{name}` differs from item {i + 1} on: {x!r} against {y!r}"
+        return f"`{name}` has {len(a)} items against {len(b)}"
+    return f"`{name}` differs: {a!r} against {b!r}"

@@ -1,0 +1,287 @@
+"""The templates of the closed namespace `std` whose shape is an argument: how many outputs, which weights, which key.
+
+The language has no repetition of ports, so for each shape the template is written out here, as text like any
+template file, and read once. `std` is closed: a planner recognises instances of these by the template's name (il.md
+P4). Templates of one shape stand beside this module, in `standard/*.river`.
+
+`split_hash` and `split_rr` tag each item with its serial number, `{seq: i64, v: T}` by seq, and send a mark to all
+outputs after every `epoch` items; `merge_seq` restores the order and takes the tags off. `split_rows` divides each
+delta by its rows' keys; `merge_rows` puts the parts of an instant together again. `split_turns` deals the items of an
+ordered queue, and tells the other outputs how far it is; `merge_time` restores the order if no two keys are equal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve, frozen
+
+from river.diagnostics import Diagnostic, Rejected
+from river.lang import syntax as s
+from river.lang.scope import integer
+from river.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+NAMESPACE: Final = "std"
+LARGEST: Final = 1024
+
+Args = tuple[tuple[str, s.TemplateArg], ...]
+
+
+@frozen
+class Shape:
+    """The arguments that decide how a standard template is written out."""
+
+    n: int = 0
+    weights: tuple[int, ...] = ()
+    by: str | None = None
+    epoch: int = 0
+
+    @property
+    def each(self) -> range:
+        """The numbers of the repeated ports."""
+        return range(self.n)
+
+    @property
+    def order(self) -> str:
+        """The key as it stands after a type."""
+        return "" if self.by is None else f" by {self.by}"
+
+
+@frozen
+class Generated:
+    """A template written out for its shape: `wants` are the arguments of the shape, with `?` where it may be absent."""
+
+    wants: tuple[str, ...]
+    write: Callable[[Shape], str]
+
+
+def text(name: str, args: Args, span: Span | None) -> tuple[Source, Args]:
+    """The text of template `std.name` in the shape that `args` ask for, and the arguments that are left.
+
+    Raises: Rejected with il-template-argument, il-template-missing.
+    """
+    generated = GENERATED[name]
+    given = dict(args)
+    shape = Shape()
+    errors: list[Diagnostic] = []
+    for want in generated.wants:
+        parameter = want.removesuffix("?")
+        if parameter in given:
+            read = _READ[parameter](shape, given[parameter])
+            shape = read or shape
+            if read is None:
+                message = f"`{parameter}` of `std.{name}` wants {WANTS[parameter]}"
+                errors.append(Diagnostic("il-template-argument", message, given[parameter].span or span))
+        elif want == parameter:
+            errors.append(Diagnostic("il-template-missing", f"`std.{name}` also needs `{parameter}`", span))
+    if errors:
+        raise Rejected(errors)
+    shaping = {want.removesuffix("?") for want in generated.wants}
+    left = tuple((parameter, arg) for parameter, arg in args if parameter not in shaping)
+    return Source(f"<std.{name}>", f"river 1;\n{generated.write(shape)}\n"), left
+
+
+# ------------------------------------------------------------------------------------------- arguments of the shape
+
+WANTS: Final = {
+    "n": f"a whole number from 1 to {LARGEST}",
+    "w": f"a list of 1 to {LARGEST} weights, whole numbers, not all 0",
+    "by": "the name of a field",
+    "epoch": "a whole number above 0",
+}
+
+
+def _n(shape: Shape, arg: s.TemplateArg) -> Shape | None:
+    n = _integer(arg)
+    return evolve(shape, n=n) if n is not None and 1 <= n <= LARGEST else None
+
+
+def _w(shape: Shape, arg: s.TemplateArg) -> Shape | None:
+    match arg:
+        case s.ListValue(items) if 1 <= len(items) <= LARGEST:
+            weights = tuple(weight for weight in map(_integer, items) if weight is not None and weight >= 0)
+            whole = len(weights) == len(items) and any(weights)
+            return evolve(shape, n=len(weights), weights=weights) if whole else None
+        case _:
+            return None
+
+
+def _by(shape: Shape, arg: s.TemplateArg) -> Shape | None:
+    match arg:
+        case s.Name(name) | s.TypeName(name, ()):
+            return evolve(shape, by=name)
+        case _:
+            return None
+
+
+def _epoch(shape: Shape, arg: s.TemplateArg) -> Shape | None:
+    epoch = _integer(arg)
+    return evolve(shape, epoch=epoch) if epoch is not None and epoch > 0 else None
+
+
+def _integer(arg: s.TemplateArg) -> int | None:
+    return None if isinstance(arg, s.Lambda | s.FieldsArg) else integer(arg)
+
+
+_READ: Final[Mapping[str, Callable[[Shape, s.TemplateArg], Shape | None]]] = {
+    "n": _n, "w": _w, "by": _by, "epoch": _epoch,
+}  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------- the templates
+
+
+def _duplicate(shape: Shape) -> str:
+    outs = _list(f"o{i}: #T{shape.order}" for i in shape.each)
+    emits = _words(f"emit o{i} x;" for i in shape.each)
+    return f"template <#T: type>\noperator duplicate(x: #T{shape.order}) -> ({outs}) {{ on x(x) {{ {emits} }} }}"
+
+
+def _identity(shape: Shape) -> str:
+    order = shape.order
+    return f"template <#T: type>\noperator identity(x: #T{order}) -> (out: #T{order}) {{ on x(x) {{ emit out x; }} }}"
+
+
+def _rr_split(shape: Shape) -> str:
+    outs = _list(f"o{i}: #T" for i in shape.each)
+    phases = _words(f"phase {w} on x(v) {{ emit o{i} v; }}" for i, w in enumerate(shape.weights))
+    return f"template <#T: type>\noperator rr_split(x: #T) -> ({outs}) {{ {phases} }}"
+
+
+def _rr_join(shape: Shape) -> str:
+    ports = _list(f"i{i}: #T" for i in shape.each)
+    phases = _words(f"phase {w} on i{i}(v) {{ emit out v; }}" for i, w in enumerate(shape.weights))
+    return f"template <#T: type>\noperator rr_join({ports}) -> (out: #T) {{ {phases} }}"
+
+
+TAGGED: Final = "{seq: i64, v: #T}"
+
+
+def _split_hash(shape: Shape) -> str:
+    choice = f"rem.trunc(hash64(#key(x)), {shape.n})"
+    return f"template <#T: type, #key: fn(#T) -> any>\n{_tagging('split_hash', shape, choice)}"
+
+
+def _split_rr(shape: Shape) -> str:
+    return f"template <#T: type>\n{_tagging('split_rr', shape, f'rem.trunc(serial, {shape.n})')}"
+
+
+def _tagging(name: str, shape: Shape, choice: str) -> str:
+    outs = _list(f"o{i}: {TAGGED} by seq" for i in shape.each)
+    sends = _choice(shape, "to", lambda i: f"emit o{i} {{seq: serial, v: x}};")
+    marks = _words(f"mark o{i} serial + 1;" for i in shape.each)
+    return f"""operator {name}(x: #T; $n: i64) -> ({outs}) {{
+  on x(x) {{
+    let serial = $n;
+    $n = serial + 1;
+    let to = {choice};
+    {sends}
+    if rem.trunc(serial + 1, {shape.epoch}) == 0 {{ {marks} }}
+  }}
+}}"""
+
+
+def _merge_seq(shape: Shape) -> str:
+    ports = _list(f"i{i}: {TAGGED} by seq" for i in shape.each)
+    emits = _words(f"if x{i} is x{i} {{ emit out x{i}.v; }}" for i in shape.each)
+    return f"""template <#T: type>
+operator merge_seq({ports}) -> (out: #T) {{ on merge({_sides(shape)}) {{ {emits} }} }}"""
+
+
+def _merge_time(shape: Shape) -> str:
+    ports = _list(f"i{i}: #T{shape.order}" for i in shape.each)
+    emits = _words(f"if x{i} is x{i} {{ emit out x{i}; }}" for i in shape.each)
+    return f"""template <#T: type>
+operator merge_time({ports}) -> (out: #T{shape.order}) {{ on merge({_sides(shape)}) {{ {emits} }} }}"""
+
+
+def _split_turns(shape: Shape) -> str:
+    outs = _list(f"o{i}: #T{shape.order}" for i in shape.each)
+    others = {i: _words(f"mark o{j} x.{shape.by};" for j in shape.each if j != i) for i in shape.each}
+    sends = _choice(shape, "to", lambda i: f"emit o{i} x; {others[i]}")
+    return f"""template <#T: type>
+operator split_turns(x: #T{shape.order}; $n: i64) -> ({outs}) {{
+  on x(x) {{
+    let to = $n;
+    $n = rem.trunc(to + 1, {shape.n});
+    {sends}
+  }}
+}}"""
+
+
+DELTA: Final = "{tau: time, ins: list<#R>, del: list<#R>}"
+
+
+def _split_rows(shape: Shape) -> str:
+    outs = _list(f"o{i}: {DELTA} by tau" for i in shape.each)
+    lists = _words(f"var ins{i}: list<#R> = []; var del{i}: list<#R> = [];" for i in shape.each)
+    inserted = _choice(shape, "to", lambda i: f"push(ins{i}, row);")
+    deleted = _choice(shape, "to", lambda i: f"push(del{i}, row);")
+    sends = "\n    ".join(
+        f"if len(ins{i}) + len(del{i}) > 0 {{ emit o{i} {{tau: d.tau, ins: ins{i}, del: del{i}}}; }} "
+        f"else {{ mark o{i} d.tau; }}"
+        for i in shape.each
+    )
+    choice = f"let to = rem.trunc(hash64(#key(row)), {shape.n});"
+    return f"""template <#R: type, #key: fn(#R) -> any>
+operator split_rows(x: {DELTA} by tau) -> ({outs}) {{
+  on x(d) {{
+    {lists}
+    for row in d.ins {{ {choice} {inserted} }}
+    for row in d.del {{ {choice} {deleted} }}
+    {sends}
+  }}
+}}"""
+
+
+def _merge_rows(shape: Shape) -> str:
+    ports = _list(f"i{i}: {DELTA} by tau" for i in shape.each)
+    rows = "\n    ".join(
+        f"if x{i} is x{i} {{ for row in x{i}.ins {{ push(ins, row); }} for row in x{i}.del {{ push(del, row); }} }}"
+        for i in shape.each
+    )
+    return f"""template <#R: type>
+operator merge_rows({ports}) -> (out: {DELTA} by tau) {{
+  on merge({_sides(shape)}) {{
+    var ins: list<#R> = []; var del: list<#R> = [];
+    {rows}
+    emit out {{tau: key, ins: ins, del: del}};
+  }}
+}}"""
+
+
+def _choice(shape: Shape, selector: str, statements: Callable[[int], str]) -> str:
+    """The statements of the output whose number is `selector`; the last one needs no test."""
+    *tested, last = shape.each
+    tests = "".join(f"if {selector} == {i} {{ {statements(i)} }} else " for i in tested)
+    return f"{tests}{{ {statements(last)} }}" if tested else statements(last)
+
+
+def _sides(shape: Shape) -> str:
+    return _list(f"i{i}(x{i})" for i in shape.each)
+
+
+def _list(parts: Iterable[str]) -> str:
+    return ", ".join(parts)
+
+
+def _words(parts: Iterable[str]) -> str:
+    return " ".join(parts)
+
+
+GENERATED: Final[Mapping[str, Generated]] = {
+    "duplicate": Generated(("n", "by?"), _duplicate),
+    "identity": Generated(("by?",), _identity),
+    "rr_split": Generated(("w",), _rr_split),
+    "rr_join": Generated(("w",), _rr_join),
+    "split_hash": Generated(("n", "epoch"), _split_hash),
+    "split_rr": Generated(("n", "epoch"), _split_rr),
+    "merge_seq": Generated(("n",), _merge_seq),
+    "merge_time": Generated(("n", "by"), _merge_time),
+    "split_turns": Generated(("n", "by"), _split_turns),
+    "split_rows": Generated(("n",), _split_rows),
+    "merge_rows": Generated(("n",), _merge_rows),
+}

@@ -1,0 +1,149 @@
+"""Walking and rebuilding trees of the operator language without naming every production; trees as keys of caches."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import attrs
+
+from river.lang import syntax as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+N = TypeVar("N", bound=s.Node)
+T = TypeVar("T")
+
+
+class Same(Generic[T]):
+    """A value as a key by identity: passes keep the objects that they do not change, and hashing a tree costs."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same object."""
+        return isinstance(other, Same) and cast("Same[object]", other).value is self.value
+
+    def __hash__(self) -> int:
+        """The object's identity."""
+        return id(self.value)
+
+
+
+@cache
+def _fields(kind: type[s.Node]) -> tuple[str, ...]:
+    return tuple(f.name for f in attrs.fields(kind) if f.name != "span")
+
+
+def children(node: s.Node) -> Iterator[s.Node]:
+    """The nodes directly inside `node`, in the order of the text."""
+    for name in _fields(type(node)):
+        yield from _nodes(getattr(node, name))
+
+
+def _nodes(value: object) -> Iterator[s.Node]:
+    if isinstance(value, s.Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in cast("tuple[object, ...]", value):
+            yield from _nodes(item)
+
+
+def walk(node: s.Node) -> Iterator[s.Node]:
+    """`node` and all nodes inside it, each before what is inside it."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def rebuild(node: N, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -> N:
+    """`node` with each child rewritten; the same object if nothing changed."""
+    changes: dict[str, Any] = {}
+    for name in _fields(type(node)):
+        before = getattr(node, name)
+        after = _rebuilt(before, rewrite)
+        if after is not before:
+            changes[name] = after
+    return attrs.evolve(node, **changes) if changes else node
+
+
+def _rebuilt(value: object, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -> object:
+    if isinstance(value, s.Node):
+        return rewrite(value)
+    if not isinstance(value, tuple):
+        return value
+    items: list[object] = []
+    before = cast("tuple[object, ...]", value)
+    for item in before:
+        after = _rebuilt(item, rewrite)
+        if isinstance(item, s.Node) and isinstance(after, tuple):
+            items += cast("tuple[object, ...]", after)
+        else:
+            items.append(after)
+    same = len(items) == len(before) and all(a is b for a, b in zip(items, before, strict=True))
+    return before if same else tuple(items)
+
+
+def binders(node: s.Node) -> tuple[str, ...]:
+    """The names that this one node binds."""
+    match node:
+        case s.Let(name, _, _) | s.VarDecl(name, _, _) | s.With(name, _, _, _) | s.Bind(_, name):
+            return (name,)
+        case s.For(_, names, _, _) | s.Comprehension(_, names, _, _) | s.Lambda(names, _):
+            return names
+        case s.ItemHandler(_, name, _) | s.PhaseHandler(_, _, name, _) | s.MarkHandler(name, _) | s.Rate(_, _, _, name):
+            return (name,)
+        case s.MergeHandler(sides, _):
+            return ("key", *(name for _, name in sides))
+        case s.Fn(name, params, _, _):
+            return (name, *(p.name for p in params))
+        case s.Const(name, _, _):
+            return (name,)
+        case _:
+            return ()
+
+
+def names(node: s.Node) -> frozenset[str]:
+    """Every name of a value or function that is used or bound inside `node`."""
+    found: set[str] = set()
+    for inner in walk(node):
+        found.update(binders(inner))
+        match inner:
+            case s.Name(name) | s.Call(name, _):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def free_names(node: s.Node, bound: frozenset[str] = frozenset()) -> Iterator[s.Name]:
+    """The names of an expression or lambda that nothing inside it binds."""
+    match node:
+        case s.Name(name):
+            if name not in bound:
+                yield node
+        case s.Lambda(params, body):
+            yield from free_names(body, bound.union(params))
+        case s.Comprehension(value, own, range_, cond):
+            yield from free_names(range_, bound)
+            inside = bound.union(own)
+            yield from free_names(value, inside)
+            if cond is not None:
+                yield from free_names(cond, inside)
+        case _:
+            for child in children(node):
+                yield from free_names(child, bound)
+
+
+def fresh(name: str, taken: frozenset[str] | set[str]) -> str:
+    """`name`, or the first of `name_1`, `name_2` ... that is not taken."""
+    if name not in taken:
+        return name
+    number = 1
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"

@@ -1,0 +1,132 @@
+"""Parquet, Arrow IPC and Arrow data in memory: record batches to items, declared columns only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from river.diagnostics import Diagnostic, Rejected, closest
+from river.io.batches import Batch, Origin, assemble
+from river.io.errors import RowError, unreadable
+from river.io.jsonlines import mismatch
+from river.io.schema import arrow, columns, decode, refusal
+from river.lang.types import Record, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+def read(schema: Any, batches: Iterable[Any], type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+    """Batches of at most `size` items; the schema is checked now.
+
+    Raises: Rejected("data-column") for columns that are not there, ("data-type") for those of another type.
+    """
+    fields = check(schema, type_, origin)
+    return _read(batches, fields, isinstance(type_, Record), origin, size)
+
+
+def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]]:
+    """The columns of `schema` to read, with the types to read them as. Raises: Rejected, see `read`."""
+    fields = columns(type_)
+    if not isinstance(type_, Record) and len(schema.names) == 1:
+        fields = ((schema.names[0], type_),)
+    place = origin.file or origin.input
+    wrong: list[Diagnostic] = []
+    for name, field in fields:
+        found = schema.names.count(name)
+        if found == 0:
+            known = ", ".join(f"`{column}`" for column in schema.names) or "none"
+            help_ = closest(name, schema.names) or f"the columns are {known}"
+            wrong.append(Diagnostic("data-column", f"there is no column `{name}`", place=place, help=help_))
+        elif found > 1:
+            message = f"the column `{name}` occurs {found} times"
+            wrong.append(Diagnostic("data-column", message, place=place))
+        else:
+            why = refusal(field, schema.field(name).type)
+            if why is not None:
+                message = f"field `{name}{why.path}`: {why.reason}"
+                wrong.append(Diagnostic(why.code, message, place=place))
+    if wrong:
+        raise Rejected(wrong)
+    return fields
+
+
+def _read(
+    batches: Iterable[Any], fields: Sequence[tuple[str, Type]], record: bool, origin: Origin, size: int
+) -> Iterator[Batch]:
+    done = 0
+    for whole in _guarded(batches, origin):
+        for start in range(0, whole.num_rows, size):
+            part = whole.slice(start, size)
+            yield _batch(part, fields, record, origin, done + start)
+        done += whole.num_rows
+
+
+def _guarded(batches: Iterable[Any], origin: Origin) -> Iterator[Any]:
+    """The batches; a broken file is the user's to hear of."""
+    try:
+        yield from batches
+    except (arrow().ArrowException, OSError) as error:
+        raise Rejected([unreadable(origin.file or origin.input, error)]) from error
+
+
+def _batch(part: Any, fields: Sequence[tuple[str, Type]], record: bool, origin: Origin, before: int) -> Batch:
+    found = [decode(type_, part.column(name)) for name, type_ in fields]
+
+    def text(row: int) -> str:
+        return repr(part.slice(row, 1).to_pylist()[0])
+
+    faults: dict[int, RowError] = {}
+    for (name, _), column in zip(fields, found, strict=True):
+        for row, fault in column.faults.items():
+            if row not in faults:
+                faults[row] = mismatch(
+                    origin, before + row + 1, fault.inside(name if record else ""), text(row)
+                )
+    parts = [column.values for column in found]
+    lines = range(before + 1, before + part.num_rows + 1)
+    return assemble(parts, lines, text, [], faults, record=record)
+
+
+def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+    """Items of an open Parquet file, row group after row group."""
+    try:
+        opened = arrow("parquet").ParquetFile(file)
+    except (arrow().ArrowException, OSError) as error:
+        raise Rejected([unreadable(origin.file or origin.input, error)]) from error
+    schema = opened.schema_arrow
+    names = [name for name, _ in check(schema, type_, origin)]
+    return read(schema, opened.iter_batches(batch_size=max(size, 4096), columns=names), type_, origin, size)
+
+
+def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+    """Items of an Arrow IPC file or stream; which one, its first bytes say."""
+    pa = arrow("ipc")
+    try:
+        if file.seekable():
+            start = file.read(6)
+            file.seek(0)
+            if start == b"ARROW1":
+                opened = pa.open_file(file)
+                found = (opened.get_batch(i) for i in range(opened.num_record_batches))
+                return read(opened.schema, found, type_, origin, size)
+        stream = pa.open_stream(file)
+    except (arrow().ArrowException, OSError) as error:
+        raise Rejected([unreadable(origin.file or origin.input, error)]) from error
+    return read(stream.schema, stream, type_, origin, size)
+
+
+def in_memory(data: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch] | None:
+    """Items of Arrow data, or of a frame that offers it; None if `data` does not."""
+    reader = _reader(data)
+    return None if reader is None else read(reader.schema, reader, type_, origin, size)
+
+
+def _reader(data: Any) -> Any:
+    if hasattr(data, "__arrow_c_stream__"):
+        return arrow().RecordBatchReader.from_stream(data)
+    if hasattr(data, "__arrow_c_array__"):
+        batch = arrow().record_batch(data)
+        return arrow().RecordBatchReader.from_batches(batch.schema, [batch])
+    if hasattr(data, "to_arrow"):
+        return _reader(data.to_arrow())
+    return None

@@ -1,0 +1,85 @@
+"""Rows for a terminal: aligned columns of plain text, nothing cut off.
+
+Columns are as wide as the rows of the first batch need, and grow when later ones need more. Numbers stand
+right. Control characters are shown as escapes, none as nothing; values without a text of their own are JSON.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from river.io import scalars
+from river.io.encode import encoder
+from river.io.schema import columns
+from river.lang.types import Decimal, Optional, Primitive, Record, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Layout:
+    """The columns of a display and how wide they have become."""
+
+    def __init__(self, type_: Type) -> None:
+        fields = columns(type_)
+        self._record = isinstance(type_, Record)
+        self._names = [_visible(name) for name, _ in fields]
+        self._texts = [display(t) for _, t in fields]
+        self._right = [_is_number(t) for _, t in fields]
+        self._widths = [width(name) for name in self._names]
+
+    def header(self) -> str:
+        """The names and a rule below them."""
+        return self._line(self._names) + "\n" + "  ".join("-" * w for w in self._widths) + "\n"
+
+    def rows(self, items: Sequence[Any]) -> list[list[str]]:
+        """The cells of `items`; the columns grow to hold them."""
+        if self._record:
+            cells = [[text(v) for text, v in zip(self._texts, item, strict=True)] for item in items]
+        else:
+            cells = [[self._texts[0](item)] for item in items]
+        for row in cells:
+            self._widths = [max(w, width(cell)) for w, cell in zip(self._widths, row, strict=True)]
+        return cells
+
+    def text(self, rows: list[list[str]]) -> str:
+        """Rows as lines."""
+        return "".join(self._line(row) + "\n" for row in rows)
+
+    def _line(self, cells: Sequence[str]) -> str:
+        padded: list[str] = []
+        for cell, wide, right in zip(cells, self._widths, self._right, strict=True):
+            space = " " * (wide - width(cell))
+            padded.append(space + cell if right else cell + space)
+        return "  ".join(padded).rstrip()
+
+
+def display(type_: Type) -> Callable[[Any], str]:
+    """The function from values to what a reader sees."""
+    if isinstance(type_, Optional):
+        some = display(type_.inner)
+        return lambda value: "" if value is None else some(value)
+    text = scalars.formatter(type_) if scalars.is_scalar(type_) else encoder(type_)
+    return lambda value: _visible(text(value))
+
+
+def _is_number(type_: Type) -> bool:
+    inner = type_.inner if isinstance(type_, Optional) else type_
+    names = ("i32", "i64", "u64", "f32", "f64", "duration")
+    return isinstance(inner, Decimal) or (isinstance(inner, Primitive) and inner.name in names)
+
+
+def _visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def width(text: str) -> int:
+    """The cells of a terminal that `text` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )

@@ -1,0 +1,299 @@
+"""The door for outputs: files, standard output, terminals and tables in memory take batches of items.
+
+Formats: csv, tsv, text, jsonl, parquet, arrow, and `table` (aligned columns for a reader). The suffix tells
+the format, or `format` does; standard output is a table on a terminal and csv elsewhere. Reading a file that
+was written gives the same values back (`sources`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast
+
+from river.diagnostics import Diagnostic, Rejected, closest
+from river.io import scalars
+from river.io.atomic import Output
+from river.io.display import Layout
+from river.io.encode import encoder
+from river.io.errors import unwritable
+from river.io.schema import arrow, arrow_schema, columns, to_batch
+from river.io.sources import SUFFIXES
+from river.lang.scope import show
+from river.lang.types import BYTES, STRING, Optional, Record, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "table")
+GROUP: Final = 1 << 16
+"""Rows of a Parquet row group, and of an Arrow record batch."""
+
+
+class Sink(Protocol):
+    """An open output. `close` completes it, `abort` gives it up; leaving a `with` does one or the other."""
+
+    def write(self, items: Sequence[Any]) -> None:
+        """Append items, in order."""
+        ...
+
+    def close(self) -> None:
+        """Complete the output."""
+        ...
+
+    def abort(self) -> None:
+        """Give the output up: a file that was there before stays as it was."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None: ...
+
+
+class _Scoped:
+    """`with` for sinks."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def abort(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+class Collector(_Scoped):
+    """A sink that keeps what it gets, for the caller to take as a table."""
+
+    def __init__(self, type_: Type) -> None:
+        self.type = type_
+        self.items: list[Any] = []
+
+    def write(self, items: Sequence[Any]) -> None:
+        self.items.extend(items)
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+    def abort(self) -> None:
+        self.items.clear()
+
+    def table(self) -> Any:
+        """The items as a pyarrow Table."""
+        return arrow().Table.from_batches([to_batch(self.type, self.items)])
+
+
+class _TextSink(_Scoped):
+    """Lines of text."""
+
+    def __init__(self, output: Output, header: str, lines: Callable[[Sequence[Any]], str]) -> None:
+        self._output = output
+        self._lines = lines
+        self._write(header)
+
+    def _write(self, text: str) -> None:
+        if not text:
+            return
+        try:
+            self._output.write(text)
+        except BaseException:
+            self._output.abort()
+            raise
+
+    def write(self, items: Sequence[Any]) -> None:
+        self._write(self._lines(items))
+
+    def close(self) -> None:
+        self._output.close()
+
+    def abort(self) -> None:
+        self._output.abort()
+
+
+class _TableSink(_Scoped):
+    """Aligned columns; the header waits for the first rows, to be as wide as they are."""
+
+    def __init__(self, output: Output, type_: Type) -> None:
+        self._output = output
+        self._layout = Layout(type_)
+        self._begun = False
+
+    def write(self, items: Sequence[Any]) -> None:
+        rows = self._layout.rows(items)
+        self._output.write(self._header() + self._layout.text(rows))
+
+    def _header(self) -> str:
+        header = "" if self._begun else self._layout.header()
+        self._begun = True
+        return header
+
+    def close(self) -> None:
+        self._output.write(self._header())
+        self._output.close()
+
+    def abort(self) -> None:
+        self._output.abort()
+
+
+class _ColumnarSink(_Scoped):
+    """Record batches for a writer of pyarrow's; to a pipe each write is one batch, to a file they are collected."""
+
+    def __init__(self, output: Output, type_: Type, writer: Any, write: Callable[[Any], None]) -> None:
+        self._output = output
+        self._type = type_
+        self._writer = writer
+        self._write = write
+        self._items: list[Any] = []
+
+    def write(self, items: Sequence[Any]) -> None:
+        self._items.extend(items)
+        if len(self._items) >= GROUP or self._output.streaming:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._items:
+            self._guarded(lambda: self._write(to_batch(self._type, self._items)))
+            self._items = []
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except (OSError, arrow().ArrowException) as error:
+            self._output.abort()
+            raise Rejected([unwritable(self._output.label, error)]) from error
+
+    def close(self) -> None:
+        self._flush()
+        self._guarded(self._writer.close)
+        self._output.close()
+
+    def abort(self) -> None:
+        self._output.abort()
+
+
+def open_sink(
+    target: object,
+    type: Type,  # noqa: A002 - the word of the language
+    *,
+    name: str,
+    format: str | None = None,  # noqa: A002 - the word of the command line
+) -> Sink:
+    """A sink for items of `type` of the output `name`; `target` is a path, `-`, an open file, or None to collect.
+
+    Raises: Rejected("data-format") for a format that is not known or cannot hold the type, ("data-output").
+    """
+    if target is None:
+        return Collector(type)
+    kind = _format(target, format, name)
+    if kind in ("parquet", "arrow"):
+        arrow_schema(type)
+    elif kind != "jsonl":
+        columns(type)
+    if kind == "text" and not scalars.is_scalar(type):
+        message = f"output `{name}`: lines of text hold single values, not `{show(type)}`"
+        raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
+    return _open(Output(target), kind, type)
+
+
+def _format(target: object, format_: str | None, name: str) -> str:
+    """The format of a target. Raises: Rejected("data-format")."""
+    if format_ is not None:
+        if format_ in FORMATS:
+            return format_
+        help_ = closest(format_, FORMATS) or f"the formats are {', '.join(FORMATS)}"
+        raise Rejected(
+            [Diagnostic("data-format", f"output `{name}`: there is no format `{format_}`", help=help_)]
+        )
+    if isinstance(target, str | os.PathLike):
+        path = os.fspath(cast("str | os.PathLike[str]", target))
+    else:
+        path = str(getattr(target, "name", ""))
+    if path == "-":
+        return "table" if sys.stdout.isatty() else "csv"
+    kind = SUFFIXES.get(Path(path).suffix.lower())
+    if kind is None:
+        message = f"output `{name}`: the suffix of `{path}` tells no format"
+        help_ = f"say one of {', '.join(FORMATS)}, or use a suffix of {', '.join(SUFFIXES)}"
+        raise Rejected([Diagnostic("data-format", message, help=help_)])
+    return kind
+
+
+def _open(output: Output, kind: str, type_: Type) -> Sink:
+    match kind:
+        case "csv" | "tsv":
+            delimiter = "," if kind == "csv" else "\t"
+            header = delimiter.join(quoted(column, delimiter) for column, _ in columns(type_))
+            return _TextSink(output, header + "\n", csv_lines(type_, delimiter))
+        case "text":
+            return _TextSink(output, "", _plain_lines(type_, output.label))
+        case "jsonl":
+            encode = encoder(type_)
+            return _TextSink(output, "", lambda items: "".join([encode(item) + "\n" for item in items]))
+        case "table":
+            return _TableSink(output, type_)
+        case "parquet":
+            schema = arrow_schema(type_)
+            try:
+                writer = arrow("parquet").ParquetWriter(output.file, schema)
+            except (OSError, arrow().ArrowException) as error:
+                output.abort()
+                raise Rejected([unwritable(output.label, error)]) from error
+            return _ColumnarSink(output, type_, writer, writer.write_batch)
+        case _:
+            new = arrow("ipc").new_stream if output.streaming else arrow("ipc").new_file
+            opened = new(output.file, arrow_schema(type_))
+            return _ColumnarSink(output, type_, opened, opened.write_batch)
+
+
+def csv_lines(type_: Type, delimiter: str) -> Callable[[Sequence[Any]], str]:
+    """The function from items to CSV records; `delimited` reads them back."""
+    cells = [_cell(t, delimiter) for _, t in columns(type_)]
+    if not isinstance(type_, Record):
+        one = cells[0]
+        return lambda items: "".join([one(item) + "\n" for item in items])
+    return lambda items: "".join(
+        [delimiter.join([f(v) for f, v in zip(cells, item, strict=True)]) + "\n" for item in items]
+    )
+
+
+def _cell(type_: Type, delimiter: str) -> Callable[[Any], str]:
+    """The function from values to cells: none is empty, an empty text for an optional is quoted."""
+    if isinstance(type_, Optional):
+        some = _cell(type_.inner, delimiter)
+        if type_.inner in (STRING, BYTES):
+            return lambda value: "" if value is None else some(value) or '""'
+        return lambda value: "" if value is None else some(value)
+    if not scalars.is_scalar(type_):
+        encode = encoder(type_)
+        return lambda value: quoted(encode(value), delimiter)
+    text = scalars.formatter(type_)
+    return (lambda value: quoted(text(value), delimiter)) if type_ == STRING else text
+
+
+def quoted(text: str, delimiter: str) -> str:
+    """A cell, in quotes if it needs them."""
+    if '"' in text or delimiter in text or "\n" in text or "\r" in text:
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _plain_lines(type_: Type, label: str) -> Callable[[Sequence[Any]], str]:
+    text = scalars.formatter(type_)
+
+    def lines(items: Sequence[Any]) -> str:
+        texts = [text(item) for item in items]
+        for line in texts:
+            if "\n" in line or line.endswith("\r"):
+                reason = ValueError("a string with a line end is no line of text")
+                raise Rejected([unwritable(label, reason)])
+        return "".join([line + "\n" for line in texts])
+
+    return lines

@@ -1,0 +1,185 @@
+"""The door for inputs: paths, standard input, file objects, Arrow data, frames and iterables become sources.
+
+The format is told by the suffix (`.csv`, `.tsv`, `.txt`, `.log`, `.jsonl`, `.ndjson`, `.parquet`, `.arrow`,
+`.feather`, `.ipc`, `.arrows`; texts also with `.gz` or `.zst` behind it) or by `format`. Standard input (`-`)
+and file objects without a name need `format`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+
+from attrs import frozen
+
+from river.diagnostics import Diagnostic, Rejected, closest
+from river.io import columnar, delimited, jsonlines, memory, order, text
+from river.io.batches import Batch, Origin, Source, refusals
+from river.io.errors import STOP, OnError, Refusals, missing_file, unreadable
+from river.io.scalars import is_scalar
+from river.io.schema import arrow
+from river.lang.scope import show
+from river.lang.types import Record, Type
+
+SUFFIXES: Final = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "text",
+    ".log": "text",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrow",
+}
+FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow")
+PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
+STREAMED: Final = ("csv", "tsv", "text", "jsonl")
+
+
+def open_source(
+    spec: object,
+    type: Type,  # noqa: A002 - the word of the language
+    *,
+    name: str,
+    format: str | None = None,  # noqa: A002 - the word of the command line
+    on_error: OnError | Refusals = STOP,
+    batch: int = 4096,
+    by: str | None = None,
+    lateness: int = 0,
+) -> Source:
+    """A source of items of `type` for the input `name`.
+
+    Units: `batch` items; `lateness` in units of the field `by` (microseconds for times). With `by`, the items
+    of the source ascend weakly by that field. Raises: Rejected for what can be seen before the first row.
+    """
+    wanted = _Wanted(type, name, format, refusals(on_error), max(batch, 1))
+    match spec:
+        case str() | os.PathLike():
+            source = _from_path(os.fspath(cast("str | os.PathLike[str]", spec)), wanted)
+        case _ if hasattr(spec, "read"):
+            source = _from_file(spec, wanted)
+        case _:
+            source = _from_memory(spec, wanted)
+    if by is None:
+        return source
+    key = type.index(by) if isinstance(type, Record) else None
+    if key is None:
+        source.close()
+        raise Rejected([Diagnostic("data-column", f"input `{name}`: `{show(type)}` has no field `{by}`")])
+    return order.ordered(source, key, lateness)
+
+
+@frozen
+class _Wanted:
+    """What the caller of `open_source` asked for."""
+
+    type: Type
+    name: str
+    format: str | None
+    refusals: Refusals
+    size: int
+
+
+def _from_memory(spec: object, wanted: _Wanted) -> Source:
+    origin = Origin(wanted.name, rows=True)
+    batches = columnar.in_memory(spec, wanted.type, origin, wanted.size)
+    if batches is None:
+        if not isinstance(spec, Iterable):
+            message = f"input `{wanted.name}`: a {spec.__class__.__name__} is no source of rows"
+            help_ = "give a path, a table, a frame, a file, or an iterable of dicts"
+            raise Rejected([Diagnostic("data-format", message, help=help_)])
+        batches = memory.read(cast("Iterable[Any]", spec), wanted.type, origin, wanted.size)
+    return Source(wanted.type, origin, batches, wanted.refusals)
+
+
+def _from_file(file: Any, wanted: _Wanted) -> Source:
+    label = getattr(file, "name", None)
+    label = label if isinstance(label, str) else f"<{wanted.name}>"
+    kind, packed = format_of(label, wanted.format, wanted.name)
+    return _open(file, kind, packed, label, wanted)
+
+
+def _from_path(path: str, wanted: _Wanted) -> Source:
+    kind, packed = format_of(path, wanted.format, wanted.name)
+    if path == "-":
+        return _open(sys.stdin.buffer, kind, None, "<stdin>", wanted)
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - the source closes it
+    except FileNotFoundError:
+        raise Rejected([missing_file(path)]) from None
+    except OSError as error:
+        raise Rejected([unreadable(path, error)]) from error
+    try:
+        source = _open(file, kind, packed, path, wanted)
+    except BaseException:
+        file.close()
+        raise
+    source.on_close(file.close)
+    return source
+
+
+def format_of(path: str, format_: str | None, name: str) -> tuple[str, str | None]:
+    """The format of `path` and how it is compressed, if it is.
+
+    Raises: Rejected("data-format") when neither suffix nor `format_` says it.
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    packed = PACKED.get(suffixes[-1]) if suffixes else None
+    inner = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes[-1] if suffixes else "")
+    kind = format_ if format_ is not None else SUFFIXES.get(inner)
+    if kind in FORMATS:
+        return kind, packed
+    known = ", ".join(FORMATS)
+    if format_ is not None:
+        message = f"input `{name}`: there is no format `{format_}`"
+        help_ = closest(format_, FORMATS) or f"the formats are {known}"
+    elif path == "-":
+        message, help_ = (
+            f"input `{name}`: standard input has no suffix that tells its format",
+            f"say one of {known}",
+        )
+    else:
+        message = f"input `{name}`: the suffix of `{path}` tells no format"
+        help_ = f"say one of {known}, or use a suffix of {', '.join(SUFFIXES)}"
+    raise Rejected([Diagnostic("data-format", message, help=help_)])
+
+
+def _open(file: Any, kind: str, packed: str | None, label: str, wanted: _Wanted) -> Source:
+    if packed is not None and kind not in STREAMED:
+        raise Rejected([Diagnostic("data-format", f"`{label}`: {kind} files carry their own compression")])
+    match packed:
+        case "gzip":
+            file = gzip.GzipFile(fileobj=file, mode="rb")
+        case "zstd":
+            file = arrow().CompressedInputStream(file, "zstd")
+        case _:
+            pass
+    origin = Origin(wanted.name, label, rows=kind not in STREAMED)
+    batches = _batches(file, kind, wanted.type, origin, wanted.size)
+    return Source(wanted.type, origin, batches, wanted.refusals)
+
+
+def _batches(file: Any, kind: str, type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+    label = origin.file or origin.input
+    match kind:
+        case "csv" | "tsv":
+            delimiter = "," if kind == "csv" else "\t"
+            return delimited.open_delimited(text.blocks(file, label, size), type_, origin, delimiter)
+        case "text":
+            if not is_scalar(type_):
+                message = f"input `{origin.input}`: lines of text hold single values, not `{show(type_)}`"
+                raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
+            return delimited.read_lines(text.blocks(file, label, size), type_, origin)
+        case "jsonl":
+            return jsonlines.read(text.blocks(file, label, size), type_, origin)
+        case "parquet":
+            return columnar.parquet(file, type_, origin, size)
+        case _:
+            return columnar.ipc(file, type_, origin, size)

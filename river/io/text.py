@@ -1,0 +1,56 @@
+"""Texts as blocks of lines, as they arrive, in bounded memory.
+
+A block is what one read of the stream completes, cut to the batch size: nothing waits for a batch to fill.
+Bytes that are not UTF-8 survive as lone surrogates (PEP 383), so that the row that holds them can be named.
+"""
+
+from __future__ import annotations
+
+import codecs
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+from river.diagnostics import Rejected
+from river.io.errors import unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHUNK: Final = 1 << 18
+LONGEST: Final = 1 << 26
+"""Characters of the longest line: a longer one means that the file is no text of lines."""
+
+
+def blocks(stream: Any, name: str, size: int) -> Iterator[list[str]]:
+    """Lists of at most `size` lines of a binary or text stream, without their ends; a byte order mark is dropped.
+
+    Raises: Rejected("data-unreadable") when the stream fails.
+    """
+    rest = ""
+    first = True
+    for chunk in _texts(stream, name):
+        if first:
+            first = not chunk
+            chunk = chunk.removeprefix("\ufeff")
+        lines = (rest + chunk).split("\n") if "\n" in chunk else [rest + chunk]
+        rest = lines.pop()
+        if len(rest) > LONGEST:
+            raise Rejected([unreadable(name, ValueError(f"a line is longer than {LONGEST} characters"))])
+        for start in range(0, len(lines), size):
+            yield lines[start : start + size]
+    if rest:
+        yield [rest]
+
+
+def _texts(stream: Any, name: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    read = getattr(stream, "read1", None) or stream.read
+    while True:
+        try:
+            chunk: str | bytes = read(CHUNK)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise Rejected([unreadable(name, error)]) from error
+        if not chunk:
+            yield decoder.decode(b"", final=True)
+            return
+        yield chunk if isinstance(chunk, str) else decoder.decode(chunk)

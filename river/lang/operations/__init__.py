@@ -1,0 +1,23 @@
+"""The table of library operations (il.md 2.2, 2.3): the one source for checker, evaluator and code generator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from river.lang.operations import arithmetic, compare, containers, convert, floats, regex, sums, text, times
+from river.lang.operations.table import Operation, Signature, traps_of
+
+__all__ = ["OPERATIONS", "Operation", "Signature", "traps_of"]
+
+
+def _table() -> Mapping[str, Operation]:
+    found: dict[str, Operation] = {}
+    for module in (arithmetic, floats, compare, convert, times, text, regex, containers, sums):
+        for operation in module.OPERATIONS:
+            assert operation.name not in found, operation.name  # noqa: S101 - one line a name
+            found[operation.name] = operation
+    return MappingProxyType(found)
+
+
+OPERATIONS: Mapping[str, Operation] = _table()

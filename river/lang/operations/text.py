@@ -1,0 +1,80 @@
+"""Strings (code points) and bytes. `len`, `slice`, `+`, `contains`, `concat`, `reverse` are shared with other types."""
+
+from __future__ import annotations
+
+from river.lang import types as t
+from river.lang.operations.table import Known, Operation, Signature, Types, fixed, plain
+from river.lang.values import TrapSignal
+
+SPACE = " \t\n\r\v\f"
+
+
+def _find_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
+    params = (t.STRING, t.STRING, t.I64)[: len(types)]
+    return fixed(params, t.I64)(types, None) if len(params) in (2, 3) else None
+
+
+def _find(text: str, part: str, start: int = 0) -> int:
+    return text.find(part, min(max(start, 0), len(text) + 1))
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return text.split(separator) if separator else list(text)
+
+
+def _join(parts: tuple[str, ...] | list[str], separator: str) -> str:
+    return separator.join(parts)
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    return text.replace(old, new) if old else text
+
+
+def _trim(text: str) -> str:
+    return text.strip(SPACE)
+
+
+def _points(text: str) -> list[int]:
+    return list(map(ord, text))
+
+
+def _char(point: int) -> str:
+    if not 0 <= point <= 0x10FFFF or 0xD800 <= point <= 0xDFFF:
+        raise TrapSignal("conversion-range", point)
+    return chr(point)
+
+
+def _from_points(points: tuple[int, ...] | list[int]) -> str:
+    return "".join(map(_char, points))
+
+
+def _decode(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as bad:
+        raise TrapSignal("bad-utf8", data) from bad
+
+
+_TEXT, _TWO = (t.STRING,), (t.STRING, t.STRING)
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("find", _find_rule, plain(_find), "where b first occurs in a (from a position), or -1"),
+    Operation("starts_with", fixed(_TWO, t.BOOL), plain(str.startswith), "whether a begins with b"),
+    Operation("ends_with", fixed(_TWO, t.BOOL), plain(str.endswith), "whether a ends with b"),
+    Operation("split", fixed(_TWO, t.List(t.STRING)), plain(_split), "the parts of a between separators b; by code point if b is empty"),
+    Operation("join", fixed((t.List(t.STRING), t.STRING), t.STRING), plain(_join), "the strings with a separator between them"),
+    Operation("replace", fixed((t.STRING,) * 3, t.STRING), plain(_replace), "a with each b (not empty) replaced by c"),
+    Operation("lower", fixed(_TEXT, t.STRING), plain(str.lower), "in lower case (Unicode)", native="host"),
+    Operation("upper", fixed(_TEXT, t.STRING), plain(str.upper), "in upper case (Unicode)", native="host"),
+    Operation("trim", fixed(_TEXT, t.STRING), plain(_trim), "without ASCII white space at both ends"),
+    Operation("code_points", fixed(_TEXT, t.List(t.I32)), plain(_points), "the code points"),
+    Operation("char", fixed((t.I32,), t.STRING), plain(_char), "the string of one code point; traps if there is none", ("conversion-range",)),
+    Operation(
+        "from_code_points", fixed((t.List(t.I32),), t.STRING), plain(_from_points),
+        "the string of code points; traps if one does not exist", ("conversion-range",),
+    ),
+    Operation("encode", fixed(_TEXT, t.BYTES), plain(str.encode), "as UTF-8"),
+    Operation("decode", fixed((t.BYTES,), t.STRING), plain(_decode), "the string in UTF-8; traps if it is none", ("bad-utf8",)),
+)  # fmt: skip
+
+__all__ = ["OPERATIONS", "SPACE", "Types"]

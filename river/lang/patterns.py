@@ -1,0 +1,424 @@
+"""Regular expressions in RE2's syntax: text to tree, and tree to the matcher of the evaluator.
+
+Matching is leftmost-first, like RE2 and Perl. `\\d \\s \\w \\b` and `(?i)` are ASCII. There are no look-around, back
+references, possessive or nested quantifiers, nor `\\p{..}` classes (il.md P6). Python's `re` would read `$`, `\\B` and inline
+flags otherwise than RE2: therefore the tree is printed in a form in which all engines agree.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NoReturn, assert_never
+
+from attrs import field, frozen
+
+Ranges = tuple[tuple[int, int], ...]
+
+LAST_CODE_POINT: Final = 0x10FFFF
+MOST_REPEATS: Final = 1000  # RE2's bound on counted repetition, nested counts multiplied
+
+_DIGIT: Final[Ranges] = ((48, 57),)
+_WORD: Final[Ranges] = ((48, 57), (65, 90), (95, 95), (97, 122))
+_SPACE: Final[Ranges] = ((9, 10), (12, 13), (32, 32))
+_LETTER: Final[Ranges] = ((65, 90), (97, 122))
+_PUNCTUATION: Final[Ranges] = ((33, 47), (58, 64), (91, 96), (123, 126))
+_PERL: Final = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
+_POSIX: Final[dict[str, Ranges]] = {
+    "alnum": (*_DIGIT, *_LETTER), "alpha": _LETTER, "ascii": ((0, 127),), "blank": ((9, 9), (32, 32)),
+    "cntrl": ((0, 31), (127, 127)), "digit": _DIGIT, "graph": ((33, 126),), "lower": ((97, 122),),
+    "print": ((32, 126),), "punct": _PUNCTUATION, "space": ((9, 13), (32, 32)), "upper": ((65, 90),), "word": _WORD,
+    "xdigit": ((48, 57), (65, 70), (97, 102)),
+}  # fmt: skip
+_CONTROL: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_ASSERTIONS: Final = {"A": "text-start", "z": "text-end", "b": "word", "B": "not-word"}
+
+
+class BadPattern(Exception):  # noqa: N818 - it names what the text is
+    """The text is not a pattern; the argument says why."""
+
+
+@frozen
+class Chars:
+    """One code point out of sorted, disjoint, inclusive ranges."""
+
+    ranges: Ranges
+
+
+@frozen
+class Assertion:
+    """A place: text-start, text-end, line-start, line-end, word, not-word."""
+
+    kind: str
+
+
+@frozen
+class Sequence:
+    """One after the other."""
+
+    items: tuple[Pattern, ...]
+
+
+@frozen
+class Choice:
+    """The first that leads to a match."""
+
+    items: tuple[Pattern, ...]
+
+
+@frozen
+class Repeat:
+    """`low` to `high` times (None: any number); as often as possible if `greedy`, else as rarely."""
+
+    item: Pattern
+    low: int
+    high: int | None
+    greedy: bool
+
+
+@frozen
+class Group:
+    """A capture, numbered from 1 by its opening parenthesis."""
+
+    number: int
+    item: Pattern
+
+
+Pattern = Chars | Assertion | Sequence | Choice | Repeat | Group
+
+
+@frozen
+class Regex:
+    """A compiled pattern: a value of type regex."""
+
+    pattern: str
+    tree: Pattern = field(eq=False, repr=False)
+    groups: int = field(eq=False)
+    compiled: re.Pattern[str] = field(eq=False, repr=False)
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(pattern: str) -> Regex:
+    """The compiled form of `pattern`.
+
+    Raises: BadPattern.
+    """
+    parser = _Parser(pattern)
+    tree = parser.parse()
+    try:
+        compiled = re.compile(_printed(tree), re.ASCII)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise BadPattern("the pattern is too large") from error
+    return Regex(pattern, tree, parser.groups, compiled)
+
+
+def parse(pattern: str) -> Pattern:
+    """The tree of `pattern`.
+
+    Raises: BadPattern.
+    """
+    return _Parser(pattern).parse()
+
+
+def _union(ranges: Ranges) -> Ranges:
+    found: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def _others(ranges: Ranges) -> Ranges:
+    found: list[tuple[int, int]] = []
+    start = 0
+    for low, high in _union(ranges):
+        if low > start:
+            found.append((start, low - 1))
+        start = high + 1
+    if start <= LAST_CODE_POINT:
+        found.append((start, LAST_CODE_POINT))
+    return tuple(found)
+
+
+def _folded(ranges: Ranges) -> Ranges:
+    """The ranges with the other case of each ASCII letter in them."""
+    found = list(ranges)
+    for low, high in ranges:
+        for first, last, shift in ((65, 90, 32), (97, 122, -32)):
+            a, b = max(low, first), min(high, last)
+            if a <= b:
+                found.append((a + shift, b + shift))
+    return _union(tuple(found))
+
+
+class _Parser:
+    """Recursive descent over RE2's grammar; `flags` are those in force."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.groups = 0
+        self.names: set[str] = set()
+        self.flags: frozenset[str] = frozenset()
+        self.depth = 0
+
+    def parse(self) -> Pattern:
+        tree = self.choice()
+        if self.at < len(self.text):
+            self.fail("unbalanced `)`")
+        if _repeats(tree) > MOST_REPEATS:
+            self.fail(f"more than {MOST_REPEATS} repetitions")
+        return tree
+
+    def fail(self, why: str) -> NoReturn:
+        raise BadPattern(f"{why} at position {self.at}")
+
+    def peek(self, count: int = 1) -> str:
+        return self.text[self.at : self.at + count]
+
+    def next(self) -> str:
+        if self.at >= len(self.text):
+            self.fail("unexpected end")
+        self.at += 1
+        return self.text[self.at - 1]
+
+    def until(self, end: str) -> str:
+        stop = self.text.find(end, self.at)
+        if stop < 0:
+            self.fail(f"missing `{end}`")
+        found = self.text[self.at : stop]
+        self.at = stop + len(end)
+        return found
+
+    def choice(self) -> Pattern:
+        items = [self.sequence()]
+        while self.peek() == "|":
+            self.at += 1
+            items.append(self.sequence())
+        return items[0] if len(items) == 1 else Choice(tuple(items))
+
+    def sequence(self) -> Pattern:
+        items: list[Pattern] = []
+        while self.peek() not in ("", "|", ")"):
+            if self.peek(2) == "\\Q":
+                self.at += 2
+                stop = self.text.find("\\E", self.at)
+                quoted = self.text[self.at :] if stop < 0 else self.text[self.at : stop]
+                self.at = len(self.text) if stop < 0 else stop + 2
+                items += [self.literal(((ord(c), ord(c)),)) for c in quoted]
+                if not quoted or self.quantifier() is None:
+                    continue
+                self.fail("a quantifier after `\\E` is not supported")
+            atom = self.atom()
+            if atom is None:
+                continue
+            bounds = self.quantifier()
+            if bounds is not None:
+                lazy = self.peek() == "?"
+                self.at += lazy
+                if self.peek() in ("*", "+", "?") or self.quantifier() is not None:
+                    self.fail("nested or possessive quantifier")
+                atom = Repeat(atom, *bounds, greedy=lazy == ("U" in self.flags))
+            items.append(atom)
+        return items[0] if len(items) == 1 else Sequence(tuple(items))
+
+    def quantifier(self) -> tuple[int, int | None] | None:
+        simple = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(self.peek())
+        if simple is not None:
+            self.at += 1
+            return simple
+        found = re.compile(r"\{([0-9]{1,6})(?:(,)([0-9]{1,6})?)?\}").match(self.text, self.at)
+        if found is None:
+            return None  # anything else in braces is literal, as in RE2
+        low = int(found[1])
+        high = low if found[2] is None else None if found[3] is None else int(found[3])
+        if low > MOST_REPEATS or (high is not None and (high > MOST_REPEATS or high < low)):
+            self.fail("bad repetition count")
+        self.at = found.end()
+        return low, high
+
+    def atom(self) -> Pattern | None:
+        c = self.next()
+        match c:
+            case "(":
+                return self.group()
+            case "[":
+                return self.klass()
+            case ".":
+                return Chars(((0, LAST_CODE_POINT),) if "s" in self.flags else _others(((10, 10),)))
+            case "^":
+                return Assertion("line-start" if "m" in self.flags else "text-start")
+            case "$":
+                return Assertion("line-end" if "m" in self.flags else "text-end")
+            case "*" | "+" | "?":
+                self.fail("nothing to repeat")
+            case "\\":
+                escaped = self.escape()
+                return escaped if isinstance(escaped, Assertion) else self.literal(escaped.ranges)
+            case _:
+                return self.literal(((ord(c), ord(c)),))
+
+    def literal(self, ranges: Ranges) -> Chars:
+        return Chars(_folded(ranges) if "i" in self.flags else _union(ranges))
+
+    def escape(self) -> Chars | Assertion:
+        c = self.next()
+        if c in _ASSERTIONS:
+            return Assertion(_ASSERTIONS[c])
+        if c.lower() in _PERL:
+            ranges = _PERL[c.lower()]
+            return Chars(_others(ranges) if c.isupper() else ranges)
+        if c in _CONTROL:
+            return Chars(((_CONTROL[c], _CONTROL[c]),))
+        if c == "x":
+            digits = self.until("}") if self.peek() == "{" and self.next() else self.next() + self.next()
+            if re.fullmatch("[0-9A-Fa-f]{1,8}", digits) is None or int(digits, 16) > LAST_CODE_POINT:
+                self.fail("bad code point")
+            return Chars(((int(digits, 16), int(digits, 16)),))
+        if c == "0":
+            octal = re.compile("[0-7]{0,2}").match(self.text, self.at)
+            digits = "" if octal is None else octal[0]
+            self.at += len(digits)
+            code = int("0" + digits, 8)
+            return Chars(((code, code),))
+        if c.isalnum():
+            self.fail(f"unsupported escape `\\{c}`")
+        return Chars(((ord(c), ord(c)),))
+
+    def klass(self) -> Chars:
+        negative = self.peek() == "^"
+        self.at += negative
+        ranges: list[tuple[int, int]] = []
+        first = True
+        while first or self.peek() != "]":
+            first = False
+            if self.peek(2) == "[:":
+                self.at += 2
+                name = self.until(":]")
+                if name.removeprefix("^") not in _POSIX:
+                    self.fail(f"unknown class `[:{name}:]`")
+                chosen = _POSIX[name.removeprefix("^")]
+                ranges += _others(chosen) if name.startswith("^") else chosen
+                continue
+            low = self.member()
+            if isinstance(low, tuple):
+                ranges += low
+                continue
+            high = low
+            if self.peek() == "-" and self.peek(2) not in ("-", "-]"):
+                self.at += 1
+                last = self.member()
+                if isinstance(last, tuple) or last < low:
+                    self.fail("bad range")
+                high = last
+            ranges.append((low, high))
+        self.at += 1
+        chosen = _folded(tuple(ranges)) if "i" in self.flags else _union(tuple(ranges))
+        return Chars(_others(chosen) if negative else chosen)
+
+    def member(self) -> int | Ranges:
+        """One code point of a class, or the ranges of an escape such as `\\d`."""
+        c = self.next()
+        if c != "\\":
+            return ord(c)
+        letter = self.peek()
+        escaped = self.escape()
+        if isinstance(escaped, Assertion):
+            self.fail("an assertion inside a class")
+        return escaped.ranges if letter.lower() in _PERL else escaped.ranges[0][0]
+
+    def group(self) -> Pattern | None:
+        outer = self.flags
+        number = None
+        self.depth += 1
+        if self.depth > MOST_REPEATS // 4:
+            self.fail("groups nested too deeply")
+        if self.peek() != "?":
+            number = self.open()
+        else:
+            self.at += 1
+            if self.peek(2) == "P<" or (self.peek() == "<" and self.peek(2) not in ("<=", "<!")):
+                self.until("<")
+                name = self.until(">")
+                if re.fullmatch("[A-Za-z0-9_]+", name) is None or name in self.names:
+                    self.fail(f"bad group name `{name}`")
+                self.names.add(name)
+                number = self.open()
+            elif self.switch():
+                self.depth -= 1
+                return None  # `(?i)`: until the end of the enclosing group
+        item = self.choice()
+        if self.peek() != ")":
+            self.fail("missing `)`")
+        self.at += 1
+        self.depth -= 1
+        self.flags = outer
+        return item if number is None else Group(number, item)
+
+    def open(self) -> int:
+        self.groups += 1
+        return self.groups
+
+    def switch(self) -> bool:
+        """Reads flags; whether the group ended right after them."""
+        found = re.compile("([imsU]*)(-[imsU]+)?([:)])").match(self.text, self.at)
+        if found is None or found[0] == ")":
+            self.fail("unsupported group (look-around and other extensions are not regular)")
+        self.at = found.end()
+        self.flags = (self.flags | set(found[1])) - set(found[2] or "")
+        return found[3] == ")"
+
+
+def _repeats(tree: Pattern) -> int:
+    """The greatest product of nested counts."""
+    match tree:
+        case Chars() | Assertion():
+            return 1
+        case Sequence(items) | Choice(items):
+            return max((_repeats(item) for item in items), default=1)
+        case Repeat(item, low, high, _):
+            return max(low, high or 1, 1) * _repeats(item)
+        case Group(_, item):
+            return _repeats(item)
+        case _:
+            assert_never(tree)
+
+
+_PRINTED: Final = {
+    "text-start": r"\A", "text-end": r"\Z", "line-start": "(?m:^)", "line-end": "(?m:$)", "word": r"\b",
+    "not-word": r"(?!\b)",  # unlike `\B` it holds in the empty text, as in RE2
+}  # fmt: skip
+
+
+def _printed(tree: Pattern) -> str:
+    match tree:
+        case Chars(ranges):
+            return _class(ranges)
+        case Assertion(kind):
+            return _PRINTED[kind]
+        case Sequence(items):
+            return "".join(f"(?:{_printed(i)})" if isinstance(i, Choice) else _printed(i) for i in items)
+        case Choice(items):
+            return "|".join(map(_printed, items))
+        case Repeat(item, low, high, greedy):
+            count = f"{{{low},{'' if high is None else high}}}"
+            return f"(?:{_printed(item)}){count}{'' if greedy else '?'}"
+        case Group(_, item):
+            return f"({_printed(item)})"
+        case _:
+            assert_never(tree)
+
+
+def _class(ranges: Ranges) -> str:
+    if not ranges:
+        return "(?!)"
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return re.escape(chr(ranges[0][0]))
+    parts = [_code(low) if low == high else f"{_code(low)}-{_code(high)}" for low, high in ranges]
+    return f"[{''.join(parts)}]"
+
+
+def _code(code: int) -> str:
+    return f"\\U{code:08x}"

@@ -1,0 +1,213 @@
+"""Every refusal of the checker: the least text that earns it, and what the caret stands under."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import river.lang
+from river.diagnostics import Diagnostic, Rejected
+from river.il.parse import parse
+from river.il.program import TypeDecl
+from river.lang import check
+from river.lang import syntax as s
+from river.lang.scope import Declared
+from river.source import Source
+
+HEAD = "operator f(x: i64; $n: i64, $l: list<i64>, $m: map<string, i64>, $g: map<string, list<i64>>) -> (out: i64)"
+
+
+def body(text: str) -> str:
+    """An operator whose one handler has these statements; the item is `v`."""
+    return f"{HEAD} {{ on x(v) {{ {text} }} }}"
+
+
+def refusals(text: str) -> tuple[Diagnostic, ...]:
+    """What the checker says of a program's operators, in the order of the text."""
+    decls = parse(Source("<test>", f"river 1;\n{text}")).decls
+    types = {d.name: Declared(d.params, d.type, span=d.span) for d in decls if isinstance(d, TypeDecl)}
+    scope = check.scope(types, [d for d in decls if isinstance(d, s.Fn)])
+    found: list[Diagnostic] = []
+    for decl in decls:
+        if isinstance(decl, s.Operator | s.Extern):
+            try:
+                check.operator(decl, scope)
+            except Rejected as rejected:
+                found += rejected.diagnostics
+    return tuple(found)
+
+
+CASES = [
+    # types
+    ("lang-unknown-type", "operator f(x: i46) -> () { on x(v) {} }", "i46"),
+    ("lang-type-arguments", "operator f(x: list<i64, i64>) -> () { on x(v) {} }", "list<i64, i64>"),
+    ("lang-type-arguments", "operator f(x: decimal(40, 2)) -> () { on x(v) {} }", "decimal(40, 2)"),
+    ("lang-type-arguments", "operator f(x: array<i64, -1>) -> () { on x(v) {} }", "array<i64, -1>"),
+    ("lang-type-arguments", "type p<T> = {a: T}; operator f(x: p) -> () { on x(v) {} }", "p"),
+    ("lang-type-arguments", "type p<T> = {a: T}; operator f(x: p<7>) -> () { on x(v) {} }", "7"),
+    ("lang-recursive-type", "type p = {a: list<p>}; operator f(x: p) -> () { on x(v) {} }", "type p = {a: list<p>};"),
+    ("lang-nested-optional", "type p = i64?; operator f(x: p?) -> () { on x(v) {} }", "p?"),
+    ("lang-key-type", "operator f(x: i64; $m: map<map<i64, i64>, i64>) -> () { on x(v) {} }", "map<i64, i64>"),
+    ("lang-key-type", "operator f(x: i64; $m: bag<fsum>) -> () { on x(v) {} }", "fsum"),
+    ("lang-duplicate-field", "operator f(x: {a: i64, a: i64}) -> () { on x(v) {} }", "a: i64"),
+    ("lang-hole", "operator f(x: #T) -> () { on x(v) {} }", "#T"),
+    ("lang-item-type", "operator f(x: {a: omap<i64, i64>}) -> () { on x(v) {} }", "x: {a: omap<i64, i64>}"),
+    ("lang-item-type", "operator f(x: i64) -> (o: i128) { on x(v) {} }", "o: i128"),
+    # signatures
+    ("lang-duplicate-name", "operator f(x: i64, x: i64) -> () { on x(v) {} }", "x: i64"),
+    ("lang-duplicate-name", "operator f(x: i64; $a: i64, $a: i64) -> () { on x(v) {} }", "$a: i64"),
+    ("lang-duplicate-name", "operator f(x: i64) -> (o: i64, o: i64) { on x(v) {} }", "o: i64"),
+    ("lang-key", "operator f(x: {a: i64} by b) -> () { on x(v) {} }", "x: {a: i64} by b"),
+    ("lang-key", "operator f(x: {a: string} by a) -> () { on x(v) {} }", "x: {a: string} by a"),
+    ("lang-key", "operator f(x: i64 by a) -> () { on x(v) {} }", "x: i64 by a"),
+    # handlers
+    ("lang-unknown-port", "operator f(x: i64) -> () { on y(v) {} on x(v) {} }", "on y(v) {}"),
+    ("lang-handlers", "operator f(x: i64) -> () { on x(v) {} on x(w) {} }", "on x(w) {}"),
+    ("lang-handlers", "operator f(x: i64) -> () { on x[pop 1](v) {} on x[pop 2](w) {} }", "on x[pop 2](w) {}"),
+    ("lang-handlers", "operator f(x: i64) -> () { on x[pop 1](v), x[pop 1](w) {} }", "x[pop 1](w)"),
+    ("lang-handlers", "operator f(x: {k: i64} by k) -> () { on merge(x(v), x(w)) {} }", "on merge(x(v), x(w)) {}"),
+    ("lang-handlers", "operator f(x: i64, y: i64) -> () { on x(v) {} }", "y: i64"),
+    ("lang-handlers", "operator f(x: i64 = [1]) -> () { on x(v) {} }", "x: i64 = [1]"),
+    (
+        "lang-handlers",
+        "operator f(x: i64, y: i64) -> () { on x(v) {} phase 1 on y(w) {} }",
+        "operator f(x: i64, y: i64) -> () { on x(v) {} phase 1 on y(w) {} }",
+    ),
+    (
+        "lang-handlers",
+        "operator f(x: i64) -> () { first on x[pop 1](v) {} }",
+        "operator f(x: i64) -> () { first on x[pop 1](v) {} }",
+    ),
+    ("lang-rate", "operator f(x: i64) -> () { on x[pop -1](v) {} }", "-1"),
+    ("lang-rate", "operator f(x: i64) -> () { on x[peek 3, pop 0](v) {} }", "on x[peek 3, pop 0](v) {}"),
+    ("lang-rate", "operator f(x: i64) -> (o[push -1]: i64) { on x(v) {} }", "-1"),
+    ("lang-push-rate", "operator f(x: i64) -> (o[push 2]: i64) { on x(v) { emit o v; } }", "o[push 2]: i64"),
+    (
+        "lang-push-rate",
+        "operator f(x: i64) -> (o[push 1]: i64) { on x(v) { if v > 0 { emit o v; emit o v; } else { emit o 0; emit o 0; } } }",
+        "o[push 1]: i64",
+    ),
+    ("lang-key", "operator f(x: i64) -> () { on merge(x(v)) {} }", "on merge(x(v)) {}"),
+    ("lang-key", "operator f(x: i64) -> () { on x(v) {} on mark(k) {} }", "on mark(k) {}"),
+    ("lang-mark", "operator f(x: i64) -> (o: i64) { on x(v) { mark o v; } }", "mark o v;"),
+    # constants and functions
+    ("lang-constant", "operator f(x: i64) -> () { on x[pop div.trunc(1, max(0, 0))](v) {} }", "div.trunc(1, max(0, 0))"),
+    ("lang-duplicate-name", f"{HEAD} {{ const a: i64 = 1; const a: i64 = 2; on x(v) {{}} }}", "const a: i64 = 2;"),
+    ("lang-duplicate-name", f"{HEAD} {{ fn a() -> i64 = 1; fn a() -> i64 = 2; on x(v) {{}} }}", "fn a() -> i64 = 2;"),
+    ("lang-unknown-function", body("let a = leng($l);"), "leng($l)"),
+    ("lang-arguments", f"fn g(a: i64) -> i64 = a; {body('let a = g(1, 2);')}", "g(1, 2)"),
+    ("lang-recursive-result", f"{HEAD} {{ fn g(a: i64) = g(a); on x(v) {{}} }}", "fn g(a: i64) = g(a);"),
+    ("lang-missing-return", f"{HEAD} {{ fn g(a: i64) -> i64 {{ if a > 0 {{ return 1; }} }} on x(v) {{}} }}", None),
+    ("lang-return", f"{HEAD} {{ fn g() -> i64 {{ return; }} on x(v) {{}} }}", "return;"),
+    ("lang-return", body("return v;"), "return v;"),
+    ("lang-variable-in-fn", f"{HEAD} {{ fn g() -> i64 = $n; on x(v) {{}} }}", "$n"),
+    ("lang-emit", f"fn g(a: i64) {{ emit out a; }} {body('g(v);')}", "emit out a;"),
+    ("lang-lambda", f"fn g(a: i64) -> i64 = a; {body('let a = g(fn(b) => b);')}", "fn(b) => b"),
+    ("lang-lambda", body("let a = sort_by($l, fn(a, b) => a);"), "fn(a, b) => a"),
+    ("lang-alias", f"fn g(ref a: list<i64>, b: list<i64>) {{ push(a, len(b)); }} {body('g($l, $l);')}", "g($l, $l)"),
+    # names and places
+    ("lang-unknown-name", body("emit out w;"), "w"),
+    ("lang-unknown-name", body("emit out $o;"), "$o"),
+    ("lang-duplicate-name", body("let v = 1;"), "let v = 1;"),
+    ("lang-duplicate-name", "operator f(x: {k: i64} by k) -> () { on merge(x(key)) {} }", "{}"),
+    ("lang-not-a-place", body("push([1], v);"), "[1]"),
+    ("lang-not-assignable", body("v = 1;"), "v"),
+    ("lang-not-assignable", body('var s = "a"; s[0] = 1;'), "s[0]"),
+    ("lang-borrowed", body("for a in $l { push($l, a); }"), "$l"),
+    ("lang-borrowed", body("let a = $l; push($l, len(a));"), "$l"),
+    ("lang-borrowed", body('with e = $m["a"] else 0 { e = e + get($m, "b", 0); }'), "$m"),
+    ("lang-drop", body("let a = 1; drop a;"), "drop a;"),
+    ("lang-with", body("with e = $l[0] { e = 1; }"), "$l[0]"),
+    # expressions
+    ("lang-type-mismatch", body('emit out "a";'), '"a"'),
+    ("lang-type-mismatch", body("let a: string = {b: 1};"), "{b: 1}"),
+    ("lang-type-mismatch", body("let a: string = [1];"), "[1]"),
+    ("lang-type-mismatch", body("let a: string = {1: 1};"), "{1: 1}"),
+    ("lang-type-mismatch", body("let a: array<i64, 3> = [1, 2];"), "[1, 2]"),
+    ("lang-type-mismatch", body("let a: i64 = none;"), "none"),
+    ("lang-needs-type", body("let a = none;"), "none"),
+    ("lang-needs-type", body("let a = [];"), "[]"),
+    ("lang-needs-type", body("let a = {};"), "{}"),
+    ("lang-literal-range", body("let a: i32 = 2147483648;"), "2147483648"),
+    ("lang-literal-range", body("let a: decimal(4, 2) = 1.234;"), "1.234"),
+    ("lang-operation-types", body("let a = v / v;"), "v / v"),
+    ("lang-operation-types", body("let a = v + f64(v);"), "v + f64(v)"),
+    ("lang-unknown-field", body("let r = {a: 1}; emit out r.b;"), "r.b"),
+    ("lang-unknown-field", body("let r: {a: i64} = {a: 1, b: 2};"), "b: 2"),
+    ("lang-missing-field", body("let r: {a: i64, b: i64} = {a: 1};"), "{a: 1}"),
+    ("lang-duplicate-field", body("let r = {a: 1, a: 2};"), "a: 2"),
+    ("lang-not-a-record", body("emit out v.a;"), "v.a"),
+    ("lang-not-a-record", body("let r: {a: i64}? = none; emit out r.a;"), "r.a"),
+    ("lang-not-indexed", body("emit out v[0];"), "v[0]"),
+    ("lang-not-optional", body("if v is w { emit out w; }"), "v is w"),
+    ("lang-hole", body("emit out #n;"), "#n"),
+    ("lang-hole", body("#each f in #F { emit out v; }"), "#each f in #F { emit out v; }"),
+    ("lang-hole", body("let r = {#each f in #F {f: 1}};"), "#each f in #F {f: 1}"),
+    ("lang-hole", body("#touch(v);"), "#touch(v)"),
+    # statements
+    ("lang-loop", body("break;"), "break;"),
+    ("lang-loop", body("a: for i in 0 .. 3 { continue b; }"), "continue b;"),
+    ("lang-loop-names", body("for i, j in 0 .. 3 { emit out i; }"), "for i, j in 0 .. 3 { emit out i; }"),
+    ("lang-loop-names", body("for i in v { emit out i; }"), "for i in v { emit out i; }"),
+    ("lang-unknown-output", body("emit ouch v;"), "emit ouch v;"),
+    ("lang-no-effect", body("len($l);"), "len($l);"),
+]
+
+
+@pytest.mark.parametrize(("code", "text", "under"), CASES, ids=[f"{i}-{code}" for i, (code, _, _) in enumerate(CASES)])
+def test_a_mistake_is_named_where_it_stands(code: str, text: str, under: str | None) -> None:
+    found = refusals(text)
+    assert [d.code for d in found] == [code], found
+    assert found[0].span is not None
+    if under is not None:
+        assert found[0].span.text == under
+
+
+def test_every_code_of_the_checker_has_a_text() -> None:
+    folder = Path(river.lang.__file__).parent
+    files = [folder / "scope.py", *(folder / "check").glob("*.py")]
+    codes = {code for file in files for code in re.findall(r'"(lang-[a-z-]+)"', file.read_text(encoding="utf-8"))}
+    assert codes == {code for code, _, _ in CASES}
+
+
+def test_all_errors_of_a_body_are_reported_at_once() -> None:
+    found = refusals(
+        body(
+            "let a = missing + 1; "
+            "emit out a + 1; "  # says nothing more: `a` has no type because of the first error
+            'emit out "text"; '
+            "if v { emit nowhere v; } "
+            "for i in 0 .. 3 { for j in $l { push($l, j); } break elsewhere; }"
+        )
+    )
+    assert [d.code for d in found] == [
+        "lang-unknown-name", "lang-type-mismatch", "lang-type-mismatch", "lang-borrowed", "lang-loop",
+    ]  # fmt: skip
+
+
+def test_errors_of_several_handlers_and_functions_are_reported_at_once() -> None:
+    found = refusals(
+        """operator f(a: i64, b: i64; $n: i64) -> (out: i64) {
+             const c: i64 = "text";
+             fn g(x: i64) -> i64 = y;
+             fn h(x: i64) -> string = x;
+             on a(v) { emit out g(v) + c; emit out w; }
+             on b(v) { $m = 1; }
+           }"""
+    )
+    assert [d.code for d in found] == [
+        "lang-type-mismatch", "lang-unknown-name", "lang-type-mismatch", "lang-unknown-name", "lang-unknown-name",
+    ]  # fmt: skip
+
+
+def test_a_near_name_is_offered() -> None:
+    (found,) = refusals(body("let count = 1; emit out cuont;"))
+    assert found.help == "did you mean `count`?"
+
+
+def test_whole_numbers_are_told_how_to_divide() -> None:
+    (found,) = refusals(body("emit out v / 2;"))
+    assert found.help is not None
+    assert "div.trunc" in found.help
