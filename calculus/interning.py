@@ -6,6 +6,7 @@ nothing but the cost: configurations hash in the time of their length, and a fir
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import attrs
@@ -17,39 +18,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-def identity(value: Value) -> Value:
-    """A key that two values share only if no function can tell them apart.
-
-    Finer than `==`: it separates 1, True and 1.0, as well as 0.0 and -0.0, also inside tuples, frozensets and
-    attrs classes; but every NaN is the same NaN. Values of other classes are told apart by class and `==`.
-    """
-    kind = type(value)
-    match value:
-        case float():
-            return (kind, value.hex())
-        case tuple():
-            return (kind, *map(identity, cast("tuple[Value, ...]", value)))
-        case frozenset():
-            return (kind, frozenset(map(identity, cast("frozenset[Value]", value))))
-        case _ if attrs.has(kind) and attrs.inspect(kind).added_eq:
-            compared = (f.name for f in attrs.fields(kind) if f.eq)
-            return (kind, *(identity(getattr(value, name)) for name in compared))
-        case _:
-            return (kind, value)
-
-
 @define
 class Interner:
-    """A growing table of values; a value's number is its place."""
+    """A growing table of values; a value's number is its place.
+
+    Two values share a number only if no function can tell them apart. This is finer than `==`: it separates 1,
+    True and 1.0, as well as 0.0 and -0.0, also inside tuples, frozensets and attrs classes; but every NaN is the
+    same NaN. Values of other classes are told apart by class and `==`.
+    """
 
     values: list[Value] = field(factory=list[Value])
     _numbers: dict[Value, int] = field(factory=dict[Value, int], repr=False)
+    _places: dict[int, int] = field(factory=dict[int, int], repr=False)
 
     def number(self, value: Value) -> int:
         """The number of `value`, a new one if it is new."""
-        number = self._numbers.setdefault(identity(value), len(self.values))
+        # The objects in the table live as long as it does, so their addresses are names: no need to look inside.
+        known = self._places.get(id(value))
+        if known is not None:
+            return known
+        key = self._key(value)
+        number = self._numbers.setdefault(key, len(self.values))
         if number == len(self.values):
             self.values.append(value)
+            self._places[id(value)] = number
         return number
 
     def numbers(self, values: Iterable[Value]) -> tuple[int, ...]:
@@ -63,6 +55,31 @@ class Interner:
     def decoded(self, numbers: Iterable[Value]) -> tuple[Value, ...]:
         """The values behind `numbers`."""
         return tuple([self.value(number) for number in numbers])
+
+    def _key(self, value: Value) -> Value:
+        """The class of `value` and the numbers of its parts, or itself if it has none."""
+        kind = type(value)
+        match value:
+            case float():
+                return (kind, value.hex())
+            case tuple():
+                return (kind, self.numbers(cast("tuple[Value, ...]", value)))
+            case frozenset():
+                return (kind, frozenset(self.numbers(cast("frozenset[Value]", value))))
+            case _:
+                compared = _compared(kind)
+                return (
+                    kind,
+                    value if compared is None else self.numbers(getattr(value, f) for f in compared),
+                )
+
+
+@cache
+def _compared(kind: type[Value]) -> tuple[str, ...] | None:
+    """The fields that the equality of an attrs class compares; None for a class with an equality of its own."""
+    if not attrs.has(kind) or not attrs.inspect(kind).added_eq:
+        return None
+    return tuple(f.name for f in attrs.fields(kind) if f.eq)
 
 
 @frozen

@@ -166,12 +166,12 @@ LATENESS = click.option(
 EXTERN = click.option("--extern", "externs", multiple=True, metavar="MODULE", help="Python module whose functions `extern python` operators may call")
 
 
-def _job(streams: Streams, ins: tuple[str, ...], **given: Any) -> Job:
+def _job(streams: Streams, given: Mapping[str, Any]) -> Job:
     from river.backend import Options
     from river.driver import Job
     from river.io.errors import OnError
 
-    inputs: dict[str, Any] = _pairs("--in", ins)
+    inputs: dict[str, Any] = _pairs("--in", given["ins"])
     formats = _pairs("--in-format", given["in_formats"])
     from_stdin = [name for name, path in inputs.items() if path == "-"]
     if len(from_stdin) > 1:
@@ -279,7 +279,7 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     from river.driver import execute
 
     compiled = _compiled(streams, program, lang)
-    job = _job(streams, given["ins"], **given)
+    job = _job(streams, given)
     screen = _Screen(streams, given["format_"], given["limit"], several=len(compiled.outputs) > 1)
     targets = _pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
@@ -332,7 +332,7 @@ def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> No
     compiled = _compiled(streams, program, lang)
     others = given["backends"] or plugins.backends()
     order = ("reference", *(name for name in others if name != "reference"))
-    compared = compare(compiled, _job(streams, given["ins"], **given), order)
+    compared = compare(compiled, _job(streams, given), order)
     for one in compared:
         rows = ", ".join(f"{name}: {count:,} items" for name, count in one.rows.items())
         verdict = "agrees" if not one.differences else "DIFFERS"

@@ -25,7 +25,7 @@ from river.platform import here
 from river.source import Source
 
 if TYPE_CHECKING:
-    from river.il.graph import Graph
+    from river.il.graph import Graph, View
     from river.il.program import Program
     from river.io.errors import OnError, Refusals
     from river.io.sinks import Collector, Sink
@@ -240,7 +240,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
                 sinks[name] = _sink(job, name, type_)
             summary = _run(platform, plan, graph, sources, sinks)
             for view in graph.views:
-                sinks[view.name].write(_view_rows(graph, view, summary))
+                sinks[view.name].write(_view_rows(view, summary))
             for counted in sinks.values():
                 counted.sink.close()
         except BaseException:
@@ -292,10 +292,17 @@ def _writer(graph: Graph, name: str, sink: Counted) -> Callable[[Items], None]:
     return write
 
 
-def _view_rows(graph: Graph, view: Any, summary: Summary) -> list[Any]:
-    from river.il.views import rows
+def _view_rows(view: View, summary: Summary) -> list[Any]:
+    from calculus.program import Fault
+    from river.il.observe import rows
+    from river.lang.evaluate import Trap
 
-    return list(rows(graph, view, summary.variables))
+    try:
+        return list(rows(view, summary.variables[view.variable]))
+    except Fault as fault:
+        if isinstance(fault.__cause__, Trap):
+            raise Rejected([trap_diagnostic(fault.__cause__)]) from fault
+        raise
 
 
 def _names(what: str, flag: str, known: Iterable[str], given: Iterable[str], *, required: bool) -> None:
@@ -427,7 +434,7 @@ def observe(compiled: Compiled, backend: str, data: Mapping[str, list[Any]], opt
 
     A relation's delta is compared as two bags. A trap shows as `trap`: its code and site.
     """
-    from river.il.views import observed_variables, rows
+    from river.il.observe import observed_variables, rows
     from river.io import deltas
     from river.lang.evaluate import Trap
 
@@ -446,7 +453,7 @@ def observe(compiled: Compiled, backend: str, data: Mapping[str, list[Any]], opt
         delta = deltas.is_delta(graph.queues[name].type)
         seen[name] = tuple(deltas.canonical(item) for item in got) if delta else tuple(got)
     for view in graph.views:
-        seen[view.name] = tuple(rows(graph, view, summary.variables))
+        seen[view.name] = rows(view, summary.variables[view.variable])
     return seen | {f"${name}": v for name, v in observed_variables(graph, summary.variables).items()}
 
 

@@ -6,7 +6,7 @@ All errors are found at once. An error shows its neighbourhood: the declarations
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, assert_never
 
 from attrs import define, evolve, field, frozen
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from river.source import Span
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 KEYS = (t.I64, t.I32, t.U64, t.TIME, t.DURATION)
 
@@ -93,6 +94,20 @@ class _Side:
     type: t.Type
     by: str | None
     name: str
+
+    def seen(self, what: str) -> _Seen:
+        """The side, for a comparison."""
+        return _Seen(f"{what} `{self.name}` of `{self.use.operator}`", self.type, self.by, self.use.span)
+
+
+@frozen
+class _Seen:
+    """What one side says of a queue, and how the side is called."""
+
+    side: str
+    type: t.Type
+    by: str | None
+    span: Span | None
 
 
 @define
@@ -163,16 +178,16 @@ class _Verifier:
             match decl:
                 case TypeDecl(_, params, type_):
                     params_as_units = {param: Declared((), s.TypeName("unit")) for param in params}
-                    self.guarded(lambda: check.resolve(type_, self.scope.extended(params_as_units)))
+                    self.guarded(check.resolve, type_, self.scope.extended(params_as_units))
                 case s.Fn(name):
-                    self.guarded(lambda: check.function(name, self.scope))
+                    self.guarded(check.function, name, self.scope)
                 case _:
                     pass
 
-    def guarded(self, arrow: Callable[[], T]) -> T | None:
+    def guarded(self, arrow: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """What `arrow` makes, or None with its errors noted."""
         try:
-            return arrow()
+            return arrow(*args, **kwargs)
         except Rejected as rejected:
             self.errors += [d for d in rejected.diagnostics if d not in self.errors]
             return None
@@ -186,7 +201,7 @@ class _Verifier:
         for name, decl in decls.items():
             match decl:
                 case s.Operator() | s.Extern():
-                    found[name] = self.guarded(lambda: _operator(Same(decl), Same(self.scope)))
+                    found[name] = self.guarded(_operator, Same(decl), Same(self.scope))
                 case InstanceDecl() | Lift():
                     found[name] = self.instance(decl, decls)
                 case s.Template() if template_errors := check_template(decl):
@@ -220,11 +235,11 @@ class _Verifier:
         found: dict[str, Variable] = {}
         for decl in self.program.decls:
             if isinstance(decl, VariableDecl) and decl.name not in found:
-                type_ = self.guarded(lambda: check.resolve(decl.type, self.scope))
+                type_ = self.guarded(check.resolve, decl.type, self.scope)
                 if type_ is None:
                     continue
-                value = self.guarded(lambda: (check.constant(decl.initial, type_, self.scope),))
-                found[decl.name] = Variable(decl.name, type_, None if value is None else value[0])
+                value = self.guarded(check.constant, decl.initial, type_, self.scope)
+                found[decl.name] = Variable(decl.name, type_, value)
         return found
 
     def declared_variable(self, name: str) -> bool:
@@ -244,7 +259,7 @@ class _Verifier:
                     pass
                 case _:
                     continue
-            item = self.guarded(lambda: check.resolve(type_, self.scope))
+            item = self.guarded(check.resolve, type_, self.scope)
             if item is not None and not t.is_item(item):
                 help_ = "omap, bag, deque, fsum, i128 and regex are for variables"
                 self.error("il-item-type", f"`{show(item)}` cannot travel along queue `{name}`", decl.span, help=help_)
@@ -384,9 +399,9 @@ class _Verifier:
                 self.error("il-unknown-queue", f"unknown queue `{name}`: nobody produces it", span, help=near)
             else:
                 self.error("il-no-producer", f"queue `{name}` has no producer", span, *around)
-        if not is_output and not consumed and complete:
+        if not is_input and not is_output and not consumed and complete and (produced or decl is not None):
             span = produced[0].use.span if produced else decl.span if decl is not None else None
-            help_ = f"`output {name}: ..;` lets it leave the program" if not is_input else None
+            help_ = f"`output {name}: ..;` lets it leave the program"
             self.error("il-no-consumer", f"queue `{name}` has no consumer", span, *around, help=help_)
         producer, consumer = next(iter(produced), None), next(iter(consumed), None)
         self.agree(name, declared, producer, consumer)
@@ -400,33 +415,27 @@ class _Verifier:
         self, name: str, declared: _Declared | None, producer: _Side | None, consumer: _Side | None
     ) -> None:
         """Refuses a queue on whose type or key its declaration and its ends do not agree."""
-        made: tuple[str, t.Type, str | None, Span | None] | None = None
+        made: _Seen | None = None
         if producer is not None:
-            made = (f"output `{producer.name}` of `{producer.use.operator}`", producer.type, producer.by, producer.use.span)
+            made = producer.seen("output")
         if declared is not None and declared.type is not None:
-            stated = ("its declaration", declared.type, declared.by, declared.decl.span)
+            stated = _Seen("its declaration", declared.type, declared.by, declared.decl.span)
             if made is not None:
                 self.compare(name, made, stated, both=True)
             made = stated
         if consumer is not None and made is not None:
-            taken = (f"input `{consumer.name}` of `{consumer.use.operator}`", consumer.type, consumer.by, consumer.use.span)
-            self.compare(name, made, taken, both=False)
+            self.compare(name, made, consumer.seen("input"), both=False)
 
-    def compare(
-        self,
-        name: str,
-        made: tuple[str, t.Type, str | None, Span | None],
-        taken: tuple[str, t.Type, str | None, Span | None],
-        *,
-        both: bool,
-    ) -> None:
+    def compare(self, name: str, made: _Seen, taken: _Seen, *, both: bool) -> None:
         """Refuses two sides of a queue that differ; a side that does not order takes any order, unless `both` must."""
-        if made[1] != taken[1]:
-            message = f"queue `{name}` carries `{show(made[1])}` by {made[0]}, but `{show(taken[1])}` by {taken[0]}"
-            self.error("il-queue-type", message, taken[3], Note("the other side", made[3]))
-        if made[2] != taken[2] and (both or taken[2] is not None):
-            message = f"queue `{name}` is {_ordered(made[2])} by {made[0]}, but {_ordered(taken[2])} by {taken[0]}"
-            self.error("il-queue-key", message, taken[3], Note("the other side", made[3]))
+        note = Note("the other side", made.span)
+        if made.type != taken.type:
+            made_type, taken_type = show(made.type), show(taken.type)
+            message = f"queue `{name}` carries `{made_type}` by {made.side}, but `{taken_type}` by {taken.side}"
+            self.error("il-queue-type", message, taken.span, note)
+        if made.by != taken.by and (both or taken.by is not None):
+            message = f"queue `{name}` is {_ordered(made.by)} by {made.side}, but {_ordered(taken.by)} by {taken.side}"
+            self.error("il-queue-key", message, taken.span, note)
 
     # -- observations
 
@@ -436,18 +445,19 @@ class _Verifier:
         for decl in self.program.outputs:
             if decl.view is None:
                 continue
-            item = self.guarded(lambda: check.resolve(decl.type, self.scope))
+            item = self.guarded(check.resolve, decl.type, self.scope)
             variable = variables.get(decl.view.variable)
             if variable is None and not self.declared_variable(decl.view.variable):
                 near = closest(f"${decl.view.variable}", [f"${known}" for known in variables])
                 message = f"unknown variable `${decl.view.variable}`"
                 self.error("il-unknown-variable", message, decl.view.span or decl.span, help=near)
-            if decl.view.function not in self.scope.fns:
-                near = closest(decl.view.function, self.scope.fns)
-                self.error("il-view", f"unknown function `{decl.view.function}`", decl.view.span or decl.span, help=near)
+            function = decl.view.function
+            if function not in self.scope.fns:
+                near = closest(function, self.scope.fns)
+                self.error("il-view", f"unknown function `{function}`", decl.view.span or decl.span, help=near)
                 continue
             try:
-                fns, index = check.function(decl.view.function, self.scope)
+                fns, index = check.function(function, self.scope)
             except Rejected:
                 continue  # said at the function
             if item is not None and variable is not None:
@@ -508,7 +518,7 @@ class _Verifier:
     def marks(self, instance: Instance) -> None:
         """Refuses ordered outputs for which marks cannot be forwarded as they are (il.md 2.5)."""
         op = instance.operator
-        if all(out.by is None for out in op.outs):
+        if all(out.by is None for out in op.outs) or all(port.by is None for port in op.ports):
             return
         why = "its body is not text" if isinstance(op, typed.Extern) else mark_obstacle(op)
         if why is not None:
@@ -563,12 +573,13 @@ def _names(decl: Decl) -> tuple[tuple[str, str], ...]:
 
 
 def mark_obstacle(op: typed.Operator) -> str | None:
-    """Why the marks of the inputs may not be forwarded as they are, or None: every ordered output carries its input's key.
+    """Why the marks of the inputs may not be forwarded as they are; None if they may.
 
-    That is so if each item sent bears the key of the item, or of the merge, that caused it.
+    They may if each item sent on an ordered output bears the key of the item, or of the merge, that caused it. An
+    operator without ordered inputs has no marks to forward: it makes an order of its own, and the marks for it.
     """
     ordered = [i for i, out in enumerate(op.outs) if out.by is not None]
-    if op.mark is not None or not ordered:
+    if op.mark is not None or not ordered or all(port.by is None for port in op.ports):
         return None
     if op.rated is not None or op.phases:
         return "items wait inside a rated or phase handler while marks pass"
@@ -578,8 +589,6 @@ def mark_obstacle(op: typed.Operator) -> str | None:
         for out, origin in findings.emits:
             if out in ordered and not _carries_key(op, op.outs[out], port, origin):
                 return f"the key `{op.outs[out].by}` of `{op.outs[out].name}` is not that of the input"
-    if all(port.by is None for port in op.ports):
-        return "no input is ordered"
     return None
 
 

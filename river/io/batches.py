@@ -64,7 +64,7 @@ class Source:
         self.origin = origin
         self.batches = batches
         self.refusals = refusals
-        self._close = close
+        self._closers = [] if close is None else [close]
 
     @property
     def name(self) -> str:
@@ -99,13 +99,12 @@ class Source:
 
     def on_close(self, close: Callable[[], None]) -> None:
         """Have `close` called when the source is done with."""
-        self._close = close
+        self._closers.append(close)
 
     def close(self) -> None:
         """Release the file behind the source."""
-        if self._close is not None:
-            close, self._close = self._close, None
-            close()
+        while self._closers:
+            self._closers.pop()()
 
 
 def refusals(on_error: OnError | Refusals) -> Refusals:

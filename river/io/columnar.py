@@ -73,7 +73,8 @@ def _batch(part: Any, fields: Sequence[tuple[str, Type]], record: bool, origin: 
     found = [decode(type_, part.column(name)) for name, type_ in fields]
 
     def text(row: int) -> str:
-        return repr(part.slice(row, 1).to_pylist()[0])
+        cells = (part.column(name).slice(row, 1).to_string(skip_new_lines=True) for name, _ in fields)
+        return ", ".join(f"{name}: {cell[1:-1]}" for (name, _), cell in zip(fields, cells, strict=True))
 
     faults: dict[int, RowError] = {}
     for (name, _), column in zip(fields, found, strict=True):

@@ -21,6 +21,7 @@ from river.io.scalars import Mismatch, wrong
 from river.lang.scope import show
 from river.lang.types import (
     F32,
+    F64,
     TIME,
     Array,
     Decimal,
@@ -81,7 +82,7 @@ def _record(type_: Record, python: bool) -> Decoder:
     by_position = _sequence(type_, [f for _, f, _ in fields], [f".{name}" for name, _, _ in fields])
 
     def decode(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             if python:
                 return by_position(value)
             raise wrong(value, type_)
@@ -242,6 +243,8 @@ def _index(value: Any, type_: Type) -> int:
 
 
 def _float(value: Any, type_: Type) -> float:
+    if type(value) is float and type_ == F64:
+        return NAN if isnan(value) else value
     if isinstance(value, bool):
         raise wrong(value, type_)
     if isinstance(value, NumberText):

@@ -14,14 +14,14 @@
 | list, array | list, fixed_size_list | large and view forms |
 | map | map | |
 
-`unit?` has no Arrow form: null could mean both of its values.
+Parquet files get lists in place of arrays. `unit?` has no Arrow form: null could mean both of its values.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from importlib import import_module
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +89,14 @@ def arrow_type(type_: Type) -> Any:
             return pa.decimal128(precision, scale)
         case Optional(inner):
             if inner == UNIT:
-                raise Rejected([Diagnostic("data-format", "`unit?` has no Arrow form")])
+                raise Rejected(
+                    [
+                        Diagnostic(
+                            "data-format",
+                            "Parquet files get lists in place of arrays. `unit?` has no Arrow form",
+                        )
+                    ]
+                )
             return arrow_type(inner)
         case Record(fields):
             return pa.struct([arrow_field(name, t) for name, t in fields])
@@ -128,6 +135,23 @@ def columns(type_: Type) -> tuple[tuple[str, Type], ...]:
 def arrow_schema(type_: Type) -> Any:
     """The Arrow schema of items of `type_`."""
     return arrow().schema([arrow_field(name, t) for name, t in columns(type_)])
+
+
+def growable(type_: Type) -> Type:
+    """`type_` with lists for arrays: Parquet cannot read back arrays inside absent records (pyarrow 26)."""
+    match type_:
+        case Array(item, _) | List(item):
+            return List(growable(item))
+        case Optional(inner):
+            return Optional(growable(inner))
+        case Record(fields):
+            return Record(tuple((name, growable(field)) for name, field in fields))
+        case Tuple(items):
+            return Tuple(tuple(map(growable, items)))
+        case Map(key, value):
+            return Map(growable(key), growable(value))
+        case _:
+            return type_
 
 
 # ------------------------------------------------------------------------------------------------- values to columns
@@ -464,8 +488,9 @@ def _instants(array: Any) -> Column:
 def _structs(fields: Sequence[tuple[str, Type]], array: Any) -> Column:
     parts: list[list[Any]] = []
     faults: Faults = {}
+    children = array.flatten()
     for name, type_ in fields:
-        child = decode(type_, arrow("compute").struct_field(array, [array.type.get_field_index(name)]))
+        child = decode(type_, children[array.type.get_field_index(name)])
         parts.append(child.values)
         for row, fault in child.faults.items():
             faults.setdefault(row, fault.inside(f".{name}"))
@@ -501,14 +526,23 @@ def _spread(
 
 def _lists(item: Type, array: Any, size: int | None) -> Column:
     pt = arrow("types")
-    if pt.is_fixed_size_list(array.type) or pt.is_list_view(array.type) or pt.is_large_list_view(array.type):
-        array = array.cast(arrow().large_list(array.type.value_field))
-    offsets, start, end = _extent(array)
-    child = decode(item, array.values.slice(start, end - start))
+    # Offsets are made here rather than by casts, which lose items of nested null and view types (pyarrow 26).
+    cells = array.values
+    if pt.is_list_view(array.type) or pt.is_large_list_view(array.type):
+        sizes = arrow("compute").list_value_length(array).to_pylist()
+        offsets = [0, *accumulate(size or 0 for size in sizes)]
+        start, end = 0, offsets[-1]
+        cells = array.flatten()
+    elif pt.is_fixed_size_list(array.type):
+        wide = array.type.list_size
+        offsets = [(array.offset + row) * wide for row in range(len(array) + 1)]
+        start, end = offsets[0], offsets[-1]
+    else:
+        offsets, start, end = _extent(array)
+    child = decode(item, cells.slice(start, end - start))
     faults: Faults = {}
     _spread(child, offsets, start, faults, lambda at: f"[{at}]")
-    cells = child.values
-    values: list[Any] = [tuple(cells[low - start : high - start]) for low, high in pairwise(offsets)]
+    values: list[Any] = [tuple(child.values[low - start : high - start]) for low, high in pairwise(offsets)]
     if size is not None:
         for row, value in enumerate(values):
             if len(value) != size:

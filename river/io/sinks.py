@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast
 
@@ -18,7 +19,7 @@ from river.io.atomic import Output
 from river.io.display import Layout
 from river.io.encode import encoder
 from river.io.errors import unwritable
-from river.io.schema import arrow, arrow_schema, columns, to_batch
+from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
 from river.io.sources import SUFFIXES
 from river.lang.scope import show
 from river.lang.types import BYTES, STRING, Optional, Record, Type
@@ -144,30 +145,30 @@ class _TableSink(_Scoped):
 
 
 class _ColumnarSink(_Scoped):
-    """Record batches for a writer of pyarrow's; to a pipe each write is one batch, to a file they are collected."""
+    """Record batches for a writer of pyarrow's; `eager`: each write is one batch, else they are collected."""
 
-    def __init__(self, output: Output, type_: Type, writer: Any, write: Callable[[Any], None]) -> None:
+    def __init__(self, output: Output, type_: Type, writer: Any, *, eager: bool) -> None:
         self._output = output
         self._type = type_
         self._writer = writer
-        self._write = write
+        self._eager = eager
         self._items: list[Any] = []
 
     def write(self, items: Sequence[Any]) -> None:
         self._items.extend(items)
-        if len(self._items) >= GROUP or self._output.streaming:
+        if len(self._items) >= GROUP or self._eager:
             self._flush()
 
     def _flush(self) -> None:
         if self._items:
-            self._guarded(lambda: self._write(to_batch(self._type, self._items)))
+            self._guarded(lambda: self._writer.write_batch(to_batch(self._type, self._items)))
             self._items = []
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
         except (OSError, arrow().ArrowException) as error:
-            self._output.abort()
+            self.abort()
             raise Rejected([unwritable(self._output.label, error)]) from error
 
     def close(self) -> None:
@@ -176,6 +177,8 @@ class _ColumnarSink(_Scoped):
         self._output.close()
 
     def abort(self) -> None:
+        with suppress(OSError, arrow().ArrowException):  # else it writes its end when it is collected
+            self._writer.close()
         self._output.abort()
 
 
@@ -240,17 +243,18 @@ def _open(output: Output, kind: str, type_: Type) -> Sink:
         case "table":
             return _TableSink(output, type_)
         case "parquet":
+            type_ = growable(type_)
             schema = arrow_schema(type_)
             try:
                 writer = arrow("parquet").ParquetWriter(output.file, schema)
             except (OSError, arrow().ArrowException) as error:
                 output.abort()
                 raise Rejected([unwritable(output.label, error)]) from error
-            return _ColumnarSink(output, type_, writer, writer.write_batch)
+            return _ColumnarSink(output, type_, writer, eager=False)
         case _:
             new = arrow("ipc").new_stream if output.streaming else arrow("ipc").new_file
             opened = new(output.file, arrow_schema(type_))
-            return _ColumnarSink(output, type_, opened, opened.write_batch)
+            return _ColumnarSink(output, type_, opened, eager=output.streaming)
 
 
 def csv_lines(type_: Type, delimiter: str) -> Callable[[Sequence[Any]], str]:

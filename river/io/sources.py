@@ -59,14 +59,15 @@ def open_source(
     Units: `batch` items; `lateness` in units of the field `by` (microseconds for times). With `by`, the items
     of the source ascend weakly by that field. Raises: Rejected for what can be seen before the first row.
     """
-    wanted = _Wanted(type, name, format, refusals(on_error), max(batch, 1))
-    match spec:
-        case str() | os.PathLike():
-            source = _from_path(os.fspath(cast("str | os.PathLike[str]", spec)), wanted)
-        case _ if hasattr(spec, "read"):
-            source = _from_file(spec, wanted)
-        case _:
-            source = _from_memory(spec, wanted)
+    counter = refusals(on_error)
+    try:
+        source = _open_spec(spec, _Wanted(type, name, format, counter, max(batch, 1)))
+    except BaseException:
+        if counter is not on_error:
+            counter.close()
+        raise
+    if counter is not on_error:  # nobody else counts with it
+        source.on_close(counter.close)
     if by is None:
         return source
     key = type.index(by) if isinstance(type, Record) else None
@@ -85,6 +86,16 @@ class _Wanted:
     format: str | None
     refusals: Refusals
     size: int
+
+
+def _open_spec(spec: object, wanted: _Wanted) -> Source:
+    match spec:
+        case str() | os.PathLike():
+            return _from_path(os.fspath(cast("str | os.PathLike[str]", spec)), wanted)
+        case _ if hasattr(spec, "read"):
+            return _from_file(spec, wanted)
+        case _:
+            return _from_memory(spec, wanted)
 
 
 def _from_memory(spec: object, wanted: _Wanted) -> Source:

@@ -7,12 +7,15 @@ Nothing here knows types: `1 and {}` is fine syntax.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import strategies as st
 
 from river.il import program as p
 from river.lang import syntax as s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -44,6 +47,17 @@ def optional(items: st.SearchStrategy[T]) -> st.SearchStrategy[T | None]:
     return st.none() | items
 
 
+def _short(make: Callable[[int], st.SearchStrategy[T]]) -> Callable[..., st.SearchStrategy[T]]:
+    """The strategy that `make` builds for a depth, made once, with a short representation."""
+    made = cache(make)
+
+    @st.composite
+    def strategy(draw: st.DrawFn, depth: int = 2) -> T:
+        return draw(made(depth))
+
+    return strategy
+
+
 literals: st.SearchStrategy[s.Expr] = st.one_of(
     st.builds(s.Int, st.integers(0, 10**40)),
     st.builds(s.Float, st.floats(0, allow_nan=False, allow_infinity=False)),
@@ -67,8 +81,8 @@ operators = st.sampled_from(
 )
 
 
-@cache
-def types(depth: int = 3) -> st.SearchStrategy[s.TypeExpr]:
+@_short
+def types(depth: int) -> st.SearchStrategy[s.TypeExpr]:
     """Types of at most `depth` levels; function types belong to template parameters alone."""
     plain = st.one_of(st.builds(s.TypeName, type_names), st.builds(s.HoleType, holes))
     if depth == 0:
@@ -86,13 +100,13 @@ def types(depth: int = 3) -> st.SearchStrategy[s.TypeExpr]:
     )
 
 
-@cache
-def record_types(depth: int = 2) -> st.SearchStrategy[s.RecordType]:
+@_short
+def record_types(depth: int) -> st.SearchStrategy[s.RecordType]:
     """Record types, with splices and repetitions."""
     return st.builds(s.RecordType, tuples(_field_types(depth)))
 
 
-@cache
+@_short
 def _field_types(depth: int) -> st.SearchStrategy[s.FieldTypeItem]:
     plain = st.builds(s.FieldType, names, types(max(0, depth - 1))) | st.builds(s.SpliceType, holes)
     if depth == 0:
@@ -100,8 +114,8 @@ def _field_types(depth: int) -> st.SearchStrategy[s.FieldTypeItem]:
     return plain | st.builds(s.EachType, names, holes, tuples(_field_types(depth - 1)))
 
 
-@cache
-def expressions(depth: int = 3) -> st.SearchStrategy[s.Expr]:
+@_short
+def expressions(depth: int) -> st.SearchStrategy[s.Expr]:
     """Expressions of at most `depth` levels."""
     if depth == 0:
         return leaves
@@ -125,7 +139,7 @@ def expressions(depth: int = 3) -> st.SearchStrategy[s.Expr]:
     )
 
 
-@cache
+@_short
 def _field_values(depth: int) -> st.SearchStrategy[s.FieldValueItem]:
     plain = st.builds(s.FieldValue, names, expressions(max(0, depth - 1)))
     if depth == 0:
@@ -133,29 +147,29 @@ def _field_values(depth: int) -> st.SearchStrategy[s.FieldValueItem]:
     return plain | st.builds(s.EachValue, names, holes, tuples(_field_values(depth - 1)))
 
 
-@cache
-def arguments(depth: int = 2) -> st.SearchStrategy[s.Argument]:
+@_short
+def arguments(depth: int) -> st.SearchStrategy[s.Argument]:
     """Expressions and lambdas."""
     inner = expressions(depth)
     return inner | st.builds(s.Lambda, tuples(names), inner)
 
 
-@cache
-def calls(depth: int = 2) -> st.SearchStrategy[s.Call | s.Hole]:
+@_short
+def calls(depth: int) -> st.SearchStrategy[s.Call | s.Hole]:
     """Calls of functions and of template parameters."""
     given = tuples(arguments(depth))
     return st.builds(s.Call, paths, given) | st.builds(s.Hole, holes, given)
 
 
-@cache
-def ranges(depth: int = 2) -> st.SearchStrategy[s.Range | s.Expr]:
+@_short
+def ranges(depth: int) -> st.SearchStrategy[s.Range | s.Expr]:
     """What `for` runs over."""
     inner = expressions(depth)
     return inner | st.builds(s.Range, inner, inner)
 
 
-@cache
-def places(depth: int = 2) -> st.SearchStrategy[s.Expr]:
+@_short
+def places(depth: int) -> st.SearchStrategy[s.Expr]:
     """Names and variables with fields and indices."""
     root = st.builds(s.Name, names) | st.builds(s.Var, names)
     if depth == 0:
@@ -168,8 +182,8 @@ def places(depth: int = 2) -> st.SearchStrategy[s.Expr]:
     )
 
 
-@cache
-def statements(depth: int = 2) -> st.SearchStrategy[s.Stmt]:
+@_short
+def statements(depth: int) -> st.SearchStrategy[s.Stmt]:
     """Statements of at most `depth` levels."""
     value, kind = expressions(2), optional(types(1))
     simple: st.SearchStrategy[s.Stmt] = st.one_of(
@@ -198,15 +212,15 @@ def statements(depth: int = 2) -> st.SearchStrategy[s.Stmt]:
     )
 
 
-@cache
+@_short
 def _ifs(depth: int) -> st.SearchStrategy[s.If]:
     cond = expressions(2) | st.builds(s.Bind, expressions(2), names)
     last = st.builds(s.If, cond, blocks(depth), optional(blocks(depth)))
     return last | st.builds(s.If, cond, blocks(depth), last)
 
 
-@cache
-def blocks(depth: int = 2) -> st.SearchStrategy[s.Block]:
+@_short
+def blocks(depth: int) -> st.SearchStrategy[s.Block]:
     """Blocks of statements."""
     return st.builds(s.Block, tuples(statements(depth)))
 

@@ -17,7 +17,7 @@ LAW = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, Healt
 
 
 @LAW
-@given(trees.types())
+@given(trees.types(3))
 def test_types(tree):
     text = pretty(tree)
     assert parse_type(Source("<type>", text)) == tree
@@ -25,7 +25,7 @@ def test_types(tree):
 
 
 @LAW
-@given(trees.expressions())
+@given(trees.expressions(3))
 def test_expressions(tree):
     text = pretty(tree)
     assert parse_expr(Source("<expr>", text)) == tree
@@ -61,6 +61,6 @@ def test_the_width_of_lines_changes_nothing(decl, width):
 
 
 @LAW
-@given(trees.expressions())
+@given(trees.expressions(3))
 def test_expressions_may_stand_on_narrow_lines(tree):
     assert parse_expr(Source("<expr>", pretty(tree, 1))) == tree

@@ -104,6 +104,11 @@ CASES = [
     ("lang-return", body("return v;"), "return v;"),
     ("lang-variable-in-fn", f"{HEAD} {{ fn g() -> i64 = $n; on x(v) {{}} }}", "$n"),
     ("lang-emit", f"fn g(a: i64) {{ emit out a; }} {body('g(v);')}", "emit out a;"),
+    (
+        "lang-emit",
+        f"{HEAD} {{ fn g() -> i64 {{ emit out 1; return 2; }} const c: i64 = g(); on x(v) {{}} }}",
+        "const c: i64 = g();",
+    ),
     ("lang-lambda", f"fn g(a: i64) -> i64 = a; {body('let a = g(fn(b) => b);')}", "fn(b) => b"),
     ("lang-lambda", body("let a = sort_by($l, fn(a, b) => a);"), "fn(a, b) => a"),
     ("lang-alias", f"fn g(ref a: list<i64>, b: list<i64>) {{ push(a, len(b)); }} {body('g($l, $l);')}", "g($l, $l)"),
@@ -111,6 +116,7 @@ CASES = [
     ("lang-unknown-name", body("emit out w;"), "w"),
     ("lang-unknown-name", body("emit out $o;"), "$o"),
     ("lang-duplicate-name", body("let v = 1;"), "let v = 1;"),
+    ("lang-duplicate-name", f"{HEAD} {{ const v: i64 = 1; on x(v) {{}} }}", "{}"),
     ("lang-duplicate-name", "operator f(x: {k: i64} by k) -> () { on merge(x(key)) {} }", "{}"),
     ("lang-not-a-place", body("push([1], v);"), "[1]"),
     ("lang-not-assignable", body("v = 1;"), "v"),
@@ -119,6 +125,9 @@ CASES = [
     ("lang-borrowed", body("let a = $l; push($l, len(a));"), "$l"),
     ("lang-borrowed", body('with e = $m["a"] else 0 { e = e + get($m, "b", 0); }'), "$m"),
     ("lang-drop", body("let a = 1; drop a;"), "drop a;"),
+    ("lang-drop", body('with e = $m["a"] { drop e; drop e; }'), "drop e;"),
+    ("lang-drop", body('with e = $m["a"] { if v > 0 { drop e; } e = 1; }'), "e"),
+    ("lang-drop", body('with e = $m["a"] { for i in 0 .. 3 { drop e; } }'), "drop e;"),
     ("lang-with", body("with e = $l[0] { e = 1; }"), "$l[0]"),
     # expressions
     ("lang-type-mismatch", body('emit out "a";'), '"a"'),
@@ -146,6 +155,9 @@ CASES = [
     ("lang-hole", body("#each f in #F { emit out v; }"), "#each f in #F { emit out v; }"),
     ("lang-hole", body("let r = {#each f in #F {f: 1}};"), "#each f in #F {f: 1}"),
     ("lang-hole", body("#touch(v);"), "#touch(v)"),
+    ("lang-operand-order", body("let a = concat($l, [pop($l)]);"), "concat($l, [pop($l)])"),
+    ("lang-operand-order", body("let a = map($l, fn(b) => pop($l));"), "map($l, fn(b) => pop($l))"),
+    ("lang-operand-order", body("emit out $l[pop($l)];"), "$l[pop($l)]"),
     # statements
     ("lang-loop", body("break;"), "break;"),
     ("lang-loop", body("a: for i in 0 .. 3 { continue b; }"), "continue b;"),
@@ -211,3 +223,53 @@ def test_whole_numbers_are_told_how_to_divide() -> None:
     (found,) = refusals(body("emit out v / 2;"))
     assert found.help is not None
     assert "div.trunc" in found.help
+
+
+def test_a_function_with_errors_is_reported_once() -> None:
+    calls = "on x(v) { emit out g(v); emit out g(v); }"
+    for fn in ("fn g(a: i46) -> i64 = 1;", "fn g(a: i64) = b;", "fn g(a: i64) -> i64 = b;", "fn g(a: i64) = g(a);"):
+        assert len(refusals(f"{HEAD} {{ {fn} {calls} }}")) == 1, fn
+
+
+def test_library_functions_see_nothing_of_the_operator_that_calls_them() -> None:
+    found = refusals(
+        """fn g(a: i64) -> i64 = h(a) + c;
+           fn h(a: i64) -> i64 = a;
+           operator f(x: i64) -> (out: i64) {
+             const c: i64 = 1;
+             fn h(a: i64) -> string = "local";
+             on x(v) { emit out g(v) + len(h(v)); }
+           }"""
+    )
+    assert [(d.code, d.span.text if d.span else None) for d in found] == [("lang-unknown-name", "c")]
+
+
+ACCEPTED = [
+    "let a = i32(5) == i32(6);",
+    "let a = time(5) + duration(3);",
+    "let a: f32 = min(1, 2.5) + 3;",
+    "let a = 1.5 < 2;",
+    "let a = inf() > 1.0;",
+    "let a = [1, 2.5, 3];",
+    "var q: list<i32> = concat(fill(1, 2), [3]);",
+    "let a = len([1, 2]);",
+    "let a = if v > 0 { none } else { v };",
+    "let a = if v > 0 { v } else { none };",
+    "let o: i64? = 3; let a = o == none or o != 3 or 3 == o or o == v;",
+    "let o: i64? = 3; let a = if v > 0 { v } else { o };",
+    'let a: string? = get({1: "a"}, 1);',
+    "let a: u64 = 18446744073709551615 - 1;",
+    "let a = -9223372036854775808;",
+    "let a: decimal(9, 2) = 1.25 + 0.5;",
+    "var t: (i64, list<i64>) = (1, []); push(t.1, 3);",
+    "var a: list<array<i64, 2>> = [[1, 2], fill(0)]; a[0][1] = 5;",
+    "let a = $l[0]; $l[0] = 3;",  # a flat value is no borrow
+    "push($l, pop($l)); $l[0] = pop($l);",  # places are sought after what is stored in them
+    'with e = $m["a"] { if e == 0 { drop e; } else { e = e - 1; } }',
+    'with e = $m["a"] { if e == 0 { drop e; return; } e = e - 1; }',
+]
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_what_looks_doubtful_and_is_right(text: str) -> None:
+    assert refusals(body(text)) == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from attrs import define, field, frozen
@@ -50,7 +50,8 @@ class Frame:
     names: list[dict[str, Binding]] = field(factory=lambda: [{}])
     guards: list[Guard] = field(factory=list[Guard])
     loops: list[tuple[int, str | None]] = field(factory=list[tuple[int, str | None]])
-    droppable: dict[int, None] = field(factory=dict[int, None])
+    droppable: dict[int, int] = field(factory=dict[int, int])  # entries bound by `with`: inside how many loops
+    dropped: set[int] = field(factory=set[int])
     result: t.Type | None = None  # None: return takes no value (handlers)
     calls: set[int] = field(factory=set[int])
     emits: bool = False
@@ -70,6 +71,7 @@ class FnEntry:
     result: t.Type | None
     local: bool
     done: typed.Fn | None = None
+    failed: bool = False  # its body has errors, which are reported
     calls: set[int] = field(factory=set[int])
 
 
@@ -81,7 +83,8 @@ class Context:
     report: list[Diagnostic] = field(factory=list[Diagnostic])
     sites: list[typed.Site] = field(factory=list[typed.Site])
     fns: list[FnEntry] = field(factory=list[FnEntry])
-    fn_names: dict[str, int] = field(factory=dict[str, int])
+    fn_names: dict[tuple[str, bool], int] = field(factory=dict[tuple[str, bool], int])  # True: of the operator itself
+    refused: set[tuple[str, bool]] = field(factory=set[tuple[str, bool]])  # functions whose signature has errors, which are reported
     local_fns: Mapping[str, s.Fn] = field(factory=dict[str, s.Fn])
     outs: tuple[typed.Out, ...] = ()
     variables: tuple[tuple[str, t.Type], ...] = ()
@@ -90,6 +93,7 @@ class Context:
     frame: Frame = field(factory=Frame)
     may_emit: bool = False
     may_touch_state: bool = False
+    sees_operator: bool = True  # its constants and functions; library functions do not
     loops: int = 0
 
     # -- reporting
@@ -105,7 +109,7 @@ class Context:
         return len(self.sites) - 1
 
     @contextmanager
-    def recover(self) -> Iterator[None]:
+    def recover(self) -> Generator[None, None, None]:
         """Statements end here when they fail; refusals of inner arrows join the report."""
         try:
             yield
@@ -117,7 +121,7 @@ class Context:
     # -- names
 
     @contextmanager
-    def block(self) -> Iterator[None]:
+    def block(self) -> Generator[None, None, None]:
         """A scope of names; guards of its borrows end with it."""
         frame = self.frame
         frame.names.append({})
@@ -133,13 +137,13 @@ class Context:
         for names in reversed(self.frame.names):
             if name in names:
                 return names[name]
-        return self.consts.get(name)
+        return self.consts.get(name) if self.sees_operator else None
 
     def bind(
         self, name: str, type_: t.Type | None, span: Span | None, *, writable: bool = False, ref: bool = False
     ) -> int:
-        """Binds a fresh slot to `name`. A name may not hide another one of the same frame."""
-        if any(name in names for names in self.frame.names):
+        """Binds a fresh slot to `name`. A name may not hide another one of the same frame, nor a constant."""
+        if any(name in names for names in self.frame.names) or (self.sees_operator and name in self.consts):
             self.error(
                 "lang-duplicate-name", f"`{name}` is already bound here", span, "names do not hide one another: rename it"
             )

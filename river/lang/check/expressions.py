@@ -6,7 +6,9 @@ else states its own. Conversions are explicit, except that a value stands where 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import cache
 from struct import pack, unpack
 from typing import assert_never
 
@@ -14,7 +16,7 @@ from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.environment import Context, Failed, path_of
+from river.lang.check.environment import Context, Failed, Path, overlap, path_of
 from river.lang.operations import OPERATIONS, Signature, traps_of
 from river.lang.scope import show
 
@@ -77,7 +79,34 @@ def flexible(expr: s.Argument) -> bool:
         case s.Comprehension(value, _, _, _):
             return flexible(value)
         case s.Call(function, args):
-            return function in OPERATIONS and all(map(flexible, args))
+            return function in OPERATIONS and all(map(flexible, args)) and _heeds(function, len(args))
+        case _:
+            return False
+
+
+@cache
+def _heeds(name: str, count: int) -> bool:
+    """Whether an operation's result on operands of unknown type depends on what is wanted of it."""
+    hints = (None, t.I32, t.F64, t.List(t.I32), t.Deque(t.F64), t.Decimal(9, 2), t.FSUM, t.TIME)
+    signatures = [OPERATIONS[name].rule((None,) * count, hint) for hint in hints]
+    return None in signatures or len({s.result for s in signatures if s is not None}) > 1
+
+
+def telling(expr: s.Argument) -> bool:
+    """Whether a flexible `expr` has a type worth asking for: a number with a point, or something in a display."""
+    match expr:
+        case s.Float():
+            return True
+        case s.ListValue(items) | s.TupleValue(items) | s.MapValue(items):
+            return bool(items)
+        case s.RecordValue(fields):
+            return bool(fields)
+        case s.Unary(_, value):
+            return telling(value)
+        case s.Binary(_, left, right) | s.IfExpr(_, left, right):
+            return telling(left) or telling(right)
+        case s.Call(_, args):
+            return any(map(telling, args))
         case _:
             return False
 
@@ -210,6 +239,8 @@ def _name(c: Context, name: str, expr: s.Name) -> typed.Expr:
         raise c.unknown(name, expr.span)
     if binding.type is None:
         raise Failed
+    if binding.slot in c.frame.dropped and not binding.const:
+        raise c.error("lang-drop", f"`{name}` may have been dropped here", expr.span, "`drop` comes last")
     if binding.const:
         return typed.ConstRef(binding.type, binding.slot, name, span=expr.span)
     return typed.Local(binding.type, binding.slot, name, binding.ref, span=expr.span)
@@ -250,8 +281,9 @@ def _index(c: Context, value: s.Expr, index: s.Expr, expr: s.Index) -> typed.Exp
     node = infer(c, value, inner=True)
     match node.type:
         case t.Map(key, item) | t.OMap(key, item):
-            site = c.site(("key-missing",), expr.span)
-            return typed.At(item, node, check(c, index, key), site, span=expr.span)
+            position = check(c, index, key)
+            steady(c, (node, position), expr)
+            return typed.At(item, node, position, c.site(("key-missing",), expr.span), span=expr.span)
         case t.List(item) | t.Array(item, _) | t.Deque(item):
             return _at(c, item, node, index, expr)
         case t.Primitive("string"):
@@ -268,6 +300,7 @@ def _at(c: Context, item: t.Type, node: typed.Expr, index: s.Expr, expr: s.Index
         position = typed.Apply(t.I64, "i64", (position,), span=position.span)
     if position.type != t.I64:
         raise mismatch(c, index, t.I64, position.type)
+    steady(c, (node, position), expr)
     return typed.At(item, node, position, c.site(("index-range",), expr.span), span=expr.span)
 
 
@@ -310,10 +343,12 @@ def operation(
             nodes[i] = infer(c, arg)
     if name in ("==", "!="):
         _lift(nodes)
+    _lead(c, name, nodes, wanted, args)
     signature = _signature(c, name, nodes, wanted, args, expr)
     for i, arg in enumerate(args):
         if nodes[i] is None:
-            nodes[i] = _operand(c, arg, signature.params[i], nodes)
+            node = _operand(c, arg, signature.params[i], nodes)
+            nodes[i] = node if isinstance(node, typed.Lambda) else coerce(node, signature.params[i]) or node
             if i + 1 < len(args) or isinstance(arg, s.Lambda):
                 signature = _signature(c, name, nodes, wanted, args, expr)
     final = _signature(c, name, nodes, wanted, args, expr)
@@ -326,10 +361,26 @@ def operation(
         if fitted is None:
             raise mismatch(c, arg, param, node.type)
         operands.append(fitted)
+    if found.mutates is None:
+        steady(c, operands, expr)
     types = tuple(node.type for node in operands)
     codes = traps_of(found, types, final.result)
     site = c.site(codes, expr.span) if codes else None
     return typed.Apply(final.result, name, tuple(operands), site, span=expr.span)
+
+
+def _lead(
+    c: Context, name: str, nodes: list[typed.Expr | typed.Lambda | None], wanted: t.Type | None,
+    args: tuple[s.Argument, ...],
+) -> None:  # fmt: skip
+    """Where neither an operand nor what is wanted tells the type, asks the first operand that has one."""
+    rule = OPERATIONS[name].rule
+    if any(nodes) or (wanted is not None and rule((None,) * len(args), wanted) != rule((None,) * len(args), None)):
+        return
+    for i, arg in enumerate(args):
+        if not isinstance(arg, s.Lambda) and telling(arg):
+            nodes[i] = infer(c, arg)
+            return
 
 
 def _lift(nodes: list[typed.Expr | typed.Lambda | None]) -> None:
@@ -395,6 +446,8 @@ def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
             "lang-unknown-function", f"unknown function `{expr.function}`", expr.span, closest(expr.function, known)
         )
     entry = c.fns[index]
+    if entry.result is None and entry.failed:
+        raise Failed
     if entry.result is None:
         raise c.error(
             "lang-recursive-result", f"`{expr.function}` calls itself: its result type must be stated", entry.source.span
@@ -415,6 +468,7 @@ def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
             node = check(c, arg, param.type)
         args.append(node)
     _refuse_aliases(c, entry.params, args, expr)
+    steady(c, [arg for arg, param in zip(args, entry.params, strict=True) if not param.ref], expr)
     c.frame.calls.add(index)
     site = c.site(("recursion-depth",), expr.span)
     return typed.Call(entry.result, index, expr.function, tuple(args), site, span=expr.span)
@@ -435,7 +489,7 @@ def _if(c: Context, cond: s.Expr, then: s.Expr, other: s.Expr, wanted: t.Type | 
     condition = check(c, cond, t.BOOL)
     if wanted is None and flexible(then) and not flexible(other):
         second = infer(c, other)
-        first = infer(c, then, second.type)
+        first = infer(c, then, _optional(second.type) if isinstance(then, s.NoneValue) else second.type)
     else:
         first = infer(c, then, wanted) if not isinstance(then, s.NoneValue) or wanted is not None else None
         hint = wanted if first is None else first.type
@@ -505,8 +559,8 @@ def _list(c: Context, items: tuple[s.Expr, ...], wanted: t.Type | None, expr: s.
         case None if not items:
             raise c.error("lang-needs-type", "the type of `[]` is not known here", expr.span, "state it: `var l: list<T> = []`")
         case None:
-            known = next((i for i, item in enumerate(items) if not flexible(item)), 0)
-            item = infer(c, items[known]).type
+            known = next((i for i in items if not flexible(i)), next(filter(telling, items), items[0]))
+            item = infer(c, known).type
             return typed.MakeList(t.List(item), tuple(check(c, i, item) for i in items), span=expr.span)
         case target:
             raise c.error("lang-type-mismatch", f"expected `{show(target)}`, found a list", expr.span)
@@ -596,7 +650,7 @@ def _shown(expr: s.Expr) -> str:
             return "it"
 
 
-def borrowed(node: typed.Expr) -> tuple[tuple[str | int, ...], ...]:
+def borrowed(node: typed.Expr) -> tuple[Path, ...]:
     """The places of which `node` is a part or an alias, when its type is not flat."""
     if t.is_flat(node.type):
         return ()
@@ -614,3 +668,59 @@ def borrowed(node: typed.Expr) -> tuple[tuple[str | int, ...], ...]:
             return tuple(p for value in values for p in borrowed(value))
         case _:
             return ()
+
+
+# ---------------------------------------------------------------------------------------------- order of evaluation
+
+
+def steady(c: Context, nodes: Sequence[typed.Expr | typed.Lambda], expr: s.Node) -> None:
+    """Refuses operands that change what an operand before them has borrowed. Places do not count: they are sought last."""
+    for i, node in enumerate(nodes[:-1]):
+        used = () if isinstance(node, typed.Lambda) else borrowed(node)
+        if used and any(overlap(u, w) for later in nodes[i + 1 :] for w in changed(c, later) for u in used):
+            message = f"operand {i + 1} is still in use when a later one changes it"
+            raise c.error("lang-operand-order", message, expr.span, "bind what changes it with `let` in a statement before")
+
+
+def changed(c: Context, node: typed.Expr | typed.Lambda | typed.Counted) -> Iterator[Path]:
+    """The places that evaluating `node` changes."""
+    match node:
+        case typed.Apply(_, name, (place_, *_), _) if OPERATIONS[name].mutates is not None:
+            assert not isinstance(place_, typed.Lambda)  # noqa: S101 - the checker made it
+            found = [place_]
+        case typed.Call(_, function, _, args, _):
+            found = [arg for arg, param in zip(args, c.fns[function].params, strict=True) if param.ref]
+        case _:
+            found = []
+    yield from (path for path in map(path_of, found) if path is not None)
+    for inner in inside(node):
+        yield from changed(c, inner)
+
+
+def inside(node: typed.Expr | typed.Lambda | typed.Counted) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:
+    """The expressions directly inside one."""
+    match node:
+        case typed.Literal() | typed.Local() | typed.State() | typed.ConstRef():
+            return ()
+        case typed.Get(_, value, _, _) | typed.Some(_, value):
+            return (value,)
+        case typed.At(_, value, index, _):
+            return (value, index)
+        case typed.Apply(_, _, args, _):
+            return args
+        case typed.Call(_, _, _, args, _):
+            return args
+        case typed.If(_, cond, then, other):
+            return (cond, then, other)
+        case typed.Logic(_, _, left, right) | typed.Counted(left, right):
+            return (left, right)
+        case typed.MakeRecord(_, values, _) | typed.MakeList(_, values):
+            return values
+        case typed.MakeMap(_, items):
+            return tuple(part for item in items for part in item)
+        case typed.Comprehension(_, value, _, _, range_, cond):
+            return (range_, value) if cond is None else (range_, value, cond)
+        case typed.Lambda(_, _, _, body):
+            return (body,)
+        case _:
+            assert_never(node)

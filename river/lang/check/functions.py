@@ -15,18 +15,22 @@ from river.lang.scope import resolve
 
 def function_index(c: Context, name: str) -> int | None:
     """The position of function `name` in the operator's table (it is added and checked at first use), or None."""
-    if name in c.fn_names:
-        return c.fn_names[name]
-    local = name in c.local_fns
-    source = c.local_fns.get(name) or c.scope.fns.get(name)
+    local = c.sees_operator and name in c.local_fns
+    source = c.local_fns[name] if local else c.scope.fns.get(name)
     if source is None:
         return None
+    if (name, local) in c.refused:
+        raise Failed
+    if (name, local) in c.fn_names:
+        return c.fn_names[name, local]
     index = len(c.fns)
+    c.refused.add((name, local))
     params = tuple(typed.Param(p.name, resolve(p.type, c.scope), p.ref, span=p.span) for p in source.params)
     result = None if source.result is None else resolve(source.result, c.scope)
     if result is None and isinstance(source.body, s.Block):
         result = t.UNIT
-    c.fn_names[name] = index
+    c.refused.remove((name, local))
+    c.fn_names[name, local] = index
     c.fns.append(FnEntry(source, params, result, local))
     _body(c, c.fns[index])
     return index
@@ -35,8 +39,8 @@ def function_index(c: Context, name: str) -> int | None:
 def _body(c: Context, entry: FnEntry) -> None:
     source = entry.source
     errors = len(c.report)
-    saved = c.frame, c.may_emit, c.may_touch_state
-    c.frame, c.may_emit, c.may_touch_state = Frame(result=entry.result), entry.local, False
+    saved = c.frame, c.may_emit, c.may_touch_state, c.sees_operator
+    c.frame, c.may_emit, c.may_touch_state, c.sees_operator = Frame(result=entry.result), entry.local, False, entry.local
     try:
         for param in entry.params:
             slot = c.bind(param.name, param.type, param.span, writable=param.ref, ref=param.ref)
@@ -54,6 +58,7 @@ def _body(c: Context, entry: FnEntry) -> None:
                 entry.done = typed.Fn(source.name, entry.params, body.type, c.frame.slots, body, c.frame.emits, span=source.span)
                 entry.calls = c.frame.calls
                 return
+            entry.failed = True
             raise Failed
         assert entry.result is not None  # noqa: S101 - blocks have one
         entry.done = typed.Fn(
@@ -61,18 +66,23 @@ def _body(c: Context, entry: FnEntry) -> None:
         )
         entry.calls = c.frame.calls
     finally:
-        c.frame, c.may_emit, c.may_touch_state = saved
+        c.frame, c.may_emit, c.may_touch_state, c.sees_operator = saved
+
+
+def emitting(c: Context) -> set[int]:
+    """The functions that emit, themselves or through others."""
+    found = {i for i, entry in enumerate(c.fns) if entry.done is not None and entry.done.emits}
+    while True:
+        more = {i for i, entry in enumerate(c.fns) if i not in found and entry.calls & found}
+        if not more:
+            return found
+        found |= more
 
 
 def finished(c: Context) -> tuple[typed.Fn, ...]:
     """All functions of the table, `emits` closed over calls. Only without errors in the report."""
-    emitting = {i for i, entry in enumerate(c.fns) if entry.done is not None and entry.done.emits}
-    while True:
-        more = {i for i, entry in enumerate(c.fns) if i not in emitting and entry.calls & emitting}
-        if not more:
-            break
-        emitting |= more
-    return tuple(_done(c.fns, i in emitting, i) for i in range(len(c.fns)))
+    emit = emitting(c)
+    return tuple(_done(c.fns, i in emit, i) for i in range(len(c.fns)))
 
 
 def _done(entries: list[FnEntry], emits: bool, index: int) -> typed.Fn:

@@ -13,7 +13,7 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.check.environment import Binding, Context, Frame
 from river.lang.check.expressions import check
-from river.lang.check.functions import finished, fn_table, function_index
+from river.lang.check.functions import emitting, finished, fn_table, function_index
 from river.lang.check.rates import emitted
 from river.lang.check.statements import key_type, statements
 from river.lang.scope import Scope, integer, resolve, show
@@ -119,6 +119,8 @@ def _consts(c: Context, consts: tuple[s.Const, ...]) -> tuple[typed.Const, ...]:
             type_ = resolve(const.type, c.scope)
             c.frame = Frame()
             value = check(c, const.value, type_)
+            if c.frame.calls & emitting(c):
+                raise c.error("lang-emit", "a constant cannot call a function that emits", const.span)
             c.consts[const.name] = Binding(type_, len(found), const=True)
             found.append(typed.Const(const.name, type_, value, c.frame.slots, span=const.span))
             continue

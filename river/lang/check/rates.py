@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from river.lang import typed
 from river.lang import types as t
+from river.lang.check.expressions import inside
 
 Interval = tuple[int, int | None]  # at least, at most (None: unbounded or unknown)
 ZERO: Interval = (0, 0)
@@ -32,6 +35,11 @@ class _Counter:
         return low, high
 
     def statement(self, item: typed.Stmt) -> Interval:
+        low, high = self.structure(item)
+        return low, None if any(map(self.emits, _expressions(item))) else high
+
+    def structure(self, item: typed.Stmt) -> Interval:
+        """The items of a statement without those of functions that its expressions call."""
         match item:
             case typed.Emit(out, _):
                 return (1, 1) if out == self.out else ZERO
@@ -45,23 +53,46 @@ class _Counter:
                 return _times(_trips(range_), self.block(body))
             case typed.While(_, _, body):
                 return 0, (0 if self.block(body) == ZERO else None)
-            case _:
-                return self.calls(item)
-
-    def calls(self, item: typed.Stmt) -> Interval:
-        """Statements with expressions: the functions they call may emit."""
-        match item:
             case typed.Do(typed.Call(_, function, _, _, _)):
+                fn = self.fns[function]
                 if function in self.open:
                     return 0, None
-                fn = self.fns[function]
                 if not fn.emits or not isinstance(fn.body, typed.Block):
                     return ZERO
                 return _Counter(self.out, self.fns, (*self.open, function)).block(fn.body)
-            case typed.Let(_, _, value) | typed.Var(_, _, value) | typed.Assign(_, value):
-                return ZERO if not any(fn.emits for fn in self.fns) or isinstance(value, typed.Literal) else (0, None)
             case _:
                 return ZERO
+
+    def emits(self, expr: typed.Expr | typed.Lambda | typed.Counted) -> bool:
+        """Whether evaluating the expression calls a function that emits."""
+        if isinstance(expr, typed.Call) and self.fns[expr.function].emits:
+            return True
+        return any(map(self.emits, inside(expr)))
+
+
+def _expressions(item: typed.Stmt) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:
+    """What a statement evaluates itself, its blocks and a function called for its effect aside."""
+    match item:
+        case typed.Let(_, _, value) | typed.Var(_, _, value) | typed.Emit(_, value) | typed.Mark(_, value):
+            return (value,)
+        case typed.Assign(place, value):
+            return (place, value)
+        case typed.With(_, _, container, key, default, _, _):
+            return (container, key) if default is None else (container, key, default)
+        case typed.Branch(cond, _, _):
+            return (cond.value if isinstance(cond, typed.Bind) else cond,)
+        case typed.While(_, cond, _):
+            return (cond,)
+        case typed.For(_, _, _, range_, _):
+            return (range_,)
+        case typed.Return(value):
+            return () if value is None else (value,)
+        case typed.Do(call):
+            return call.args
+        case typed.Drop() | typed.Break() | typed.Continue() | typed.Trap():
+            return ()
+        case _:
+            assert_never(item)
 
 
 def _may_leave(item: typed.Stmt) -> bool:

@@ -9,7 +9,7 @@ from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.environment import Context, path_of
-from river.lang.check.expressions import borrowed, check, infer, loop_names, mismatch, place
+from river.lang.check.expressions import borrowed, check, infer, loop_names, mismatch, place, steady
 from river.lang.operations import OPERATIONS
 from river.lang.scope import resolve, show
 
@@ -54,6 +54,11 @@ def _statement(c: Context, item: s.Stmt) -> typed.Stmt:  # noqa: PLR0911 - one c
             binding = c.lookup(name)
             if binding is None or binding.slot not in c.frame.droppable:
                 raise c.error("lang-drop", f"`{name}` is not the entry of a `with`", span)
+            if binding.slot in c.frame.dropped:
+                raise c.error("lang-drop", f"`{name}` may have been dropped before", span)
+            if len(c.frame.loops) > c.frame.droppable[binding.slot]:
+                raise c.error("lang-drop", f"`{name}` cannot be dropped inside a loop", span, "drop it after the loop")
+            c.frame.dropped.add(binding.slot)
             return typed.Drop(binding.slot, name, span=span)
         case s.If():
             return _if(c, item)
@@ -105,11 +110,12 @@ def _with(c: Context, item: s.With) -> typed.With:
         raise c.error("lang-with", f"`with` needs the entry of a map, not of `{show(container.type)}`", item.place.span)
     key = check(c, item.place.index, container.type.key)
     default = None if item.default is None else check(c, item.default, container.type.value)
+    steady(c, (container, key) if default is None else (container, key, default), item)
     site = c.site(("key-missing",) if default is None else (), item.place.span)
     with c.block():
         c.guard(path_of(container), reads=True, name=_name(item.place.value), why=f"has its entry bound to `{item.name}`")
         slot = c.bind(item.name, container.type.value, item.span, writable=True)
-        c.frame.droppable[slot] = None
+        c.frame.droppable[slot] = len(c.frame.loops)
         body = typed.Block(statements(c, item.body), span=item.body.span)
     return typed.With(slot, item.name, container, key, default, body, site, span=item.span)
 
@@ -127,6 +133,7 @@ def _name(expr: s.Expr) -> str:
 
 
 def _if(c: Context, item: s.If) -> typed.Branch:
+    before = set(c.frame.dropped)
     with c.block():
         match item.cond:
             case s.Bind(value, name):
@@ -141,6 +148,8 @@ def _if(c: Context, item: s.If) -> typed.Branch:
             case value:
                 cond = check(c, value, t.BOOL)
         then = block(c, item.then)
+    after = set(c.frame.dropped)
+    c.frame.dropped = set(before)
     match item.other:
         case None:
             other = None
@@ -149,6 +158,10 @@ def _if(c: Context, item: s.If) -> typed.Branch:
                 other = typed.Block((_if(c, item.other),), span=item.other.span)
         case s.Block():
             other = block(c, item.other)
+    if other is not None and always_leaves(other):
+        c.frame.dropped = set(before)
+    if not always_leaves(then):
+        c.frame.dropped |= after
     return typed.Branch(cond, then, other, span=item.span)
 
 

@@ -53,8 +53,10 @@ def _on_items(
 ) -> Rule:
     """A container of `kinds`, then operands: types, or "item". The result likewise, or "same", or a function of both."""
 
-    def rule(types: Known, _wanted: t.Type | None) -> Signature | None:
+    def rule(types: Known, wanted: t.Type | None) -> Signature | None:
         container = types[0] if types else None
+        if container is None and result == "same":
+            container = strip(wanted)
         if not isinstance(container, kinds) or len(types) != 1 + len(more):
             return None
         item = t.parts(container)[0]
@@ -222,10 +224,12 @@ def _reverse(types: Types, _result: t.Type) -> Meaning:
     return lambda items: list(reversed(items))
 
 
-def _reverse_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
+def _reverse_rule(types: Known, wanted: t.Type | None) -> Signature | None:
     match types:
         case ((t.List() | t.Primitive("string")) as type_,):
             return Signature((type_,), type_)
+        case (None,) if isinstance(hint := strip(wanted), t.List):
+            return Signature((hint,), hint)
         case _:
             return None
 
@@ -345,13 +349,21 @@ def _function(types: Known, at: int) -> t.Function | None:
     return found if isinstance(found, t.Function) else None
 
 
-def _with_function(kinds: type | tuple[type, ...], wanted_result: t.Type | None, result: Callable[[t.Type, t.Type | None], t.Type]) -> Rule:
-    """A container and a function on its items; `result` of the container and the function's result (None: not known yet)."""
+def _with_function(
+    kinds: type | tuple[type, ...], wanted_result: t.Type | None, result: Callable[[t.Type, t.Type | None], t.Type],
+    *, keeps: bool = False,
+) -> Rule:  # fmt: skip
+    """A container and a function on its items; `result` of the container and the function's result (None: not known yet).
 
-    def rule(types: Known, _wanted: t.Type | None) -> Signature | None:
-        if len(types) != 2 or not isinstance(types[0], kinds):
+    `keeps`: the result has the container's type.
+    """
+
+    def rule(types: Known, wanted: t.Type | None) -> Signature | None:
+        if len(types) != 2:
             return None
-        container, found = types[0], _function(types, 1)
+        container, found = types[0] or (strip(wanted) if keeps else None), _function(types, 1)
+        if not isinstance(container, kinds):
+            return None
         if types[1] is not None and found is None:
             return None
         given = None if found is None else found.result
@@ -622,7 +634,7 @@ _ANY_LIST = (*_LISTS, t.Bag)
 _MAPS = (t.Map, t.OMap)
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("len", from_any(_has_length, t.I64, t.STRING), plain(len), "how many items, entries, code points or bytes", native="inline"),
+    Operation("len", from_any(_has_length, t.I64, t.UNIT), plain(len), "how many items, entries, code points or bytes", native="inline"),
     # ---- lists, arrays, deques
     Operation("push", _on_items(t.List, "item", result=t.UNIT), plain(_push), "adds an item at the end", mutates="container"),
     Operation(
@@ -645,7 +657,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("index_of", _on_items(_LISTS, "item", result=t.I64), _index_of, "the index of the first item equal to b, or -1"),
     Operation("sort", _on_items(t.List, result="same"), _sort, "sorted by the total order; stable", borrows=True, fresh=True),
     Operation(
-        "sort_by", _with_function(t.List, None, lambda container, _key: container), _sort_by,
+        "sort_by", _with_function(t.List, None, lambda container, _key: container, keeps=True), _sort_by,
         "sorted by the total order of keys; stable", borrows=True, fresh=True,
     ),
     Operation(

@@ -1,0 +1,35 @@
+"""The backend of one machine: operator instances on threads, bounded queues between them.
+
+`plan` decides (queue bounds, locks, components), `queues` and `ports` hold items, `instance` fires, `run` schedules.
+
+Paper: River §2.3, §2.4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from backends.multicore.plan import Plan
+    from river.backend import Options, Sinks, Sources, Summary
+    from river.il.graph import Graph
+    from river.platform import Platform
+
+
+class Multicore:
+    """The backend `multicore` (see `river.backend.Backend`)."""
+
+    name: ClassVar[str] = "multicore"
+
+    def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
+        from backends.multicore.plan import plan
+
+        return plan(graph, platform, options)
+
+    def run(self, plan: Plan, sources: Sources, sinks: Sinks, /) -> Summary:
+        from backends.multicore.run import run
+
+        return run(plan, sources, sinks)
+
+
+BACKEND = Multicore()

@@ -1,0 +1,501 @@
+"""An operator instance at run time: what it may fire on, and the hot loops that fire it.
+
+The rules are those of il.md 2.5, on batches. A firing that traps leaves no trace in what is sent. Marks take effect after
+the firings on the items before them; the end is forwarded when nothing can fire any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from operator import length_hint
+from typing import TYPE_CHECKING, Any
+
+from backends.multicore.ports import Out, Port
+from river.il.extern import compile_extern
+from river.lang import typed
+from river.lang.check.rates import emitted
+from river.lang.evaluate import Trap, compile_operator
+from river.lang.values import END, INFINITY, Mark
+
+if TYPE_CHECKING:
+    from river.lang.evaluate import Body
+
+Fire = Callable[[list[Any], Any, list[list[Any]]], None]
+Report = Callable[[Trap], None]
+
+FIRST_BATCH = 64
+"""How many items are fired at once before it is known how many each of them makes."""
+
+
+class Instance:
+    """What is common to all kinds of handlers.
+
+    `variables` is the list that the firings read and write. `report` takes the traps that do not end the run: those of a
+    stateless operator whose items may be skipped; None: every trap ends it. `fired`, `skipped`: counts for people.
+    """
+
+    def __init__(
+        self, operator: typed.Operator | typed.Extern, ports: Sequence[Port], outs: Sequence[Out], variables: list[Any],
+        batch: int, report: Report | None, mark: Fire | None = None,
+    ) -> None:  # fmt: skip
+        self.operator = operator
+        self.ports = ports
+        self.outs = outs
+        self.variables = variables
+        self.batch = batch
+        self.fired = 0
+        self.skipped = 0
+        self.over = False
+        self._pace = min(batch, FIRST_BATCH)
+        self._emitted: list[list[Any]] = [[] for _ in outs]
+        self._keyed = [port for port in ports if port.key is not None]
+        self._level: Any = -INFINITY
+        self._mark = mark
+        self._report = report if _stateless(operator) else None
+        self._pushes = _uncertain_pushes(operator)
+        self._guarded = isinstance(operator, typed.Extern) or bool(operator.sites) or bool(self._pushes)
+
+    # -- what the scheduler calls
+
+    @property
+    def waiting(self) -> bool:
+        """Whether output is left that found no room: then the instance does not fire. Paper: River §2.4."""
+        return any(out.waiting for out in self.outs)
+
+    def drain(self) -> bool:
+        """Puts what there is room for; whether nothing is left. Paper: River Fig. 2, lines 9 and 10."""
+        return all([out.drain() for out in self.outs])
+
+    def ready(self) -> bool:
+        """Whether there is anything to look at: False means that `fire` would do nothing."""
+        return any(port.fill(1) or port.marks or port.violation is not None for port in self.ports)
+
+    def fire(self) -> bool:
+        """Fires on what is there, at most a batch; whether more may be there. Output waits for `drain`.
+
+        Raises: Trap, after which nothing may be fired, though what was emitted before may be drained.
+        """
+        limit, before = self._pace, sum(out.made for out in self.outs)
+        try:
+            left = self.work(limit)
+        finally:
+            self.settle()
+        done = limit - left
+        if done:
+            made = sum(out.made for out in self.outs) - before
+            self._pace = max(1, min(self.batch, self.batch * done // max(made, done)))
+        return left <= 0
+
+    # -- for the kinds
+
+    def work(self, limit: int) -> int:
+        """Fires at most `limit` items or marks; how many of these were not there."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Moves what was emitted to the outs."""
+        for i, emitted in enumerate(self._emitted):
+            if emitted:
+                self.outs[i].add(emitted)
+                self._emitted[i] = []
+
+    def run(self, fire: Fire, arguments: Sequence[Any]) -> None:
+        """Fires once for each argument, in order; items that trap are skipped where that is allowed."""
+        variables, emitted = self.variables, self._emitted
+        if not self._guarded:
+            for argument in arguments:
+                fire(variables, argument, emitted)
+            self.fired += len(arguments)
+            return
+        rest = iter(arguments)
+        while True:
+            left = length_hint(rest)
+            try:
+                self._careful(fire, rest)
+            except Trap as trap:
+                self.fired += left - length_hint(rest) - 1
+                if self._report is None or not _own(trap):
+                    raise
+                self.skipped += 1
+                self._report(trap)
+                continue
+            self.fired += left
+            return
+
+    def _careful(self, fire: Fire, rest: Iterator[Any]) -> None:
+        """Fires for each of `rest`; when one traps, what it has emitted is withdrawn."""
+        variables, emitted, pushes = self.variables, self._emitted, self._pushes
+        if len(emitted) == 1 and not pushes:
+            out, size = emitted[0], 0
+            try:
+                for argument in rest:
+                    size = len(out)
+                    fire(variables, argument, emitted)
+            except Trap:
+                del out[size:]
+                raise
+            return
+        sizes: list[int] = []
+        try:
+            for argument in rest:
+                sizes = list(map(len, emitted))
+                fire(variables, argument, emitted)
+                for out, push in pushes:
+                    self._count(out, push, emitted[out][sizes[out] :])
+        except Trap:
+            self._withdraw(sizes)
+            raise
+
+    def _withdraw(self, sizes: Iterable[int]) -> None:
+        for emitted, size in zip(self._emitted, sizes, strict=False):
+            del emitted[size:]
+
+    def _count(self, out: int, push: int, found: list[Any]) -> None:
+        """Raises: Trap("rate-violation") if a firing did not emit as many items as the output states."""
+        count = sum(not isinstance(element, Mark) for element in found)
+        if count != push:
+            declared = self.operator.outs[out]
+            text = f"`{declared.name}` of `{self.operator.name}` states push {push}, but a firing emitted {count}"
+            raise Trap("rate-violation", (count, push), self.operator.name, None, declared.span, text)
+
+    # -- order, marks and the end
+
+    def check(self, port: Port) -> None:
+        """Raises: Trap("order-violation") if the next item of `port` has a key below what came before."""
+        if port.violation is not None and port.key is not None:
+            position = self.ports.index(port)
+            declared = self.operator.ports[position]
+            key = port.violation[port.key]
+            text = f"input `{declared.name}` of `{self.operator.name}` falls from {port.last} to {key} in `{declared.by}`"
+            raise Trap("order-violation", (key, port.last), self.operator.name, None, self.operator.span, text)
+
+    def marked(self) -> None:
+        """Tells what the marks taken so far promise for all ordered inputs together."""
+        going = [port.progress for port in self._keyed if not port.ended]
+        level = min(going) if going else max((port.progress for port in self._keyed), default=-INFINITY)
+        if level <= self._level:
+            return
+        self._level = level
+        if self._mark is not None:
+            sizes = list(map(len, self._emitted))
+            try:
+                self._mark(self.variables, level, self._emitted)
+            except Trap:
+                self._withdraw(sizes)
+                raise
+            self.fired += 1
+        else:
+            self._send(Mark(level), [i for i, out in enumerate(self.outs) if out.keyed])
+
+    def finish(self) -> None:
+        """Sends the end, once."""
+        if not self.over:
+            self.over = True
+            self._send(END, [i for i, out in enumerate(self.outs) if not out.back])
+
+    def _send(self, mark: Mark, outs: Iterable[int]) -> None:
+        """Puts a mark after what was emitted."""
+        for i in outs:
+            emitted = self._emitted[i]
+            if emitted:
+                self.outs[i].add(emitted)
+                self._emitted[i] = []
+            self.outs[i].add_mark(mark)
+
+    @property
+    def ended(self) -> bool:
+        """Whether all inputs but those that close loops have ended."""
+        return all(port.ended or port.back for port in self.ports)
+
+
+class Items(Instance):
+    """`on q(x)`, and operators in Python: a firing for each item of each input."""
+
+    def __init__(self, fires: Sequence[Fire], *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._fires = fires
+        self._turn = 0
+
+    def work(self, limit: int) -> int:
+        left, idle = limit, 0
+        while left > 0 and idle < len(self.ports):
+            turn = self._turn
+            self._turn = (turn + 1) % len(self.ports)
+            done = self._port(self.ports[turn], self._fires[turn], left)
+            left -= done
+            idle = 0 if done else idle + 1
+        if self.ended:
+            self.finish()
+        return left
+
+    def _port(self, port: Port, fire: Fire, limit: int) -> int:
+        """Fires what waits before the next mark, or takes the mark; how much that was."""
+        port.fill(limit)
+        count = min(port.run, limit)
+        if count:
+            items = port.items(count)
+            port.pop(count)
+            self.run(fire, items)
+            return count
+        if port.mark() is not None:
+            self.marked()
+            return 1
+        self.check(port)
+        return 0
+
+
+class Rated(Instance):
+    """`on q[peek p, pop o](w)`, after one `first on ...` if there is one."""
+
+    def __init__(self, body: Body, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        op = body.operator
+        self._due = [(h, f) for h, f in ((op.first, body.first), (op.rated, body.rated)) if h is not None and f is not None]
+        self._stated = self._pushes
+
+    def work(self, limit: int) -> int:
+        left = limit
+        while left > 0:
+            handler, fire = self._due[0]
+            count = self._possible(handler, left)
+            if count:
+                self._windows(handler, fire, count)
+                left -= count
+                if handler.first:
+                    del self._due[0]
+            elif self._take_mark():
+                left -= 1
+            else:
+                break
+        return left
+
+    def _possible(self, handler: typed.RatedHandler, limit: int) -> int:
+        """How many firings there are windows for, before the next mark."""
+        count = 1 if handler.first else limit
+        for rate in handler.rates:
+            port = self.ports[rate.port]
+            port.fill(rate.peek + (count - 1) * rate.pop)
+            spare = port.run - rate.peek
+            if spare < 0:
+                return 0
+            if rate.pop:
+                count = min(count, spare // rate.pop + 1)
+        return count
+
+    def _windows(self, handler: typed.RatedHandler, fire: Fire, count: int) -> None:
+        """Fires `count` times."""
+        columns: list[list[tuple[Any, ...]]] = []
+        for rate in handler.rates:
+            port, peek, pop = self.ports[rate.port], rate.peek, rate.pop
+            run = tuple(port.items(peek + (count - 1) * pop))
+            columns.append([run[i : i + peek] for i in range(0, count * pop, pop)] if pop else [run[:peek]] * count)
+            port.pop(count * pop)
+        self._pushes = () if handler.first else self._stated
+        self.run(fire, list(zip(*columns, strict=True)))
+
+    def _take_mark(self) -> bool:
+        """With no firing possible before it, takes a mark; says so where nothing will fire again."""
+        handler = self._due[0][0]
+        starved = [port for r in handler.rates if (port := self.ports[r.port]).run < r.peek]
+        taken = any(port.mark() is not None for port in self.ports if port in starved or not port.run)
+        if taken:
+            self.marked()
+        if self.ended or any(port.ended and not port.back for port in starved):
+            self.finish()
+        for port in starved if not taken else ():
+            self.check(port)
+        return taken
+
+
+class Phases(Instance):
+    """`phase n on q(x)`, in a cycle."""
+
+    def __init__(self, body: Body, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        phases = zip(body.operator.phases, body.phases, strict=True)
+        self._cycle = [(phase.count, self.ports[phase.port], fire) for phase, fire in phases if phase.count]
+        self._needs = {port: sum(n for n, p, _ in self._cycle if p is port) for _, port, _ in self._cycle}
+        self._length = sum(self._needs.values())
+        self._place = 0
+        self._left = self._cycle[0][0] if self._cycle else 0
+
+    def work(self, limit: int) -> int:
+        left = limit
+        while left > 0 and self._cycle:
+            cycles = self._cycles(left)
+            done = self._whole(cycles) if cycles else self._one(left)
+            if not done:
+                break
+            left -= done
+        return left
+
+    def _cycles(self, limit: int) -> int:
+        """How many whole cycles may fire from here, 0 in the middle of one."""
+        if self._place or self._left != self._cycle[0][0] or self._guarded:
+            return 0
+        cycles = limit // self._length
+        for port, need in self._needs.items():
+            port.fill(cycles * need)
+            cycles = min(cycles, port.run // need)
+        return cycles
+
+    def _whole(self, cycles: int) -> int:
+        """Fires whole cycles of an operator that cannot trap."""
+        variables, emitted = self.variables, self._emitted
+        items: dict[Port, Iterator[Any]] = {}
+        for port, need in self._needs.items():
+            items[port] = iter(port.items(cycles * need))
+            port.pop(cycles * need)
+        steps = [(count, items[port], fire) for count, port, fire in self._cycle]
+        for _ in range(cycles):
+            for count, source, fire in steps:
+                for item in islice(source, count):
+                    fire(variables, item, emitted)
+        self.fired += cycles * self._length
+        return cycles * self._length
+
+    def _one(self, limit: int) -> int:
+        """Fires in the phase at hand, or takes a mark that comes first; how much that was."""
+        _, port, fire = self._cycle[self._place]
+        port.fill(min(limit, self._left))
+        count = min(limit, self._left, port.run)
+        if count:
+            items = port.items(count)
+            port.pop(count)
+            self.run(fire, items)
+            self._left -= count
+            if not self._left:
+                self._place = (self._place + 1) % len(self._cycle)
+                self._left = self._cycle[self._place][0]
+            return count
+        taken = any(p.mark() is not None for p in self.ports if p is port or not p.run)
+        if taken:
+            self.marked()
+        if self.ended or (port.ended and not port.back):
+            self.finish()
+        if not taken:
+            self.check(port)
+        return int(taken)
+
+
+class Merge(Instance):
+    """`on merge(a(x), b(y))`: fires for the smallest key that no input can undercut any more."""
+
+    def __init__(self, body: Body, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        assert body.operator.merge is not None  # noqa: S101 - by the kind
+        assert body.merge is not None  # noqa: S101 - as its operator
+        self._fire = body.merge
+        self._sides = [self.ports[port] for port in body.operator.merge.ports]
+
+    def work(self, limit: int) -> int:
+        left = limit
+        while left > 0:
+            taken = 0
+            for port in self._sides:
+                port.fill(left)
+                while not port.run and left > 0 and port.mark() is not None:
+                    self.marked()
+                    taken += 1
+                    left -= 1
+                    port.fill(left)
+            done = self._keys(left) if left > 0 else 0
+            left -= done
+            if not done and not taken:
+                break
+        for port in self._sides:
+            if not port.run:
+                self.check(port)
+        if self.ended and not any(port.run for port in self._sides):
+            self.finish()
+        return left
+
+    def _keys(self, limit: int) -> int:
+        """Fires for the keys that the items before the next marks allow; how many items that took at most per input."""
+        fire, variables, emitted, guarded = self._fire, self.variables, self._emitted, self._guarded
+        columns = [port.items(port.run) for port in self._sides]
+        places = [0] * len(columns)
+        indices = [port.key or 0 for port in self._sides]
+        heads: list[Any] = [c[0][i] if c else INFINITY for c, i in zip(columns, indices, strict=True)]
+        floors: list[Any] = [
+            INFINITY if c or port.ended else port.progress for c, port in zip(columns, self._sides, strict=True)
+        ]
+        count, sizes = 0, list[int]()
+        try:
+            while count < limit:
+                key = min(heads)
+                if key == INFINITY or min(floors) <= key:
+                    break
+                sides: list[Any] = [None] * len(heads)
+                for i, head in enumerate(heads):
+                    if head == key:
+                        column = columns[i]
+                        sides[i] = column[places[i]]
+                        places[i] += 1
+                        if places[i] < len(column):
+                            heads[i] = column[places[i]][indices[i]]
+                        else:
+                            heads[i] = INFINITY
+                            floors[i] = INFINITY if self._sides[i].ended else -INFINITY
+                if guarded:
+                    sizes = list(map(len, emitted))
+                fire(variables, key, tuple(sides), emitted)
+                count += 1
+        except Trap:
+            self._withdraw(sizes)
+            raise
+        finally:
+            self.fired += count
+        for port, place in zip(self._sides, places, strict=True):
+            port.pop(place)
+        return count
+
+
+def make(
+    operator: typed.Operator | typed.Extern, function: Callable[..., Any] | None, poll: Callable[[], None],
+    ports: Sequence[Port], outs: Sequence[Out], variables: list[Any], batch: int, report: Report | None,
+) -> Instance:  # fmt: skip
+    """The instance for an operator; `function` is that of an extern, `poll` may raise Trap to end a long firing."""
+    given = (operator, ports, outs, variables, batch, report)
+    match operator:
+        case typed.Extern():
+            assert function is not None  # noqa: S101 - the plan has seen to it
+            fire = compile_extern(operator, function)
+            return Items([_on_port(fire, port) for port in range(len(operator.ports))], *given)
+        case typed.Operator():
+            body = compile_operator(operator, poll)
+            if body.rated is not None:
+                return Rated(body, *given, mark=body.mark)
+            if body.phases:
+                return Phases(body, *given, mark=body.mark)
+            if body.merge is not None:
+                return Merge(body, *given, mark=body.mark)
+            return Items([fire for fire in body.item if fire is not None], *given, mark=body.mark)
+
+
+def _on_port(fire: Callable[[int, Any, list[Any], list[list[Any]]], None], port: int) -> Fire:
+    return lambda variables, item, outs: fire(port, item, variables, outs)
+
+
+def _stateless(operator: typed.Operator | typed.Extern) -> bool:
+    """Whether a firing may be left out without changing the others (il.md P10)."""
+    return not operator.vars and (isinstance(operator, typed.Extern) or bool(operator.items))
+
+
+def _uncertain_pushes(operator: typed.Operator | typed.Extern) -> tuple[tuple[int, int], ...]:
+    """Outputs with the rate that they state, where the bodies do not show that every firing keeps it."""
+    if isinstance(operator, typed.Extern):
+        return tuple((i, out.push) for i, out in enumerate(operator.outs) if out.push is not None)
+    handlers = (*operator.items, *((operator.rated,) if operator.rated is not None else ()), *operator.phases)
+    return tuple(
+        (i, out.push)
+        for i, out in enumerate(operator.outs)
+        if out.push is not None
+        if any(emitted(handler.body, i, operator.fns) != (out.push, out.push) for handler in handlers)
+    )
+
+
+def _own(trap: Trap) -> bool:
+    """Whether the trap is the item's fault, not the machine's or the user's who stops the run."""
+    return trap.code not in ("stopped", "memory-limit")

@@ -1,0 +1,168 @@
+"""How a graph runs on the threads of one machine: decided before anything starts, and printable.
+
+Paper: River §2.3 (lock classes), §2.4 (bounded queues).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from backends.locks import Locks, Scheme, classes, lock_set
+from river.diagnostics import Diagnostic, Rejected
+from river.il.loops import back_edges, components
+from river.lang import typed
+
+if TYPE_CHECKING:
+    from river.backend import Options
+    from river.il.graph import Graph, Instance, Queue
+    from river.platform import Platform
+
+
+@frozen
+class Edge:
+    """A queue as it will run. `bound` is None inside a strongly connected component: there it holds what circulates."""
+
+    name: str
+    bound: int | None
+    producer: int | None
+    consumer: int | None
+
+
+@frozen
+class Node:
+    """An operator instance as it will run.
+
+    `locks`: positions in `Plan.locks`, in the order of acquisition. `component`: the number of its strongly connected
+    component, in the order of the data; `back`: the ports fed by queues that close a loop.
+    """
+
+    instance: Instance
+    locks: tuple[int, ...]
+    component: int
+    back: frozenset[int]
+
+
+@frozen(hash=False)
+class Plan:
+    """Everything that a run needs but sources and sinks. `nodes` are in the order of the graph's instances."""
+
+    graph: Graph
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    locks: Locks
+    workers: int
+    options: Options = field(repr=False)
+
+    @property
+    def cyclic(self) -> bool:
+        """Whether items may circulate."""
+        return any(node.back for node in self.nodes)
+
+    def show(self) -> str:
+        """The plan as text: a line per lock, queue and instance."""
+        lines = [f"multicore: {self.workers} workers, batches of at most {self.options.batch} items"]
+        lines += [f"  lock {i}: {', '.join(f'${v}' for v in variables)}" for i, variables in enumerate(self.locks)]
+        for edge in self.edges:
+            bound = "unbounded: part of a loop" if edge.bound is None else f"bound {edge.bound}"
+            lines.append(f"  queue {edge.name}: {bound}, {self._name(edge.producer)} -> {self._name(edge.consumer)}")
+        for node in self.nodes:
+            use = node.instance
+            ins = ", ".join((*use.ins, *(f"${v}" for v in use.variables)))
+            held = f", locks {', '.join(map(str, node.locks))}" if node.locks else ""
+            lines.append(f"  {use.name}: ({', '.join(use.outs)}) <- ({ins}), component {node.component}{held}")
+        return "\n".join(lines)
+
+    def _name(self, instance: int | None) -> str:
+        return "outside" if instance is None else self.nodes[instance].instance.name
+
+
+def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = classes) -> Plan:
+    """The plan; `scheme` is for experiments with other locks than Fig. 1's.
+
+    Raises: Rejected("run-extern") for user-defined operators that `options` does not have; ValueError for options out
+        of range.
+    """
+    _check(options)
+    missing = [
+        Diagnostic(
+            "run-extern",
+            f"the operator `{instance.use.operator}` needs the function `{instance.operator.target}`",
+            instance.use.span,
+            help="give it among the externs of the run",
+        )
+        for instance in graph.instances
+        if isinstance(instance.operator, typed.Extern) and instance.operator.target not in options.externs
+    ]
+    if missing:
+        raise Rejected(missing)
+    component = _components(graph)
+    closing = back_edges(graph)
+    uses = _uses(graph)
+    locks = scheme(uses)
+    nodes = tuple(
+        Node(
+            instance,
+            lock_set(locks, used),
+            component[instance.index],
+            frozenset(p for p, q in enumerate(instance.ins) if q in closing),
+        )
+        for instance, used in zip(graph.instances, uses, strict=True)
+    )
+    edges = tuple(_edge(graph, queue, component, options.bound) for queue in graph.queues.values())
+    return Plan(graph, nodes, edges, locks, options.workers or platform.cores, options)
+
+
+def _check(options: Options) -> None:
+    for name, value in (("batch", options.batch), ("bound", options.bound), ("workers", options.workers)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value}")
+
+
+def _components(graph: Graph) -> tuple[int, ...]:
+    """For each instance the number of its strongly connected component; data flow from lower to higher numbers."""
+    flow: dict[int, list[int]] = {instance.index: [] for instance in graph.instances}
+    for queue in graph.queues.values():
+        if queue.producer is not None and queue.consumer is not None:
+            flow[queue.producer.instance].append(queue.consumer.instance)
+    found = components(reversed(flow), flow)
+    number = {instance: n for n, members in enumerate(reversed(found)) for instance in members}
+    return tuple(number[i] for i in flow)
+
+
+def _inside(queue: Queue, component: tuple[int, ...]) -> bool:
+    """Whether the queue starts and ends in one component."""
+    match queue.producer, queue.consumer:
+        case None, _:
+            return False
+        case _, None:
+            return False
+        case producer, consumer:
+            return component[producer.instance] == component[consumer.instance]
+
+
+def _uses(graph: Graph) -> list[tuple[str, ...]]:
+    """For each instance the variables that need a lock if they are shared: one that nobody writes needs none."""
+    written = {
+        variable
+        for instance in graph.instances
+        for variable, param in zip(instance.variables, instance.operator.vars, strict=True)
+        if param.written
+    }
+    return [tuple(v for v in instance.variables if v in written) for instance in graph.instances]
+
+
+def _edge(graph: Graph, queue: Queue, component: tuple[int, ...], bound: int) -> Edge:
+    """The queue with its bound: a rated consumer finds room for the items that it peeks at."""
+    consumer = None if queue.consumer is None else graph.instances[queue.consumer.instance].operator
+    if isinstance(consumer, typed.Operator) and queue.consumer is not None:
+        handlers = [h for h in (consumer.first, consumer.rated) if h is not None]
+        peeks = [r.peek for h in handlers for r in h.rates if r.port == queue.consumer.position]
+        bound = max(bound, *peeks, 1)
+    return Edge(
+        queue.name,
+        None if _inside(queue, component) else bound,
+        queue.producer and queue.producer.instance,
+        queue.consumer and queue.consumer.instance,
+    )

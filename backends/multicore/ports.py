@@ -1,0 +1,194 @@
+"""The two ends of an instance: ports, where items wait to be fired, and outs, where Fig. 2's buffer is drained from.
+
+Both are touched only by the worker that runs the instance.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+from typing import Any
+
+from backends.multicore.queues import UNBOUNDED, Queue
+from river.lang.values import END, INFINITY, Mark
+
+
+class Port:
+    """What an instance has of one input: `held[at:]` waits, in order; marks stand between the items.
+
+    `key`: the position of the key field in an item, None for a port without order. `progress`: the highest mark taken.
+    `back`: fed by a queue that closes a loop, which never ends. `checked`: whether the order of keys must be seen to
+    (that of the inputs already has been). `violation`: the item whose key falls; nothing after it is taken.
+    """
+
+    __slots__ = (
+        "at", "checked", "ended", "held", "back", "initial", "key", "last", "marks", "progress", "queue", "seen", "violation",
+    )  # fmt: skip
+
+    def __init__(self, queue: Queue, key: int | None, initial: tuple[Any, ...], *, back: bool, checked: bool) -> None:
+        self.queue = queue
+        self.key = key
+        self.back = back
+        self.checked = checked and key is not None
+        self.held: list[Any] = list(initial)
+        self.at = 0
+        self.initial = len(initial)  # of these the queue does not know
+        self.seen = len(initial)  # items received so far
+        self.marks: deque[tuple[int, Mark]] = deque()  # each with the items received before it
+        self.progress: Any = -INFINITY
+        self.last: Any = -INFINITY
+        self.ended = False
+        self.violation: Any = None
+
+    @property
+    def count(self) -> int:
+        """The items that wait, marks between them or not."""
+        return len(self.held) - self.at
+
+    @property
+    def run(self) -> int:
+        """The items that wait before the next mark."""
+        if self.marks:
+            return self.marks[0][0] - self.seen + self.count
+        return self.count
+
+    def fill(self, wanted: int) -> int:
+        """Takes chunks from the queue until `wanted` items wait or there are no more; how many wait."""
+        while self.count < wanted and self.violation is None:
+            chunk = self.queue.take()
+            if chunk is None:
+                break
+            if isinstance(chunk, Mark):
+                if self.key is None and chunk.key != INFINITY:
+                    self.queue.took(1)  # nobody asks for order here
+                else:
+                    self.marks.append((self.seen, chunk))
+                    if chunk.key != INFINITY:
+                        self.last = max(self.last, chunk.key)
+                continue
+            if self.checked:
+                chunk = self.ordered(chunk)
+            self.seen += len(chunk)
+            if self.at:
+                del self.held[: self.at]
+                self.at = 0
+            if self.held:
+                self.held += chunk
+            else:
+                self.held = chunk
+        return self.count
+
+    def ordered(self, chunk: list[Any]) -> list[Any]:
+        """The part of `chunk` whose keys ascend; the first item after it is the violation."""
+        assert self.key is not None  # noqa: S101 - only ordered ports are checked
+        key = self.key
+        keys = [item[key] for item in chunk]
+        stop = len(chunk)
+        if keys[0] < self.last:
+            stop = 0
+        elif any(low > high for low, high in pairwise(keys)):
+            stop = next(i for i, (low, high) in enumerate(pairwise(keys), start=1) if low > high)
+        if stop < len(chunk):
+            self.violation = chunk[stop]
+        if stop:
+            self.last = keys[stop - 1]
+        return chunk[:stop]
+
+    def items(self, count: int) -> list[Any]:
+        """The next `count` items, which wait; they stay until `pop`."""
+        if self.at == 0 and count == len(self.held):
+            return self.held
+        return self.held[self.at : self.at + count]
+
+    def pop(self, count: int) -> None:
+        """Lets the next `count` items go."""
+        self.at += count
+        if self.at == len(self.held):  # who has the list now may keep it
+            self.held, self.at = [], 0
+        known = max(0, count - self.initial)
+        self.initial -= count - known
+        self.queue.took(known)
+
+    def mark(self) -> Mark | None:
+        """Takes the next mark, whatever items still wait before it; None if there is none."""
+        if not self.marks:
+            return None
+        mark = self.marks.popleft()[1]
+        self.queue.took(1)
+        if mark == END:
+            self.ended = True
+        elif mark.key > self.progress:
+            self.progress = mark.key
+        return mark
+
+
+class Out:
+    """What an instance has for one queue and could not put yet: the temporary buffer of Fig. 2.
+
+    `marked`: the highest mark sent; a mark that is not above it says nothing and is left out.
+    """
+
+    __slots__ = ("_at", "_chunks", "back", "keyed", "made", "marked", "mixed", "queue", "sent")
+
+    def __init__(self, queue: Queue, *, keyed: bool, mixed: bool, back: bool) -> None:
+        self.queue = queue
+        self.keyed = keyed
+        self.mixed = mixed  # firings may put marks among the items
+        self.back = back  # closes a loop: gets no end
+        self.made = 0  # items and marks so far, for the pace
+        self.marked: Any = -INFINITY
+        self.sent = False  # whether the last drain put something
+        self._chunks: deque[list[Any] | Mark] = deque()
+        self._at = 0  # how much of the first chunk has been put
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is left to put."""
+        return bool(self._chunks)
+
+    def add(self, elements: list[Any]) -> None:
+        """Appends what firings emitted."""
+        self.made += len(elements)
+        if not self.mixed:
+            if elements:
+                self._chunks.append(elements)
+            return
+        items: list[Any] = []
+        for element in elements:
+            if isinstance(element, Mark):
+                if items:
+                    self._chunks.append(items)
+                    items = []
+                self.add_mark(element)
+            else:
+                items.append(element)
+        if items:
+            self._chunks.append(items)
+
+    def add_mark(self, mark: Mark) -> None:
+        """Appends a mark that is higher than all before."""
+        if mark.key > self.marked:
+            self.marked = mark.key
+            self._chunks.append(mark)
+
+    def drain(self) -> bool:
+        """Puts what there is room for; whether nothing is left. Paper: River Fig. 2, lines 9 and 10."""
+        queue = self.queue
+        while self._chunks:
+            room = queue.room
+            if room <= 0:
+                return False
+            chunk = self._chunks[0]
+            if isinstance(chunk, list):
+                left = len(chunk) - self._at
+                if room < left and room < UNBOUNDED:
+                    queue.put(chunk[self._at : self._at + room])
+                    self._at += room
+                    self.sent = True
+                    return False
+                chunk = chunk[self._at :] if self._at else chunk
+            queue.put(chunk)
+            self._chunks.popleft()
+            self._at = 0
+            self.sent = True
+        return True

@@ -1,0 +1,72 @@
+"""The bounded queue between two tasks: one puts, one takes, neither waits here.
+
+A queue holds chunks: runs of items (lists) and marks. Both count, a mark like an item, against the bound. Who finds no room
+keeps what it has and is run again when there is some: back-pressure is the scheduler's work (`run`).
+
+Paper: River §2.4.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from river.lang.values import Mark
+
+Chunk = list[Any] | Mark
+"""A run of items, or a mark. A list that was put belongs to the queue."""
+
+UNBOUNDED = 1 << 62
+"""The bound of a queue without one."""
+
+
+class Queue:
+    """A FIFO from one task to one other. `put` is called by the producer only, `take` and `took` by the consumer only.
+
+    `bound`: soft, the scheduler raises it where all would wait for each other (il.md P8). `wanted`: the producer waits
+    for room; read and written under the scheduler's lock. `closed`: the consumer has stopped, what comes is dropped.
+    """
+
+    __slots__ = ("_chunks", "_put", "_taken", "bound", "closed", "consumer", "name", "producer", "wanted")
+
+    def __init__(self, name: str, bound: int, producer: int | None, consumer: int) -> None:
+        self.name = name
+        self.bound = bound
+        self.producer = producer
+        self.consumer = consumer
+        self.wanted = False
+        self.closed = False
+        self._chunks: deque[Chunk] = deque()
+        self._put = 0
+        self._taken = 0
+
+    @property
+    def size(self) -> int:
+        """The items and marks put and not yet consumed, those that `take` handed out included."""
+        return self._put - self._taken
+
+    @property
+    def room(self) -> int:
+        """How many more may be put now: at least that many, as only the producer makes it less."""
+        return UNBOUNDED if self.closed else self.bound - self.size
+
+    def put(self, chunk: Chunk) -> None:
+        """Appends a chunk, which is not empty and for which there is room."""
+        if self.closed:
+            return
+        self._put += len(chunk) if isinstance(chunk, list) else 1
+        self._chunks.append(chunk)
+
+    def take(self) -> Chunk | None:
+        """The next chunk, None if there is none. It keeps its place in the queue until `took` says how much is done."""
+        return self._chunks.popleft() if self._chunks else None
+
+    def took(self, count: int) -> None:
+        """Makes room for `count` items and marks that were consumed."""
+        self._taken += count
+
+    def close(self) -> None:
+        """Drops what is there and whatever comes."""
+        self.closed = True
+        self._chunks.clear()
+        self._taken = self._put

@@ -1,0 +1,329 @@
+"""The arrow from syntax to typed programs: what names denote, windows, streams against relations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from attrs import define, field, frozen
+
+from frontends.cql import syntax as c
+from frontends.cql import typed as ty
+from frontends.cql.assume import assumed
+from frontends.sql import typed as r
+from frontends.sql.check import select
+from frontends.sql.report import Failed, Report
+from river.diagnostics import closest
+from river.il.trees import fresh
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import Declared, Scope, resolve, show
+
+if TYPE_CHECKING:
+    from frontends.sql import syntax as q
+    from river.source import Span
+
+TYPES: Mapping[str, Declared] = MappingProxyType(
+    {
+        **{name: Declared((), s.TypeName("i64")) for name in ("int", "integer", "byte")},
+        **{name: Declared((), s.TypeName("f64")) for name in ("float", "real", "double")},
+        "char": Declared((), s.TypeName("string")),
+    }
+)
+"""What CQL's own names of types stand for."""
+
+SCOPE = Scope(TYPES)
+
+UNITS: Mapping[str, int] = MappingProxyType(
+    {
+        unit + plural: length
+        for unit, length in (
+            ("microsecond", 1),
+            ("millisecond", 1_000),
+            ("second", 1_000_000),
+            ("minute", 60_000_000),
+            ("hour", 3_600_000_000),
+            ("day", 86_400_000_000),
+        )
+        for plural in ("", "s")
+    }
+)
+"""Units of time, in microseconds."""
+
+SECOND = UNITS["second"]
+LONGEST = 1 << 53
+SIGN = "op"
+"""The column of an input relation's change log that says `+` or `-`."""
+
+
+def check(program: c.Program) -> ty.Program:
+    """The program with all names resolved and all types known.
+
+    Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
+    """
+    return _Checker(program).program()
+
+
+@frozen
+class _Named:
+    """What a name of the program denotes to the queries that use it."""
+
+    kind: ty.Kind
+    row: t.Record
+    stamp: str
+    monotonic: bool
+
+
+@define
+class _Checker:
+    ast: c.Program
+    report: Report = field(factory=Report)
+    decls: dict[str, c.Decl] = field(factory=dict[str, c.Decl])
+    named: dict[str, _Named] = field(factory=dict[str, _Named])
+    tau: t.Primitive = t.I64
+
+    def program(self) -> ty.Program:
+        """The whole program."""
+        report = self.report
+        for decl in self.ast.decls:
+            if decl.name in self.decls:
+                report.error("cql-duplicate-name", f"`{decl.name}` is declared twice", decl.name_span)
+            self.decls.setdefault(decl.name, decl)
+        for decl in assumed(tuple(self.decls.values()), report):
+            self.decls[decl.name] = decl
+        used = {
+            source.name: decl.name
+            for decl in self.decls.values()
+            if decl.query is not None
+            for source in decl.query.select.sources
+        }
+        found = [i for d in self.decls.values() if d.query is None for i in self.guarded(d)]
+        inputs = tuple(i for i in found if i.name in used)
+        self.stamps(inputs)
+        views: list[ty.View] = []
+        for decl in self.ordered():
+            with report.recover():
+                views.append(self.view(decl, output=decl.output or decl.name not in used))
+        if not any(decl.query for decl in self.decls.values()):
+            report.error("cql-no-query", "nothing is asked: no declaration has a query", self.ast.span)
+        for unused in (i for i in found if i.name not in used):
+            report.warn("cql-unused-input", f"no query uses `{unused.name}`", unused.span)
+        return ty.Program(self.tau, inputs, tuple(views), report.remarks(), span=self.ast.span)
+
+    # -- inputs
+
+    def guarded(self, decl: c.Decl) -> tuple[ty.Input, ...]:
+        """The input that a declaration without query makes, or nothing with its errors noted."""
+        with self.report.recover():
+            return (self.input(decl),)
+        return ()
+
+    def input(self, decl: c.Decl) -> ty.Input:
+        """An input stream or relation."""
+        error = self.report.error
+        if decl.output:
+            raise error("cql-output", f"`{decl.name}` comes from outside: it has no query", decl.name_span)
+        if decl.type is None:
+            help_line = f"write `{decl.name}: {{ts: int; ...}} {decl.kind} by ts;`"
+            raise error("cql-needs-type", f"the columns of `{decl.name}` are not known", decl.name_span, help_line)
+        row = self.row(decl.type)
+        if decl.by is None:
+            help_line = "say which column is the time stamp: `by ts`"
+            raise error("cql-needs-stamp", f"`{decl.name}` has no time stamp", decl.name_span, help_line)
+        stamp = row.field(decl.by)
+        if stamp is None:
+            near = closest(decl.by, [name for name, _ in row.fields])
+            raise error("sql-unknown-column", f"unknown column `{decl.by}`", decl.span, near)
+        if stamp not in (t.I64, t.TIME):
+            message = f"a time stamp is `int` or `time`, `{decl.by}` is `{show(stamp)}`"
+            raise error("cql-stamp-type", message, decl.span)
+        if decl.kind == "relation":
+            if row.field(SIGN) is not None:
+                message = f"`{SIGN}` is the sign of a change of `{decl.name}`, no column can have that name"
+                raise error("cql-reserved-column", message, decl.type.span)
+            row = t.Record(tuple(f for f in row.fields if f[0] != decl.by))
+            if not row.fields:
+                raise error("cql-needs-type", f"`{decl.name}` has no columns but its time stamp", decl.type.span)
+        kind: ty.Kind = "relation" if decl.kind == "relation" else "stream"
+        self.named[decl.name] = _Named(kind, row, decl.by, monotonic=kind == "stream")
+        return ty.Input(decl.name, kind, row, ty.Stamp(decl.by, column=kind == "stream"), span=decl.name_span)
+
+    def row(self, type_: s.RecordType) -> t.Record:
+        """The rows that a text declares; their values can travel and be compared."""
+        row = resolve(type_, SCOPE)
+        assert isinstance(row, t.Record)  # noqa: S101 - of a record type
+        for name, column in row.fields:
+            if not t.is_item(column) or not t.is_key(column):
+                self.report.error("cql-column-type", f"`{name}` cannot be a column: it is `{show(column)}`", type_.span)
+        return row
+
+    def stamps(self, inputs: tuple[ty.Input, ...]) -> None:
+        """Finds the one type of all time stamps."""
+        types: dict[t.Type, ty.Input] = {}
+        for one in inputs:
+            declared = self.decls[one.name]
+            if declared.type is not None and declared.by is not None:
+                types.setdefault(self.row(declared.type).field(declared.by) or t.I64, one)
+        if len(types) > 1:
+            a, b = list(types.values())[:2]
+            message = f"`{a.name}` and `{b.name}` have time stamps of different types"
+            self.report.error("cql-stamp-mixed", message, b.span, "time runs in one unit: `int` or `time`")
+        self.tau = t.TIME if next(iter(types), t.I64) == t.TIME else t.I64
+
+    # -- views
+
+    def ordered(self) -> tuple[c.Decl, ...]:
+        """The declarations with queries, each after those that it uses."""
+        found: dict[str, c.Decl] = {}
+        done: set[str] = set()
+
+        def visit(decl: c.Decl, path: tuple[str, ...]) -> None:
+            if decl.name in path:
+                circle = " uses ".join(f"`{name}`" for name in (*path[path.index(decl.name) :], decl.name))
+                self.report.error("cql-cyclic", f"a query cannot use itself: {circle}", decl.name_span)
+                return
+            if decl.name in done or decl.query is None:
+                return
+            for source in decl.query.select.sources:
+                if source.name in self.decls:
+                    visit(self.decls[source.name], (*path, decl.name))
+            done.add(decl.name)
+            found[decl.name] = decl
+
+        for decl in self.decls.values():
+            visit(decl, ())
+        return tuple(found.values())
+
+    def view(self, decl: c.Decl, *, output: bool) -> ty.View:
+        """A derived stream or relation."""
+        query = decl.query
+        assert query is not None  # noqa: S101 - of a declaration with a query
+        kind: ty.Kind = "relation" if decl.kind == "relation" else "stream"
+        if kind == "relation" and query.operator is not None:
+            message = f"`{query.operator}` makes a stream, but `{decl.name}` is declared as a relation"
+            self.report.error("cql-stream-found", message, query.span, f"declare it as `{decl.name}: ... stream`")
+        if kind == "relation" and decl.by is not None:
+            message = "a relation that is asked for has no time stamp: its changes carry it"
+            self.report.error("cql-relation-stamp", message, decl.span, f"leave out `by {decl.by}`")
+        sources = tuple(self.source(source) for source in query.select.sources)
+        stated = None if decl.type is None else self.row(decl.type)
+        relation = select(
+            query.select, tuple(source.row for source in sources), self.without_stamp(decl, stated), SCOPE, self.report
+        )
+        monotonic = _grows(relation) and all(self.grows(source) for source in sources)
+        operator = query.operator
+        if kind == "stream" and operator is None:
+            if not monotonic:
+                message = "this relation may lose rows, so it is no stream by itself"
+                help_line = "say what the stream tells: `istream(...)`, `dstream(...)` or `rstream(...)`"
+                raise self.report.error("cql-not-monotonic", message, query.span, help_line)
+            operator = "istream"
+        row, stamp = self.stamped(decl, stated, relation.row, sources)
+        self.named[decl.name] = _Named(kind, row, stamp.name, monotonic or kind == "stream")
+        found = ty.Query(sources, relation, _OPERATORS[operator], span=query.span)
+        return ty.View(decl.name, kind, row, stamp, found, output, span=decl.name_span)
+
+    def without_stamp(self, decl: c.Decl, stated: t.Record | None) -> t.Record | None:
+        """What the select list must give: all declared columns but the time stamp, which River fills in."""
+        if stated is None or decl.by is None or decl.kind == "relation":
+            return stated
+        found = stated.field(decl.by)
+        if found is not None and found != self.tau:
+            message = f"the time stamp `{decl.by}` is `{show(self.tau)}` here, not `{show(found)}`"
+            self.report.error("cql-stamp-type", message, decl.span)
+        return t.Record(tuple(f for f in stated.fields if f[0] != decl.by))
+
+    def stamped(
+        self, decl: c.Decl, stated: t.Record | None, row: t.Record, sources: tuple[ty.Source, ...]
+    ) -> tuple[t.Record, ty.Stamp]:
+        """The rows that the name denotes, and their time stamp."""
+        if decl.kind == "stream" and decl.by is not None:
+            if row.field(decl.by) is not None:
+                message = f"`{decl.by}` is the time stamp, which is filled in"
+                raise self.report.error("cql-stamp-selected", message, decl.span, "leave it out of the select list")
+            if stated is not None and stated.field(decl.by) is not None:
+                return stated, ty.Stamp(decl.by, column=True)
+            return t.Record(((decl.by, self.tau), *row.fields)), ty.Stamp(decl.by, column=True)
+        taken = {name for name, _ in row.fields}
+        first = self.named[sources[0].name].stamp
+        return row, ty.Stamp(first if first not in taken else fresh("tau", taken), column=False)
+
+    # -- sources and windows
+
+    def source(self, source: q.Source) -> ty.Source:
+        """A named stream through its window, or a named relation."""
+        found = self.named.get(source.name)
+        if found is None:
+            raise Failed  # it is declared, and refused; or unknown, and said so
+        window = source.window if isinstance(source, c.Windowed) else None
+        if found.kind == "relation":
+            if window is not None:
+                message = f"`{source.name}` is a relation: only streams are seen through windows"
+                raise self.report.error("cql-window-on-relation", message, window.span)
+            return ty.Source(source.name, source.label, found.row, None, span=source.span)
+        seen = ty.Unbounded(span=source.span) if window is None else self.window(window, found.row)
+        return ty.Source(source.name, source.label, found.row, seen, span=source.span)
+
+    def window(self, window: c.Window, row: t.Record) -> ty.Window:
+        """A window, its length in the program's unit of time."""
+        match window:
+            case c.Now():
+                return ty.Range(0, span=window.span)
+            case c.Unbounded():
+                return ty.Unbounded(span=window.span)
+            case c.Range(length, unit):
+                if length == 0:
+                    message = "a window of length 0"
+                    raise self.report.error("cql-window-empty", message, window.span, "the present alone is `[now]`")
+                return ty.Range(self.ticks(length, unit, window.span), span=window.span)
+            case c.Rows(count, keys):
+                if not 1 <= count < LONGEST:
+                    message = f"a window of {'no' if count == 0 else 'too many'} rows"
+                    raise self.report.error("cql-window-empty", message, window.span)
+                return ty.Rows(count, tuple(self.key(key, row) for key in keys), span=window.span)
+
+    def ticks(self, length: int, unit: str | None, span: Span | None) -> int:
+        """A length of time in the unit of the stamps: seconds for `int`, microseconds for `time`."""
+        if unit is not None and unit.lower() not in UNITS:
+            help_line = closest(unit, UNITS) or "units are `seconds`, `minutes`, `hours`, `days`, and below `milliseconds`"
+            raise self.report.error("cql-unit", f"unknown unit `{unit}`", span, help_line)
+        micros = length * (SECOND if unit is None else UNITS[unit.lower()])
+        if self.tau == t.I64 and micros % SECOND:
+            message = f"{length} {unit} are no whole seconds, which the time stamps count"
+            raise self.report.error("cql-unit", message, span, "time stamps of type `time` count microseconds")
+        found = micros // SECOND if self.tau == t.I64 else micros
+        if found >= LONGEST:
+            raise self.report.error("cql-window-long", "no window can be that long", span, "write `[unbounded]`")
+        return found
+
+    def key(self, key: s.Expr, row: t.Record) -> str:
+        """A column by which a window is partitioned."""
+        if not isinstance(key, s.Name):
+            raise self.report.error("cql-partition", "windows are partitioned by columns", key.span)
+        if row.field(key.name) is None:
+            near = closest(key.name, [name for name, _ in row.fields])
+            raise self.report.error("sql-unknown-column", f"unknown column `{key.name}`", key.span, near)
+        return key.name
+
+    def grows(self, source: ty.Source) -> bool:
+        """Whether a source never loses a row."""
+        return source.window is None and self.named[source.name].monotonic or isinstance(source.window, ty.Unbounded)
+
+
+_OPERATORS: Mapping[str | None, ty.Operator | None] = MappingProxyType(
+    {None: None, "istream": "istream", "dstream": "dstream", "rstream": "rstream"}
+)
+
+
+def _grows(relation: r.Relation) -> bool:
+    """Whether the relation never loses a row if its inputs lose none."""
+    match relation:
+        case r.Input():
+            return True
+        case r.Filter(input, _, _, _) | r.Distinct(input, _):
+            return _grows(input)
+        case r.Join(left, right):
+            return _grows(left) and _grows(right)
+        case r.Group():
+            return False

@@ -1,0 +1,81 @@
+"""Text to syntax: the grammar composed of the shared modules, SQL's and CQL's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frontends.cql import syntax as c
+from frontends.sql.parse import SQL, SqlBuilder
+from river.lang import syntax as s
+from river.lang.grammar import EXPR, LEXICAL, TYPES, compose, module
+from river.lang.parse import TypesBuilder
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+    from frontends.sql import syntax as q
+    from river.lang.parse import Args
+    from river.source import Source
+
+CQL = module("frontends.cql", "grammar.lark")
+PARSER = compose(LEXICAL, TYPES, EXPR, SQL, CQL, start=("program",))
+
+
+def parse(source: Source) -> c.Program:
+    """The declarations that the text makes.
+
+    Raises: Rejected with `syntax-*` diagnostics.
+    """
+    return CqlBuilder(source).build(PARSER.parse(source))
+
+
+class CqlBuilder(SqlBuilder, TypesBuilder):
+    """`cql/grammar.lark`."""
+
+    def program(self, tree: Tree[Token], args: Args) -> c.Program:
+        return c.Program(tuple(args), span=self.span(tree))
+
+    def decl(self, tree: Tree[Token], args: Args) -> c.Decl:
+        output, name, kind_of_rows, kind, by, query = args
+        return c.Decl(
+            str(name), kind_of_rows, str(kind).lower(), None if by is None else str(by), query, output is not None,
+            self.token_span(name), span=self.span(tree),
+        )  # fmt: skip
+
+    def output_word(self, tree: Tree[Token], args: Args) -> bool:
+        return True
+
+    def plain_query(self, tree: Tree[Token], args: Args) -> c.Query:
+        return c.Query(args[0], span=self.span(tree))
+
+    def stream_query(self, tree: Tree[Token], args: Args) -> c.Query:
+        return c.Query(args[1], str(args[0]).lower(), span=self.span(tree))
+
+    def windowed(self, tree: Tree[Token], args: Args) -> q.Source:
+        name, window, alias = args
+        return c.Windowed(str(name), None if alias is None else str(alias), window, span=self.span(tree))
+
+    def now(self, tree: Tree[Token], args: Args) -> c.Window:
+        return c.Now(span=self.span(tree))
+
+    def unbounded(self, tree: Tree[Token], args: Args) -> c.Window:
+        return c.Unbounded(span=self.span(tree))
+
+    def range_window(self, tree: Tree[Token], args: Args) -> c.Window:
+        return c.Range(self.whole(args[0]), None if args[1] is None else str(args[1]), span=self.span(tree))
+
+    def rows_window(self, tree: Tree[Token], args: Args) -> c.Window:
+        return c.Rows(self.whole(args[0]), span=self.span(tree))
+
+    def partition_window(self, tree: Tree[Token], args: Args) -> c.Window:
+        return c.Rows(self.whole(args[1]), args[0], span=self.span(tree))
+
+    def sized_text(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
+        name, _ = args
+        if name.lower() != "char":
+            self.report("syntax-type", f"`{name}` takes no length", self.span(tree), "texts are `string` or `char(n)`")
+        return s.TypeName("string", span=self.span(tree))
+
+    def whole(self, token: Token) -> int:
+        """The value of a whole number."""
+        return int(token, 16 if token[:2] in {"0x", "0X"} else 10)

@@ -1,0 +1,73 @@
+"""What a River-CQL text says: declarations of streams and relations, some of them by queries."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from frontends.sql.syntax import Select, Source
+from river.lang import syntax as s
+from river.source import Span
+
+
+@frozen
+class Now(s.Node):
+    """`[now]`."""
+
+
+@frozen
+class Unbounded(s.Node):
+    """`[unbounded]`, `[range unbounded]`."""
+
+
+@frozen
+class Range(s.Node):
+    """`[range 5 minutes]`; without a unit, ticks of the time stamp (seconds if it is a time)."""
+
+    length: int
+    unit: str | None = None
+
+
+@frozen
+class Rows(s.Node):
+    """`[rows 10]`, `[partition by car rows 1]`."""
+
+    count: int
+    keys: tuple[s.Expr, ...] = ()
+
+
+Window = Now | Unbounded | Range | Rows
+
+
+@frozen
+class Windowed(Source):
+    """`name [window] as alias` after `from`."""
+
+    window: Window = Unbounded()
+
+
+@frozen
+class Query(s.Node):
+    """`select ...`, or `istream(select ...)`; `operator` is istream, dstream, rstream, or None."""
+
+    select: Select
+    operator: str | None = None
+
+
+@frozen
+class Decl(s.Node):
+    """`name: {fields} stream by stamp = query;`; `kind` is stream or relation. `name_span`: the name alone."""
+
+    name: str
+    type: s.RecordType | None
+    kind: str
+    by: str | None
+    query: Query | None
+    output: bool = False
+    name_span: Span | None = field(default=None, eq=False, repr=False)
+
+
+@frozen
+class Program(s.Node):
+    """Declarations in the order of the text."""
+
+    decls: tuple[Decl, ...]

@@ -1,0 +1,476 @@
+"""The arrow from a query to its relational algebra. What a source is, the language around it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from attrs import define, evolve, field, frozen
+
+from frontends.sql import syntax as q
+from frontends.sql import typed as r
+from frontends.sql.expressions import (
+    Column,
+    Found,
+    Groups,
+    Rows,
+    aggregate_of,
+    columns,
+    convert,
+    has_aggregate,
+    sources,
+    strip,
+    substitute,
+    total,
+)
+from frontends.sql.report import Failed, Report
+from river.diagnostics import closest
+from river.il.trees import children, fresh, rebuild
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from river.lang.scope import Scope
+    from river.source import Span
+
+
+def select(
+    block: q.Select, rows: tuple[t.Record, ...], wanted: t.Record | None, scope: Scope, report: Report
+) -> r.Relation:
+    """The algebra of `block` over sources with these rows; its own rows are `wanted`, or follow from the select list.
+
+    Raises: Failed; the errors (codes sql-* and lang-*) are in the report.
+    """
+    return _Select(block, rows, wanted, scope, report).relation()
+
+
+@frozen
+class _Named:
+    """A result column: its name and value."""
+
+    name: str
+    value: Found
+
+
+@define
+class _Select:
+    block: q.Select
+    rows: tuple[t.Record, ...]
+    wanted: t.Record | None
+    scope: Scope
+    report: Report
+    labels: tuple[str, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.labels = tuple(source.label for source in self.block.sources)
+
+    def relation(self) -> r.Relation:
+        """The whole query."""
+        block, before = self.block, len(self.report.found)
+        self.unique_labels()
+        items = self.items()
+        conditions = self.conditions()
+        grouping = bool(block.group) or any(has_aggregate(item.value) for item in items)
+        grouping = grouping or (block.having is not None and has_aggregate(block.having))
+        if block.having is not None and not grouping:
+            self.report.error("sql-having", "`having` is a condition on groups, here are none", block.having.span)
+        found = self.grouped(items, conditions) if grouping else self.plain(items, conditions)
+        if any(d.severity.value == "error" for d in self.report.found[before:]):
+            raise Failed
+        if block.distinct:
+            self.comparable(found.row, block.span)
+            found = r.Distinct(found, found.row, span=block.span)
+        return found
+
+    # -- the parts of the text
+
+    def unique_labels(self) -> None:
+        """Refuses two sources of one name."""
+        for i, source in enumerate(self.block.sources):
+            if source.label in self.labels[:i]:
+                help_line = "give one of them another name: `as other`"
+                self.report.error("sql-duplicate-source", f"`{source.label}` stands twice", source.span, help_line)
+
+    def items(self) -> tuple[q.Item, ...]:
+        """The select list with its stars written out."""
+        found: list[q.Item] = []
+        for item in self.block.items:
+            match item:
+                case q.Item():
+                    found.append(item)
+                case q.Star(label):
+                    if label is not None and label not in self.labels:
+                        near = closest(label, self.labels)
+                        self.report.error("sql-unknown-source", f"no source is called `{label}`", item.span, near)
+                    for own, row in zip(self.labels, self.rows, strict=True):
+                        if label in (None, own):
+                            found += [_column_item(own, name, item.span) for name, _ in row.fields]
+        return tuple(found)
+
+    def over_rows(self, place: str) -> Rows:
+        """Expressions over the sources' rows, in a clause."""
+        return Rows(self.report, self.scope, self.labels, self.rows, place)
+
+    def conditions(self) -> tuple[s.Expr, ...]:
+        """The conjuncts of `where`, checked."""
+        found: list[s.Expr] = []
+        if self.block.where is not None:
+            for conjunct in _conjuncts(self.block.where):
+                with self.report.recover():
+                    found.append(self.over_rows("in `where`").condition(conjunct))
+        return tuple(found)
+
+    # -- the result columns
+
+    def named(self, items: tuple[q.Item, ...], over: Rows) -> tuple[_Named, ...]:
+        """The select list checked, with the names and types of the result."""
+        found: list[_Named] = []
+        fields = None if self.wanted is None else self.wanted.fields
+        if fields is not None and len(fields) != len(items):
+            message = f"the type has {len(fields)} columns, the select list {len(items)}"
+            raise self.report.error("sql-arity", message, self.block.span)
+        taken: set[str] = set()
+        for i, item in enumerate(items):
+            with self.report.recover():
+                value = over.find(item.value)
+                if fields is None:
+                    name = item.name or self.title(item)
+                    if name in taken:
+                        help_line = "rename one of them with `as`"
+                        raise self.report.error("sql-duplicate-column", f"two columns `{name}`", item.span, help_line)
+                    taken.add(name)
+                    found.append(_Named(name, value))
+                    continue
+                name, type_ = fields[i]
+                if item.name not in (None, name):
+                    message = f"column {i + 1} is declared as `{name}`, here it is called `{item.name}`"
+                    self.report.error("sql-column-name", message, item.span, f"write `as {name}`, or nothing")
+                found.append(_Named(name, self.fitted(value, type_, name, item)))
+        return tuple(found)
+
+    def title(self, item: q.Item) -> str:
+        """The name of a result column that the text does not name."""
+        match item.value:
+            case s.Name(name) | s.Member(_, name):
+                return name
+            case s.Call(_, args) as call:
+                function = aggregate_of(call)
+                if function is not None and not args:
+                    return function
+                if function is not None and isinstance(args[0], s.Name | s.Member):
+                    return f"{function}_{args[0].name}"
+            case _:
+                pass
+        raise self.report.error("sql-unnamed-column", "this column has no name", item.span, "give it one with `as`")
+
+    def fitted(self, found: Found, type_: t.Type, name: str, item: q.Item) -> Found:
+        """A value as the declared type of its column."""
+        if found.type == type_ or t.Optional(found.type) == type_:
+            return found
+        kind, wanted, span = strip(found.type), strip(type_), item.span
+        loose = isinstance(found.type, t.Optional)
+        if loose and not isinstance(type_, t.Optional):
+            help_line = f"declare it as `{show(found.type)}`, or say what stands for none: `coalesce(..., ...)`"
+            raise self.report.error("sql-may-be-none", f"`{name}` may be none, but is `{show(type_)}`", span, help_line)
+        if isinstance(wanted, t.Primitive) and (kind, wanted) in _CONVERSIONS:
+            if kind in t.FLOATS and wanted in t.INTEGERS:
+                message = f"`{name}` is a whole number: the fraction of this `{show(found.type)}` is dropped"
+                self.report.warn("sql-truncates", message, span, f"declare `{name}` as `float` to keep it")
+            return convert(found, wanted)
+        message = f"`{name}` is declared as `{show(type_)}`, this is `{show(found.type)}`"
+        raise self.report.error("sql-column-type", message, span)
+
+    # -- queries without groups
+
+    def plain(self, items: tuple[q.Item, ...], conditions: tuple[s.Expr, ...]) -> r.Relation:
+        """Selection, projection and join."""
+        named = self.named(items, self.over_rows("without a group"))
+        needed = {column for part in named for column in columns(part.value.expr)}
+        joined = self.joined(conditions, needed)
+        row = t.Record(tuple((part.name, self.declared(part)) for part in named))
+        values = tuple(s.FieldValue(part.name, joined.read(part.value.expr)) for part in named)
+        make = s.Lambda(("r",), s.RecordValue(values))
+        if joined.relation.row == row and all(v.value == s.Member(s.Name("r"), v.name) for v in values):
+            make = r.SAME
+        return _filtered(joined.relation, row, joined.rest, make, self.block.span)
+
+    def declared(self, part: _Named) -> t.Type:
+        """The type of a result column."""
+        found = None if self.wanted is None else self.wanted.field(part.name)
+        return found or part.value.type
+
+    # -- queries with groups
+
+    def grouped(self, items: tuple[q.Item, ...], conditions: tuple[s.Expr, ...]) -> r.Relation:
+        """Grouping and aggregation."""
+        block = self.block
+        keys = self.keys(items)
+        over = Groups(
+            self.report, self.scope, self.labels, self.rows, keys=keys, grouped=bool(block.group), always=bool(keys)
+        )
+        named = self.named(items, over)
+        keep: s.Expr = s.Bool(value=True)
+        if block.having is not None:
+            with self.report.recover():
+                keep = over.condition(block.having)
+        values = [key.value for key in keys] + [a.argument for a in over.aggregates if a.argument is not None]
+        joined = self.joined(conditions, {column for value in values for column in columns(value)})
+        source = joined.relation
+        if joined.rest:
+            source = _filtered(source, source.row, joined.rest, r.SAME, self.block.span)
+        row = t.Record(tuple((part.name, self.declared(part)) for part in named))
+        make = s.RecordValue(tuple(s.FieldValue(part.name, part.value.expr) for part in named))
+        return r.Group(
+            source,
+            row,
+            tuple(r.Key(key.name, key.type, joined.read(key.value), span=key.span) for key in keys),
+            tuple(
+                r.Aggregate(
+                    a.name, a.type, a.function, None if a.argument is None else joined.read(a.argument),
+                    a.argument_type, span=a.span,
+                )
+                for a in over.aggregates
+            ),
+            s.Lambda(("g",), keep),
+            s.Lambda(("g",), make),
+            span=block.span,
+        )  # fmt: skip
+
+    def keys(self, items: tuple[q.Item, ...]) -> tuple[r.Key, ...]:
+        """The grouping: as stated, or else the plain columns of the select list (River-CQL, Figure 3 b)."""
+        stated = self.block.group or tuple(
+            dict.fromkeys(column for item in items for column in _plain_columns(item.value, self.labels))
+        )
+        found: dict[str, r.Key] = {}
+        over = self.over_rows("in `group by`")
+        for expr in stated:
+            with self.report.recover():
+                value = over.find(expr)
+                if any(key.value == value.expr for key in found.values()):
+                    continue
+                if not t.is_key(value.type):
+                    message = f"values of `{show(value.type)}` cannot be compared"
+                    raise self.report.error("sql-key-type", message, expr.span)
+                title = expr.name if isinstance(expr, s.Name | s.Member) else "key"
+                name = fresh(title, set(found))
+                found[name] = r.Key(name, value.type, value.expr, span=expr.span)
+        return tuple(found.values())
+
+    # -- joins
+
+    def joined(self, conditions: tuple[s.Expr, ...], needed: set[Column]) -> _Joined:
+        """The sources joined from left to right; `needed`: columns that the rest of the query reads."""
+        if len(self.rows) == 1:
+            places: dict[Column, s.Expr] = {
+                Column(0, name): s.Member(s.Name("r"), name) for name, _ in self.rows[0].fields
+            }
+            rest = tuple(substitute(c, places) for c in conditions)
+            return _Joined(r.Input(0, self.rows[0], span=self.block.sources[0].span), places, rest)
+        return _Joins(self.block, self.over_rows("in `where`"), list(conditions), needed).joined()
+
+    def comparable(self, row: t.Record, span: Span | None) -> None:
+        """Refuses rows that cannot be told apart."""
+        if not t.is_key(row):
+            raise self.report.error("sql-key-type", f"rows of `{show(row)}` cannot be compared", span)
+
+
+_CONVERSIONS = frozenset(
+    {(a, b) for a in t.FLOATS for b in (t.I64, t.I32)}
+    | {(a, b) for a in (t.I32, t.I64, t.U64) for b in t.FLOATS}
+    | {(t.I32, t.I64), (t.F32, t.F64), (t.F64, t.F32)}
+)
+
+
+def _column_item(label: str, name: str, span: Span | None) -> q.Item:
+    return q.Item(s.Member(s.Name(label, span=span), name, span=span), span=span)
+
+
+def _conjuncts(expr: s.Expr) -> Iterable[s.Expr]:
+    match expr:
+        case s.Binary("and", left, right):
+            yield from _conjuncts(left)
+            yield from _conjuncts(right)
+        case _:
+            yield expr
+
+
+def _plain_columns(expr: s.Node, labels: tuple[str, ...]) -> Iterable[s.Expr]:
+    """The columns that an item reads outside of aggregates."""
+    match expr:
+        case s.Call() if aggregate_of(expr):
+            return
+        case s.Name():
+            yield expr
+        case s.Member(s.Name(label), _) if label in labels:
+            yield expr
+        case _:
+            for child in children(expr):
+                yield from _plain_columns(child, labels)
+
+
+def _all(conditions: Iterable[s.Expr]) -> s.Expr:
+    """The conjunction, in order."""
+    whole: s.Expr | None = None
+    for condition in conditions:
+        whole = condition if whole is None else s.Binary("and", whole, condition, span=condition.span)
+    return whole or s.Bool(value=True)
+
+
+def _filtered(
+    source: r.Relation, row: t.Record, rest: tuple[s.Expr, ...], make: s.Lambda, span: Span | None
+) -> r.Relation:
+    """Selection and projection, unless they would do nothing."""
+    if not rest and make == r.SAME:
+        return source
+    return r.Filter(source, row, s.Lambda(("r",), _all(rest)), make, span=span)
+
+
+@frozen
+class _Joined:
+    """The sources as one relation: where each column stands in its rows `r`, and the conditions still to be applied."""
+
+    relation: r.Relation
+    places: Mapping[Column, s.Expr]
+    rest: tuple[s.Expr, ...]
+
+    def read(self, expr: s.Expr) -> s.Expr:
+        """A checked expression over the rows of the joined relation."""
+        return substitute(expr, self.places)
+
+    def filtered(self, conditions: list[s.Expr], span: Span | None) -> _Joined:
+        """Only the rows that meet the conditions, which are over the sources' rows."""
+        rest = tuple(map(self.read, conditions))
+        return evolve(self, relation=_filtered(self.relation, self.relation.row, rest, r.SAME, span))
+
+
+@frozen
+class _Pair:
+    """An equality between what is joined so far and the next source: both sides, over the sources' rows."""
+
+    left: Found
+    right: Found
+
+
+@define
+class _Joins:
+    """Joins sources from left to right. A condition is applied as early as it can be without trapping more often."""
+
+    block: q.Select
+    over: Rows
+    waiting: list[s.Expr]
+    needed: set[Column]
+
+    def joined(self) -> _Joined:
+        """All sources."""
+        left = self.single(0)
+        for right in range(1, len(self.over.rows)):
+            left = self.step(left, right)
+        return _Joined(left.relation, left.places, tuple(left.read(c) for c in self.waiting))
+
+    def single(self, index: int) -> _Joined:
+        """One source with the conditions on it alone."""
+        source, row = self.block.sources[index], self.over.rows[index]
+        places: dict[Column, s.Expr] = {Column(index, name): s.Member(s.Name("r"), name) for name, _ in row.fields}
+        relation = r.Input(index, row, span=source.span)
+        return self.narrowed(_Joined(relation, places, ()), {index}, source.span)
+
+    def narrowed(self, found: _Joined, done: set[int], span: Span | None) -> _Joined:
+        """A relation with the waiting conditions that can be applied to it."""
+        own = [c for c in self.waiting if sources(c) <= done and total(c)]
+        self.waiting = [c for c in self.waiting if c not in own]
+        return found.filtered(own, span)
+
+    def step(self, left: _Joined, index: int) -> _Joined:
+        """`left` joined with source `index`."""
+        source = self.block.sources[index]
+        right = self.single(index)
+        done = {column.source for column in left.places}
+        pairs = {i: pair for i, c in enumerate(self.waiting) if (pair := self.pair(c, done, index)) is not None}
+        self.waiting = [c for i, c in enumerate(self.waiting) if i not in pairs]
+        left = left.filtered([_present(p.left) for p in pairs.values() if _loose(p.left)], source.span)
+        right = right.filtered([_present(p.right) for p in pairs.values() if _loose(p.right)], source.span)
+        still = self.needed | {column for c in self.waiting for column in columns(c)}
+        kept = [c for c in (*left.places, *right.places) if c in still] or [next(iter(left.places))]
+        names = self.names(kept)
+        values = tuple(
+            s.FieldValue(names[c], _renamed(left.places[c], "l") if c in left.places else right.places[c]) for c in kept
+        )
+        row = t.Record(tuple((names[c], self.type(c)) for c in kept))
+        relation = r.Join(
+            left.relation,
+            right.relation,
+            row,
+            _key_type([strip(p.left.type) for p in pairs.values()]),
+            s.Lambda(("l",), _key([_renamed(left.read(_forced(p.left)), "l") for p in pairs.values()])),
+            s.Lambda(("r",), _key([right.read(_forced(p.right)) for p in pairs.values()])),
+            s.Lambda(("l", "r"), s.RecordValue(values)),
+            span=source.span,
+        )
+        found = _Joined(relation, {c: s.Member(s.Name("r"), names[c]) for c in kept}, ())
+        if index + 1 == len(self.over.rows):
+            return found
+        return self.narrowed(found, done | {index}, self.block.span)
+
+    def pair(self, condition: s.Expr, done: set[int], index: int) -> _Pair | None:
+        """The two sides of an equality between the joined sources and source `index`, or None.
+
+        Not for floats: their `=` is that of IEEE, while keys are equal if they are the same.
+        """
+        match condition:
+            case s.Binary("==", a, b) | s.Call("is_true", (s.Call("eq3", (a, b)),)):
+                pass
+            case _:
+                return None
+        for left, right in ((a, b), (b, a)):
+            if isinstance(left, s.Lambda) or isinstance(right, s.Lambda):
+                continue
+            if sources(left) and sources(left) <= done and sources(right) == {index}:
+                pair = _Pair(self.over.typed(left), self.over.typed(right))
+                kind = strip(pair.left.type)
+                return pair if t.is_key(kind) and not t.contains(kind, *t.FLOATS) else None
+        return None
+
+    def names(self, kept: list[Column]) -> Mapping[Column, str]:
+        """The names of columns in a joined row: their own, with the source's in front where two are alike."""
+        found: dict[Column, str] = {}
+        for column in kept:
+            alike = sum(other.name == column.name for other in kept) > 1
+            name = f"{self.over.labels[column.source]}_{column.name}" if alike else column.name
+            found[column] = fresh(name, set(found.values()))
+        return found
+
+    def type(self, column: Column) -> t.Type:
+        """The type of a column."""
+        return dict(self.over.rows[column.source].fields)[column.name]
+
+
+def _loose(found: Found) -> bool:
+    return isinstance(found.type, t.Optional)
+
+
+def _present(found: Found) -> s.Expr:
+    """That a value is there: what is not equals nothing."""
+    return s.Unary("not", s.IsNone(found.expr, span=found.expr.span), span=found.expr.span)
+
+
+def _forced(found: Found) -> s.Expr:
+    return s.Force(found.expr, span=found.expr.span) if _loose(found) else found.expr
+
+
+def _renamed(expr: s.Expr, side: str) -> s.Expr:
+    """An expression over `r` as one over the parameter `side`."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        return s.Name(side, span=node.span) if node == s.Name("r") else rebuild(node, rewrite)
+
+    return cast("s.Expr", rewrite(expr))
+
+
+def _key(values: list[s.Expr]) -> s.Expr:
+    return values[0] if len(values) == 1 else s.TupleValue(tuple(values))
+
+
+def _key_type(types: list[t.Type]) -> t.Type:
+    return types[0] if len(types) == 1 else t.Tuple(tuple(types)) if types else t.UNIT

@@ -1,0 +1,63 @@
+"""What is found while a text is checked: everything is gathered before anything is refused."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from river.diagnostics import Diagnostic, Rejected, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from river.source import Span
+
+
+class Failed(Exception):  # noqa: N818 - the error is reported; this leaves what cannot go on
+    """What was being checked is given up; the report says why."""
+
+
+@define
+class Report:
+    """Diagnostics in the order in which they were found."""
+
+    found: list[Diagnostic] = field(factory=list[Diagnostic])
+
+    def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
+        """Notes an error; the result may be raised."""
+        self.found.append(Diagnostic(code, message, span, help=help_line))
+        return Failed()
+
+    def warn(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> None:
+        """Notes a warning."""
+        self.found.append(Diagnostic(code, message, span, Severity.WARNING, help=help_line))
+
+    def remark(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> None:
+        """Notes a remark."""
+        self.found.append(Diagnostic(code, message, span, Severity.REMARK, help=help_line))
+
+    @contextmanager
+    def recover(self) -> Iterator[None]:
+        """Goes on behind the block when something in it fails; refusals of inner arrows join the report."""
+        try:
+            yield
+        except Failed:
+            pass
+        except Rejected as rejected:
+            self.found += [d for d in rejected.diagnostics if d not in self.found]
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is an error."""
+        return any(d.severity is Severity.ERROR for d in self.found)
+
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """What was found, when nothing of it is an error.
+
+        Raises: Rejected with all errors.
+        """
+        if self.failed:
+            raise Rejected([d for d in self.found if d.severity is Severity.ERROR])
+        return tuple(self.found)

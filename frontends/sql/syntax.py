@@ -1,0 +1,50 @@
+"""What a query says. Expressions are those of the operator language (`river.lang.syntax`), with `=` read as `==`.
+
+`count(*)` is the call `count()`, and `count(distinct e)` the call `count.distinct(e)`.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from river.lang import syntax as s
+
+
+@frozen
+class Item(s.Node):
+    """`e as name` in the select list."""
+
+    value: s.Expr
+    name: str | None = None
+
+
+@frozen
+class Star(s.Node):
+    """`*`, or `alias.*`: all columns."""
+
+    source: str | None = None
+
+
+@frozen
+class Source(s.Node):
+    """`name as alias` after `from`."""
+
+    name: str
+    alias: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What qualifies its columns."""
+        return self.alias or self.name
+
+
+@frozen
+class Select(s.Node):
+    """`select items from sources where cond group by keys having cond`."""
+
+    items: tuple[Item | Star, ...]
+    sources: tuple[Source, ...]
+    where: s.Expr | None = None
+    group: tuple[s.Expr, ...] = ()
+    having: s.Expr | None = None
+    distinct: bool = False

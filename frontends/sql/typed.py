@@ -1,0 +1,102 @@
+"""The relational algebra that a checked query is.
+
+Expressions are trees of the operator language in which every name is resolved and every conversion stands; lambdas name
+their parameters: `r` a row, `l` and `r` the rows of a join, `g` a group (a record of its keys and aggregates).
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from river.lang import syntax as s
+from river.lang import types as t
+
+
+@frozen
+class Input(s.Node):
+    """The relation that source number `index` of the query denotes."""
+
+    index: int
+    row: t.Record
+
+
+@frozen
+class Filter(s.Node):
+    """The rows for which `keep` holds, each as what `make` makes of it: selection and projection in one."""
+
+    input: Relation
+    row: t.Record
+    keep: s.Lambda
+    make: s.Lambda
+
+
+@frozen
+class Join(s.Node):
+    """For each pair of rows with equal keys, what `make(l, r)` makes of it. Without a key (unit), of every pair."""
+
+    left: Relation
+    right: Relation
+    row: t.Record
+    key: t.Type
+    left_key: s.Lambda
+    right_key: s.Lambda
+    make: s.Lambda
+
+
+@frozen
+class Key(s.Node):
+    """A grouping column: its name in the group, and its value as an expression over the row `r`."""
+
+    name: str
+    type: t.Type
+    value: s.Expr
+
+
+@frozen
+class Aggregate(s.Node):
+    """An aggregate: its name in the group, its function and argument (over the row `r`; none for `count(*)`).
+
+    `function` is one of count, count_distinct, sum, avg, min, max. Rows whose argument is none do not count. `type` is
+    optional if the aggregate can be none: there may be no row that counts.
+    """
+
+    name: str
+    type: t.Type
+    function: str
+    argument: s.Expr | None = None
+    argument_type: t.Type | None = None
+
+
+@frozen
+class Group(s.Node):
+    """One row `make(g)` for each group of equal keys for which `keep(g)` holds.
+
+    Without keys there is one group, which exists (with count 0) from the first instant of the input.
+    """
+
+    input: Relation
+    row: t.Record
+    keys: tuple[Key, ...]
+    aggregates: tuple[Aggregate, ...]
+    keep: s.Lambda
+    make: s.Lambda
+
+
+@frozen
+class Distinct(s.Node):
+    """Each row once."""
+
+    input: Relation
+    row: t.Record
+
+
+Relation = Input | Filter | Join | Group | Distinct
+
+ALL = s.Lambda(("r",), s.Bool(value=True))
+"""The condition that every row meets."""
+
+EVERY_GROUP = s.Lambda(("g",), s.Bool(value=True))
+"""The condition that every group meets."""
+
+SAME = s.Lambda(("r",), s.Name("r"))
+"""The projection that changes nothing."""

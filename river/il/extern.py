@@ -1,0 +1,99 @@
+"""Operators written in Python: `operator f(q: T; $v: V) -> (out: U) = extern python "module:function";`.
+
+The function is called once for each item as `function(port, item, variables)`: the position of the port among the inputs,
+the item, and a list of the variables in the order of the signature, all frozen values; the function changes a variable by
+assigning to its place in the list. It returns, or yields, pairs `(out, item)`: the position of the output and the item for
+it. Values have the Python forms of `river.lang.values`; mutable containers are taken too and frozen. Whatever it raises,
+and whatever it returns that has not the declared type, is the trap `extern-failed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from river.lang.evaluate import Trap
+from river.lang.values import freezer, well_typed
+
+if TYPE_CHECKING:
+    from river.lang import typed
+    from river.lang.types import Type
+
+Function = Callable[[int, Any, list[Any]], Iterable[tuple[int, Any]]]
+"""A user-defined Python operator."""
+
+Fire = Callable[[int, Any, list[Any], list[list[Any]]], None]
+"""A firing: port, item, variables, outs; like the evaluator's, it updates the variables and appends to the outs."""
+
+
+def compile_extern(extern: typed.Extern, function: Function) -> Fire:
+    """The firing of `extern` by `function`; it raises `Trap`, and what it has changed by then means nothing."""
+    outs = [_taker(out.type) for out in extern.outs]
+    variables = [_taker(var.type) for var in extern.vars]
+    freezers = [(i, freeze) for i, var in enumerate(extern.vars) if (freeze := freezer(var.type)) is not None]
+
+    def failed(reason: str) -> Trap:
+        return Trap("extern-failed", (reason,), extern.target, None, extern.span, f"`{extern.target}`: {reason}")
+
+    def fire(port: int, item: Any, state: list[Any], emitted: list[list[Any]]) -> None:
+        for i, freeze in freezers:  # an operator that shares the variable may have left it mutable
+            state[i] = freeze(state[i])
+        before = list(state)
+        try:
+            pairs = list(function(port, item, state))
+        except Trap:
+            raise
+        except Exception as error:
+            raise failed(f"{type(error).__name__}: {error}") from error
+        for pair in pairs:
+            place = _place(pair, len(outs))
+            if place is None:
+                raise failed(f"gave {pair!r}, not a pair of the position of an output and an item")
+            try:
+                emitted[place].append(outs[place](pair[1]))
+            except TypeError:
+                raise failed(f"gave {pair[1]!r} for output `{extern.outs[place].name}`") from None
+        if len(state) != len(before):
+            raise failed(f"left {len(state)} variables, not {len(before)}")
+        for i, (old, new) in enumerate(zip(before, state, strict=True)):
+            if new is not old:
+                try:
+                    state[i] = variables[i](new)
+                except TypeError:
+                    raise failed(f"gave {new!r} to variable `${extern.vars[i].name}`") from None
+
+    return fire
+
+
+def fire(
+    extern: typed.Extern, function: Function, port: int, item: Any, variables: list[Any], outs: list[list[Any]]
+) -> None:
+    """One firing: appends to `outs` and updates `variables` in place. Raises: Trap("extern-failed")."""
+    compile_extern(extern, function)(port, item, variables, outs)
+
+
+def _taker(type_: Type) -> Callable[[Any], Any]:
+    """A function from what the user gave to the frozen value. It raises TypeError if that is no value of the type."""
+    freeze = freezer(type_)
+
+    def take(value: Any) -> Any:
+        try:
+            frozen = value if freeze is None else freeze(value)
+        except (AttributeError, IndexError, ValueError) as error:
+            raise TypeError from error
+        if not well_typed(type_, frozen):
+            raise TypeError
+        return frozen
+
+    return take
+
+
+def _place(pair: object, outs: int) -> int | None:
+    """The output that a pair names."""
+    if not isinstance(pair, tuple):
+        return None
+    match cast("tuple[object, ...]", pair):
+        case (int() as place, _) if 0 <= place < outs:
+            return place
+        case _:
+            return None

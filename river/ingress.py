@@ -1,0 +1,193 @@
+"""What the world sends to a program, in one deterministic order: the sources' items, heartbeats, and the ends.
+
+Keyed inputs (`input q: T by k`) are merged by key, ties by the order of the inputs in the program; the others take turns,
+a batch each. Nothing is read ahead of need but one batch per input. Both the reference and the other backends read this,
+so that a program sees the same marks everywhere.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from river.diagnostics import Diagnostic, Rejected
+from river.lang.values import END, Mark
+
+if TYPE_CHECKING:
+    from river.backend import Items, Sources
+    from river.il.graph import Graph, Queue
+
+Event = tuple[str, list[Any]]
+"""An input queue and elements for it: items, or marks, never both."""
+
+
+def events(graph: Graph, sources: Sources, batch: int) -> Iterator[Event]:
+    """The elements of all inputs in the order in which they arrive; a list has at most `batch` items.
+
+    A keyed input never has to be waited for longer than a batch: when `batch` items up to key t have been sent, and
+    before a source is asked for more, every keyed input gets Mark(t), unless it had that. An input that ends goes on
+    getting these marks; when all keyed inputs have ended each gets Mark(T + 1), T the last key of all, and END. An input
+    without key gets END when it ends. An input without source is empty.
+
+    Raises: Rejected("data-order") where the key of an input falls; ValueError if `sources` names no input.
+    """
+    for turn in turns(graph, sources, batch):
+        yield from turn
+
+
+def turns(graph: Graph, sources: Sources, batch: int) -> Iterator[list[Event]]:
+    """The events, in groups: a group never waits for a source, and marks are the last of its events.
+
+    Raises: as `events`.
+    """
+    if batch < 1:
+        raise ValueError(f"a batch has at least one item, not {batch}")
+    if strangers := sorted(set(sources) - set(graph.inputs)):
+        raise ValueError(f"not inputs of the program: {', '.join(strangers)}")
+    feeds = [_Feed(graph.queues[name], iter(sources.get(name, ()))) for name in graph.inputs]
+    keyed = [feed for feed in feeds if feed.key is not None]
+    waiting = deque([*([_merged(keyed, batch)] if keyed else []), *(_plain(f, batch) for f in feeds if f.key is None)])
+    try:
+        while waiting:
+            taker = waiting.popleft()
+            turn = next(taker, None)
+            if turn is not None:
+                yield turn
+                waiting.append(taker)
+    finally:
+        for feed in feeds:
+            feed.close()
+
+
+@define(eq=False)
+class _Feed:
+    """One input while it is read: the batch at hand, its keys, and how far it has been sent (`at`)."""
+
+    queue: Queue
+    batches: Iterator[Items]
+    key: int | None = None
+    items: Items = field(factory=list[Any])
+    keys: list[int] = field(factory=list[int])
+    at: int = 0
+    sent: int = 0
+    last: int | None = None
+    marked: int | None = None
+    ended: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.key = self.queue.key()
+
+    @property
+    def empty(self) -> bool:
+        """Whether the batch at hand has been sent."""
+        return self.at == len(self.items)
+
+    def refill(self) -> None:
+        """Reads the next batch that has items, or finds the end."""
+        self.sent += len(self.items)
+        self.items, self.keys, self.at = [], [], 0
+        items = next((items for items in self.batches if items), None)
+        if items is None:
+            self.ended = True
+            return
+        self.items = items
+        if self.key is not None:
+            key = self.key
+            self.keys = [item[key] for item in items]
+            self.check()
+            self.last = self.keys[-1]
+
+    def check(self) -> None:
+        """Sees that keys ascend, also from the batch before. Raises: Rejected("data-order")."""
+        keys = self.keys
+        if self.last is not None and keys[0] < self.last:
+            raise self.falls(0, keys[0], self.last)
+        if any(low > high for low, high in pairwise(keys)):
+            at = next(i for i, (low, high) in enumerate(pairwise(keys), start=1) if low > high)
+            raise self.falls(at, keys[at], keys[at - 1])
+
+    def falls(self, at: int, key: int, before: int) -> Rejected:
+        """The error that item `at` of the batch has a key below the one before it."""
+        name, by = self.queue.name, self.queue.by
+        return Rejected(
+            [
+                Diagnostic(
+                    "data-order",
+                    f"`{by}` falls from {before} to {key}",
+                    place=f"input `{name}`, row {self.sent + at + 1}",
+                    help=f"input `{name}` must be sorted by `{by}`",
+                )
+            ]
+        )
+
+    def head(self) -> int:
+        """The key of the next item."""
+        return self.keys[self.at]
+
+    def close(self) -> None:
+        """Lets the source go."""
+        close = getattr(self.batches, "close", None)
+        if close is not None:
+            close()
+
+
+def _plain(feed: _Feed, batch: int) -> Iterator[list[Event]]:
+    """The turns of an input without key."""
+    while not feed.ended:
+        feed.refill()
+        for start in range(0, len(feed.items), batch):
+            yield [(feed.queue.name, feed.items[start : start + batch])]
+    yield [(feed.queue.name, [END])]
+
+
+def _merged(feeds: list[_Feed], batch: int) -> Iterator[list[Event]]:
+    """The turns of the keyed inputs: runs of items in order of key, then marks up to the last of these keys."""
+    now: int | None = None
+    while True:
+        for feed in feeds:
+            if feed.empty and not feed.ended:
+                feed.refill()
+        live = [feed for feed in feeds if not feed.empty]
+        if not live:
+            break
+        turn: list[Event] = []
+        room = batch
+        while room and not any(feed.empty for feed in live):
+            feed, stop = _run(live)
+            stop = min(stop, feed.at + room)
+            turn.append((feed.queue.name, feed.items[feed.at : stop]))
+            room -= stop - feed.at
+            now = feed.keys[stop - 1]
+            feed.at = stop
+        if now is not None:
+            turn += _marks(feeds, now)
+        yield turn
+    ends: list[Event] = [] if now is None else _marks(feeds, now + 1)
+    yield [*ends, *((feed.queue.name, [END]) for feed in feeds)]
+
+
+def _run(live: list[_Feed]) -> tuple[_Feed, int]:
+    """The input whose head is next, and the end of its items that all come before the heads of the others."""
+    place = min(range(len(live)), key=lambda i: live[i].head())  # min takes the first of equals
+    feed = live[place]
+    stop = len(feed.keys)
+    for other in islice(live, place):  # an input before this one goes first where keys are equal
+        stop = bisect_left(feed.keys, other.head(), feed.at, stop)
+    for other in islice(live, place + 1, None):
+        stop = bisect_right(feed.keys, other.head(), feed.at, stop)
+    return feed, stop
+
+
+def _marks(feeds: Iterable[_Feed], key: int) -> list[Event]:
+    """Mark(key) for each input that had none as high."""
+    marks: list[Event] = []
+    for feed in feeds:
+        if feed.marked is None or feed.marked < key:
+            feed.marked = key
+            marks.append((feed.queue.name, [Mark(key)]))
+    return marks

@@ -1,0 +1,185 @@
+"""The meaning of checked operators, as closures over their trees (no code is generated).
+
+A firing gets the operator's variables as a list, which it updates in place, and a list per output, to which it appends frozen
+items and `values.Mark`s. When it traps, what it has appended and changed means nothing (il.md P10).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+from attrs import frozen
+
+from river.lang import typed
+from river.lang.evaluate.code import CELLS, DEEPEST, Code, Run, ticker
+from river.lang.evaluate.expressions import own
+from river.lang.evaluate.statements import block, function
+from river.lang.evaluate.traps import Trap
+from river.lang.values import Value, freezer
+
+__all__ = ["Body", "Trap", "compile_function", "compile_operator", "evaluate_const", "freeze_variables"]
+
+Outs: TypeAlias = "Sequence[list[Any]]"
+Fire: TypeAlias = "Callable[[list[Any], Any, Outs], None]"
+FireMerge: TypeAlias = "Callable[[list[Any], Any, tuple[Any, ...], Outs], None]"
+
+
+@frozen
+class Body:
+    """A compiled operator; its fields are as those of `typed.Operator`, of which it has just those that are there.
+
+    item: by port, fire(variables, item, outs). first, rated: fire(variables, windows, outs), a frozen list per rate. phases:
+    as item. merge: fire(variables, key, sides, outs), a side per port, none where absent. mark: fire(variables, key, outs).
+    """
+
+    operator: typed.Operator
+    item: tuple[Fire | None, ...]
+    first: Fire | None
+    rated: Fire | None
+    phases: tuple[Fire, ...]
+    merge: FireMerge | None
+    mark: Fire | None
+
+
+def compile_operator(op: typed.Operator, poll: Callable[[], None] | None = None) -> Body:
+    """The firings of `op`. `poll` is called now and then from loops and calls; it may raise `Trap` to end a firing.
+
+    Raises: Trap if a constant cannot be computed.
+    """
+    code = _code(op.fns, (), poll)
+    for const in op.consts:
+        value = _constant(code, const.value, const.slots)
+        code = _code(op.fns, (*code.consts, value), poll)
+    handlers = {handler.port: _one(code, handler.slots, handler.body) for handler in op.items}
+    return Body(
+        op,
+        tuple(handlers.get(port) for port in range(len(op.ports))),
+        None if op.first is None else _windows(code, op.first),
+        None if op.rated is None else _windows(code, op.rated),
+        tuple(_one(code, phase.slots, phase.body) for phase in op.phases),
+        None if op.merge is None else _merge(code, op.merge),
+        None if op.mark is None else _one(code, op.mark.slots, op.mark.body),
+    )
+
+
+def compile_function(fns: tuple[typed.Fn, ...], index: int) -> Callable[..., Value]:
+    """Function `index` on frozen values, to a frozen value. It raises `Trap`."""
+    fn, run = fns[index], _code(fns, ()).functions[index]
+    pad = (None,) * (fn.slots - len(fn.params))
+    freeze = freezer(fn.result)
+
+    def call(*args: Value) -> Value:
+        if len(args) != len(fn.params):
+            raise TypeError(f"{fn.name} takes {len(fn.params)} arguments")
+        result = run([*args, *pad, (), 1, (), ()])
+        return result if freeze is None else freeze(result)
+
+    return call
+
+
+def evaluate_const(
+    expr: typed.Expr, fns: tuple[typed.Fn, ...] = (), consts: Sequence[Value] = (), slots: int = 0
+) -> Value:
+    """The frozen value of a closed expression; `consts` are the values of the constants it may name.
+
+    Raises: Trap.
+    """
+    return _constant(_code(fns, tuple(consts)), expr, slots)
+
+
+def freeze_variables(op: typed.Operator, variables: Sequence[Value]) -> tuple[Value, ...]:
+    """The variables of `op` as frozen values; those given may go on changing."""
+    freezers = (freezer(var.type) for var in op.vars)
+    return tuple(value if freeze is None else freeze(value) for freeze, value in zip(freezers, variables, strict=True))
+
+
+def _code(fns: tuple[typed.Fn, ...], consts: tuple[Value, ...], poll: Callable[[], None] | None = None) -> Code:
+    code = Code(fns, consts, ticker(poll))
+    code.functions += [function(code, fn) for fn in fns]
+    _make_room(fns)
+    return code
+
+
+def _constant(code: Code, expr: typed.Expr, slots: int) -> Value:
+    freeze = freezer(expr.type)
+    value = own(code, expr)([*(None,) * slots, *CELLS, (), ()])
+    return value if freeze is None else freeze(value)
+
+
+def _one(code: Code, slots: int, body: typed.Block) -> Fire:
+    run, pad = block(code, body), (*(None,) * (slots - 1), *CELLS)
+
+    def fire(variables: list[Any], item: Any, outs: Outs) -> None:
+        run([item, *pad, outs, variables])
+
+    return fire
+
+
+def _windows(code: Code, handler: typed.RatedHandler) -> Fire:
+    run: Run = block(code, handler.body)
+    pad = (*(None,) * (handler.slots - len(handler.rates)), *CELLS)
+
+    def fire(variables: list[Any], windows: tuple[Any, ...], outs: Outs) -> None:
+        run([*windows, *pad, outs, variables])
+
+    return fire
+
+
+def _merge(code: Code, handler: typed.MergeHandler) -> FireMerge:
+    run: Run = block(code, handler.body)
+    pad = (*(None,) * (handler.slots - 1 - len(handler.ports)), *CELLS)
+
+    def fire(variables: list[Any], key: Any, sides: tuple[Any, ...], outs: Outs) -> None:
+        run([key, *sides, *pad, outs, variables])
+
+    return fire
+
+
+# ---------------------------------------------------------------------------------------------- room for recursion
+
+_FRAMES_PER_NODE = 3  # of Python, for one node of a tree, at most
+_SPARE_FRAMES = 500  # of those who call us
+
+
+def _make_room(fns: tuple[typed.Fn, ...]) -> None:
+    """Lets Python nest as deeply as the trap recursion-depth allows. Calls of closures by closures need no C stack."""
+    if not fns:
+        return
+    nested = DEEPEST if _recursive(fns) else min(len(fns), DEEPEST)
+    needed = (nested + 1) * _FRAMES_PER_NODE * max(map(_height, fns)) + _SPARE_FRAMES
+    if needed > sys.getrecursionlimit():
+        sys.setrecursionlimit(needed)
+
+
+def _children(node: Any) -> list[Any]:
+    if isinstance(node, tuple):
+        return list(node)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if not isinstance(node, typed.Node):
+        return []
+    return [getattr(node, field.name) for field in attrs.fields(type(node)) if field.name not in ("span", "type", "value") or
+            isinstance(getattr(node, field.name), typed.Node)]  # fmt: skip
+
+
+def _height(node: Any) -> int:
+    below = max(map(_height, _children(node)), default=0)
+    return below + isinstance(node, typed.Node)
+
+
+def _calls(node: Any) -> set[int]:
+    found = {node.function} if isinstance(node, typed.Call) else set[int]()
+    return found.union(*map(_calls, _children(node)))
+
+
+def _recursive(fns: tuple[typed.Fn, ...]) -> bool:
+    """Whether some function can reach itself: no order remains when those that call no other are taken away."""
+    left = {i: _calls(fn) for i, fn in enumerate(fns)}
+    while left:
+        leaves = [i for i, called in left.items() if not called & left.keys()]
+        if not leaves:
+            return True
+        for i in leaves:
+            del left[i]
+    return False

@@ -1,0 +1,80 @@
+"""What all closures of one compiled body share, and the layout of a frame.
+
+A frame is a list: the slots, then the four cells below. A compiled expression is a function of the frame to a value; a compiled
+statement returns None, or the signal by which control leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from attrs import define, field
+
+from river.lang import typed
+from river.lang.evaluate.traps import Trap
+from river.lang.values import TrapSignal
+
+Frame: TypeAlias = "list[Any]"
+Run: TypeAlias = "Callable[[Frame], Any]"
+
+RESULT: Final = -4  # what `return` leaves
+DEPTH: Final = -3  # of nested calls
+OUTS: Final = -2  # a list per output
+VARIABLES: Final = -1  # of the operator
+CELLS: Final = ((), 0)  # RESULT and DEPTH at the start
+
+DEEPEST: Final = 1000  # nested calls (P10)
+POLL_EVERY: Final = 1024  # loop back-edges and calls
+
+
+class Signal:
+    """How control leaves a block, other than at its end."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Signal({self.name})"
+
+
+RETURN: Final = Signal("return")
+
+
+@define
+class Code:
+    """The context of a compilation; `functions` is filled after the closures that call them are made."""
+
+    fns: tuple[typed.Fn, ...] = ()
+    consts: tuple[typed.Value, ...] = ()
+    tick: Callable[[], None] | None = None
+    functions: list[Run] = field(factory=list[Run])
+    owned: frozenset[int] = frozenset()  # slots whose value dies with the frame
+    signals: dict[tuple[str, int], Signal] = field(factory=dict[tuple[str, int], Signal])
+
+    def signal(self, kind: str, loop: int) -> Signal:
+        """The signal to break or continue a loop."""
+        return self.signals.setdefault((kind, loop), Signal(f"{kind} {loop}"))
+
+
+def trapped(signal: TrapSignal, node: typed.Node, operator: str, site: int | None) -> Trap:
+    """The trap of an operation at its place."""
+    return Trap(signal.code, signal.operands, operator, site, node.span)
+
+
+def ticker(poll: Callable[[], None] | None) -> Callable[[], None] | None:
+    """Counts calls and polls at every `POLL_EVERY`th."""
+    if poll is None:
+        return None
+    left = POLL_EVERY
+
+    def tick() -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            left = POLL_EVERY
+            poll()
+
+    return tick

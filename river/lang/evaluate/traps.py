@@ -1,0 +1,72 @@
+"""Traps: how a firing ends when it cannot go on (il.md 2.4, P10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from river.diagnostics import Diagnostic
+from river.source import Span
+
+_REASONS = {
+    "overflow": "the result is out of range",
+    "division-by-zero": "division by zero",
+    "shift-range": "the shift count is out of range",
+    "conversion-range": "the value has no equal in the type wanted",
+    "index-range": "the index is out of range",
+    "key-missing": "there is no such key",
+    "remove-missing": "there is nothing to remove",
+    "optional-empty": "the value is none",
+    "decimal-precision": "the result has too many digits",
+    "bad-utf8": "the bytes are not UTF-8",
+    "bad-parse": "the text cannot be read",
+    "bad-regex": "the pattern is not a regular expression",
+    "recursion-depth": "functions are nested too deeply",
+    "assert": "the program gave up",
+    "order-violation": "a key is below one that came before",
+    "rate-violation": "not as many items were emitted as declared",
+    "extern-failed": "the Python operator failed",
+    "arena-limit": "the firing needs too much memory",
+    "memory-limit": "the run needs too much memory",
+    "deadline": "the firing took too long",
+    "stopped": "the run was stopped",
+}
+_SHOWN = 80
+
+
+class Trap(Exception):  # noqa: N818 - the IL's word
+    """The end of a firing: the code of il.md 2.4 and its operands, the operation, the site and its span, the user's text."""
+
+    def __init__(
+        self, code: str, operands: tuple[Any, ...] = (), operator: str = "", site: int | None = None, span: Span | None = None,
+        text: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(code, *operands)
+        self.code = code
+        self.operands = operands
+        self.operator = operator
+        self.site = site
+        self.span = span
+        self.text = text
+
+    def diagnostic(self) -> Diagnostic:
+        """The trap as a message: code `trap-...`, the reason with its operands, the place."""
+        return Diagnostic(f"trap-{self.code}", self._reason(), self.span)
+
+    def _reason(self) -> str:
+        if self.text is not None:
+            return self.text
+        reason = _REASONS[self.code]
+        match self.code, self.operands:
+            case "index-range", (index, length):
+                return f"{reason}: {index} of {length}"
+            case _, ():
+                return reason
+            case _, operands if self.operator:
+                return f"{reason}: `{self.operator}` of {', '.join(map(_shown, operands))}"
+            case _, operands:
+                return f"{reason}: {', '.join(map(_shown, operands))}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
