@@ -67,7 +67,11 @@ class Reference:
             configuration = _settle(plan, configuration, choose, fired)
             configuration = _deliver(program, configuration, sinks)
         names = {v.name for v in plan.graph.variables}
-        values = {name: value for name, value in zip(program.variables, configuration.variables, strict=True) if name in names}
+        values = {
+            name: value
+            for name, value in zip(program.variables, configuration.variables, strict=True)
+            if name in names
+        }
         return Summary(values, dict(fired))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from river.diagnostics import Diagnostic, Rejected
     from river.driver import Compiled, Results
 
-__all__ = ["Compiled", "Diagnostic", "Rejected", "Results", "compile", "load", "__version__"]
+__all__ = ["Compiled", "Diagnostic", "Rejected", "Results", "__version__", "compile", "load"]
 
 
 def compile(text: str, lang: str, *, name: str | None = None) -> Compiled:  # noqa: A001 - the word of the trade

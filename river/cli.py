@@ -79,7 +79,10 @@ def _internal(streams: Streams, error: Exception) -> int:
         raise error
     kind = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
     print(f"internal error: {kind}{error}", file=streams.stderr)
-    print("  = help: this is a mistake of River's, not yours; please report it with the program", file=streams.stderr)
+    print(
+        "  = help: this is a mistake of River's, not yours; please report it with the program",
+        file=streams.stderr,
+    )
     print("  = help: RIVER_DEBUG=1 shows where it happened", file=streams.stderr)
     return INTERNAL
 
@@ -111,7 +114,9 @@ def _pairs(flag: str, values: tuple[str, ...]) -> dict[str, str]:
         name, equals, rest = value.partition("=")
         if not equals or not name or not rest:
             help_ = f"write `{flag} NAME=FILE`; `-` is standard input or output"
-            raise Rejected([Diagnostic("usage", f"`{flag} {value}` is not of the form NAME=FILE", help=help_)])
+            raise Rejected(
+                [Diagnostic("usage", f"`{flag} {value}` is not of the form NAME=FILE", help=help_)]
+            )
         if name in found:
             raise Rejected([Diagnostic("usage", f"`{flag} {name}=...` is given twice")])
         found[name] = rest
@@ -123,7 +128,15 @@ def _compiled(streams: Streams, path: str, lang: str | None) -> Compiled:
 
     text = _stdin(streams).read() if path == "-" else None
     if path == "-" and lang is None:
-        raise Rejected([Diagnostic("unknown-language", "standard input has no suffix that tells the language", help="say it with `--lang`")])
+        raise Rejected(
+            [
+                Diagnostic(
+                    "unknown-language",
+                    "standard input has no suffix that tells the language",
+                    help="say it with `--lang`",
+                )
+            ]
+        )
     compiled = compile_source(read_source(path, text), lang)
     _say(streams, compiled.warnings)
     return compiled
@@ -142,28 +155,66 @@ def _externs(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
         try:
             module = importlib.import_module(name)
         except ImportError as error:
-            raise Rejected([Diagnostic("extern-module", f"cannot import module `{name}`: {error}")]) from error
+            raise Rejected(
+                [Diagnostic("extern-module", f"cannot import module `{name}`: {error}")]
+            ) from error
         found |= {f"{name}:{key}": value for key, value in vars(module).items() if callable(value)}
     return found
 
 
 PROGRAM = click.argument("program", metavar="PROGRAM")
-LANG = click.option("--lang", metavar="NAME", help="language of the program; without it the file's suffix tells")
-IN = click.option("--in", "ins", multiple=True, metavar="NAME=FILE", help="data of an input; `-` is standard input")
+LANG = click.option(
+    "--lang", metavar="NAME", help="language of the program; without it the file's suffix tells"
+)
+IN = click.option(
+    "--in", "ins", multiple=True, metavar="NAME=FILE", help="data of an input; `-` is standard input"
+)
 FORMAT_IN = click.option(
-    "--in-format", "in_formats", multiple=True, metavar="NAME=FORMAT", help="csv, tsv, jsonl, parquet, arrow: when the suffix does not tell"
+    "--in-format",
+    "in_formats",
+    multiple=True,
+    metavar="NAME=FORMAT",
+    help="csv, tsv, jsonl, parquet, arrow: when the suffix does not tell",
 )
 ON_ERROR = click.option(
-    "--on-error", default="stop", show_default=True, metavar="POLICY", help="bad rows: stop, skip, or dead-letter=FILE"
+    "--on-error",
+    default="stop",
+    show_default=True,
+    metavar="POLICY",
+    help="bad rows: stop, skip, or dead-letter=FILE",
 )
 WORKERS = click.option("--workers", type=click.IntRange(1, 1024), help="threads; without it, one a core")
-BATCH = click.option("--batch", type=click.IntRange(1, 1 << 24), default=4096, show_default=True, help="items handled at once, at most")
-BOUND = click.option("--bound", type=click.IntRange(1, 1 << 30), default=16384, show_default=True, help="items a queue holds (soft)")
-SEED = click.option("--seed", type=int, help="schedule of the reference backend; without it, first come first served")
-LATENESS = click.option(
-    "--lateness", type=click.IntRange(0), default=0, show_default=True, help="how far back in time rows may come, in units of the time stamp"
+BATCH = click.option(
+    "--batch",
+    type=click.IntRange(1, 1 << 24),
+    default=4096,
+    show_default=True,
+    help="items handled at once, at most",
 )
-EXTERN = click.option("--extern", "externs", multiple=True, metavar="MODULE", help="Python module whose functions `extern python` operators may call")
+BOUND = click.option(
+    "--bound",
+    type=click.IntRange(1, 1 << 30),
+    default=16384,
+    show_default=True,
+    help="items a queue holds (soft)",
+)
+SEED = click.option(
+    "--seed", type=int, help="schedule of the reference backend; without it, first come first served"
+)
+LATENESS = click.option(
+    "--lateness",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="how far back in time rows may come, in units of the time stamp",
+)
+EXTERN = click.option(
+    "--extern",
+    "externs",
+    multiple=True,
+    metavar="MODULE",
+    help="Python module whose functions `extern python` operators may call",
+)
 
 
 def _job(streams: Streams, given: Mapping[str, Any]) -> Job:
@@ -181,11 +232,28 @@ def _job(streams: Streams, given: Mapping[str, Any]) -> Job:
         inputs[name] = getattr(streams.stdin, "buffer", streams.stdin)
         if name not in formats:
             help_ = f"say it: `--in-format {name}=csv`"
-            raise Rejected([Diagnostic("data-format", f"the format of standard input for `{name}` is not known", help=help_)])
+            raise Rejected(
+                [
+                    Diagnostic(
+                        "data-format", f"the format of standard input for `{name}` is not known", help=help_
+                    )
+                ]
+            )
     options = Options(
-        workers=given["workers"], batch=given["batch"], bound=given["bound"], seed=given["seed"], externs=_externs(given["externs"])
+        workers=given["workers"],
+        batch=given["batch"],
+        bound=given["bound"],
+        seed=given["seed"],
+        externs=_externs(given["externs"]),
     )
-    return Job(inputs, {}, OnError.parse(given["on_error"]), formats=formats, lateness=given["lateness"], options=options)
+    return Job(
+        inputs,
+        {},
+        OnError.parse(given["on_error"]),
+        formats=formats,
+        lateness=given["lateness"],
+        options=options,
+    )
 
 
 # ---------------------------------------------------------------------------------------------- commands
@@ -246,12 +314,33 @@ def compile_(streams: Streams, program: str, lang: str | None, output: str | Non
 @PROGRAM
 @LANG
 @IN
-@click.option("--out", "outs", multiple=True, metavar="NAME=FILE", help="where an output goes; without it, standard output")
+@click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="where an output goes; without it, standard output",
+)
 @FORMAT_IN
-@click.option("--out-format", "out_formats", multiple=True, metavar="NAME=FORMAT", help="csv, tsv, jsonl, parquet, arrow or table: when the suffix does not tell")
-@click.option("--format", "format_", metavar="FORMAT", help="format of what goes to standard output: csv, jsonl, tsv or table (default on a terminal)")
-@click.option("--limit", type=click.IntRange(0), help="print only the first N rows of each output to standard output")
-@click.option("--backend", default="multicore", show_default=True, metavar="NAME", help="multicore or reference")
+@click.option(
+    "--out-format",
+    "out_formats",
+    multiple=True,
+    metavar="NAME=FORMAT",
+    help="csv, tsv, jsonl, parquet, arrow or table: when the suffix does not tell",
+)
+@click.option(
+    "--format",
+    "format_",
+    metavar="FORMAT",
+    help="format of what goes to standard output: csv, jsonl, tsv or table (default on a terminal)",
+)
+@click.option(
+    "--limit", type=click.IntRange(0), help="print only the first N rows of each output to standard output"
+)
+@click.option(
+    "--backend", default="multicore", show_default=True, metavar="NAME", help="multicore or reference"
+)
 @ON_ERROR
 @WORKERS
 @BATCH
@@ -300,7 +389,9 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     if not given["quiet"]:
         rate = results.read / results.seconds if results.seconds > 0 else 0.0
         shown = ", ".join(f"{name}: {count:,} rows" for name, count in results.rows.items())
-        print(f"{results.read:,} items in {results.seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr)
+        print(
+            f"{results.read:,} items in {results.seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr
+        )
 
 
 @river.command("check")
@@ -308,7 +399,13 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
 @LANG
 @IN
 @FORMAT_IN
-@click.option("--backend", "backends", multiple=True, metavar="NAME", help="a backend to compare; without it, all that are installed")
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="NAME",
+    help="a backend to compare; without it, all that are installed",
+)
 @ON_ERROR
 @WORKERS
 @BATCH
@@ -344,7 +441,15 @@ def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> No
             print(f"  {one.backend}: {difference}", file=streams.stdout)
     if differing:
         shown = ", ".join(one.backend for one in differing)
-        raise Rejected([Diagnostic("check-differs", f"not what the calculus computes: {shown}", help="this is a mistake of River's: please report it")])
+        raise Rejected(
+            [
+                Diagnostic(
+                    "check-differs",
+                    f"not what the calculus computes: {shown}",
+                    help="this is a mistake of River's: please report it",
+                )
+            ]
+        )
 
 
 @river.command("version")

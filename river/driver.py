@@ -73,7 +73,7 @@ class Compiled:
         rows = {name: deltas.changelog(t) if deltas.is_delta(t) else t for name, t in types.items()}
         return rows | {view.name: view.type for view in self.graph.views}
 
-    def run(  # noqa: D417 - the keywords are those of Options
+    def run(
         self,
         inputs: Inputs,
         outputs: Mapping[str, Any] | None = None,
@@ -93,7 +93,9 @@ class Compiled:
         """
         from river.io.errors import OnError as Policy
 
-        job = Job(inputs, dict(outputs or {}), Policy.parse(on_error), lateness=lateness, options=Options(**options))
+        job = Job(
+            inputs, dict(outputs or {}), Policy.parse(on_error), lateness=lateness, options=Options(**options)
+        )
         return execute(self, backend, job)
 
 
@@ -174,7 +176,9 @@ def _language(name: str) -> str:
     if found is None:
         languages = ", ".join((*plugins.frontends(), "river"))
         message = f"cannot tell the language of `{name}`"
-        raise Rejected([Diagnostic("unknown-language", message, help=f"say it with `--lang`; languages: {languages}")])
+        raise Rejected(
+            [Diagnostic("unknown-language", message, help=f"say it with `--lang`; languages: {languages}")]
+        )
     return found.name
 
 
@@ -182,7 +186,9 @@ def library(program: Program) -> Library:
     """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names."""
     from river.il.program import Instance
 
-    names = {d.template.partition(".")[0] for d in program.decls if isinstance(d, Instance) and "." in d.template}
+    names = {
+        d.template.partition(".")[0] for d in program.decls if isinstance(d, Instance) and "." in d.template
+    }
     known = set(plugins.frontends())
     return Library.of({name: plugins.frontend(name).templates for name in sorted(names & known)})
 
@@ -260,7 +266,11 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 
 
 def _run(
-    platform: Backend[Any], plan: Any, graph: Graph, sources: Mapping[str, Iterable[Items]], sinks: Mapping[str, Counted]
+    platform: Backend[Any],
+    plan: Any,
+    graph: Graph,
+    sources: Mapping[str, Iterable[Items]],
+    sinks: Mapping[str, Counted],
 ) -> Summary:
     from river.lang.evaluate import Trap
 
@@ -309,13 +319,19 @@ def _names(what: str, flag: str, known: Iterable[str], given: Iterable[str], *, 
     known, given = tuple(known), tuple(given)
     shown = ", ".join(f"`{k}`" for k in known) or "none"
     errors = [
-        Diagnostic(f"unknown-{what}", f"the program has no {what} `{name}`", help=closest(name, known) or f"{what}s: {shown}")
+        Diagnostic(
+            f"unknown-{what}",
+            f"the program has no {what} `{name}`",
+            help=closest(name, known) or f"{what}s: {shown}",
+        )
         for name in given
         if name not in known
     ]
     if required:
         errors += [
-            Diagnostic(f"missing-{what}", f"{what} `{name}` has no data", help=f"give it: `{flag} {name}=FILE`")
+            Diagnostic(
+                f"missing-{what}", f"{what} `{name}` has no data", help=f"give it: `{flag} {name}=FILE`"
+            )
             for name in known
             if name not in given
         ]
@@ -385,7 +401,9 @@ def _skipped(summary: Summary, trapped: list[Diagnostic]) -> list[Diagnostic]:
     total = sum(summary.skipped.values())
     first = trapped[0]
     message = f"{total} item{'s' * (total != 1)} skipped because an operator trapped"
-    return [Diagnostic("run-skipped", message, first.span, Severity.WARNING, (Note(f"first: {first.message}"),))]
+    return [
+        Diagnostic("run-skipped", message, first.span, Severity.WARNING, (Note(f"first: {first.message}"),))
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- check
@@ -416,7 +434,10 @@ def compare(compiled: Compiled, job: Job, backends: Iterable[str]) -> tuple[Comp
 
     refusals = Counter(job.on_error)
     _names("input", "--in", graph.inputs, job.inputs, required=True)
-    data = {name: [item for batch in source for item in batch] for name, source in _open(graph, job, refusals).items()}
+    data = {
+        name: [item for batch in source for item in batch]
+        for name, source in _open(graph, job, refusals).items()
+    }
     found: list[Comparison] = []
     expected: Mapping[str, Any] | None = None
     for name in backends:
@@ -429,7 +450,9 @@ def compare(compiled: Compiled, job: Job, backends: Iterable[str]) -> tuple[Comp
     return tuple(found)
 
 
-def observe(compiled: Compiled, backend: str, data: Mapping[str, list[Any]], options: Options) -> Mapping[str, Any]:
+def observe(
+    compiled: Compiled, backend: str, data: Mapping[str, list[Any]], options: Options
+) -> Mapping[str, Any]:
     """What a backend's run shows: outputs as sequences of items, views as rows, variables in canonical form.
 
     A relation's delta is compared as two bags. A trap shows as `trap`: its code and site.
@@ -443,7 +466,9 @@ def observe(compiled: Compiled, backend: str, data: Mapping[str, list[Any]], opt
     outputs: dict[str, list[Any]] = {name: [] for name in graph.outputs}
     plan = platform.plan(graph, here(), options)
     step = options.batch
-    sources = {name: [items[i : i + step] for i in range(0, len(items), step)] for name, items in data.items()}
+    sources = {
+        name: [items[i : i + step] for i in range(0, len(items), step)] for name, items in data.items()
+    }
     try:
         summary = platform.run(plan, sources, {name: got.extend for name, got in outputs.items()})
     except Trap as trap:

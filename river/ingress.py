@@ -1,8 +1,8 @@
 """What the world sends to a program, in one deterministic order: the sources' items, heartbeats, and the ends.
 
-Keyed inputs (`input q: T by k`) are merged by key, ties by the order of the inputs in the program; the others take turns,
-a batch each. Nothing is read ahead of need but one batch per input. Both the reference and the other backends read this,
-so that a program sees the same marks everywhere.
+Keyed inputs (`input q: T by k`) whose keys have one type are merged by key, ties by the order of the inputs in the program.
+Such groups, and the inputs without key, take turns, a batch each. Nothing is read ahead of need but one batch per input.
+The reference and the other backends all read this, so that a program sees the same marks everywhere.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from river.diagnostics import Diagnostic, Rejected
+from river.lang.types import parts
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
     from river.backend import Items, Sources
     from river.il.graph import Graph, Queue
+    from river.lang.types import Type
 
 Event = tuple[str, list[Any]]
 """An input queue and elements for it: items, or marks, never both."""
@@ -30,9 +32,9 @@ def events(graph: Graph, sources: Sources, batch: int) -> Iterator[Event]:
     """The elements of all inputs in the order in which they arrive; a list has at most `batch` items.
 
     A keyed input never has to be waited for longer than a batch: when `batch` items up to key t have been sent, and
-    before a source is asked for more, every keyed input gets Mark(t), unless it had that. An input that ends goes on
-    getting these marks; when all keyed inputs have ended each gets Mark(T + 1), T the last key of all, and END. An input
-    without key gets END when it ends. An input without source is empty.
+    before a source is asked for more, every input of the group gets Mark(t), unless it had that. An input that ends
+    goes on getting these marks; when all of the group have ended each gets Mark(T + 1), T the last key of them all, and
+    END. An input without key gets END when it ends. An input without source is empty.
 
     Raises: Rejected("data-order") where the key of an input falls; ValueError if `sources` names no input.
     """
@@ -50,8 +52,12 @@ def turns(graph: Graph, sources: Sources, batch: int) -> Iterator[list[Event]]:
     if strangers := sorted(set(sources) - set(graph.inputs)):
         raise ValueError(f"not inputs of the program: {', '.join(strangers)}")
     feeds = [_Feed(graph.queues[name], iter(sources.get(name, ()))) for name in graph.inputs]
-    keyed = [feed for feed in feeds if feed.key is not None]
-    waiting = deque([*([_merged(keyed, batch)] if keyed else []), *(_plain(f, batch) for f in feeds if f.key is None)])
+    clocks: dict[Type, list[_Feed]] = {}
+    for feed in feeds:
+        if feed.clock is not None:
+            clocks.setdefault(feed.clock, []).append(feed)
+    waiting = deque(_merged(together, batch) for together in clocks.values())
+    waiting += (_plain(feed, batch) for feed in feeds if feed.clock is None)
     try:
         while waiting:
             taker = waiting.popleft()
@@ -66,11 +72,15 @@ def turns(graph: Graph, sources: Sources, batch: int) -> Iterator[list[Event]]:
 
 @define(eq=False)
 class _Feed:
-    """One input while it is read: the batch at hand, its keys, and how far it has been sent (`at`)."""
+    """One input while it is read: the batch at hand, its keys, and how far it has been sent (`at`).
+
+    `key`: the position of the key in an item; `clock`: its type.
+    """
 
     queue: Queue
     batches: Iterator[Items]
     key: int | None = None
+    clock: Type | None = None
     items: Items = field(factory=list[Any])
     keys: list[int] = field(factory=list[int])
     at: int = 0
@@ -81,6 +91,8 @@ class _Feed:
 
     def __attrs_post_init__(self) -> None:
         self.key = self.queue.key()
+        if self.key is not None:
+            self.clock = parts(self.queue.type)[self.key]
 
     @property
     def empty(self) -> bool:

@@ -65,7 +65,8 @@ class Instance:
 
     def drain(self) -> bool:
         """Puts what there is room for; whether nothing is left. Paper: River Fig. 2, lines 9 and 10."""
-        return all([out.drain() for out in self.outs])
+        left = [out for out in self.outs if not out.drain()]
+        return not left
 
     def ready(self) -> bool:
         """Whether there is anything to look at: False means that `fire` would do nothing."""
@@ -162,13 +163,14 @@ class Instance:
     # -- order, marks and the end
 
     def check(self, port: Port) -> None:
-        """Raises: Trap("order-violation") if the next item of `port` has a key below what came before."""
-        if port.violation is not None and port.key is not None:
-            position = self.ports.index(port)
-            declared = self.operator.ports[position]
-            key = port.violation[port.key]
-            text = f"input `{declared.name}` of `{self.operator.name}` falls from {port.last} to {key} in `{declared.by}`"
-            raise Trap("order-violation", (key, port.last), self.operator.name, None, self.operator.span, text)
+        """Raises: Trap("order-violation") if what comes next on `port` has a key below what came before."""
+        late = port.violation
+        if late is not None and port.key is not None:
+            declared = self.operator.ports[self.ports.index(port)]
+            key = late.key if isinstance(late, Mark) else late[port.key]
+            bound = port.promised if isinstance(late, Mark) else max(port.last, port.promised)
+            text = f"input `{declared.name}` of `{self.operator.name}` falls from {bound} to {key} in `{declared.by}`"
+            raise Trap("order-violation", (late,), self.operator.name, None, self.operator.span, text)
 
     def marked(self) -> None:
         """Tells what the marks taken so far promise for all ordered inputs together."""
@@ -205,8 +207,9 @@ class Instance:
 
     @property
     def ended(self) -> bool:
-        """Whether all inputs but those that close loops have ended."""
-        return all(port.ended or port.back for port in self.ports)
+        """Whether all inputs but those that close loops have ended, their items fired."""
+        counted = [port for port in self.ports if not port.back]
+        return bool(counted) and all(port.ended and not port.run for port in counted)
 
 
 class Items(Instance):
@@ -301,7 +304,7 @@ class Rated(Instance):
         taken = any(port.mark() is not None for port in self.ports if port in starved or not port.run)
         if taken:
             self.marked()
-        if self.ended or any(port.ended and not port.back for port in starved):
+        if any(port.ended for port in starved):
             self.finish()
         for port in starved if not taken else ():
             self.check(port)
@@ -372,7 +375,7 @@ class Phases(Instance):
         taken = any(p.mark() is not None for p in self.ports if p is port or not p.run)
         if taken:
             self.marked()
-        if self.ended or (port.ended and not port.back):
+        if port.ended and not port.run:
             self.finish()
         if not taken:
             self.check(port)
@@ -407,7 +410,7 @@ class Merge(Instance):
         for port in self._sides:
             if not port.run:
                 self.check(port)
-        if self.ended and not any(port.run for port in self._sides):
+        if self.ended:
             self.finish()
         return left
 

@@ -18,11 +18,11 @@ class Port:
 
     `key`: the position of the key field in an item, None for a port without order. `progress`: the highest mark taken.
     `back`: fed by a queue that closes a loop, which never ends. `checked`: whether the order of keys must be seen to
-    (that of the inputs already has been). `violation`: the item whose key falls; nothing after it is taken.
+    (that of the inputs already has been). `violation`: the item or mark whose key falls; nothing after it is taken.
     """
 
     __slots__ = (
-        "at", "checked", "ended", "held", "back", "initial", "key", "last", "marks", "progress", "queue", "seen", "violation",
+        "at", "checked", "ended", "held", "back", "initial", "key", "last", "marks", "progress", "promised", "queue", "seen", "violation",
     )  # fmt: skip
 
     def __init__(self, queue: Queue, key: int | None, initial: tuple[Any, ...], *, back: bool, checked: bool) -> None:
@@ -36,7 +36,8 @@ class Port:
         self.seen = len(initial)  # items received so far
         self.marks: deque[tuple[int, Mark]] = deque()  # each with the items received before it
         self.progress: Any = -INFINITY
-        self.last: Any = -INFINITY
+        self.last: Any = -INFINITY  # the key of the last item received
+        self.promised: Any = -INFINITY  # the last mark received
         self.ended = False
         self.violation: Any = None
 
@@ -61,10 +62,12 @@ class Port:
             if isinstance(chunk, Mark):
                 if self.key is None and chunk.key != INFINITY:
                     self.queue.took(1)  # nobody asks for order here
+                elif chunk.key < self.promised:
+                    self.violation = chunk
                 else:
                     self.marks.append((self.seen, chunk))
                     if chunk.key != INFINITY:
-                        self.last = max(self.last, chunk.key)
+                        self.promised = chunk.key
                 continue
             if self.checked:
                 chunk = self.ordered(chunk)
@@ -84,7 +87,7 @@ class Port:
         key = self.key
         keys = [item[key] for item in chunk]
         stop = len(chunk)
-        if keys[0] < self.last:
+        if keys[0] < max(self.last, self.promised):
             stop = 0
         elif any(low > high for low, high in pairwise(keys)):
             stop = next(i for i, (low, high) in enumerate(pairwise(keys), start=1) if low > high)
@@ -159,6 +162,8 @@ class Out:
                 if items:
                     self._chunks.append(items)
                     items = []
+                if element.key < self.marked:
+                    self._chunks.append(element)  # for the consumer to complain of
                 self.add_mark(element)
             else:
                 items.append(element)
@@ -166,7 +171,7 @@ class Out:
             self._chunks.append(items)
 
     def add_mark(self, mark: Mark) -> None:
-        """Appends a mark that is higher than all before."""
+        """Appends a mark if it is higher than all before."""
         if mark.key > self.marked:
             self.marked = mark.key
             self._chunks.append(mark)

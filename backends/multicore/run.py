@@ -24,7 +24,7 @@ from backends.multicore.instance import Instance, make
 from backends.multicore.ports import Out, Port
 from backends.multicore.queues import UNBOUNDED, Queue
 from river.backend import Summary
-from river.diagnostics import Diagnostic, InternalError
+from river.diagnostics import InternalError
 from river.ingress import turns
 from river.lang import typed
 from river.lang.evaluate import Trap
@@ -264,7 +264,7 @@ class Engine:
         self._tasks: list[Task] = [*self._operators]
         for name in places:
             queue = graph.queues[name]
-            port = Port(self._queues[name], queue.key(), (), back=False, checked=queue.producer is not None)
+            port = Port(self._queues[name], queue.key(), (), back=False, checked=False)
             self._tasks.append(Deliver(len(self._tasks), port, sinks.get(name), plan.options.batch))
         self._entries = {
             name: Out(self._queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
@@ -348,8 +348,8 @@ class Engine:
                     self._news.wait(POLL)
                 if self._finished or self._errors:
                     return
-                late = self._failed_at is not None and time.monotonic() > self._failed_at + GRACE
-                if late and (self.plan.cyclic or self._reading):
+                failed_at = self._failed_at if self.plan.cyclic else None
+                if failed_at is not None and time.monotonic() > failed_at + GRACE:
                     return
             if stopping():
                 raise KeyboardInterrupt
@@ -404,6 +404,8 @@ class Engine:
                     self._blocked = True
                     self._work.notify()
                     self._room.wait()
+                    for queue in full:
+                        queue.wanted = False
 
     # -- the workers' threads
 
@@ -427,7 +429,7 @@ class Engine:
                     task.missed = False
                     self._running += 1
                     return task
-                if not self._running and (self._blocked or not self._reading):
+                if not self._running and (self._blocked or not self._reading or self._failed_at is not None):
                     self._stuck()
                     continue
                 self._idle += 1
@@ -442,6 +444,8 @@ class Engine:
                 if port.queue.wanted and port.queue.room > 0:
                     self._made_room(port.queue)
             self._delivered(task.outs)
+            for out in task.outs:
+                out.queue.wanted = False
             match outcome:
                 case Outcome.FULL:
                     full = [out.queue for out in task.outs if out.waiting]
@@ -546,6 +550,8 @@ class Engine:
     def trapped(self, task: Operate, trap: Trap) -> None:
         """Notes the trap of a task: nothing more is read."""
         with self._lock:
+            if trap.code == "stopped":
+                return
             rank = (self.plan.nodes[task.index].component, task.index)
             self._traps.append((rank[0] * len(self.plan.nodes) + rank[1], trap))
             if self._failed_at is None:
@@ -595,6 +601,3 @@ def _marking(operator: typed.Operator | typed.Extern) -> frozenset[int]:
 
     walk(operator)
     return frozenset(found)
-
-
-__all__ = ["Diagnostic", "run"]

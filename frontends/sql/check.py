@@ -192,6 +192,8 @@ class _Select:
         row = t.Record(tuple((part.name, self.declared(part)) for part in named))
         values = tuple(s.FieldValue(part.name, joined.read(part.value.expr)) for part in named)
         make = s.Lambda(("r",), s.RecordValue(values))
+        if isinstance(joined.relation, r.Join) and not joined.rest:
+            return _projected(joined.relation, row, make.body)
         if joined.relation.row == row and all(v.value == s.Member(s.Name("r"), v.name) for v in values):
             make = r.SAME
         return _filtered(joined.relation, row, joined.rest, make, self.block.span)
@@ -325,6 +327,22 @@ def _filtered(
     if not rest and make == r.SAME:
         return source
     return r.Filter(source, row, s.Lambda(("r",), _all(rest)), make, span=span)
+
+
+def _projected(join: r.Join, row: t.Record, value: s.Expr) -> r.Join:
+    """A join that makes `value` of its rows `r` at once."""
+    made = join.make.body
+    assert isinstance(made, s.RecordValue)  # noqa: S101 - it was made so
+    places = {item.name: item.value for item in made.fields if isinstance(item, s.FieldValue)}
+
+    def rewrite(node: s.Node) -> s.Node:
+        match node:
+            case s.Member(s.Name("r"), name):
+                return places[name]
+            case _:
+                return rebuild(node, rewrite)
+
+    return evolve(join, row=row, make=s.Lambda(join.make.params, cast("s.Expr", rewrite(value))))
 
 
 @frozen

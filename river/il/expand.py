@@ -11,6 +11,7 @@ from river.diagnostics import Diagnostic, Rejected, closest
 from river.il.instantiate import instantiate
 from river.il.lift import lift
 from river.il.program import Decl, Instance, Lift, Program
+from river.il.templates import check_template
 from river.il.trees import Same
 from river.lang import syntax as s
 
@@ -56,6 +57,8 @@ def _expand(
 def _instance(decl: Same[Instance], own: Same[s.Template | None], library: Same[Library]) -> s.Operator:
     name, template, args = decl.value.name, decl.value.template, decl.value.args
     if own.value is not None:
+        if errors := check_template(own.value):
+            raise Rejected(errors)
         return instantiate(own.value, args, name, decl.value.span)
     found, left = library.value.template(template, args, decl.value.span)
     return instantiate(found, left, name, decl.value.span)

@@ -123,9 +123,13 @@ class Findings:
         return len(self.accesses) + len(self.reads) + len(self.accumulated) + self.ordered + self.plain
 
 
-KEYED: Final = frozenset({"get", "has", "delete"})  # operations on one entry: (map, key, ...)
-GROWING: Final = frozenset({"push", "push_back", "add"})  # operations that put their second argument into a container
-LOOKING: Final = frozenset({"front", "back", "pop", "pop_front", "pop_back", "slice", "take", "first", "last", "fold"})
+KEYED: Final = frozenset({"get", "has", "contains", "delete", "set"})  # on one entry of a map: (map, key, ...)
+GROWING: Final = frozenset({"push", "push_back", "add"})  # put their second argument into a list, deque or bag
+SHRINKING: Final = frozenset({"pop", "pop_front", "pop_back", "remove"})
+POSITIONAL: Final = frozenset({
+    "get", "set", "slice", "take", "drop_first", "reverse", "index_of", "front", "back", "pop", "pop_front", "pop_back",
+    "fold", "remove", "bag_minus", "join",
+})  # fmt: skip
 ACCUMULATING: Final = frozenset({"+%", "*%", "&", "|", "^", "min", "max", "add"})
 
 
@@ -204,7 +208,7 @@ class _Reader:
                 self.block(body)
             case typed.Return(value):
                 if value is not None:
-                    self.returned = join(self.returned, self.of(value))
+                    self.returned = self.blend(self.returned, self.of(value))
             case typed.Emit(out, value):
                 self.findings.emits.append((out, self.passed(self.of(value))))
             case typed.Mark(out, value):
@@ -217,7 +221,21 @@ class _Reader:
                 assert_never(item)
 
     def bind(self, slot: int, origin: Origin) -> None:
-        self.slots[slot] = join(self.slots.get(slot, Nothing()), origin)
+        self.slots[slot] = self.blend(self.slots.get(slot, Nothing()), origin)
+
+    def blend(self, a: Origin, b: Origin) -> Origin:
+        """What is true of both; what is forgotten by that counts as used."""
+        match a, b:
+            case Made(left), Made(right) if len(left) == len(right):
+                return Made(tuple(map(self.blend, left, right)))
+            case Items(left), Items(right):
+                return Items(self.blend(left, right))
+            case _:
+                both = join(a, b)
+                for origin in (a, b):
+                    if both not in (origin, Nothing()) and not isinstance(origin, Nothing):
+                        self.use(origin)
+                return both
 
     def assign(self, place: typed.Expr, value: typed.Expr) -> None:
         target = self.of(place)
@@ -240,7 +258,7 @@ class _Reader:
         while isinstance(place, typed.Get | typed.At):
             place = place.value
         if isinstance(place, typed.Local):
-            self.slots[place.slot] = Anything()
+            self.bind(place.slot, Anything())
 
     def loop(self, range_: typed.Counted | typed.Expr, slots: tuple[int, ...]) -> None:
         if isinstance(range_, typed.Counted):
@@ -293,7 +311,7 @@ class _Reader:
                 return self.of(value)
             case typed.If(_, cond, then, other):
                 self.use(self.of(cond))
-                return join(self.of(then), self.of(other))
+                return self.blend(self.of(then), self.of(other))
             case typed.Logic(_, _, left, right):
                 self.use(self.of(left))
                 self.use(self.of(right))
@@ -318,7 +336,7 @@ class _Reader:
     def joined(self, origins: Iterable[Origin]) -> Origin:
         found: Origin = Nothing()
         for origin in origins:
-            found = join(found, origin)
+            found = self.blend(found, origin)
         return found
 
     def part(self, origin: Origin, index: int) -> Origin:
@@ -366,13 +384,16 @@ class _Reader:
         if name in KEYED and isinstance(head.type, t.Map | t.OMap) and not isinstance(rest[0], typed.Lambda):
             place = self.entry(origin, head.type, rest[0])
             self.arguments(rest[1:], origin)
-            if name == "delete":
+            if name in ("delete", "set"):
                 self.write(place)
+                self.spoil(head)
             self.use(place)
             return Anything()
         if name == "force":
             return origin
-        if name in LOOKING or (name == "sort_by" and isinstance(origin, Place)):
+        sequence = isinstance(head.type, t.List | t.Array | t.Deque | t.Bag)
+        listing = name in ("keys", "values", "to_list") and not isinstance(head.type, t.OMap)
+        if listing or (name in POSITIONAL and sequence):
             self.findings.ordered = True
         if OPERATIONS[name].mutates is not None:
             return self.mutation(name, head, origin, rest)
@@ -385,33 +406,36 @@ class _Reader:
     ) -> Origin:
         """An operation that changes its first argument."""
         if isinstance(origin, Place):
-            commutes = name == "add" and (head.type == t.FSUM or isinstance(head.type, t.Bag))
-            self.write(origin, name if commutes else None)
+            exact = head.type == t.FSUM and name in ("add", "sub", "merge")
+            commutes = exact or (name == "add" and isinstance(head.type, t.Bag))
+            self.write(origin, "sum" if exact else name if commutes else None)
             self.arguments(rest, origin)
             return Anything()
-        grown = Anything() if not rest or isinstance(rest[0], typed.Lambda) else self.of(rest[0])
+        operand = rest[0] if rest and not isinstance(rest[0], typed.Lambda) else None
         match head:
-            case typed.Local(_, slot, _, _) if name in GROWING and isinstance(origin, Items | Nothing):
-                self.bind(slot, Items(grown))
-            case typed.Local(_, slot, _, _) if name in ("pop", "pop_front", "pop_back", "remove") and isinstance(
-                origin, Items
-            ):
+            case typed.Local(_, slot, _, _) if name in GROWING and operand is not None and isinstance(origin, Items):
+                self.bind(slot, Items(self.of(operand)))
+                return Anything()
+            case typed.Local() if name in SHRINKING and isinstance(origin, Items):
                 self.arguments(rest, origin)
                 return origin.item
             case _:
                 self.arguments(rest, origin)
                 self.spoil(head)
-        return Anything()
+                return Anything()
 
     def arguments(self, args: tuple[typed.Expr | typed.Lambda, ...], origin: Origin) -> None:
-        """Arguments whose values matter; a lambda is read with its first parameter an element of `origin`."""
+        """Arguments whose values matter; the one parameter of a lambda is an element of `origin`."""
         for arg in args:
-            if isinstance(arg, typed.Lambda):
-                for i, slot in enumerate(arg.slots):
-                    self.bind(slot, self.element(origin) if i == 0 and isinstance(origin, Items | Part) else Anything())
-                self.use(self.of(arg.body))
-            else:
+            if not isinstance(arg, typed.Lambda):
                 self.use(self.of(arg))
+                continue
+            element = self.element(origin) if isinstance(origin, Items | Part) else Anything()
+            if len(arg.slots) > 1:
+                self.use(element)
+            for slot in arg.slots:
+                self.bind(slot, element if len(arg.slots) == 1 else Anything())
+            self.use(self.of(arg.body))
 
     def call(self, expr: typed.Call) -> Origin:
         fn = self.op.fns[expr.function]
@@ -427,15 +451,16 @@ class _Reader:
             if isinstance(fn.body, typed.Block):
                 inner.block(fn.body)
             else:
-                inner.returned = join(inner.returned, inner.of(fn.body))
+                inner.returned = inner.blend(inner.returned, inner.of(fn.body))
             if before == (inner.slots, self.findings.touched()):
                 break
         for i, (param, arg) in enumerate(zip(fn.params, expr.args, strict=True)):
             if param.ref and not isinstance(args[i], Place):
                 match arg:
                     case typed.Local(_, slot, _, _):
-                        self.slots[slot] = inner.slots[i]
+                        self.bind(slot, inner.slots[i])
                     case _:
+                        self.use(inner.slots[i])
                         self.spoil(arg)
         return inner.returned
 

@@ -242,7 +242,8 @@ class _Filling:
     def value(self, name: str, node: s.Node) -> s.Node:
         """What a hole without arguments stands for."""
         if name not in self.each:
-            return self.bound[name]
+            found = self.bound[name]
+            return self.avoiding(found) if isinstance(found, s.Lambda) else found
         each = self.each[name]
         if isinstance(node, s.HoleType):
             return each.type
@@ -276,13 +277,9 @@ class _Filling:
         return s.Call(self.fns[name].name, cast("tuple[s.Expr, ...]", args), span=node.span)
 
     def avoiding(self, function: s.Lambda) -> s.Lambda:
-        """The lambda with the names bound inside its body spelled so that they hide nothing."""
-        inside = [name for node in walk(function.body) for name in binders(node)]
-        self.taken.update(function.params)
-        renamed: dict[str, str] = {}
-        for name in inside:
-            renamed[name] = self.unused(name)
-        return evolve(function, body=_respelled(function.body, renamed)) if inside else function
+        """The lambda with its parameters and all names bound in its body spelled so that they hide nothing."""
+        inside = dict.fromkeys(name for node in walk(function) for name in binders(node))
+        return _respelled(function, {name: self.unused(name) for name in inside})
 
 
 def _respelled(node: N, renamed: Mapping[str, str]) -> N:

@@ -1,15 +1,16 @@
 """What optimizers and planners may know of an operator without reading its body: its model.
 
-Models are derived from bodies, conservatively: what is not proven is not claimed. For an `extern` operator the annotations of
-its use are taken at their word.
+Models are derived from bodies, conservatively: what is not proven is not claimed. For an `extern` operator the
+annotations of its use are taken at their word.
 
 Paper: Auto-parallelizing §3.2 (operator models: state, selectivity, forwarding), River §4.2.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, assert_never, cast
 
+import attrs
 from attrs import evolve, frozen
 
 from river.il.annotations import annotated, row_type
@@ -92,11 +93,11 @@ class Selectivity:
 class Model:
     """What is known of an operator.
 
-    `selectivity` by output. `forwarded` by output: pairs (field of the output, field of the input it always equals); on a
-    delta, of the rows. `reads`: the fields of the items (or rows) whose value matters to more than being forwarded, None if
-    any may. `computed` by output: the fields that are not forwarded. `whole`: state besides the variables is kept in hidden
-    ones (a tail, a cycle, the heads of a merge). `order_reading`: the result depends on the order of rows inside an item
-    or of the items. `commutative`: the final variables, and the outputs as bags, do not depend on the order of the items.
+    `selectivity` by output. `forwarded` by output: pairs (field of the output, field of the input it always equals);
+    on a delta, of the rows (`rows`). `computed` by output: the other fields. `reads`: the fields of the items (or rows)
+    whose value matters to more than being forwarded, None if any may. `hidden`: there is state besides the variables: a
+    tail, a cycle, the heads of a merge. `order_reading`: the result depends on the order of the items, or of the rows
+    inside one. `commutative`: the final variables, and the outputs as bags, do not depend on the order of the items.
     """
 
     state: State
@@ -122,8 +123,8 @@ class Model:
             shown = ", ".join(a if a == b else f"{a} = {b}" for a, b in pairs)
             lines.append(f"output {i} forwards: {shown or 'nothing'}")
         lines.append(f"reads: {'anything' if self.reads is None else ', '.join(self.reads) or 'nothing'}")
-        lines += [f"{what}: {'yes' if said else 'no'}" for what, said in (
-            ("reads order", self.order_reading), ("can trap", self.can_trap), ("commutative", self.commutative))]  # fmt: skip
+        facts = {"reads order": self.order_reading, "can trap": self.can_trap, "commutative": self.commutative}
+        lines += [f"{what}: {'yes' if said else 'no'}" for what, said in facts.items()]
         return "\n".join(lines)
 
 
@@ -227,22 +228,23 @@ def _can_trap(op: typed.Operator) -> bool:
 
 
 def _recursive(fns: tuple[typed.Fn, ...]) -> bool:
-    called = {i: _called(fn.body) for i, fn in enumerate(fns)}
-    done: set[int] = set()
-    while True:
-        ready = {i for i, others in called.items() if i not in done and others <= done}
-        if not ready:
-            return len(done) < len(fns)
-        done |= ready
+    """Whether some function can reach itself: no order remains when those that call no other are taken away."""
+    left = {i: _called(fn.body) for i, fn in enumerate(fns)}
+    while left:
+        leaves = [i for i, called in left.items() if called.isdisjoint(left)]
+        if not leaves:
+            return True
+        for i in leaves:
+            del left[i]
+    return False
 
 
 def _called(node: object) -> frozenset[int]:
     own = frozenset({node.function}) if isinstance(node, typed.Call) else frozenset[int]()
     if isinstance(node, tuple):
-        return own.union(*map(_called, node))  # pyright: ignore[reportUnknownArgumentType]
+        return own.union(*map(_called, cast("tuple[object, ...]", node)))
     if isinstance(node, typed.Node):
-        names = (a.name for a in node.__attrs_attrs__ if a.name not in ("span", "type"))  # type: ignore[attr-defined]
-        return own.union(*(_called(getattr(node, name)) for name in names))
+        return own.union(*(_called(getattr(node, f.name)) for f in attrs.fields(type(node)) if f.name != "span"))
     return own
 
 
@@ -375,9 +377,9 @@ def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) ->
         return Unknown()  # a port whose items touch nothing has no key to be split by
     if len(op.ports) == 1:
         every = [frozenset(name for name in names if name is not None) for names in ports[0]]
-        common = frozenset[str].intersection(*every)
-        order = [name for name in ports[0][0] if name in common and name is not None]
-        return Keyed((tuple(dict.fromkeys(order)),), rows) if common else Unknown()
+        common = every[0].intersection(*every[1:])
+        order = dict.fromkeys(name for name in ports[0][0] if name is not None and name in common)
+        return Keyed((tuple(order),), rows) if common else Unknown()
     return _aligned([ports[i] for i in range(len(op.ports))], rows=rows)
 
 

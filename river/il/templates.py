@@ -206,6 +206,12 @@ class _CheckHoles:
             case s.Hole(name, args):
                 if name not in self.each:
                     self.hole(name, node, "lambda", None if args is None else len(args))
+            case s.Call(_, args):
+                for arg in args:
+                    handed = isinstance(arg, s.Hole) and arg.args is None and self.is_function(arg.name)
+                    if not handed:  # a function may be handed on to an operation as it is
+                        self.node(arg)
+                return
             case s.SpliceType(hole):
                 self.hole(hole, node, "fields")
             case s.EachType(name, hole, _) | s.EachValue(name, hole, _) | s.Each(name, hole, _):
@@ -228,6 +234,10 @@ class _CheckHoles:
     def inside(self, node: s.Node, check: _CheckHoles) -> None:
         for child in children(node):
             check.node(child)
+
+    def is_function(self, name: str) -> bool:
+        """Whether the parameter is a function."""
+        return name not in self.each and isinstance(self.kinds.get(name), s.FunctionType)
 
     def hole(self, name: str, node: s.Node, wanted: str, arity: int | None = None) -> None:
         kind = self.kinds.get(name)

@@ -219,8 +219,9 @@ def _unfinished(source: Source, at: int) -> Diagnostic | None:
         span = Span(source, at, len(text) if line_end < 0 else line_end)
         hint = 'strings end with `"` on the line they begin; a line end is written \\n'
         return Diagnostic("syntax-string", "string without an end", span, help=hint)
+    if text.startswith("*", at) and text.startswith("/*", at - 1):
+        at -= 1  # the slash was read as an operator
     if text.startswith("/*", at):
-        return Diagnostic(
-            "syntax-comment", "comment without an end", Span(source, at, at + 2), help="add `*/`"
-        )
+        span = Span(source, at, at + 2)
+        return Diagnostic("syntax-comment", "comment without an end", span, help="add `*/`")
     return None

@@ -1,7 +1,7 @@
-"""Regular expressions in RE2's syntax: text to tree, and tree to the matcher of the evaluator.
+r"""Regular expressions in RE2's syntax: text to tree, and tree to the matcher of the evaluator.
 
-Matching is leftmost-first, like RE2 and Perl. `\\d \\s \\w \\b` and `(?i)` are ASCII. There are no look-around, back
-references, possessive or nested quantifiers, nor `\\p{..}` classes (il.md P6). Python's `re` would read `$`, `\\B` and inline
+Matching is leftmost-first, like RE2 and Perl. `\d \s \w \b` and `(?i)` are ASCII. There are no look-around, back
+references, possessive or nested quantifiers, nor `\p{..}` classes (il.md P6). Python's `re` would read `$`, `\B` and inline
 flags otherwise than RE2: therefore the tree is printed in a form in which all engines agree.
 """
 
@@ -17,6 +17,8 @@ Ranges = tuple[tuple[int, int], ...]
 
 LAST_CODE_POINT: Final = 0x10FFFF
 MOST_REPEATS: Final = 1000  # RE2's bound on counted repetition, nested counts multiplied
+
+DEEPEST_GROUP: Final = 100
 
 _DIGIT: Final[Ranges] = ((48, 57),)
 _WORD: Final[Ranges] = ((48, 57), (65, 90), (95, 95), (97, 122))
@@ -34,7 +36,7 @@ _CONTROL: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _ASSERTIONS: Final = {"A": "text-start", "z": "text-end", "b": "word", "B": "not-word"}
 
 
-class BadPattern(Exception):  # noqa: N818 - it names what the text is
+class BadPattern(Exception):
     """The text is not a pattern; the argument says why."""
 
 
@@ -202,16 +204,7 @@ class _Parser:
     def sequence(self) -> Pattern:
         items: list[Pattern] = []
         while self.peek() not in ("", "|", ")"):
-            if self.peek(2) == "\\Q":
-                self.at += 2
-                stop = self.text.find("\\E", self.at)
-                quoted = self.text[self.at :] if stop < 0 else self.text[self.at : stop]
-                self.at = len(self.text) if stop < 0 else stop + 2
-                items += [self.literal(((ord(c), ord(c)),)) for c in quoted]
-                if not quoted or self.quantifier() is None:
-                    continue
-                self.fail("a quantifier after `\\E` is not supported")
-            atom = self.atom()
+            atom = self.quoted(items) if self.peek(2) == "\\Q" else self.atom()
             if atom is None:
                 continue
             bounds = self.quantifier()
@@ -223,6 +216,15 @@ class _Parser:
                 atom = Repeat(atom, *bounds, greedy=lazy == ("U" in self.flags))
             items.append(atom)
         return items[0] if len(items) == 1 else Sequence(tuple(items))
+
+    def quoted(self, before: list[Pattern]) -> Pattern | None:
+        r"""The last literal of `\Q...\E`; those before it join the sequence."""
+        self.at += 2
+        text, _, _ = self.text[self.at :].partition("\\E")
+        self.at = min(len(self.text), self.at + len(text) + 2)
+        literals = [self.literal(((ord(c), ord(c)),)) for c in text]
+        before += literals[:-1]
+        return literals[-1] if literals else None
 
     def quantifier(self) -> tuple[int, int | None] | None:
         simple = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(self.peek())
@@ -319,7 +321,7 @@ class _Parser:
         return Chars(_others(chosen) if negative else chosen)
 
     def member(self) -> int | Ranges:
-        """One code point of a class, or the ranges of an escape such as `\\d`."""
+        r"""One code point of a class, or the ranges of an escape such as `\d`."""
         c = self.next()
         if c != "\\":
             return ord(c)
@@ -333,7 +335,7 @@ class _Parser:
         outer = self.flags
         number = None
         self.depth += 1
-        if self.depth > MOST_REPEATS // 4:
+        if self.depth > DEEPEST_GROUP:
             self.fail("groups nested too deeply")
         if self.peek() != "?":
             number = self.open()

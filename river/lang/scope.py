@@ -78,7 +78,9 @@ def integer(expr: s.Expr | s.TypeExpr) -> int | None:
             if a is None or b is None or ("trunc" in name and b == 0):
                 return None
             quotient = 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-            return {"div.trunc": quotient, "rem.trunc": a - quotient * b, "min": min(a, b), "max": max(a, b)}[name]
+            return {"div.trunc": quotient, "rem.trunc": a - quotient * b, "min": min(a, b), "max": max(a, b)}[
+                name
+            ]
         case _:
             return None
 
@@ -98,7 +100,9 @@ class _Resolver:
             case s.OptionalType(inner):
                 type_ = self.resolve(inner)
                 if isinstance(type_, t.Optional):
-                    raise reject("lang-nested-optional", "an optional of an optional has no meaning", expr.span)
+                    raise reject(
+                        "lang-nested-optional", "an optional of an optional has no meaning", expr.span
+                    )
                 return t.Optional(type_)
             case s.TupleType(items):
                 return t.Tuple(tuple(self.resolve(item) for item in items)) if items else t.UNIT
@@ -137,7 +141,9 @@ class _Resolver:
             precision, scale = integer(args[0]), integer(args[1])
             if precision is None or scale is None or not 1 <= precision <= 38 or not 0 <= scale <= precision:
                 raise reject(
-                    "lang-type-arguments", "`decimal` takes a precision of 1 to 38 and a scale up to it", expr.span
+                    "lang-type-arguments",
+                    "`decimal` takes a precision of 1 to 38 and a scale up to it",
+                    expr.span,
                 )
             return t.Decimal(precision, scale)
         first = self._type(args[0])
@@ -162,7 +168,9 @@ class _Resolver:
 
     def _declared(self, expr: s.TypeName, declared: Declared) -> t.Type:
         if expr.name in self.open:
-            raise reject("lang-recursive-type", f"type `{expr.name}` contains itself", declared.span or expr.span)
+            raise reject(
+                "lang-recursive-type", f"type `{expr.name}` contains itself", declared.span or expr.span
+            )
         if len(expr.args) != len(declared.params):
             raise self._arity(expr, len(declared.params))
         params = dict(zip(declared.params, map(self._type, expr.args), strict=True))
@@ -173,7 +181,9 @@ class _Resolver:
         return reject("lang-type-arguments", message, expr.span)
 
     def _type(self, arg: s.TypeExpr | s.Expr) -> t.Type:
-        if isinstance(arg, s.TypeName | s.OptionalType | s.RecordType | s.TupleType | s.FunctionType | s.HoleType):
+        if isinstance(
+            arg, s.TypeName | s.OptionalType | s.RecordType | s.TupleType | s.FunctionType | s.HoleType
+        ):
             return self.resolve(arg)
         raise reject("lang-type-arguments", "a type is wanted here", arg.span)
 

@@ -342,7 +342,23 @@ class Block(Node):
     items: tuple[Stmt, ...]
 
 
-Stmt = Let | Var | Assign | With | Drop | Branch | For | While | Break | Continue | Return | Emit | Mark | Trap | Do
+Stmt = (
+    Let
+    | Var
+    | Assign
+    | With
+    | Drop
+    | Branch
+    | For
+    | While
+    | Break
+    | Continue
+    | Return
+    | Emit
+    | Mark
+    | Trap
+    | Do
+)
 
 
 # ---------------------------------------------------------------------------------------------- functions, operators

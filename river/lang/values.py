@@ -35,7 +35,7 @@ BOUNDS: Final[dict[t.Type, tuple[int, int]]] = {
 }  # fmt: skip
 
 
-class TrapSignal(Exception):  # noqa: N818 - not yet the trap: that has a place
+class TrapSignal(Exception):
     """The meaning of an operation cannot go on: a code of il.md 2.4, and the values it complains of."""
 
     def __init__(self, code: str, *operands: Value) -> None:
@@ -174,7 +174,9 @@ class OMap:
 
     def between(self, low: Any, high: Any) -> list[Any]:
         """The keys from `low` to `high`, which is excluded."""
-        start, stop = (bisect_left(self._sorted, k if self.order is None else self.order(k)) for k in (low, high))
+        start, stop = (
+            bisect_left(self._sorted, k if self.order is None else self.order(k)) for k in (low, high)
+        )
         return self._keys[start:stop]
 
 
@@ -280,7 +282,7 @@ def add_to_sum(total: Sum, value: float, times: int = 1) -> Sum:
     if value - value == 0.0:
         above, below = value.as_integer_ratio()
         return whole + times * (above << (1075 - below.bit_length())), up, down, undefined
-    if value != value:  # noqa: PLR0124 - NaN
+    if value != value:
         return whole, up, down, undefined + times
     return (whole, up + times, down, undefined) if value > 0 else (whole, up, down + times, undefined)
 
@@ -304,7 +306,7 @@ def sum_value(total: Sum) -> float:
 def single(value: float) -> float:
     """`value` rounded to 32 bits; beyond the range infinite."""
     try:
-        return _FLOAT.unpack(_FLOAT.pack(value))[0] if value == value else NAN  # noqa: PLR0124 - NaN
+        return _FLOAT.unpack(_FLOAT.pack(value))[0] if value == value else NAN
     except OverflowError:
         return INFINITY if value > 0 else -INFINITY
 
@@ -420,7 +422,9 @@ def freezer(type_: t.Type) -> Callable[[Value], Value] | None:
             some = freezer(inner)
             return lambda value: value if value is None or some is None else some(value)
         case t.Record() | t.Tuple():
-            return _record_freezer(tuple((i, f) for i, f in enumerate(map(freezer, t.parts(type_))) if f is not None))
+            return _record_freezer(
+                tuple((i, f) for i, f in enumerate(map(freezer, t.parts(type_))) if f is not None)
+            )
         case t.Map(_, item):
             return _map_freezer(freezer(item))
         case t.OMap(key, item):
@@ -442,7 +446,9 @@ def _list_freezer(item: Callable[[Value], Value] | None) -> Callable[[Value], Va
 def _map_freezer(item: Callable[[Value], Value] | None) -> Callable[[Value], Value]:
     if item is None:
         return lambda value: value if type(value) is FrozenMap else FrozenMap(value)
-    return lambda value: value if type(value) is FrozenMap else FrozenMap((k, item(v)) for k, v in value.items())
+    return lambda value: (
+        value if type(value) is FrozenMap else FrozenMap((k, item(v)) for k, v in value.items())
+    )
 
 
 def _omap_freezer(order: Order | None, item: Callable[[Value], Value] | None) -> Callable[[Value], Value]:
@@ -476,12 +482,14 @@ def keyer(type_: t.Type) -> Callable[[Value], Value] | None:
         return freezer(type_)
     match type_:
         case t.Primitive():
-            return lambda value: value if value else 0.0
+            return lambda value: value or 0.0
         case t.Optional(inner):
             some = keyer(inner)
             return lambda value: value if value is None or some is None else some(value)
         case t.Record() | t.Tuple():
-            return _record_freezer(tuple((i, f) for i, f in enumerate(map(keyer, t.parts(type_))) if f is not None))
+            return _record_freezer(
+                tuple((i, f) for i, f in enumerate(map(keyer, t.parts(type_))) if f is not None)
+            )
         case t.List(item) | t.Array(item, _) | t.Deque(item):
             part = keyer(item)
             return lambda value: tuple(value if part is None else map(part, value))
@@ -501,7 +509,7 @@ def total_key(type_: t.Type) -> Order | None:
     """
     match type_:
         case t.Primitive("f32" | "f64"):
-            return lambda value: (0, value) if value == value else (1, 0.0)  # noqa: PLR0124 - NaN
+            return lambda value: (0, value) if value == value else (1, 0.0)
         case t.Primitive("regex"):
             return lambda value: value.pattern
         case t.Primitive() | t.Decimal():
@@ -544,7 +552,7 @@ def same(type_: t.Type) -> Callable[[Value, Value], bool]:
         return lambda a, b: a is b or a == b
     if not t.contains(type_, t.Map, t.Bag):
         freeze = freezer(type_)
-        assert freeze is not None  # noqa: S101 - not flat
+        assert freeze is not None
         return lambda a, b: a is b or freeze(a) == freeze(b)
     return lambda a, b: a is b or observed(type_, a) == observed(type_, b)
 
@@ -565,7 +573,9 @@ def _observer(type_: t.Type) -> Callable[[Value], Hashable] | None:
             return lambda value: value if value is None or some is None else some(value)
         case t.Record() | t.Tuple():
             parts = tuple(map(_observer, t.parts(type_)))
-            return lambda value: tuple(v if see is None else see(v) for see, v in zip(parts, value, strict=True))
+            return lambda value: tuple(
+                v if see is None else see(v) for see, v in zip(parts, value, strict=True)
+            )
         case t.List(item) | t.Array(item, _) | t.Deque(item):
             each = _observer(item)
             return lambda value: tuple(value if each is None else map(each, value))
@@ -609,7 +619,7 @@ def hash64(type_: t.Type, value: Value) -> int:
 
 
 @cache
-def _worder(type_: t.Type) -> Callable[[Value], Iterable[int]]:  # noqa: PLR0911 - one case a type
+def _worder(type_: t.Type) -> Callable[[Value], Iterable[int]]:
     """What lists the words of a value."""
     match type_:
         case t.Primitive("string"):
@@ -653,7 +663,7 @@ def _bytes_words(value: bytes) -> tuple[int, ...]:
 
 
 def _float_words(value: float) -> tuple[int, ...]:
-    if value != value:  # noqa: PLR0124 - NaN
+    if value != value:
         return (0x7FF8000000000000,)
     return struct.unpack("<Q", struct.pack("<d", value + 0.0))
 
@@ -680,7 +690,11 @@ def well_typed(type_: t.Type, value: Value) -> bool:
         case t.Map(key, item):
             return type(value) is FrozenMap and _well_typed_entries(key, item, value)
         case t.OMap(key, item):
-            return type(value) is FrozenOMap and value.order is total_key(key) and _well_typed_entries(key, item, value)
+            return (
+                type(value) is FrozenOMap
+                and value.order is total_key(key)
+                and _well_typed_entries(key, item, value)
+            )
         case t.Bag(item):
             return type(value) is FrozenBag and all(_is_key(item, v) for v in value)
         case t.Function():
@@ -703,7 +717,7 @@ def _well_typed_primitive(type_: t.Primitive, value: Value) -> bool:
         case "bool":
             return type(value) is bool
         case "f64":
-            return type(value) is float and (value == value or value is NAN)  # noqa: PLR0124 - NaN
+            return type(value) is float and (value == value or value is NAN)
         case "f32":
             return type(value) is float and (single(value) == value or value is NAN)
         case "string":

@@ -21,8 +21,36 @@ T = TypeVar("T")
 
 NAMES = (
     *("a", "b", "x1", "_y", "Cap"),
-    *("first", "merge", "peek", "pop", "push", "mark", "by", "rows", "union", "queue", "input", "output", "result"),
-    *("key", "type", "phase", "python", "seq", "array", "decimal", "lift", "fields", "ref", "const", "on", "river"),
+    *(
+        "first",
+        "merge",
+        "peek",
+        "pop",
+        "push",
+        "mark",
+        "by",
+        "rows",
+        "union",
+        "queue",
+        "input",
+        "output",
+        "result",
+    ),
+    *(
+        "key",
+        "type",
+        "phase",
+        "python",
+        "seq",
+        "array",
+        "decimal",
+        "lift",
+        "fields",
+        "ref",
+        "const",
+        "on",
+        "river",
+    ),
     *("operator", "template", "extern", "var_", "b"),
 )
 """Names, keywords of other places among them."""
@@ -76,8 +104,7 @@ leaves: st.SearchStrategy[s.Expr] = st.one_of(
     st.just(s.ListValue(())),
 )
 operators = st.sampled_from(
-    ["+", "-", "*", "/", "+%", "-%", "*%", "&", "|", "^", "<<", ">>", ">>>"]
-    + ["==", "!=", "<", "<=", ">", ">=", "and", "or"]
+    "+ - * / +% -% *% & | ^ << >> >>> == != < <= > >= and or".split(" ")  # noqa: SIM905
 )
 
 
@@ -255,18 +282,24 @@ operator_definitions = st.builds(
 )
 externs = st.builds(s.Extern, *_signature, st.text(max_size=6))
 function_types = st.builds(s.FunctionType, tuples(types(1)), types(1))
-template_params = st.builds(
-    s.TemplateParam, capitals, st.sampled_from(["type", "fields"])
-) | st.builds(s.TemplateParam, lower_names, types(2) | function_types)
+template_params = st.builds(s.TemplateParam, capitals, st.sampled_from(["type", "fields"])) | st.builds(
+    s.TemplateParam, lower_names, types(2) | function_types
+)
 templates = st.builds(s.Template, tuples(template_params, 1), operator_definitions)
 
 _payload = st.builds(s.FieldArg, names, types(1), arguments(2))
+_fields = tuples(_payload | st.builds(s.FieldArg, names, types(1)), 0, 2)
+
+
+def _fields_arg(
+    before: tuple[s.FieldArg, ...], field: s.FieldArg, after: tuple[s.FieldArg, ...]
+) -> s.FieldsArg:
+    return s.FieldsArg((*before, field, *after))
+
+
 fields_args = st.builds(
-    lambda before, field, after: s.FieldsArg((*before, field, *after)),
-    tuples(_payload | st.builds(s.FieldArg, names, types(1)), 0, 2),
-    _payload,
-    tuples(_payload | st.builds(s.FieldArg, names, types(1)), 0, 2),
-)
+    _fields_arg, _fields, _payload, _fields
+)  # without any payload it would be a record type
 template_arguments: st.SearchStrategy[tuple[str, s.TemplateArg]] = st.one_of(
     st.tuples(capitals, types(2)),
     st.tuples(capitals, fields_args),

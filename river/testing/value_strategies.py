@@ -89,7 +89,9 @@ def _decimals() -> st.SearchStrategy[t.Type]:
 
 def _products(parts: st.SearchStrategy[t.Type]) -> st.SearchStrategy[t.Type]:
     fields = st.lists(st.sampled_from(_NAMES), unique=True, max_size=3)
-    records = fields.flatmap(lambda names: st.tuples(*(st.tuples(st.just(name), parts) for name in names))).map(t.Record)
+    records = fields.flatmap(
+        lambda names: st.tuples(*(st.tuples(st.just(name), parts) for name in names))
+    ).map(t.Record)
     tuples = st.lists(parts, min_size=1, max_size=3).map(lambda items: t.Tuple(tuple(items)))
     optionals = parts.map(lambda inner: inner if isinstance(inner, t.Optional) else t.Optional(inner))
     return records | tuples | optionals
@@ -123,12 +125,14 @@ def types(leaves: int = 5, *, hashed: bool = False) -> st.SearchStrategy[t.Type]
     keys = key_types(2)
     return st.recursive(
         flat,
-        lambda parts: _products(parts)
-        | _sequences(parts)
-        | st.builds(t.Deque, parts)
-        | st.builds(t.Map, keys, parts)
-        | st.builds(t.OMap, keys, parts)
-        | st.builds(t.Bag, keys),
+        lambda parts: (
+            _products(parts)
+            | _sequences(parts)
+            | st.builds(t.Deque, parts)
+            | st.builds(t.Map, keys, parts)
+            | st.builds(t.OMap, keys, parts)
+            | st.builds(t.Bag, keys)
+        ),
         max_leaves=leaves,
     )
 

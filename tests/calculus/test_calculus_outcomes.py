@@ -52,7 +52,7 @@ def program(inputs, outputs, *ops, **initial):
 
 
 def test_two_operators_two_items_one_variable(race):
-    """Style: 19 configurations (the prefixes of the 6 interleavings) and 6 outcomes."""
+    """19 configurations (the prefixes of the 6 interleavings) and 6 outcomes."""
     full = outcomes(race, PAIRS, reduce=False)
     assert (full.states, len(full.outcomes), full.complete, full.diverges) == (19, 6, True, False)
     logs = final(full, "log")

@@ -95,7 +95,11 @@ def test_the_total_order_agrees_with_same(typed) -> None:
 
 
 @FEW
-@given(strategies.types(3).flatmap(lambda x: st.tuples(st.just(x), st.lists(strategies.values_of(x, 3), max_size=5))))
+@given(
+    strategies.types(3).flatmap(
+        lambda x: st.tuples(st.just(x), st.lists(strategies.values_of(x, 3), max_size=5))
+    )
+)
 def test_sorting_is_stable_under_the_total_order(typed) -> None:
     type_, items = typed
     order = v.total_key(type_) or (lambda value: value)
@@ -194,7 +198,9 @@ def test_infinities_and_nan_in_a_sum(numbers) -> None:
     assert back == v.ZERO_SUM
 
 
-STEPS = st.lists(st.tuples(st.booleans(), st.sampled_from([v.NAN, 0.0, 1.0, 2.5, -1.0, math.inf])), max_size=40)
+STEPS = st.lists(
+    st.tuples(st.booleans(), st.sampled_from([v.NAN, 0.0, 1.0, 2.5, -1.0, math.inf])), max_size=40
+)
 
 
 @given(STEPS)

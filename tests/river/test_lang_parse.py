@@ -8,7 +8,16 @@ from river.diagnostics import InternalError, Rejected
 from river.lang import grammar
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, Module, compose
-from river.lang.parse import MAX_DEPTH, PARSER, RESERVED, StmtBuilder, parse_block, parse_expr, parse_operator, parse_type
+from river.lang.parse import (
+    MAX_DEPTH,
+    PARSER,
+    RESERVED,
+    StmtBuilder,
+    parse_block,
+    parse_expr,
+    parse_operator,
+    parse_type,
+)
 from river.lang.pretty import pretty
 from river.source import Source
 
@@ -148,10 +157,25 @@ def test_other_spellings():
 
 
 def test_keywords_of_other_places_are_names():
-    for word in ["first", "merge", "peek", "pop", "push", "mark", "by", "rows", "union", "queue", "input", "output"]:
+    for word in [
+        "first",
+        "merge",
+        "peek",
+        "pop",
+        "push",
+        "mark",
+        "by",
+        "rows",
+        "union",
+        "queue",
+        "input",
+        "output",
+    ]:
         assert stmt(f"{word}({word}.{word});") == s.Do(s.Call(word, (s.Member(s.Name(word), word),)))
     for word in ["result", "key", "type", "phase", "python", "seq", "mark", "on", "array"]:
-        assert stmt(f"{word} = {{{word}: 1}};") == s.Assign(s.Name(word), s.RecordValue((s.FieldValue(word, one),)))
+        assert stmt(f"{word} = {{{word}: 1}};") == s.Assign(
+            s.Name(word), s.RecordValue((s.FieldValue(word, one),))
+        )
 
 
 def test_every_node_knows_its_text():
@@ -173,9 +197,7 @@ STMT_CASES = {
     "var a: list<i64> = [];": s.VarDecl("a", s.TypeName("list", (i64,)), s.ListValue(())),
     "var a = 1;": s.VarDecl("a", None, one),
     "a = 1;": s.Assign(a, one),
-    "$v.f[a].0 = 1;": s.Assign(
-        s.Member(s.Index(s.Member(s.Var("v"), "f"), a), "0"), one
-    ),
+    "$v.f[a].0 = 1;": s.Assign(s.Member(s.Index(s.Member(s.Var("v"), "f"), a), "0"), one),
     "with a = b[c] {}": s.With("a", s.Index(b, c), None, s.Block()),
     "with a = $v[c] else {a: 1} {}": s.With(
         "a", s.Index(s.Var("v"), c), s.RecordValue((s.FieldValue("a", one),)), s.Block()
@@ -410,13 +432,17 @@ def test_long_texts_are_not_deep():
 
 def test_what_is_too_long_is_broken_at_brackets():
     call = s.Call("function", tuple(s.Name(f"argument_number_{i}") for i in range(8)))
-    assert pretty(s.Let("x", None, call)) == "let x = function(\n" + ",\n".join(
-        f"  argument_number_{i}" for i in range(8)
-    ) + "\n);"
+    assert (
+        pretty(s.Let("x", None, call))
+        == "let x = function(\n" + ",\n".join(f"  argument_number_{i}" for i in range(8)) + "\n);"
+    )
     total = s.Name("number_0")
     for i in range(1, 14):
         total = s.Binary("+", total, s.Name(f"number_{i}"))
-    assert pretty(s.Return(total)) == "return number_0\n" + "\n".join(f"  + number_{i}" for i in range(1, 14)) + ";"
+    assert (
+        pretty(s.Return(total))
+        == "return number_0\n" + "\n".join(f"  + number_{i}" for i in range(1, 14)) + ";"
+    )
 
 
 # ---------------------------------------------------------------------------------------------- grammars

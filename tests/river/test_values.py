@@ -20,7 +20,7 @@ def test_equality_of_frozen_maps_sees_order() -> None:
     assert a != b
     assert a == v.FrozenMap(x=1, y=2)
     assert hash(a) == hash(v.FrozenMap(x=1, y=2))
-    assert {"x": 1, "y": 2} == a
+    assert a == {"x": 1, "y": 2}
     assert a != {"y": 2, "x": 1}
     assert v.observed(MAP, a) == v.observed(MAP, b)
 
@@ -131,7 +131,9 @@ def test_nan_is_the_same_as_nan_and_equal_in_no_scalar() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_well_typed(type_, value) -> None:
-    if type_ == t.F64 and value != value and value is v.NAN:  # pragma: no cover - some Pythons have one NaN only
+    if (
+        type_ == t.F64 and value != value and value is v.NAN
+    ):  # pragma: no cover - some Pythons have one NaN only
         pytest.skip("float('nan') is math.nan here")
     assert not v.well_typed(type_, value)
 

@@ -43,7 +43,10 @@ def function(name: str, scope: Scope) -> tuple[tuple[typed.Fn, ...], int]:
 
 
 def expression(
-    expr: s.Expr, locals: Mapping[str, t.Type], scope: Scope, wanted: t.Type | None = None  # noqa: A002 - the usual word
+    expr: s.Expr,
+    locals: Mapping[str, t.Type],
+    scope: Scope,
+    wanted: t.Type | None = None,
 ) -> typed.Expr:
     """The typed form of an expression over named locals (slots in their order): for frontends.
 

@@ -14,7 +14,9 @@ from river.lang import types as t
 from river.lang.scope import Scope
 from river.source import Span
 
-Path = tuple[str | int, ...]  # ("local", slot) or ("state", index), then field positions and "*" for any entry
+Path = tuple[
+    str | int, ...
+]  # ("local", slot) or ("state", index), then field positions and "*" for any entry
 
 
 class Failed(Exception):  # noqa: N818 - not an error of ours: the error is already reported, this leaves the statement
@@ -50,7 +52,9 @@ class Frame:
     names: list[dict[str, Binding]] = field(factory=lambda: [{}])
     guards: list[Guard] = field(factory=list[Guard])
     loops: list[tuple[int, str | None]] = field(factory=list[tuple[int, str | None]])
-    droppable: dict[int, int] = field(factory=dict[int, int])  # entries bound by `with`: inside how many loops
+    droppable: dict[int, int] = field(
+        factory=dict[int, int]
+    )  # entries bound by `with`: inside how many loops
     dropped: set[int] = field(factory=set[int])
     result: t.Type | None = None  # None: return takes no value (handlers)
     calls: set[int] = field(factory=set[int])
@@ -83,8 +87,12 @@ class Context:
     report: list[Diagnostic] = field(factory=list[Diagnostic])
     sites: list[typed.Site] = field(factory=list[typed.Site])
     fns: list[FnEntry] = field(factory=list[FnEntry])
-    fn_names: dict[tuple[str, bool], int] = field(factory=dict[tuple[str, bool], int])  # True: of the operator itself
-    refused: set[tuple[str, bool]] = field(factory=set[tuple[str, bool]])  # functions whose signature has errors, which are reported
+    fn_names: dict[tuple[str, bool], int] = field(
+        factory=dict[tuple[str, bool], int]
+    )  # True: of the operator itself
+    refused: set[tuple[str, bool]] = field(
+        factory=set[tuple[str, bool]]
+    )  # functions whose signature has errors, which are reported
     local_fns: Mapping[str, s.Fn] = field(factory=dict[str, s.Fn])
     outs: tuple[typed.Out, ...] = ()
     variables: tuple[tuple[str, t.Type], ...] = ()
@@ -98,7 +106,9 @@ class Context:
 
     # -- reporting
 
-    def error(self, code: str, message: str, span: Span | None, help: str | None = None, *notes: Note) -> Failed:  # noqa: A002
+    def error(
+        self, code: str, message: str, span: Span | None, help: str | None = None, *notes: Note
+    ) -> Failed:
         """Reports an error and returns what to raise."""
         self.report.append(Diagnostic(code, message, span, help=help, notes=notes))
         return Failed()
@@ -145,15 +155,16 @@ class Context:
         """Binds a fresh slot to `name`. A name may not hide another one of the same frame, nor a constant."""
         if any(name in names for names in self.frame.names) or (self.sees_operator and name in self.consts):
             self.error(
-                "lang-duplicate-name", f"`{name}` is already bound here", span, "names do not hide one another: rename it"
+                "lang-duplicate-name",
+                f"`{name}` is already bound here",
+                span,
+                "names do not hide one another: rename it",
             )
         slot = self.frame.slot()
         self.frame.names[-1][name] = Binding(type_, slot, writable, ref)
         return slot
 
-    def rebind(
-        self, name: str, type_: t.Type, *, narrowed: bool = False
-    ) -> int:
+    def rebind(self, name: str, type_: t.Type, *, narrowed: bool = False) -> int:
         """Binds a fresh slot to `name`, hiding an earlier one: only `e is x`, where `a is a` narrows, may do so."""
         slot = self.frame.slot()
         self.frame.names[-1][name] = Binding(type_, slot, writable=narrowed)

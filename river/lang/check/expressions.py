@@ -41,7 +41,10 @@ def check(c: Context, expr: s.Expr, wanted: t.Type) -> typed.Expr:
 def mismatch(c: Context, expr: s.Argument, wanted: t.Type, found: t.Type) -> Failed:
     """The error that `expr` has another type than wanted, with a way to mend it."""
     return c.error(
-        "lang-type-mismatch", f"expected `{show(wanted)}`, found `{show(found)}`", expr.span, _conversion(wanted, found)
+        "lang-type-mismatch",
+        f"expected `{show(wanted)}`, found `{show(found)}`",
+        expr.span,
+        _conversion(wanted, found),
     )
 
 
@@ -66,14 +69,20 @@ def coerce(node: typed.Expr, wanted: t.Type) -> typed.Expr | None:
 def flexible(expr: s.Argument) -> bool:
     """Whether the type of `expr` depends on what is wanted of it."""
     match expr:
-        case s.Int() | s.Float() | s.NoneValue() | s.Lambda() | s.RecordValue() | s.MapValue() | s.ListValue():
+        case (
+            s.Int() | s.Float() | s.NoneValue() | s.Lambda() | s.RecordValue() | s.MapValue() | s.ListValue()
+        ):
             return True
         case s.TupleValue(items):
             return any(map(flexible, items))
         case s.Unary(_, value):
             return flexible(value)
         case s.Binary(op, left, right):
-            return op not in ("==", "!=", "<", "<=", ">", ">=", "and", "or") and flexible(left) and flexible(right)
+            return (
+                op not in ("==", "!=", "<", "<=", ">", ">=", "and", "or")
+                and flexible(left)
+                and flexible(right)
+            )
         case s.IfExpr(_, then, other):
             return flexible(then) and flexible(other)
         case s.Comprehension(value, _, _, _):
@@ -119,7 +128,7 @@ def infer(c: Context, expr: s.Expr, wanted: t.Type | None = None, *, inner: bool
     return node
 
 
-def _infer(c: Context, expr: s.Expr, wanted: t.Type | None) -> typed.Expr:  # noqa: PLR0911 - one case a production
+def _infer(c: Context, expr: s.Expr, wanted: t.Type | None) -> typed.Expr:
     span = expr.span
     match expr:
         case s.Int(value):
@@ -136,7 +145,12 @@ def _infer(c: Context, expr: s.Expr, wanted: t.Type | None) -> typed.Expr:  # no
             if not isinstance(wanted, t.Optional):
                 if wanted is not None:
                     raise c.error("lang-type-mismatch", f"expected `{show(wanted)}`, found `none`", span)
-                raise c.error("lang-needs-type", "the type of `none` is not known here", span, "state it: `let x: T? = none`")
+                raise c.error(
+                    "lang-needs-type",
+                    "the type of `none` is not known here",
+                    span,
+                    "state it: `let x: T? = none`",
+                )
             return typed.Literal(wanted, None, span=span)
         case s.Name(name):
             return _name(c, name, expr)
@@ -151,7 +165,9 @@ def _infer(c: Context, expr: s.Expr, wanted: t.Type | None) -> typed.Expr:  # no
         case s.Slice(value, low, high):
             return operation(c, "slice", (value, low, high), wanted, expr)
         case s.Force(value):
-            return operation(c, "force", (value,), None if wanted is None else t.Optional(strip(wanted)), expr)
+            return operation(
+                c, "force", (value,), None if wanted is None else t.Optional(strip(wanted)), expr
+            )
         case s.IsNone(value):
             return operation(c, "is_none", (value,), None, expr)
         case s.Unary(op, value):
@@ -251,7 +267,10 @@ def _variable(c: Context, name: str, expr: s.Var) -> typed.Expr:
         if variable == name:
             if not c.may_touch_state:
                 raise c.error(
-                    "lang-variable-in-fn", f"a function cannot name `${name}`", expr.span, "pass it as a `ref` parameter"
+                    "lang-variable-in-fn",
+                    f"a function cannot name `${name}`",
+                    expr.span,
+                    "pass it as a `ref` parameter",
                 )
             return typed.State(type_, index, name, span=expr.span)
     help_ = closest(name, [v for v, _ in c.variables])
@@ -266,7 +285,9 @@ def _member(c: Context, value: s.Expr, name: str, expr: s.Member) -> typed.Expr:
             if index is None:
                 known = [field for field, _ in fields]
                 help_ = closest(name, known) or f"it has {', '.join(f'`{k}`' for k in known)}"
-                raise c.error("lang-unknown-field", f"no field `{name}` in `{show(node.type)}`", expr.span, help_)
+                raise c.error(
+                    "lang-unknown-field", f"no field `{name}` in `{show(node.type)}`", expr.span, help_
+                )
             return typed.Get(fields[index][1], node, index, name, span=expr.span)
         case t.Tuple(items) if name.isdigit() and int(name) < len(items):
             return typed.Get(items[int(name)], node, int(name), name, span=expr.span)
@@ -315,7 +336,9 @@ def place(c: Context, expr: s.Expr, why: str) -> typed.Expr:
     while isinstance(root, typed.Get | typed.At):
         root = root.value
         if root.type == t.STRING or isinstance(root.type, t.Optional):
-            raise c.error("lang-not-assignable", f"a part of `{show(root.type)}` cannot be changed", expr.span)
+            raise c.error(
+                "lang-not-assignable", f"a part of `{show(root.type)}` cannot be changed", expr.span
+            )
     if isinstance(root, typed.State):
         c.written.add(root.index)
     elif isinstance(root, typed.Local):
@@ -375,7 +398,9 @@ def _lead(
 ) -> None:  # fmt: skip
     """Where neither an operand nor what is wanted tells the type, asks the first operand that has one."""
     rule = OPERATIONS[name].rule
-    if any(nodes) or (wanted is not None and rule((None,) * len(args), wanted) != rule((None,) * len(args), None)):
+    if any(nodes) or (
+        wanted is not None and rule((None,) * len(args), wanted) != rule((None,) * len(args), None)
+    ):
         return
     for i, arg in enumerate(args):
         if not isinstance(arg, s.Lambda) and telling(arg):
@@ -427,15 +452,19 @@ def _operand(
             raise mismatch(c, arg, wanted, node.type)
         return node
     if not isinstance(wanted, t.Function) or len(wanted.params) != len(arg.params):
-        raise c.error("lang-lambda", "a function with other parameters (or none at all) is wanted here", arg.span)
+        raise c.error(
+            "lang-lambda", "a function with other parameters (or none at all) is wanted here", arg.span
+        )
     with c.block():
-        slots = tuple(c.bind(name, type_, arg.span) for name, type_ in zip(arg.params, wanted.params, strict=True))
+        slots = tuple(
+            c.bind(name, type_, arg.span) for name, type_ in zip(arg.params, wanted.params, strict=True)
+        )
         body = infer(c, arg.body) if wanted.result is None else check(c, arg.body, wanted.result)
     return typed.Lambda(t.Function(wanted.params, body.type), slots, arg.params, body, span=arg.span)
 
 
 def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
-    from river.lang.check.functions import function_index  # noqa: PLC0415 - calls and functions are mutually recursive
+    from river.lang.check.functions import function_index
 
     index = function_index(c, expr.function)
     if index is None:
@@ -443,14 +472,19 @@ def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
             return operation(c, expr.function, expr.args, wanted, expr)
         known = [*OPERATIONS, *c.local_fns, *c.scope.fns]
         raise c.error(
-            "lang-unknown-function", f"unknown function `{expr.function}`", expr.span, closest(expr.function, known)
+            "lang-unknown-function",
+            f"unknown function `{expr.function}`",
+            expr.span,
+            closest(expr.function, known),
         )
     entry = c.fns[index]
     if entry.result is None and entry.failed:
         raise Failed
     if entry.result is None:
         raise c.error(
-            "lang-recursive-result", f"`{expr.function}` calls itself: its result type must be stated", entry.source.span
+            "lang-recursive-result",
+            f"`{expr.function}` calls itself: its result type must be stated",
+            entry.source.span,
         )
     if len(expr.args) != len(entry.params):
         count = len(entry.params)
@@ -474,18 +508,27 @@ def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
     return typed.Call(entry.result, index, expr.function, tuple(args), site, span=expr.span)
 
 
-def _refuse_aliases(c: Context, params: tuple[typed.Param, ...], args: list[typed.Expr], expr: s.Call) -> None:
-    roots = [None if t.is_flat(node.type) and not param.ref else path_of(node) for param, node in zip(params, args, strict=True)]
+def _refuse_aliases(
+    c: Context, params: tuple[typed.Param, ...], args: list[typed.Expr], expr: s.Call
+) -> None:
+    roots = [
+        None if t.is_flat(node.type) and not param.ref else path_of(node)
+        for param, node in zip(params, args, strict=True)
+    ]
     for i, param in enumerate(params):
         for j, other in enumerate(roots):
             path = roots[i]
             if param.ref and i != j and path is not None and other is not None and path[:2] == other[:2]:
                 raise c.error(
-                    "lang-alias", f"`ref` argument {i + 1} and argument {j + 1} are parts of the same variable", expr.span
+                    "lang-alias",
+                    f"`ref` argument {i + 1} and argument {j + 1} are parts of the same variable",
+                    expr.span,
                 )
 
 
-def _if(c: Context, cond: s.Expr, then: s.Expr, other: s.Expr, wanted: t.Type | None, expr: s.Expr) -> typed.Expr:
+def _if(
+    c: Context, cond: s.Expr, then: s.Expr, other: s.Expr, wanted: t.Type | None, expr: s.Expr
+) -> typed.Expr:
     condition = check(c, cond, t.BOOL)
     if wanted is None and flexible(then) and not flexible(other):
         second = infer(c, other)
@@ -493,7 +536,9 @@ def _if(c: Context, cond: s.Expr, then: s.Expr, other: s.Expr, wanted: t.Type | 
     else:
         first = infer(c, then, wanted) if not isinstance(then, s.NoneValue) or wanted is not None else None
         hint = wanted if first is None else first.type
-        second = infer(c, other, hint if flexible(other) and not isinstance(other, s.NoneValue) else _optional(hint))
+        second = infer(
+            c, other, hint if flexible(other) and not isinstance(other, s.NoneValue) else _optional(hint)
+        )
         first = first or infer(c, then, _optional(second.type))
     left = coerce(first, second.type) or first
     right = coerce(second, left.type)
@@ -513,7 +558,11 @@ def _record(c: Context, expr: s.RecordValue, wanted: t.Type | None) -> typed.Exp
     target = None if wanted is None else strip(wanted)
     given: dict[str, typed.Expr] = {}
     if target is not None and not isinstance(target, t.Record):
-        help_ = "write `{(key): value}` for a map whose key is a name" if isinstance(target, t.Map | t.OMap) else None
+        help_ = (
+            "write `{(key): value}` for a map whose key is a name"
+            if isinstance(target, t.Map | t.OMap)
+            else None
+        )
         raise c.error("lang-type-mismatch", f"expected `{show(target)}`, found a record", expr.span, help_)
     for item in expr.fields:
         if not isinstance(item, s.FieldValue):
@@ -523,12 +572,19 @@ def _record(c: Context, expr: s.RecordValue, wanted: t.Type | None) -> typed.Exp
         type_ = None if target is None else target.field(item.name)
         if target is not None and type_ is None:
             help_ = closest(item.name, [name for name, _ in target.fields])
-            raise c.error("lang-unknown-field", f"no field `{item.name}` in `{show(target)}`", item.span, help_)
+            raise c.error(
+                "lang-unknown-field", f"no field `{item.name}` in `{show(target)}`", item.span, help_
+            )
         given[item.name] = infer(c, item.value) if type_ is None else check(c, item.value, type_)
     type_ = target or t.Record(tuple((name, node.type) for name, node in given.items()))
     missing = [name for name, _ in type_.fields if name not in given]
     if missing:
-        raise c.error("lang-missing-field", f"field `{missing[0]}` is missing", expr.span, f"the type is `{show(type_)}`")
+        raise c.error(
+            "lang-missing-field",
+            f"field `{missing[0]}` is missing",
+            expr.span,
+            f"the type is `{show(type_)}`",
+        )
     names = [name for name, _ in type_.fields]
     order = tuple(names.index(name) for name in given)
     return typed.MakeRecord(type_, tuple(given[name] for name in names), order, span=expr.span)
@@ -557,7 +613,12 @@ def _list(c: Context, items: tuple[s.Expr, ...], wanted: t.Type | None, expr: s.
         case t.Deque() as target if not items:
             return typed.MakeMap(target, span=expr.span)
         case None if not items:
-            raise c.error("lang-needs-type", "the type of `[]` is not known here", expr.span, "state it: `var l: list<T> = []`")
+            raise c.error(
+                "lang-needs-type",
+                "the type of `[]` is not known here",
+                expr.span,
+                "state it: `var l: list<T> = []`",
+            )
         case None:
             known = next((i for i in items if not flexible(i)), next(filter(telling, items), items[0]))
             item = infer(c, known).type
@@ -566,7 +627,9 @@ def _list(c: Context, items: tuple[s.Expr, ...], wanted: t.Type | None, expr: s.
             raise c.error("lang-type-mismatch", f"expected `{show(target)}`, found a list", expr.span)
 
 
-def _map(c: Context, items: tuple[tuple[s.Expr, s.Expr], ...], wanted: t.Type | None, expr: s.Expr) -> typed.Expr:
+def _map(
+    c: Context, items: tuple[tuple[s.Expr, s.Expr], ...], wanted: t.Type | None, expr: s.Expr
+) -> typed.Expr:
     match None if wanted is None else strip(wanted):
         case t.Map(key, value) | t.OMap(key, value) as target:
             pairs = tuple((check(c, k, key), check(c, v, value)) for k, v in items)
@@ -576,7 +639,12 @@ def _map(c: Context, items: tuple[tuple[s.Expr, s.Expr], ...], wanted: t.Type | 
         case t.Record(()) as target if not items:
             return typed.MakeRecord(target, (), (), span=expr.span)
         case None if not items:
-            raise c.error("lang-needs-type", "the type of `{}` is not known here", expr.span, "state it: `var m: map<K, V> = {}`")
+            raise c.error(
+                "lang-needs-type",
+                "the type of `{}` is not known here",
+                expr.span,
+                "state it: `var m: map<K, V> = {}`",
+            )
         case None:
             key, value = infer(c, items[0][0]).type, infer(c, items[0][1]).type
             pairs = tuple((check(c, k, key), check(c, v, value)) for k, v in items)
@@ -615,7 +683,9 @@ def loop_names(
     node = infer(c, range_)
     types = _loop_types(node.type, len(names))
     if types is None:
-        raise c.error("lang-loop-names", f"a loop over `{show(node.type)}` cannot have {len(names)} names", expr.span)
+        raise c.error(
+            "lang-loop-names", f"a loop over `{show(node.type)}` cannot have {len(names)} names", expr.span
+        )
     for path in borrowed(node):
         c.guard(path, reads=False, name=_shown(range_), why="is being looped over")
     return node, tuple(c.bind(name, type_, expr.span) for name, type_ in zip(names, types, strict=True))
@@ -679,7 +749,12 @@ def steady(c: Context, nodes: Sequence[typed.Expr | typed.Lambda], expr: s.Node)
         used = () if isinstance(node, typed.Lambda) else borrowed(node)
         if used and any(overlap(u, w) for later in nodes[i + 1 :] for w in changed(c, later) for u in used):
             message = f"operand {i + 1} is still in use when a later one changes it"
-            raise c.error("lang-operand-order", message, expr.span, "bind what changes it with `let` in a statement before")
+            raise c.error(
+                "lang-operand-order",
+                message,
+                expr.span,
+                "bind what changes it with `let` in a statement before",
+            )
 
 
 def changed(c: Context, node: typed.Expr | typed.Lambda | typed.Counted) -> Iterator[Path]:
@@ -697,7 +772,9 @@ def changed(c: Context, node: typed.Expr | typed.Lambda | typed.Counted) -> Iter
         yield from changed(c, inner)
 
 
-def inside(node: typed.Expr | typed.Lambda | typed.Counted) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:
+def inside(
+    node: typed.Expr | typed.Lambda | typed.Counted,
+) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:
     """The expressions directly inside one."""
     match node:
         case typed.Literal() | typed.Local() | typed.State() | typed.ConstRef():

@@ -40,7 +40,12 @@ def _body(c: Context, entry: FnEntry) -> None:
     source = entry.source
     errors = len(c.report)
     saved = c.frame, c.may_emit, c.may_touch_state, c.sees_operator
-    c.frame, c.may_emit, c.may_touch_state, c.sees_operator = Frame(result=entry.result), entry.local, False, entry.local
+    c.frame, c.may_emit, c.may_touch_state, c.sees_operator = (
+        Frame(result=entry.result),
+        entry.local,
+        False,
+        entry.local,
+    )
     try:
         for param in entry.params:
             slot = c.bind(param.name, param.type, param.span, writable=param.ref, ref=param.ref)
@@ -50,12 +55,16 @@ def _body(c: Context, entry: FnEntry) -> None:
             errors = len(c.report)
             body = typed.Block(statements(c, source.body), span=source.body.span)
             if entry.result != t.UNIT and len(c.report) == errors and not always_leaves(body):
-                c.error("lang-missing-return", f"`{source.name}` may end without returning a value", source.span)
+                c.error(
+                    "lang-missing-return", f"`{source.name}` may end without returning a value", source.span
+                )
         else:
             with c.recover():
                 body = infer(c, source.body) if entry.result is None else check(c, source.body, entry.result)
                 entry.result = body.type
-                entry.done = typed.Fn(source.name, entry.params, body.type, c.frame.slots, body, c.frame.emits, span=source.span)
+                entry.done = typed.Fn(
+                    source.name, entry.params, body.type, c.frame.slots, body, c.frame.emits, span=source.span
+                )
                 entry.calls = c.frame.calls
                 return
             entry.failed = True

@@ -88,9 +88,16 @@ def _key(c: Context, node: s.Port | s.Out, type_: t.Type, by: str | None) -> Non
         return
     if not isinstance(type_, t.Record) or type_.field(by) is None:
         names = [name for name, _ in type_.fields] if isinstance(type_, t.Record) else []
-        raise c.error("lang-key", f"the items of `{node.name}` have no field `{by}` to order by", node.span, closest(by, names))
+        raise c.error(
+            "lang-key",
+            f"the items of `{node.name}` have no field `{by}` to order by",
+            node.span,
+            closest(by, names),
+        )
     if type_.field(by) not in KEYS:
-        raise c.error("lang-key", f"`{by}` must be a whole number, a time or a duration to order by", node.span)
+        raise c.error(
+            "lang-key", f"`{by}` must be a whole number, a time or a duration to order by", node.span
+        )
 
 
 def _variables(c: Context, variables: tuple[s.VarParam, ...]) -> tuple[tuple[str, t.Type], ...]:
@@ -143,7 +150,7 @@ def constant(expr: s.Expr, type_: t.Type, scope: Scope) -> typed.Value:
 
     Raises: Rejected, also when the evaluation traps (code lang-constant).
     """
-    from river.lang import evaluate  # noqa: PLC0415 - needed only where there are constants
+    from river.lang import evaluate
 
     c = Context(scope)
     with c.recover():
@@ -282,10 +289,15 @@ class _Handlers:
             raise c.error("lang-handlers", "a merge names each input once", handler.span)
         keys = [key_type(self.ports[p].type, self.ports[p].by) for p in ports]
         if any(key is None or key != keys[0] for key in keys):
-            raise c.error("lang-key", "the inputs of a merge must be ordered `by` keys of one type", handler.span)
+            raise c.error(
+                "lang-key", "the inputs of a merge must be ordered `by` keys of one type", handler.span
+            )
         first = keys[0]
         assert first is not None  # noqa: S101 - just checked
-        sides = [(name, t.Optional(_some(c, self.ports[p], handler))) for p, (_, name) in zip(ports, handler.sides, strict=True)]
+        sides = [
+            (name, t.Optional(_some(c, self.ports[p], handler)))
+            for p, (_, name) in zip(ports, handler.sides, strict=True)
+        ]
         slots, body = self.body([("key", first), *sides], handler.body)
         return typed.MergeHandler(ports, slots, body, span=handler.span)
 
@@ -303,7 +315,11 @@ class _Handlers:
 
 def _some(c: Context, port: typed.Port, handler: s.Node) -> t.Type:
     if isinstance(port.type, t.Optional):
-        raise c.error("lang-nested-optional", f"`{port.name}` carries optionals, which a merge cannot tell from absence", handler.span)
+        raise c.error(
+            "lang-nested-optional",
+            f"`{port.name}` carries optionals, which a merge cannot tell from absence",
+            handler.span,
+        )
     return port.type
 
 

@@ -101,7 +101,9 @@ def _may_leave(item: typed.Stmt) -> bool:
         case typed.Return() | typed.Break() | typed.Continue():
             return True
         case typed.Branch(_, then, other):
-            return any(map(_may_leave, then.items)) or (other is not None and any(map(_may_leave, other.items)))
+            return any(map(_may_leave, then.items)) or (
+                other is not None and any(map(_may_leave, other.items))
+            )
         case typed.With(_, _, _, _, _, body, _) | typed.For(_, _, _, _, body) | typed.While(_, _, body):
             return any(map(_may_leave, body.items))
         case _:

@@ -34,7 +34,7 @@ def statements(c: Context, body: s.Block) -> tuple[typed.Stmt, ...]:
     return tuple(found)
 
 
-def _statement(c: Context, item: s.Stmt) -> typed.Stmt:  # noqa: PLR0911 - one case a production
+def _statement(c: Context, item: s.Stmt) -> typed.Stmt:
     span = item.span
     match item:
         case s.Let(name, type_, value):
@@ -57,7 +57,9 @@ def _statement(c: Context, item: s.Stmt) -> typed.Stmt:  # noqa: PLR0911 - one c
             if binding.slot in c.frame.dropped:
                 raise c.error("lang-drop", f"`{name}` may have been dropped before", span)
             if len(c.frame.loops) > c.frame.droppable[binding.slot]:
-                raise c.error("lang-drop", f"`{name}` cannot be dropped inside a loop", span, "drop it after the loop")
+                raise c.error(
+                    "lang-drop", f"`{name}` cannot be dropped inside a loop", span, "drop it after the loop"
+                )
             c.frame.dropped.add(binding.slot)
             return typed.Drop(binding.slot, name, span=span)
         case s.If():
@@ -107,13 +109,20 @@ def _value(c: Context, type_: s.TypeExpr | None, value: s.Expr) -> typed.Expr:
 def _with(c: Context, item: s.With) -> typed.With:
     container = place(c, item.place.value, "`with`")
     if not isinstance(container.type, t.Map | t.OMap):
-        raise c.error("lang-with", f"`with` needs the entry of a map, not of `{show(container.type)}`", item.place.span)
+        raise c.error(
+            "lang-with", f"`with` needs the entry of a map, not of `{show(container.type)}`", item.place.span
+        )
     key = check(c, item.place.index, container.type.key)
     default = None if item.default is None else check(c, item.default, container.type.value)
     steady(c, (container, key) if default is None else (container, key, default), item)
     site = c.site(("key-missing",) if default is None else (), item.place.span)
     with c.block():
-        c.guard(path_of(container), reads=True, name=_name(item.place.value), why=f"has its entry bound to `{item.name}`")
+        c.guard(
+            path_of(container),
+            reads=True,
+            name=_name(item.place.value),
+            why=f"has its entry bound to `{item.name}`",
+        )
         slot = c.bind(item.name, container.type.value, item.span, writable=True)
         c.frame.droppable[slot] = len(c.frame.loops)
         body = typed.Block(statements(c, item.body), span=item.body.span)
@@ -143,7 +152,11 @@ def _if(c: Context, item: s.If) -> typed.Branch:
                 for path in borrowed(node):
                     c.guard(path, reads=False, name=name, why="borrows from it")
                 narrows = isinstance(value, s.Name) and value.name == name
-                bind = c.rebind(name, node.type.inner) if narrows else c.bind(name, node.type.inner, item.cond.span)
+                bind = (
+                    c.rebind(name, node.type.inner)
+                    if narrows
+                    else c.bind(name, node.type.inner, item.cond.span)
+                )
                 cond: typed.Expr | typed.Bind = typed.Bind(node, bind, name, span=item.cond.span)
             case value:
                 cond = check(c, value, t.BOOL)
@@ -251,7 +264,9 @@ def _breaks(body: typed.Block, loop: int) -> bool:
             case typed.Branch(_, then, other):
                 if _breaks(then, loop) or (other is not None and _breaks(other, loop)):
                     return True
-            case typed.With(_, _, _, _, _, inner, _) | typed.For(_, _, _, _, inner) | typed.While(_, _, inner):
+            case (
+                typed.With(_, _, _, _, _, inner, _) | typed.For(_, _, _, _, inner) | typed.While(_, _, inner)
+            ):
                 if _breaks(inner, loop):
                     return True
             case _:

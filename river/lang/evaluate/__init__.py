@@ -7,8 +7,7 @@ items and `values.Mark`s. When it traps, what it has appended and changed means 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 from attrs import frozen
@@ -19,6 +18,9 @@ from river.lang.evaluate.expressions import own
 from river.lang.evaluate.statements import block, function
 from river.lang.evaluate.traps import Trap
 from river.lang.values import Value, freezer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Body", "Trap", "compile_function", "compile_operator", "evaluate_const", "freeze_variables"]
 
@@ -93,10 +95,14 @@ def evaluate_const(
 def freeze_variables(op: typed.Operator, variables: Sequence[Value]) -> tuple[Value, ...]:
     """The variables of `op` as frozen values; those given may go on changing."""
     freezers = (freezer(var.type) for var in op.vars)
-    return tuple(value if freeze is None else freeze(value) for freeze, value in zip(freezers, variables, strict=True))
+    return tuple(
+        value if freeze is None else freeze(value) for freeze, value in zip(freezers, variables, strict=True)
+    )
 
 
-def _code(fns: tuple[typed.Fn, ...], consts: tuple[Value, ...], poll: Callable[[], None] | None = None) -> Code:
+def _code(
+    fns: tuple[typed.Fn, ...], consts: tuple[Value, ...], poll: Callable[[], None] | None = None
+) -> Code:
     code = Code(fns, consts, ticker(poll))
     code.functions += [function(code, fn) for fn in fns]
     _make_room(fns)

@@ -6,14 +6,17 @@ statement returns None, or the signal by which control leaves it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from attrs import define, field
 
-from river.lang import typed
 from river.lang.evaluate.traps import Trap
-from river.lang.values import TrapSignal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from river.lang import typed
+    from river.lang.values import TrapSignal
 
 Frame: TypeAlias = "list[Any]"
 Run: TypeAlias = "Callable[[Frame], Any]"

@@ -18,12 +18,21 @@ from river.lang import types as t
 from river.lang.evaluate.code import DEEPEST, DEPTH, OUTS, VARIABLES, Code, Frame, Run, trapped
 from river.lang.evaluate.traps import Trap
 from river.lang.operations import OPERATIONS, Operation
-from river.lang.values import TrapSignal, default, freezer, frozen_class, frozen_form, keyer, mutable_form, thawer
+from river.lang.values import (
+    TrapSignal,
+    default,
+    freezer,
+    frozen_class,
+    frozen_form,
+    keyer,
+    mutable_form,
+    thawer,
+)
 
 # ---------------------------------------------------------------------------------------------- reading
 
 
-def expression(code: Code, expr: typed.Expr) -> Run:  # noqa: PLR0911 - one case a sort
+def expression(code: Code, expr: typed.Expr) -> Run:
     """What computes `expr` from a frame."""
     match expr:
         case typed.Literal(_, value):
@@ -320,9 +329,11 @@ def _guard(run: Run, expr: typed.Apply) -> Run:
 
 def _change(code: Code, expr: typed.Apply, operation: Operation, meaning: Callable[..., Any]) -> Run:
     target = expr.args[0]
-    assert not isinstance(target, typed.Lambda)  # noqa: S101 - by the rules
+    assert not isinstance(target, typed.Lambda)
     where = place(code, target)
-    args = [own(code, arg) if not isinstance(arg, typed.Lambda) else _argument(code, arg) for arg in expr.args[1:]]
+    args = [
+        own(code, arg) if not isinstance(arg, typed.Lambda) else _argument(code, arg) for arg in expr.args[1:]
+    ]
     if operation.mutates == "container":
         container = mutable(where, target.type)
         return _guard(_change_container(where, container, args, meaning), expr)
@@ -372,7 +383,9 @@ def _change_container(where: Place, container: Reach, args: list[Run], meaning: 
 
 def _call(code: Code, expr: typed.Call) -> Run:
     fn = code.fns[expr.function]
-    refs = [(i, place(code, arg)) for i, (arg, p) in enumerate(zip(expr.args, fn.params, strict=True)) if p.ref]
+    refs = [
+        (i, place(code, arg)) for i, (arg, p) in enumerate(zip(expr.args, fn.params, strict=True)) if p.ref
+    ]
     pad = (None,) * (fn.slots - len(fn.params))
     functions, number, tick = code.functions, expr.function, code.tick
 
@@ -386,12 +399,18 @@ def _call(code: Code, expr: typed.Call) -> Run:
 
     if not refs:
         args = [expression(code, arg) for arg in expr.args]
-        return lambda f: functions[number]([*[arg(f) for arg in args], *pad, (), deeper(f), f[OUTS], f[VARIABLES]])
+        return lambda f: functions[number](
+            [*[arg(f) for arg in args], *pad, (), deeper(f), f[OUTS], f[VARIABLES]]
+        )
     return _call_by_reference(code, expr, dict(refs), pad, deeper)
 
 
 def _call_by_reference(
-    code: Code, expr: typed.Call, refs: dict[int, Place], pad: tuple[None, ...], deeper: Callable[[Frame], int]
+    code: Code,
+    expr: typed.Call,
+    refs: dict[int, Place],
+    pad: tuple[None, ...],
+    deeper: Callable[[Frame], int],
 ) -> Run:
     """A call that lends places: their values move into the callee's slots and back. No other name reaches them meanwhile."""
     functions, number = code.functions, expr.function

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from river.lang import typed
 from river.lang import types as t
@@ -12,6 +11,9 @@ from river.lang.evaluate.code import OUTS, RESULT, RETURN, VARIABLES, Code, Fram
 from river.lang.evaluate.expressions import expression, mutable, own, own_result, place, ranges
 from river.lang.evaluate.traps import Trap
 from river.lang.values import Mark, freezer, keyer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _DROPPED: Final = Signal("dropped")  # in the slot of an entry that is to go
 _ABSENT: Final = Signal("absent")
@@ -43,7 +45,7 @@ def block(code: Code, body: typed.Block) -> Run:
             return all_of_them
 
 
-def statement(code: Code, item: typed.Stmt) -> Run:  # noqa: PLR0911 - one case a sort
+def statement(code: Code, item: typed.Stmt) -> Run:
     """What executes one statement."""
     match item:
         case typed.Let(slot, _, value):
@@ -273,7 +275,9 @@ def owned_slots(body: typed.Block) -> frozenset[int]:
                 found.add(slot)
             case typed.Branch(_, then, other):
                 found |= owned_slots(then) | (owned_slots(other) if other is not None else frozenset())
-            case typed.With(_, _, _, _, _, inner, _) | typed.For(_, _, _, _, inner) | typed.While(_, _, inner):
+            case (
+                typed.With(_, _, _, _, _, inner, _) | typed.For(_, _, _, _, inner) | typed.While(_, _, inner)
+            ):
                 found |= owned_slots(inner)
             case _:
                 pass

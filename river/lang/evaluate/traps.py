@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import Diagnostic
-from river.source import Span
+
+if TYPE_CHECKING:
+    from river.source import Span
 
 _REASONS = {
     "overflow": "the result is out of range",
@@ -33,7 +35,7 @@ _REASONS = {
 _SHOWN = 80
 
 
-class Trap(Exception):  # noqa: N818 - the IL's word
+class Trap(Exception):
     """The end of a firing: the code of il.md 2.4 and its operands, the operation, the site and its span, the user's text."""
 
     def __init__(

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
 from river.lang.operations.table import (
-    Known, Meaning, Operation, Rule, Signature, Types, alike, first_of, is_float, is_integer, is_number, is_scalar,
-    is_span, strip,
+    Known,
+    Meaning,
+    Operation,
+    Rule,
+    Signature,
+    Types,
+    alike,
+    first_of,
+    is_float,
+    is_integer,
+    is_number,
+    is_scalar,
+    strip,
 )  # fmt: skip
 from river.lang.values import BOUNDS, INFINITY, NAN, TrapSignal, single, total_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DIGITS = 38  # of the widest decimal
 
 # ---------------------------------------------------------------------------------------------- whole numbers
 
 
-def checked(operation: Callable[[int, int], int], type_: t.Type) -> Meaning:
+def checked(operation: Callable[[int, int], int], type_: t.Type) -> Binary:
     """`operation` that traps where its result is no value of `type_`."""
     low, high, code = bounds(type_)
 
@@ -53,7 +66,7 @@ def width(type_: t.Type) -> int:
 
 
 def quotient(a: int, b: int) -> int:
-    """a / b without its fraction.
+    """A / b without its fraction.
 
     Raises: TrapSignal division-by-zero.
     """
@@ -63,7 +76,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    """a - quotient(a, b) * b."""
+    """A - quotient(a, b) * b."""
     return a - quotient(a, b) * b
 
 
@@ -79,7 +92,7 @@ def _floor_remainder(a: int, b: int) -> int:
     return a % b
 
 
-def _min_by_minus_one(operation: Callable[[int, int], int], type_: t.Type) -> Meaning:
+def _min_by_minus_one(operation: Callable[[int, int], int], type_: t.Type) -> Binary:
     """A remainder that traps for MIN and -1, as the division does."""
     low = bounds(type_)[0] if not isinstance(type_, t.Decimal) else None
 
@@ -92,7 +105,7 @@ def _min_by_minus_one(operation: Callable[[int, int], int], type_: t.Type) -> Me
 
 
 def half_up(above: int, below: int) -> int:
-    """above / below rounded to the nearest whole number, halves away from zero."""
+    """Above / below rounded to the nearest whole number, halves away from zero."""
     result = (2 * abs(above) + abs(below)) // (2 * abs(below))
     return result if (above < 0) == (below < 0) else -result
 
@@ -100,19 +113,19 @@ def half_up(above: int, below: int) -> int:
 # ---------------------------------------------------------------------------------------------- + - *
 
 
-def _float(operation: Callable[[float, float], float], type_: t.Type) -> Meaning:
+def _float(operation: Callable[[float, float], float], type_: t.Type) -> Binary:
     """`operation`, rounded to the type, with the one NaN."""
     if type_ == t.F32:
         return lambda a, b: single(operation(a, b))
 
     def apply(a: float, b: float) -> float:
         result = operation(a, b)
-        return result if result == result else NAN  # noqa: PLR0124 - NaN
+        return result if result == result else NAN
 
     return apply
 
 
-def _plus(types: Types, result: t.Type) -> Meaning:
+def _plus(types: Types, result: t.Type) -> Binary:
     if result in (t.STRING, t.BYTES):
         return lambda a, b: a + b
     if is_float(result):
@@ -130,7 +143,7 @@ def _plus(types: Types, result: t.Type) -> Meaning:
     return add
 
 
-def _minus(types: Types, result: t.Type) -> Meaning:
+def _minus(types: Types, result: t.Type) -> Binary:
     if is_float(result):
         return _float(lambda a, b: a - b, result)
     if isinstance(result, t.Decimal):
@@ -146,13 +159,13 @@ def _minus(types: Types, result: t.Type) -> Meaning:
     return subtract
 
 
-def _times(types: Types, result: t.Type) -> Meaning:
+def _times(_types: Types, result: t.Type) -> Binary:
     if is_float(result):
         return _float(lambda a, b: a * b, result)
     return checked(lambda a, b: a * b, result)
 
 
-def _decimal_sum(types: Types, result: t.Decimal, sign: int) -> Meaning:
+def _decimal_sum(types: Types, result: t.Decimal, sign: int) -> Binary:
     a_unit, b_unit = (10 ** (result.scale - type_.scale) for type_ in types if isinstance(type_, t.Decimal))
     return checked(lambda a, b: a * a_unit + sign * b * b_unit, result)
 
@@ -165,7 +178,7 @@ def _decimal_sum_rule(types: Known, wanted: t.Type | None) -> Signature | None:
             b = a
         case (None, None) if isinstance(strip(wanted), t.Decimal):
             a = b = strip(wanted)
-            assert isinstance(a, t.Decimal) and isinstance(b, t.Decimal)  # noqa: S101, PT018 - just tested
+            assert isinstance(a, t.Decimal) and isinstance(b, t.Decimal)
         case _:
             return None
     if a == b:
@@ -241,18 +254,26 @@ def _int_or_float(type_: t.Type) -> bool:
     return is_integer(type_) or is_float(type_)
 
 
-def _overflows(types: Types, result: t.Type) -> tuple[str, ...]:
+def _overflows(_types: Types, result: t.Type) -> tuple[str, ...]:
     if isinstance(result, t.Decimal):
         return ("decimal-precision",)
     return ("overflow",) if result in BOUNDS else ()
 
 
+def _negates_out(__types: Types, result: t.Type) -> tuple[str, ...]:
+    return ("overflow",) if result in BOUNDS else ()
+
+
+def _absolute_out(__types: Types, result: t.Type) -> tuple[str, ...]:
+    return ("overflow",) if result in BOUNDS and BOUNDS[result][0] < 0 else ()
+
+
 # ---------------------------------------------------------------------------------------------- one operand
 
 
-def _negate(types: Types, result: t.Type) -> Meaning:
+def _negate(_types: Types, result: t.Type) -> Unary:
     if is_float(result):
-        return lambda a: -a if a == a else NAN  # noqa: PLR0124 - NaN
+        return lambda a: -a if a == a else NAN
     low, high, code = bounds(result)
 
     def negate(a: int) -> int:
@@ -263,9 +284,9 @@ def _negate(types: Types, result: t.Type) -> Meaning:
     return negate
 
 
-def _absolute(types: Types, result: t.Type) -> Meaning:
+def _absolute(_types: Types, result: t.Type) -> Unary:
     if is_float(result):
-        return lambda a: abs(a) if a == a else NAN  # noqa: PLR0124 - NaN
+        return lambda a: abs(a) if a == a else NAN
     _low, high, code = bounds(result)
 
     def absolute(a: int) -> int:
@@ -287,19 +308,19 @@ def divide(a: float, b: float) -> float:
     """IEEE division: x / 0 is infinite, 0 / 0 is NaN."""
     if b:
         result = a / b
-        return result if result == result else NAN  # noqa: PLR0124 - NaN
-    if a == 0.0 or a != a or b != b:  # noqa: PLR0124 - NaN
+        return result if result == result else NAN
+    if a == 0.0 or a != a or b != b:
         return NAN
     return INFINITY if math.copysign(1.0, a) == math.copysign(1.0, b) else -INFINITY
 
 
-def _divide(types: Types, result: t.Type) -> Meaning:
+def _divide(types: Types, result: t.Type) -> Binary:
     if result == t.F32:
         return lambda a, b: single(divide(a, b))
     if result == t.F64:
         return divide
     a, b = types
-    assert isinstance(a, t.Decimal) and isinstance(b, t.Decimal) and isinstance(result, t.Decimal)  # noqa: S101, PT018
+    assert isinstance(a, t.Decimal) and isinstance(b, t.Decimal) and isinstance(result, t.Decimal)
     shift = result.scale + b.scale - a.scale
     above, below = (10**shift, 1) if shift >= 0 else (1, 10**-shift)
 
@@ -325,7 +346,7 @@ def _decimal_divide_rule(types: Known, wanted: t.Type | None) -> Signature | Non
     return Signature((a, b), a) if a == b else None
 
 
-def _divide_trap(types: Types, result: t.Type) -> Meaning:
+def _divide_trap(types: Types, result: t.Type) -> Binary:
     plain_division = _divide(types, result)
 
     def apply(a: float, b: float) -> float:
@@ -336,12 +357,12 @@ def _divide_trap(types: Types, result: t.Type) -> Meaning:
     return apply
 
 
-def _divide_traps(types: Types, result: t.Type) -> tuple[str, ...]:
+def _divide_traps(_types: Types, result: t.Type) -> tuple[str, ...]:
     return ("division-by-zero", "decimal-precision") if isinstance(result, t.Decimal) else ()
 
 
 def _fmod(a: float, b: float) -> float:
-    if a != a or b != b or b == 0.0 or a in (INFINITY, -INFINITY):  # noqa: PLR0124 - NaN
+    if a != a or b != b or b == 0.0 or a in (INFINITY, -INFINITY):
         return NAN
     return math.fmod(a, b)
 
@@ -369,7 +390,7 @@ def _remainder_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
             return None
 
 
-def _rem_trunc(types: Types, result: t.Type) -> Meaning:
+def _rem_trunc(_types: Types, result: t.Type) -> Binary:
     if result == t.F64:
         return _fmod
     if result == t.F32:
@@ -377,7 +398,7 @@ def _rem_trunc(types: Types, result: t.Type) -> Meaning:
     return _min_by_minus_one(remainder, result)
 
 
-def _division_traps(types: Types, result: t.Type) -> tuple[str, ...]:
+def _division_traps(_types: Types, result: t.Type) -> tuple[str, ...]:
     if is_float(result):
         return ()
     if isinstance(result, t.Decimal):
@@ -385,8 +406,8 @@ def _division_traps(types: Types, result: t.Type) -> tuple[str, ...]:
     return ("division-by-zero",) if result == t.U64 else ("division-by-zero", "overflow")
 
 
-def _wrapping_division(operation: Callable[[int, int], int]) -> Callable[[Types, t.Type], Meaning]:
-    def meaning(types: Types, result: t.Type) -> Meaning:
+def _wrapping_division(operation: Callable[[int, int], int]) -> Callable[[Types, t.Type], Binary]:
+    def meaning(__types: Types, result: t.Type) -> Binary:
         return lambda a, b: wrap(operation(a, b), result)
 
     return meaning
@@ -395,13 +416,18 @@ def _wrapping_division(operation: Callable[[int, int], int]) -> Callable[[Types,
 # ---------------------------------------------------------------------------------------------- bits
 
 
-def _wrapping(operation: Callable[..., int]) -> Callable[[Types, t.Type], Meaning]:
-    def meaning(types: Types, result: t.Type) -> Meaning:
+def _wrapping(operation: Callable[[int, int], int]) -> Callable[[Types, t.Type], Binary]:
+    def meaning(__types: Types, result: t.Type) -> Binary:
         low, high = BOUNDS[result]
         mask = high - low
-        if operation.__code__.co_argcount == 1:
-            return lambda a: (operation(a) - low & mask) + low
         return lambda a, b: (operation(a, b) - low & mask) + low
+
+    return meaning
+
+
+def _wrapping_one(operation: Callable[[int], int]) -> Callable[[Types, t.Type], Unary]:
+    def meaning(__types: Types, result: t.Type) -> Unary:
+        return lambda a: wrap(operation(a), result)
 
     return meaning
 
@@ -409,7 +435,7 @@ def _wrapping(operation: Callable[..., int]) -> Callable[[Types, t.Type], Meanin
 def _shift(operation: Callable[[int, int, int], int], *, trap: bool) -> Callable[[Types, t.Type], Meaning]:
     """`operation(value, count, mask)`; the count is taken modulo the width, or traps outside of it."""
 
-    def meaning(types: Types, result: t.Type) -> Meaning:
+    def meaning(_types: Types, result: t.Type) -> Meaning:
         bits = width(result)
         mask = (1 << bits) - 1
 
@@ -446,17 +472,17 @@ def _bits(operation: Callable[[Any, Any], Any]) -> Callable[[Types, t.Type], Mea
 # ---------------------------------------------------------------------------------------------- min, max
 
 
-def _extreme(types: Types, result: t.Type, *, greatest: bool) -> Meaning:
+def _extreme(_types: Types, _result: t.Type, *, greatest: bool) -> Binary:
     def choose(a: Any, b: Any) -> Any:
-        if a != a or b != b:  # noqa: PLR0124 - NaN
+        if a != a or b != b:
             return NAN
-        return (b if b > a else a) if greatest else (b if b < a else a)
+        return (max(a, b)) if greatest else (min(a, b))
 
     return choose
 
 
-def _sql_extreme(types: Types, result: t.Type, *, greatest: bool) -> Meaning:
-    order = total_key(strip(result) or result) or (lambda value: value)
+def _sql_extreme(_types: Types, result: t.Type, *, greatest: bool) -> Binary:
+    order = total_key(strip(result) or result) or itself
 
     def choose(a: Any, b: Any) -> Any:
         if a is None or b is None:
@@ -479,34 +505,30 @@ def _alike(allowed: Callable[[t.Type], bool], count: int = 2) -> Rule:
     return alike(allowed, count)
 
 
-def _time_or_number(type_: t.Type) -> bool:
-    return is_integer(type_) or is_float(type_)
-
-
 def _text(type_: t.Type) -> bool:
     return type_ in (t.STRING, t.BYTES)
 
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
-        "+", first_of(_alike(_text), _plus_time_rule, _decimal_sum_rule, _alike(_time_or_number)), _plus,
+        "+", first_of(_alike(_text), _plus_time_rule, _decimal_sum_rule, _alike(_int_or_float)), _plus,
         "a + b; traps on overflow", _overflows, "inline",
     ),
     Operation(
-        "-", first_of(_minus_time_rule, _decimal_sum_rule, _alike(_time_or_number)), _minus,
+        "-", first_of(_minus_time_rule, _decimal_sum_rule, _alike(_int_or_float)), _minus,
         "a - b; traps on overflow", _overflows, "inline",
     ),
     Operation(
-        "*", first_of(_times_duration_rule, _decimal_times_rule, _alike(_time_or_number)), _times,
+        "*", first_of(_times_duration_rule, _decimal_times_rule, _alike(_int_or_float)), _times,
         "a * b; traps on overflow", _overflows, "inline",
     ),
     Operation("+%", _alike(is_integer), _wrapping(lambda a, b: a + b), "a + b, wrapping", native="inline"),
     Operation("-%", _alike(is_integer), _wrapping(lambda a, b: a - b), "a - b, wrapping", native="inline"),
     Operation("*%", _alike(is_integer), _wrapping(lambda a, b: a * b), "a * b, wrapping", native="inline"),
-    Operation("neg", _alike(_signed, 1), _negate, "-a; traps on overflow", _overflows, "inline"),
-    Operation("neg%", _alike(is_integer, 1), _wrapping(lambda a: -a), "-a, wrapping", native="inline"),
-    Operation("neg_wrap", _alike(is_integer, 1), _wrapping(lambda a: -a), "-a, wrapping", native="inline"),
-    Operation("abs", _alike(_signed, 1), _absolute, "a without its sign; traps on overflow", _overflows, "inline"),
+    Operation("neg", _alike(_signed, 1), _negate, "-a; traps on overflow", _negates_out, "inline"),
+    Operation("neg%", _alike(is_integer, 1), _wrapping_one(lambda a: -a), "-a, wrapping", native="inline"),
+    Operation("neg_wrap", _alike(is_integer, 1), _wrapping_one(lambda a: -a), "-a, wrapping", native="inline"),
+    Operation("abs", _alike(_signed, 1), _absolute, "a without its sign; traps on overflow", _absolute_out, "inline"),
     Operation(
         "/", first_of(_decimal_divide_rule, alike(is_float, 2, fallback=t.F64)), _divide,
         "a / b: floats by IEEE; decimals rounded half up to the scale wanted, trap on 0", _divide_traps, "inline",
@@ -544,7 +566,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("&", _alike(_bitwise), _bits(lambda a, b: a & b), "bits in both", native="inline"),
     Operation("|", _alike(_bitwise), _bits(lambda a, b: a | b), "bits in either", native="inline"),
     Operation("^", _alike(_bitwise), _bits(lambda a, b: a ^ b), "bits in one of them", native="inline"),
-    Operation("~", _alike(is_integer, 1), _wrapping(lambda a: ~a), "all bits inverted", native="inline"),
+    Operation("~", _alike(is_integer, 1), _wrapping_one(lambda a: ~a), "all bits inverted", native="inline"),
     Operation(
         "<<", _alike(is_integer), _shift(_left, trap=False), "shift left; the count modulo the width", native="inline"
     ),
@@ -583,5 +605,3 @@ OPERATIONS: tuple[Operation, ...] = (
         native="inline",
     ),
 )  # fmt: skip
-
-__all__ = ["OPERATIONS", "bounds", "checked", "divide", "half_up", "is_span", "quotient", "remainder", "width", "wrap"]

@@ -7,20 +7,33 @@ NaN and the greatest number, -0.0 is 0.0, none comes first.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
 from river.lang.operations.table import (
-    Known, Meaning, Operation, Rule, Signature, Types, alike, fixed, from_any, has_order, is_float, is_scalar, optional, plain,
+    Known,
+    Operation,
+    Rule,
+    Signature,
+    Types,
+    alike,
+    fixed,
+    from_any,
+    has_order,
+    is_scalar,
+    optional,
+    plain,
     strip,
 )  # fmt: skip
 from river.lang.values import hash64, same, total_key
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 TRUTH = t.Optional(t.BOOL)
 
 
-def _equal(types: Types, _result: t.Type) -> Meaning:
+def _equal(types: Types, _result: t.Type) -> Binary:
     match types[0]:
         case t.Primitive():
             return operator.eq
@@ -30,7 +43,7 @@ def _equal(types: Types, _result: t.Type) -> Meaning:
             return same(type_)
 
 
-def _unequal(types: Types, result: t.Type) -> Meaning:
+def _unequal(types: Types, result: t.Type) -> Binary:
     match types[0]:
         case t.Primitive():
             return operator.ne
@@ -39,7 +52,7 @@ def _unequal(types: Types, result: t.Type) -> Meaning:
             return lambda a, b: not equal(a, b)
 
 
-def _scaled(relation: Callable[[Any, Any], bool], types: Types) -> Meaning:
+def _scaled(relation: Callable[[Any, Any], bool], types: Types) -> Binary:
     """`relation` on decimals of any two scales."""
     a, b = (type_.scale for type_ in types if isinstance(type_, t.Decimal))
     if a == b:
@@ -48,7 +61,7 @@ def _scaled(relation: Callable[[Any, Any], bool], types: Types) -> Meaning:
     return lambda x, y: relation(x * x_unit, y * y_unit)
 
 
-def _relation(relation: Callable[[Any, Any], bool]) -> Callable[[Types, t.Type], Meaning]:
+def _relation(relation: Callable[[Any, Any], bool]) -> Callable[[Types, t.Type], Binary]:
     return lambda types, _result: _scaled(relation, types) if isinstance(types[0], t.Decimal) else relation
 
 
@@ -67,10 +80,10 @@ def _compared(rule: Rule) -> Rule:
 
 def order_of(type_: t.Type) -> Callable[[Any], Any]:
     """The sort key of the total order as a function."""
-    return total_key(type_) or (lambda value: value)
+    return total_key(type_) or itself
 
 
-def _compare(types: Types, _result: t.Type) -> Meaning:
+def _compare(types: Types, _result: t.Type) -> Binary:
     order = order_of(types[0])
 
     def compare(a: Any, b: Any) -> int:
@@ -80,8 +93,8 @@ def _compare(types: Types, _result: t.Type) -> Meaning:
     return compare
 
 
-def _three_valued(relation: Callable[[Any, Any], bool]) -> Callable[[Types, t.Type], Meaning]:
-    def meaning(types: Types, _result: t.Type) -> Meaning:
+def _three_valued(relation: Callable[[Any, Any], bool]) -> Callable[[Types, t.Type], Binary]:
+    def meaning(types: Types, _result: t.Type) -> Binary:
         order = order_of(strip(types[0]) or types[0])
         return lambda a, b: None if a is None or b is None else relation(order(a), order(b))
 
@@ -125,18 +138,34 @@ def _hashed(type_: t.Type) -> bool:
     return not t.contains(type_, t.FSUM, t.REGEX, t.Function)
 
 
+def _hasher(types: Types, _result: t.Type) -> Unary:
+    return lambda value: hash64(types[0], value)
+
+
 def _relations() -> tuple[Operation, ...]:
     table = (
         ("<", "lt3", operator.lt, "less"), ("<=", "le3", operator.le, "less or equal"), (">", "gt3", operator.gt, "greater"),
         (">=", "ge3", operator.ge, "greater or equal"),
     )  # fmt: skip
     plain_forms = tuple(
-        Operation(name, _compared(alike(is_scalar, 2, t.BOOL)), _relation(relation), f"whether a is {word}", native="inline")
+        Operation(
+            name,
+            _compared(alike(is_scalar, 2, t.BOOL)),
+            _relation(relation),
+            f"whether a is {word}",
+            native="inline",
+        )
         for name, _, relation, word in table
     )
-    three = (("eq3", operator.eq, "the same"), ("ne3", operator.ne, "not the same"), *((n, r, w) for _, n, r, w in table))
+    three = (
+        ("eq3", operator.eq, "the same"),
+        ("ne3", operator.ne, "not the same"),
+        *((n, r, w) for _, n, r, w in table),
+    )
     return plain_forms + tuple(
-        Operation(name, _three_valued_rule, _three_valued(relation), f"whether a is {word}; none if an operand is")
+        Operation(
+            name, _three_valued_rule, _three_valued(relation), f"whether a is {word}; none if an operand is"
+        )
         for name, relation, word in three
     )
 
@@ -162,9 +191,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "is_none", from_any(_is_optional, t.BOOL, TRUTH), plain(_is_nothing), "whether there is no value", native="inline"
     ),
     Operation(
-        "hash64", from_any(_hashed, t.U64), lambda types, _r: lambda value: hash64(types[0], value),
+        "hash64", from_any(_hashed, t.U64), _hasher,
         "a stable hash; what is the same has the same",
     ),
 )  # fmt: skip
-
-__all__ = ["OPERATIONS", "is_float", "order_of"]

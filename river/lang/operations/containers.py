@@ -5,9 +5,8 @@ Keys and bag items are made canonical here; what is stored otherwise is owned al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
 from river.lang.operations import floats
@@ -15,21 +14,47 @@ from river.lang.operations.arithmetic import bounds
 from river.lang.operations.compare import order_of
 from river.lang.operations.sums import number
 from river.lang.operations.table import (
-    Known, Meaning, Operation, Rule, Signature, Types, alike, first_of, fixed, from_any, has_order, is_float, is_integer, nothing,
-    optional, plain, strip,
+    Known,
+    Meaning,
+    Operation,
+    Rule,
+    Signature,
+    Types,
+    alike,
+    first_of,
+    fixed,
+    from_any,
+    has_order,
+    is_float,
+    is_integer,
+    nothing,
+    optional,
+    plain,
+    strip,
 )  # fmt: skip
 from river.lang.values import (
-    ZERO_SUM, Bag, FrozenBag, FrozenMap, FrozenOMap, OMap, Sum, TrapSignal, add_to_sum, default, freezer, keyer, same,
-    single, sum_value,
+    ZERO_SUM,
+    Bag,
+    FrozenBag,
+    FrozenMap,
+    FrozenOMap,
+    OMap,
+    Sum,
+    TrapSignal,
+    add_to_sum,
+    default,
+    freezer,
+    keyer,
+    same,
+    single,
+    sum_value,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 Rows = t.List | t.Array | t.Deque  # what is reached by position
 Maps = t.Map | t.OMap
-
-
-def _item(type_: t.Type | None) -> t.Type | None:
-    """The item of a list, array or deque."""
-    return type_.item if isinstance(type_, Rows) else None
 
 
 def _agree(wanted: t.Type, given: t.Type | None) -> bool:
@@ -38,18 +63,16 @@ def _agree(wanted: t.Type, given: t.Type | None) -> bool:
 
 def canonical(type_: t.Type) -> Callable[[Any], Any]:
     """`values.keyer` as a function."""
-    return keyer(type_) or (lambda value: value)
-
-
-def _equality(type_: t.Type) -> Callable[[Any, Any], bool]:
-    return same(type_)
+    return keyer(type_) or itself
 
 
 # ---------------------------------------------------------------------------------------------- by position
 
 
 def _on_items(
-    kinds: type | tuple[type, ...], *more: t.Type | str, result: t.Type | str | Callable[[t.Type, t.Type], t.Type]
+    kinds: type | tuple[type, ...],
+    *more: t.Type | str,
+    result: t.Type | str | Callable[[t.Type, t.Type], t.Type],
 ) -> Rule:
     """A container of `kinds`, then operands: types, or "item". The result likewise, or "same", or a function of both."""
 
@@ -79,20 +102,12 @@ def _on_items(
     return rule
 
 
-def _as_list(_container: t.Type, item: t.Type) -> t.Type:
-    return t.List(item)
-
-
-def _maybe(_container: t.Type, item: t.Type) -> t.Type:
-    return optional(item)
-
-
 def _push(items: Any, item: Any) -> tuple[()]:
     items.append(item)
     return ()
 
 
-def _popper(take: Callable[[Any], Any]) -> Meaning:
+def _popper(take: Callable[[Any], Any]) -> Unary:
     def pop(items: Any) -> Any:
         if not items:
             raise TrapSignal("remove-missing")
@@ -101,7 +116,7 @@ def _popper(take: Callable[[Any], Any]) -> Meaning:
     return pop
 
 
-def _reader(index: int) -> Meaning:
+def _reader(index: int) -> Unary:
     def read(items: Any) -> Any:
         if not items:
             raise TrapSignal("remove-missing")
@@ -164,10 +179,16 @@ def _get_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
 def _get(types: Types, _result: t.Type) -> Meaning:
     if isinstance(types[0], Maps):
         key = keyer(types[0].key)
-        if key is None:
-            return lambda entries, at, otherwise=None: entries.get(at, otherwise)
-        return lambda entries, at, otherwise=None: entries.get(key(at), otherwise)
-    return lambda items, at, otherwise=None: items[at] if 0 <= at < len(items) else otherwise
+
+        def entry(entries: Any, at: Any, otherwise: Any = None) -> Any:
+            return entries.get(at if key is None else key(at), otherwise)
+
+        return entry
+
+    def item(items: Any, at: int, otherwise: Any = None) -> Any:
+        return items[at] if 0 <= at < len(items) else otherwise
+
+    return item
 
 
 def _slice_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
@@ -196,7 +217,7 @@ def _slice(types: Types, _result: t.Type) -> Meaning:
     return cut
 
 
-def _limited(cut: Callable[[Any, int], Any]) -> Meaning:
+def _limited(cut: Callable[[Any, int], Any]) -> Binary:
     return lambda items, count: cut(items, max(count, 0))
 
 
@@ -212,13 +233,13 @@ def _concat_rule(types: Known, wanted: t.Type | None) -> Signature | None:
             return None
 
 
-def _concat(types: Types, _result: t.Type) -> Meaning:
+def _concat(types: Types, _result: t.Type) -> Binary:
     if isinstance(types[0], t.List):
         return lambda a, b: [*a, *b]
     return lambda a, b: a + b
 
 
-def _reverse(types: Types, _result: t.Type) -> Meaning:
+def _reverse(types: Types, _result: t.Type) -> Unary:
     if isinstance(types[0], t.Primitive):
         return lambda text: text[::-1]
     return lambda items: list(reversed(items))
@@ -249,9 +270,13 @@ def _fill_rule(types: Known, wanted: t.Type | None) -> Signature | None:
 
 
 def _fill(types: Types, result: t.Type) -> Meaning:
-    freeze = freezer(types[0]) or (lambda value: value)  # the items must not share a mutable value
+    freeze = freezer(types[0]) or itself  # the items must not share a mutable value
     if not isinstance(result, t.Array):
-        return lambda value, count: [freeze(value)] * count
+
+        def repeat(value: Any, count: int) -> list[Any]:
+            return [freeze(value)] * count
+
+        return repeat
     size = result.size
 
     def fill(value: Any, count: int = size) -> list[Any]:
@@ -270,7 +295,9 @@ def _contains_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
     match types:
         case (t.STRING | None, t.STRING | None):
             return Signature((t.STRING, t.STRING), t.BOOL)
-        case ((t.List(item) | t.Array(item, _) | t.Deque(item) | t.Bag(item)) as container, given) if _agree(item, given):
+        case ((t.List(item) | t.Array(item, _) | t.Deque(item) | t.Bag(item)) as container, given) if _agree(
+            item, given
+        ):
             return Signature((container, item), t.BOOL)
         case ((t.Map(key, _) | t.OMap(key, _)) as container, given) if _agree(key, given):
             return Signature((container, key), t.BOOL)
@@ -278,7 +305,7 @@ def _contains_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
             return None
 
 
-def _contains(types: Types, _result: t.Type) -> Meaning:
+def _contains(types: Types, _result: t.Type) -> Binary:
     match types[0]:
         case t.Map(key, _) | t.OMap(key, _) | t.Bag(key):
             convert = keyer(key)
@@ -288,7 +315,7 @@ def _contains(types: Types, _result: t.Type) -> Meaning:
         case t.Primitive():
             return lambda text, part: part in text
         case _:
-            equal = _equality(types[1])
+            equal = same(types[1])
             return lambda items, item: any(equal(each, item) for each in items)
 
 
@@ -296,29 +323,29 @@ def _has_rule(types: Known, wanted: t.Type | None) -> Signature | None:
     return _contains_rule(types, wanted) if types and isinstance(types[0], Maps | t.Bag) else None
 
 
-def _index_of(types: Types, _result: t.Type) -> Meaning:
-    equal = _equality(types[1])
+def _index_of(types: Types, _result: t.Type) -> Binary:
+    equal = same(types[1])
     return lambda items, item: next((i for i, each in enumerate(items) if equal(each, item)), -1)
 
 
 # ---------------------------------------------------------------------------------------------- whole lists
 
 
-def _sort(types: Types, _result: t.Type) -> Meaning:
-    assert isinstance(types[0], Rows)  # noqa: S101 - by the rule
+def _sort(types: Types, _result: t.Type) -> Unary:
+    assert isinstance(types[0], Rows)
     order = order_of(types[0].item)
     return lambda items: sorted(items, key=order)
 
 
-def _sort_by(types: Types, _result: t.Type) -> Meaning:
+def _sort_by(types: Types, _result: t.Type) -> Binary:
     function = types[1]
-    assert isinstance(function, t.Function) and function.result is not None  # noqa: S101, PT018 - checked
+    assert isinstance(function, t.Function) and function.result is not None
     order = order_of(function.result)
     return lambda items, key: sorted(items, key=lambda item: order(key(item)))
 
 
 def _bag_minus(types: Types, _result: t.Type) -> Meaning:
-    assert isinstance(types[0], t.List)  # noqa: S101 - by the rule
+    assert isinstance(types[0], t.List)
     key = canonical(types[0].item)
 
     def minus(items: Iterable[Any], others: Iterable[Any]) -> list[Any]:
@@ -380,7 +407,7 @@ def _mapped(container: t.Type, result: t.Type | None) -> t.Type:
     return t.Array(item, container.size) if isinstance(container, t.Array) else t.List(item)
 
 
-def _map(_types: Types, result: t.Type) -> Meaning:
+def _map(_types: Types, result: t.Type) -> Binary:
     freeze = freezer(t.parts(result)[0])  # what the function gives may be a part of something
     if freeze is None:
         return lambda items, function: [function(item) for item in items]
@@ -388,14 +415,14 @@ def _map(_types: Types, result: t.Type) -> Meaning:
 
 
 def _any(items: Iterable[Any], function: Callable[[Any], bool]) -> bool:
-    for item in items:  # noqa: SIM110 - a loop of Python's keeps deep recursion off the C stack
+    for item in items:
         if function(item):
             return True
     return False
 
 
 def _all(items: Iterable[Any], function: Callable[[Any], bool]) -> bool:
-    for item in items:  # noqa: SIM110 - a loop of Python's keeps deep recursion off the C stack
+    for item in items:
         if not function(item):
             return False
     return True
@@ -414,7 +441,11 @@ def _fold_rule(types: Known, wanted: t.Type | None) -> Signature | None:
     found = _function(types, 2)
     if types[2] is not None and found is None:
         return None
-    start = types[1] or wanted or (item if is_integer(item) or is_float(item) or isinstance(item, t.Decimal) else t.I64)
+    start = (
+        types[1]
+        or wanted
+        or (item if is_integer(item) or is_float(item) or isinstance(item, t.Decimal) else t.I64)
+    )
     if found is not None and found.result != start:
         return None
     return Signature((types[0], start, t.Function((start, item), start)), start)
@@ -430,7 +461,7 @@ def _sum_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
             return None
 
 
-def _sum(_types: Types, result: t.Type) -> Meaning:
+def _sum(_types: Types, result: t.Type) -> Unary:
     if is_float(result):
 
         def exact(items: Iterable[float]) -> float:
@@ -467,7 +498,11 @@ def _key_rule(kinds: type | tuple[type, ...], result: t.Type | None) -> Rule:
         if len(types) != 2 or not isinstance(types[0], kinds):
             return None
         key = t.parts(types[0])[0]
-        return Signature((types[0], key), optional(key) if result is None else result) if _agree(key, types[1]) else None
+        return (
+            Signature((types[0], key), optional(key) if result is None else result)
+            if _agree(key, types[1])
+            else None
+        )
 
     return rule
 
@@ -483,7 +518,7 @@ def _map_rule(kinds: type | tuple[type, ...], result: Callable[[t.Type, t.Type],
     return rule
 
 
-def _delete(types: Types, _result: t.Type) -> Meaning:
+def _delete(types: Types, _result: t.Type) -> Binary:
     key = canonical(t.parts(types[0])[0])
 
     def delete(entries: Any, at: Any) -> bool:
@@ -504,7 +539,9 @@ def _search(find: Callable[[OMap, Any], Any]) -> Callable[[Types, t.Type], Meani
     return meaning
 
 
-def _floor_or(rounding: Callable[[float], float], find: Callable[[OMap, Any], Any]) -> Callable[[Types, t.Type], Meaning]:
+def _floor_or(
+    rounding: Callable[[float], float], find: Callable[[OMap, Any], Any]
+) -> Callable[[Types, t.Type], Meaning]:
     """Rounding of floats, or a search in an ordered map."""
 
     def meaning(types: Types, result: t.Type) -> Meaning:
@@ -544,7 +581,7 @@ def _last(entries: OMap) -> Any:
     return entries.last() if len(entries) else None
 
 
-def _clear(types: Types, _result: t.Type) -> Meaning:
+def _clear(types: Types, _result: t.Type) -> Unary:
     empty = default(types[0])
     return lambda _old: (empty, ())
 
@@ -568,7 +605,7 @@ def _add(types: Types, _result: t.Type) -> Meaning:
             return increase
 
 
-def _remove(types: Types, _result: t.Type) -> Meaning:
+def _remove(types: Types, _result: t.Type) -> Binary:
     key = canonical(t.parts(types[0])[0])
 
     def remove(bag: Bag, item: Any) -> tuple[()]:
@@ -581,7 +618,7 @@ def _remove(types: Types, _result: t.Type) -> Meaning:
     return remove
 
 
-def _count(types: Types, _result: t.Type) -> Meaning:
+def _count(types: Types, _result: t.Type) -> Binary:
     key = canonical(t.parts(types[0])[0])
     return lambda bag, item: bag.count(key(item))
 
@@ -590,8 +627,12 @@ def _has_length(type_: t.Type) -> bool:
     return t.is_container(type_) or type_ in (t.STRING, t.BYTES)
 
 
-def _sequence(type_: t.Type) -> bool:
-    return isinstance(type_, Rows | t.Bag)
+def _to_list_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
+    match types:
+        case ((t.List(item) | t.Array(item, _) | t.Deque(item) | t.Bag(item)) as container,):
+            return Signature((container,), t.List(item))
+        case _:
+            return None
 
 
 # ---------------------------------------------------------------------------------------------- optionals
@@ -613,7 +654,9 @@ def _force_rule(types: Known, wanted: t.Type | None) -> Signature | None:
 def _coalesce_rule(types: Known, wanted: t.Type | None) -> Signature | None:
     if len(types) != 2:
         return None
-    first = types[0] or (optional(types[1]) if types[1] is not None else None if wanted is None else optional(wanted))
+    first = types[0] or (
+        optional(types[1]) if types[1] is not None else None if wanted is None else optional(wanted)
+    )
     if not isinstance(first, t.Optional):
         return None
     if types[1] == first:
@@ -669,7 +712,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("all", _with_function(_ANY_LIST, t.BOOL, lambda _c, _f: t.BOOL), plain(_all), "whether the function holds for every item"),
     Operation("fold", _fold_rule, plain(_fold), "c(... c(c(b, first), second) ...)", borrows=True),
     Operation("sum", _sum_rule, _sum, "the exact sum; floats are rounded once, whole numbers trap if it does not fit", _sum_traps),
-    Operation("to_list", from_any(_sequence, t.UNIT), plain(list), "the items in order", borrows=True, fresh=True),
+    Operation("to_list", _to_list_rule, plain(list), "the items in order", borrows=True, fresh=True),
     Operation("push_back", _on_items(t.Deque, "item", result=t.UNIT), plain(_push), "adds an item at the back", mutates="container"),
     Operation(
         "pop_front", _on_items(t.Deque, result="item"), plain(_popper(lambda items: items.popleft())),

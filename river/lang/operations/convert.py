@@ -8,22 +8,37 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
 from river.lang.operations.arithmetic import bounds, half_up, quotient, wrap
 from river.lang.operations.table import (
-    Known, Meaning, Operation, Rule, Signature, Types, from_any, is_float, is_integer, is_number, is_scalar, is_span, plain,
-    strip, to_wanted,
+    Known,
+    Meaning,
+    Operation,
+    Rule,
+    Signature,
+    Types,
+    from_any,
+    is_float,
+    is_integer,
+    is_number,
+    is_scalar,
+    is_span,
+    plain,
+    strip,
+    to_wanted,
 )  # fmt: skip
 from river.lang.operations.times import duration_text, parse_time, time_text
 from river.lang.values import BOUNDS, INFINITY, NAN, TrapSignal, single
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # ---------------------------------------------------------------------------------------------- to whole numbers
 
 
-def _whole(types: Types, result: t.Type) -> Meaning:
+def _whole(types: Types, result: t.Type) -> Unary:
     low, high = BOUNDS[result]
     if types[0] == t.STRING:
         return _insist(integer_parser(result))
@@ -48,7 +63,7 @@ def _cutter(source: t.Type) -> Callable[[Any], int | None]:
     return int
 
 
-def _saturated(types: Types, result: t.Type) -> Meaning:
+def _saturated(types: Types, result: t.Type) -> Unary:
     low, high = BOUNDS[result]
     cut = _cutter(types[0])
 
@@ -61,7 +76,7 @@ def _saturated(types: Types, result: t.Type) -> Meaning:
     return convert
 
 
-def _wrapped(types: Types, result: t.Type) -> Meaning:
+def _wrapped(types: Types, result: t.Type) -> Unary:
     if not is_float(types[0]):
         return lambda value: wrap(int(value), result)
     low, high = BOUNDS[result]
@@ -79,7 +94,7 @@ def _whole_traps(types: Types, result: t.Type) -> tuple[str, ...]:
     source = types[0]
     if source == t.STRING:
         return ("bad-parse",)
-    if source == t.BOOL or source == result:
+    if source in (t.BOOL, result):
         return ()
     if source in BOUNDS:
         (a, b), (c, d) = BOUNDS[source], BOUNDS[result]
@@ -119,14 +134,14 @@ def _whole_operations() -> tuple[Operation, ...]:
 # ---------------------------------------------------------------------------------------------- to floats
 
 
-def _real(types: Types, result: t.Type) -> Meaning:
+def _real(types: Types, result: t.Type) -> Unary:
     source = types[0]
     if source == t.STRING:
         return _insist(parse_f64 if result == t.F64 else _parse_f32)
     convert: Callable[[Any], float] = float
     if isinstance(source, t.Decimal):
         unit = 10**source.scale
-        convert = lambda value: value / unit  # noqa: E731 - Python divides whole numbers correctly rounded
+        convert = lambda value: value / unit
     if result == t.F32 and source != t.F32:
         return lambda value: single(convert(value))
     return convert
@@ -136,7 +151,7 @@ def _parses(types: Types, _result: t.Type) -> tuple[str, ...]:
     return ("bad-parse",) if types[0] == t.STRING else ()
 
 
-def _insist(parse: Callable[[str], Any]) -> Meaning:
+def _insist(parse: Callable[[str], Any]) -> Unary:
     def convert(text: str) -> Any:
         value = parse(text)
         if value is None:
@@ -157,8 +172,8 @@ def _is_decimal(type_: t.Type) -> bool:
     return isinstance(type_, t.Decimal)
 
 
-def _to_decimal(types: Types, result: t.Type) -> Meaning:
-    assert isinstance(result, t.Decimal)  # noqa: S101 - by the rule
+def _to_decimal(types: Types, result: t.Type) -> Unary:
+    assert isinstance(result, t.Decimal)
     source = types[0]
     low, high, code = bounds(result)
     unit = 10**result.scale
@@ -206,7 +221,11 @@ def _decimal_text(scale: int) -> Callable[[int], str]:
     def text(value: int) -> str:
         digits = str(abs(value)).rjust(scale + 1, "0")
         sign = "-" if value < 0 else ""
-        return f"{sign}{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}" if scale else sign + digits
+        return (
+            f"{sign}{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}"
+            if scale
+            else sign + digits
+        )
 
     return text
 
@@ -215,7 +234,7 @@ def _bool_text(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _text(types: Types, _result: t.Type) -> Meaning:
+def _text(types: Types, _result: t.Type) -> Unary:
     match types[0]:
         case t.Decimal(_, scale):
             return _decimal_text(scale)
@@ -301,9 +320,9 @@ def decimal_parser(type_: t.Decimal) -> Callable[[str], int | None]:
     return parse
 
 
-def _parse_decimal(_types: Types, result: t.Type) -> Meaning:
+def _parse_decimal(_types: Types, result: t.Type) -> Unary:
     inner = strip(result)
-    assert isinstance(inner, t.Decimal)  # noqa: S101 - by the rule
+    assert isinstance(inner, t.Decimal)
     return decimal_parser(inner)
 
 
@@ -329,9 +348,11 @@ def _parse_integer_rule(result: t.Type) -> Rule:
 
 def _parse_integer(types: Types, result: t.Type) -> Meaning:
     inner = strip(result) or result
-    if len(types) == 1:
-        return integer_parser(inner)
-    return lambda text, base: parse_integer(text, base, inner)
+
+    def to_base(text: str, base: int) -> int | None:
+        return parse_integer(text, base, inner)
+
+    return integer_parser(inner) if len(types) == 1 else to_base
 
 
 def _reads(result: t.Type) -> Rule:
@@ -346,12 +367,23 @@ def _parsers() -> tuple[Operation, ...]:
         )
         for type_ in (t.I32, t.I64, t.U64, t.I128)
     )  # fmt: skip
-    return whole + (
+    return (
+        *whole,
         Operation("parse_f64", _reads(t.F64), plain(parse_f64), "the number in a text, or none"),
         Operation("parse_f32", _reads(t.F32), plain(_parse_f32), "the number in a text, or none"),
         Operation("parse_bool", _reads(t.BOOL), plain(_parse_bool), "`true` or `false` in a text, or none"),
-        Operation("parse_time", _reads(t.TIME), plain(parse_time), "the ISO 8601 time in a text (UTC unless it says), or none"),
-        Operation("parse_decimal", _parse_decimal_rule, _parse_decimal, "the exact decimal number in a text, or none"),
+        Operation(
+            "parse_time",
+            _reads(t.TIME),
+            plain(parse_time),
+            "the ISO 8601 time in a text (UTC unless it says), or none",
+        ),
+        Operation(
+            "parse_decimal",
+            _parse_decimal_rule,
+            _parse_decimal,
+            "the exact decimal number in a text, or none",
+        ),
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from river.lang import types as t
 from river.lang.operations.table import Meaning, Operation, Rule, Types, alike, from_any, is_float, nothing
 from river.lang.values import INFINITY, NAN, single
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _WHOLE = 4503599627370496.0  # 2^52: from here on every float is whole
 
@@ -20,15 +23,15 @@ def _guarded(function: Callable[..., float]) -> Callable[..., float]:
             result = function(*args)
         except ValueError:
             return NAN
-        return result if result == result else NAN  # noqa: PLR0124 - NaN
+        return result if result == result else NAN
 
     return apply
 
 
 def exp(x: float) -> float:
-    """e to the x."""
+    """E to the x."""
     try:
-        return math.exp(x) if x == x else NAN  # noqa: PLR0124 - NaN
+        return math.exp(x) if x == x else NAN
     except OverflowError:
         return INFINITY
 
@@ -52,7 +55,7 @@ def power(x: float, y: float) -> float:
         if x == 0.0:  # to a negative power
             return -INFINITY if math.copysign(1.0, x) < 0.0 and _odd(y) else INFINITY
         return NAN
-    return result if result == result else NAN  # noqa: PLR0124 - NaN
+    return result if result == result else NAN
 
 
 def _odd(y: float) -> bool:
@@ -62,7 +65,7 @@ def _odd(y: float) -> bool:
 def _hyperbolic(function: Callable[[float], float], *, odd: bool) -> Callable[[float], float]:
     def apply(x: float) -> float:
         try:
-            return function(x) if x == x else NAN  # noqa: PLR0124 - NaN
+            return function(x) if x == x else NAN
         except OverflowError:
             return -INFINITY if odd and x < 0.0 else INFINITY
 
@@ -75,7 +78,7 @@ def _rounding(function: Callable[[float], int | float]) -> Callable[[float], flo
     def apply(x: float) -> float:
         if -_WHOLE < x < _WHOLE:
             return math.copysign(float(function(x)), x)
-        return x if x == x else NAN  # noqa: PLR0124 - NaN
+        return x if x == x else NAN
 
     return apply
 
@@ -121,7 +124,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *(Operation(name, _rule(count), _on(function), doc) for name, count, function, doc in _FUNCTIONS),
     Operation("round", _rule(1), _on(_rounding(half_away)), "the nearest whole number, halves away from zero", native="inline"),
     Operation("trunc", _rule(1), _on(_rounding(math.trunc)), "without the fraction", native="inline"),
-    Operation("is_nan", from_any(is_float, t.BOOL, t.F64), lambda _t, _r: lambda x: x != x, "whether it is NaN", native="inline"),
+    Operation("is_nan", from_any(is_float, t.BOOL, t.F64), plain(math.isnan), "whether it is NaN", native="inline"),
     Operation("inf", nothing(is_float, t.F64), lambda _t, _r: lambda: INFINITY, "infinity of the type wanted", native="inline"),
     Operation("nan", nothing(is_float, t.F64), lambda _t, _r: lambda: NAN, "NaN of the type wanted", native="inline"),
 )  # fmt: skip

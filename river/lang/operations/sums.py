@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from river.lang import types as t
-from river.lang.operations.table import Operation, fixed, first_of, plain
+from river.lang.operations.table import Operation, first_of, fixed, plain
 from river.lang.values import Sum, add_to_sum, sum_value
 
 number = first_of(fixed((t.FSUM, t.F64), t.UNIT), fixed((t.FSUM, t.F32), t.UNIT))

@@ -12,6 +12,8 @@ from river.lang import types as t
 Types = tuple[t.Type, ...]
 Known = tuple[t.Type | None, ...]
 Meaning = Callable[..., Any]
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
 
 
 @frozen
@@ -117,7 +119,10 @@ def fixed(params: Types, result: t.Type) -> Rule:
 
 
 def alike(
-    allowed: Callable[[t.Type], bool], count: int, result: t.Type | None = None, fallback: t.Type | None = t.I64
+    allowed: Callable[[t.Type], bool],
+    count: int,
+    result: t.Type | None = None,
+    fallback: t.Type | None = t.I64,
 ) -> Rule:
     """`count` operands of one allowed type; the result is of that type unless stated. `fallback` when nothing is known."""
 
@@ -127,7 +132,13 @@ def alike(
         known = {type_ for type_ in types if type_ is not None}
         hint = strip(wanted) if result is None else None
         if not known:
-            known = {hint} if hint is not None and allowed(hint) else {fallback} if fallback is not None else set[t.Type]()
+            known = (
+                {hint}
+                if hint is not None and allowed(hint)
+                else {fallback}
+                if fallback is not None
+                else set[t.Type]()
+            )
         if len(known) != 1:
             return None
         (found,) = known
@@ -149,7 +160,9 @@ def first_of(*rules: Rule) -> Rule:
     return rule
 
 
-def to_wanted(operand: Callable[[t.Type], bool], allowed: Callable[[t.Type], bool], fallback: t.Type | None) -> Rule:
+def to_wanted(
+    operand: Callable[[t.Type], bool], allowed: Callable[[t.Type], bool], fallback: t.Type | None
+) -> Rule:
     """One operand (of a sort, i64 if it is a literal), and a result that must be wanted, or is the fallback."""
 
     def rule(types: Known, wanted: t.Type | None) -> Signature | None:
@@ -181,3 +194,8 @@ def nothing(allowed: Callable[[t.Type], bool], fallback: t.Type | None) -> Rule:
         return None if types or target is None else Signature((), target)
 
     return rule
+
+
+def itself(value: Any) -> Any:
+    """The value."""
+    return value

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from river.lang import types as t
 from river.lang.operations.table import Operation, Rule, fixed, plain
 from river.lang.values import BOUNDS, TrapSignal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MICROS = 1_000_000
 DAY = 86_400 * MICROS
@@ -40,19 +43,18 @@ def _month_length(year: int, month: int) -> int:
 
 
 def _micros_of(fields: tuple[int, ...]) -> int | None:
-    """Microseconds of year, month, day, hour, minute, second; None if there is no such time."""
+    """Microseconds of year, month, day, hour, minute, second (of any range); None if there is no such time."""
     year, month, day, hour, minute, second = fields
     if not (1 <= month <= 12 and 1 <= day <= _month_length(year, month)):
         return None
     if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
         return None
-    micros = days_of(year, month, day) * DAY + ((hour * 60 + minute) * 60 + second) * MICROS
-    return micros if _LOW <= micros <= _HIGH else None
+    return days_of(year, month, day) * DAY + ((hour * 60 + minute) * 60 + second) * MICROS
 
 
 def _civil(*fields: int) -> int:
     micros = _micros_of(fields + (0,) * (6 - len(fields)))
-    if micros is None:
+    if micros is None or not _LOW <= micros <= _HIGH:
         raise TrapSignal("conversion-range", *fields)
     return micros
 
@@ -118,7 +120,11 @@ _FIELDS: tuple[tuple[str, Callable[[int], int], str], ...] = (
     ("second", lambda time: time // MICROS % 60, "the second, 0 to 59"),
     ("microsecond", lambda time: time % MICROS, "the microsecond, 0 to 999999"),
     ("weekday", lambda time: (time // DAY + 3) % 7 + 1, "the day of the week, Monday 1 to Sunday 7"),
-    ("yearday", lambda time: time // DAY - days_of(date_of(time // DAY)[0], 1, 1) + 1, "the day of the year, 1 to 366"),
+    (
+        "yearday",
+        lambda time: time // DAY - days_of(date_of(time // DAY)[0], 1, 1) + 1,
+        "the day of the year, 1 to 366",
+    ),
 )
 
 OPERATIONS: tuple[Operation, ...] = (

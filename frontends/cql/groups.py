@@ -1,0 +1,162 @@
+"""Aggregates as fields of an accumulator: how each is kept, and how its value is read.
+
+Paper: il.md P7 in this project's words: sums of whole numbers in 128 bits, exact sums of floats; extremes and distinct
+counts by counting values in order, since rows may be deleted in any order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from attrs import define, field
+
+from river.il.trees import fresh, rebuild
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import expression
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from frontends.sql import typed as r
+
+KINDS = ("Sums", "FSums", "Orders", "Options")
+
+
+@define
+class Accumulator:
+    """The fields of `#Acc` beside `n`, by kind, and the values of aggregates read from `a`.
+
+    `always`: whether a group has at least one row.
+    """
+
+    always: bool
+    fields: dict[str, list[s.FieldArg]] = field(factory=lambda: {kind: [] for kind in KINDS})
+
+    def read(self, aggregate: r.Aggregate) -> s.Expr:
+        """The value of an aggregate, over `a: #Acc`; makes the fields that it needs."""
+        if aggregate.argument is None or aggregate.argument_type is None:
+            return _member("n")
+        argument, loose = aggregate.argument, isinstance(aggregate.argument_type, t.Optional)
+        title, kind = _title(argument), _strip(aggregate.argument_type)
+        match aggregate.function:
+            case "count":
+                return s.Call("i64_of", (self.present(argument, title),))
+            case "count_distinct" | "min" | "max":
+                place = self.order(argument, title, kind, loose=loose)
+                if aggregate.function == "count_distinct":
+                    return s.Call("len", (place,))
+                value = s.Call("first_key" if aggregate.function == "min" else "last_key", (place,))
+                return value if isinstance(aggregate.type, t.Optional) else s.Force(value)
+            case _:
+                count = self.present(argument, title) if loose else _member("n")
+                value = self.sum(argument, title, kind, loose=loose)
+                if aggregate.function == "avg":
+                    total = value if kind in t.FLOATS else s.Call("f64", (value,))
+                    value = s.Binary("/", total, s.Call("f64", (count,)))
+                elif kind == t.U64:
+                    value = s.Call("u64", (value,))
+                elif kind in t.INTEGERS:
+                    value = s.Call("i64_of", (value,))
+                if self.always and not loose:
+                    return value
+                return s.IfExpr(s.Binary("==", count, s.Int(0)), s.NoneValue(), value)
+
+    def present(self, argument: s.Expr, title: str) -> s.Expr:
+        """How many values are there."""
+        return self.place("Sums", f"count_{title}", t.I64, _if_none(argument, s.Int(0), s.Int(1)))
+
+    def sum(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
+        """The sum of what is there."""
+        if kind in t.FLOATS:
+            value = _if_none(argument, s.Float(0.0), s.Force(argument)) if loose else argument
+            wide = value if kind == t.F64 else s.Call("f64", (value,))
+            return s.Call("value", (self.place("FSums", f"sum_{title}", t.F64, wide),))
+        value = _if_none(argument, s.Int(0), s.Force(argument)) if loose else argument
+        return self.place("Sums", f"sum_{title}", kind, value)
+
+    def order(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
+        """The values in order, counted."""
+        return self.place("Options" if loose else "Orders", f"values_{title}", kind, argument)
+
+    def place(self, kind: str, name: str, type_: t.Type, value: s.Expr) -> s.Expr:
+        """The field that keeps `value`: there is one for each."""
+        payload = s.Lambda(("r",), value, span=value.span)
+        for known in self.fields[kind]:
+            if known.payload == payload and known.type == expression(type_):
+                return _member(known.name)
+        taken = {"n", *(known.name for fields in self.fields.values() for known in fields)}
+        made = s.FieldArg(fresh(name, taken), expression(type_), payload, span=value.span)
+        self.fields[kind].append(made)
+        return _member(made.name)
+
+    def arguments(self) -> tuple[tuple[str, s.TemplateArg], ...]:
+        """The fields as arguments of the template."""
+        return tuple((kind, s.FieldsArg(tuple(self.fields[kind]))) for kind in KINDS)
+
+    def type(self) -> s.TypeExpr:
+        """`#Acc`."""
+        found = [s.FieldType("n", expression(t.I64))]
+        for kind in KINDS:
+            found += [s.FieldType(f.name, _kept(kind, f.type)) for f in self.fields[kind]]
+        return s.RecordType(tuple(found))
+
+    def zero(self) -> s.Expr:
+        """The accumulator of no rows."""
+        found = [s.FieldValue("n", s.Int(0))]
+        for kind in KINDS:
+            found += [s.FieldValue(f.name, _empty(kind)) for f in self.fields[kind]]
+        return s.RecordValue(tuple(found))
+
+
+def over(expr: s.Lambda, places: Mapping[str, s.Expr]) -> s.Expr:
+    """The body of a function of a group `g` with the parts of the group read from their places."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        match node:
+            case s.Member(s.Name("g"), name):
+                return places[name]
+            case _:
+                return rebuild(node, rewrite)
+
+    return cast("s.Expr", rewrite(expr.body))
+
+
+def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
+    match kind:
+        case "Sums":
+            return expression(t.I128)
+        case "FSums":
+            return expression(t.FSUM)
+        case _:
+            return s.TypeName("omap", (type_, expression(t.I64)))
+
+
+def _empty(kind: str) -> s.Expr:
+    match kind:
+        case "Sums":
+            return s.Int(0)
+        case "FSums":
+            return s.Call("zero", ())
+        case _:
+            return s.MapValue(())
+
+
+def _title(argument: s.Expr) -> str:
+    match argument:
+        case s.Member(s.Name("r"), column):
+            return column
+        case _:
+            return "value"
+
+
+def _strip(type_: t.Type) -> t.Type:
+    return type_.inner if isinstance(type_, t.Optional) else type_
+
+
+def _if_none(value: s.Expr, then: s.Expr, other: s.Expr) -> s.Expr:
+    return s.IfExpr(s.IsNone(value), then, other)
+
+
+def _member(name: str) -> s.Expr:
+    return s.Member(s.Name("a"), name)

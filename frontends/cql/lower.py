@@ -1,0 +1,456 @@
+"""The arrow from typed programs to River IL: one operator for each operator of the algebra, on queues of deltas.
+
+Paper: River sections 3.1, 3.4. A queue carries `{tau, ins, del}` at ascending instants tau, and nothing where nothing changes;
+what feeds an `rstream`, or an aggregate without groups, also carries instants without change: it is not quiet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import define, evolve, field, frozen
+
+from frontends.cql import borders
+from frontends.cql import typed as ty
+from frontends.cql.check import SIGN
+from frontends.cql.groups import Accumulator, over
+from frontends.sql import typed as r
+from river.il import program as p
+from river.il.trees import fresh
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from river.source import Span
+
+Args = tuple[tuple[str, s.TemplateArg], ...]
+
+
+def lower(program: ty.Program) -> p.Program:
+    """The program as River IL; its operators are instances of the templates of namespace `cql`."""
+    return _Lowering(program).program()
+
+
+@frozen
+class _Rows:
+    """What travels along a queue: deltas of `row`, whose type is written `type`."""
+
+    queue: str
+    row: t.Record
+    type: s.TypeExpr
+
+
+@define
+class _Lowering:
+    source: ty.Program
+    types: list[p.TypeDecl] = field(factory=list[p.TypeDecl])
+    operators: list[p.Decl] = field(factory=list[p.Decl])
+    variables: list[p.Decl] = field(factory=list[p.Decl])
+    uses: list[p.Decl] = field(factory=list[p.Decl])
+    taken: set[str] = field(factory=set[str])
+    copies: dict[str, list[str]] = field(factory=dict[str, list[str]])
+    named: dict[str, _Rows] = field(factory=dict[str, _Rows])
+    loud: frozenset[str] = frozenset()
+
+    # -- the whole
+
+    def program(self) -> p.Program:
+        """All declarations: types, inputs, variables, operators, uses, outputs."""
+        self.taken = {"delta", *(d.name for d in (*self.source.inputs, *self.source.views))}
+        self.loud = _loud(self.source)
+        delta = s.RecordType(
+            (s.FieldType("tau", self.tau), *(s.FieldType(n, s.TypeName("list", (s.TypeName("R"),))) for n in ("ins", "del")))
+        )
+        self.types.append(p.TypeDecl("delta", ("R",), delta))
+        inputs = [self.input(one) for one in self.source.inputs]
+        outputs = [output for view in self.source.views for output in self.view(view)]
+        return p.Program((*self.types, *inputs, *self.variables, *self.operators, *self.uses, *outputs))
+
+    @property
+    def tau(self) -> s.TypeExpr:
+        """The type of instants."""
+        return expression(self.source.tau)
+
+    def length(self, ticks: int) -> s.Expr:
+        """A length of time as a value."""
+        return s.Int(ticks) if self.source.tau == t.I64 else s.Call("duration", (s.Int(ticks),))
+
+    # -- names and declarations
+
+    def fresh(self, name: str) -> str:
+        """`name`, or one like it that nothing bears yet."""
+        found = fresh(name, self.taken)
+        self.taken.add(found)
+        return found
+
+    def declare(self, title: str, type_: s.TypeExpr, span: Span | None) -> s.TypeExpr:
+        """Declares a type under a name like `title`, in capitals; one that is there already is used again."""
+        name = "".join(part[:1].upper() + part[1:] for part in title.split("_")) or title
+        for known in self.types:
+            if known.type == type_ and known.name == name:
+                return s.TypeName(name)
+        name = self.fresh(name)
+        self.types.append(p.TypeDecl(name, (), type_, span=span))
+        return s.TypeName(name)
+
+    def variable(self, name: str, type_: s.TypeExpr, initial: s.Expr, span: Span | None) -> str:
+        """Declares a variable; its name as it stands in uses."""
+        own = self.fresh(name)
+        self.variables.append(p.Variable(own, type_, initial, span=span))
+        return f"${own}"
+
+    def use(
+        self, out: str, operator: str, ins: tuple[str, ...], variables: tuple[str, ...], span: Span | None, *notes: p.Annotation
+    ) -> None:
+        """A use whose operator writes all of its variables."""
+        self.uses.append(p.Use((out, *variables), operator, (*ins, *variables), notes, span=span))
+
+    def instance(self, title: str, template: str, args: Args, span: Span | None) -> str:
+        """Declares an instance of a template; its name."""
+        name = self.fresh(title)
+        self.operators.append(p.Instance(name, f"cql.{template}", args, span=span))
+        return name
+
+    def delta(self, row: s.TypeExpr) -> s.TypeExpr:
+        """The type of a queue of deltas."""
+        return s.TypeName("delta", (row,))
+
+    # -- inputs
+
+    def input(self, one: ty.Input) -> p.Input:
+        """An input queue, and the operator that makes deltas of it."""
+        row = self.declare(one.name, expression(one.row), one.span)
+        operator, queue = self.fresh(f"{one.name}_in"), self.fresh(f"{one.name}_deltas")
+        now = self.variable(f"{one.name}_now", s.OptionalType(self.tau), s.NoneValue(), one.span)
+        ins = self.variable(f"{one.name}_ins", s.TypeName("list", (row,)), s.ListValue(()), one.span)
+        variables, carried = (now, ins), row
+        if one.kind == "stream":
+            made = borders.stream_in(operator, row, self.delta(row), self.tau, one.stamp.name, one.span)
+        else:
+            columns = ((one.stamp.name, self.source.tau), (SIGN, t.STRING), *one.row.fields)
+            carried = self.declare(f"{one.name}_change", expression(t.Record(columns)), one.span)
+            deleted = self.variable(f"{one.name}_del", s.TypeName("list", (row,)), s.ListValue(()), one.span)
+            rows = self.variable(f"{one.name}_rows", s.TypeName("bag", (row,)), s.MapValue(()), one.span)
+            variables = (now, ins, deleted, rows)
+            fields = tuple(name for name, _ in one.row.fields)
+            made = borders.changes_in(
+                operator, carried, row, fields, self.delta(row), self.tau, one.stamp.name, SIGN, one.span
+            )
+        self.operators.append(made)
+        self.use(queue, operator, (one.name,), variables, one.span)
+        self.publish(one.name, _Rows(queue, one.row, row), one.span)
+        return p.Input(one.name, carried, one.stamp.name, span=one.span)
+
+    def publish(self, name: str, rows: _Rows, span: Span | None, *extra: str) -> None:
+        """Makes the queue of a name known, duplicated if several read it; `extra`: further readers."""
+        readers = [
+            source.label for view in self.source.views for source in view.query.sources if source.name == name
+        ]
+        count = len(readers) + len(extra)
+        self.named[name] = rows
+        if count < 2:
+            self.copies[name] = [rows.queue]
+            return
+        copies = [self.fresh(f"{name}_{i + 1}") for i in range(count)]
+        operator = self.fresh(f"copy_{name}")
+        args: Args = (("T", self.delta(rows.type)), ("n", s.Int(count)), ("by", s.Name("tau")))
+        self.operators.append(p.Instance(operator, "std.duplicate", args, span=span))
+        self.uses.append(p.Use(tuple(copies), operator, (rows.queue,), span=span))
+        self.copies[name] = copies
+
+    # -- views
+
+    def view(self, view: ty.View) -> tuple[p.Output, ...]:
+        """A query, and what the world sees of it."""
+        own = self.declare(view.name, expression(view.row), view.span)
+        quiet = view.query.operator != "rstream" and view.name not in self.loud
+        inner = _Query(self, view)
+        rows = inner.relation(view.query.relation, quiet=quiet)
+        shown = [source for other in self.source.views for source in other.query.sources if source.name == view.name]
+        if view.query.operator is not None:
+            rows = inner.stream(rows, view.query.operator, own)
+        if not shown:
+            return (self.output(view, rows, own),)
+        extra = ("output",) if view.output else ()
+        self.publish(view.name, _Rows(rows.queue, view.row, own), view.span, *extra)
+        if not view.output:
+            return ()
+        return (self.output(view, _Rows(self.copies[view.name].pop(), view.row, own), own),)
+
+    def output(self, view: ty.View, rows: _Rows, own: s.TypeExpr) -> p.Output:
+        """The output of a view: the net changes of a relation, or the stamped rows of a stream."""
+        span = view.span
+        if view.kind == "relation":
+            args: Args = (("R", own), ("Tau", self.tau))
+            if not _is_net(view.query.relation) or view.name in self.loud:
+                operator = self.instance(f"net_{view.name}", "net", args, span)
+                self.use(view.name, operator, (rows.queue,), (), span, p.Annotation("Parallel"))
+            else:
+                self.rename(rows.queue, view.name)
+            return p.Output(view.name, self.delta(own), "tau", span=span)
+        made: s.Expr = s.Name("r")
+        carried = own
+        if not view.stamp.column:
+            values = (s.FieldValue(name, s.Member(s.Name("r"), name)) for name, _ in view.row.fields)
+            made = s.RecordValue((s.FieldValue(view.stamp.name, s.Member(s.Name("x"), "tau")), *values))
+            columns = ((view.stamp.name, self.source.tau), *view.row.fields)
+            carried = self.declare(f"{view.name}_row", expression(t.Record(columns)), span)
+        operator = self.fresh(f"{view.name}_out")
+        self.operators.append(borders.stream_out(operator, self.delta(own), carried, made, view.stamp.name, span))
+        self.use(view.name, operator, (rows.queue,), (), span)
+        return p.Output(view.name, carried, view.stamp.name, span=span)
+
+    def rename(self, queue: str, name: str) -> None:
+        """Gives a queue the name of the output that it is."""
+        last = self.uses[-1]
+        assert isinstance(last, p.Use)  # noqa: S101 - it was just made
+        self.uses[-1] = evolve(last, outs=tuple(name if out == queue else out for out in last.outs))
+
+
+@define
+class _Query:
+    """The operators of one view."""
+
+    whole: _Lowering
+    view: ty.View
+
+    def name(self, what: str, *more: str) -> str:
+        """A telling name: what is done, for which view, to what."""
+        return "_".join((what, self.view.name, *more))
+
+    def row_type(self, what: str, row: t.Record, span: Span | None) -> s.TypeExpr:
+        """The declared type of rows: that of the view itself where they are its rows."""
+        expr = expression(row)
+        name = self.view.name if row == self.view.row else f"{self.view.name}_{what}"
+        return self.whole.declare(name, expr, span)
+
+    def add(
+        self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: _Rows, node: s.Node, *,
+        title: str = "", keys: tuple[str, ...] | None = None,
+    ) -> _Rows:  # fmt: skip
+        """One operator: its instance and its use. `keys`: by which of the rows' columns its state is kept, if it is."""
+        span = node.span or self.view.span
+        operator = self.whole.instance(self.name(template, *([title] if title else [])), template, args, span)
+        notes: tuple[p.Annotation, ...] = ()
+        if keys is not None:
+            notes = (p.Annotation("Parallel"),)
+            notes += (p.Annotation("Keys", tuple(map(s.Name, keys))),) if keys else ()
+        self.whole.use(made.queue, operator, ins, variables, span, *notes)
+        return made
+
+    def queue(self, what: str) -> str:
+        """A name for a queue."""
+        return self.whole.fresh(f"{self.view.name}_{what}")
+
+    # -- stream to relation
+
+    def window(self, source: ty.Source) -> _Rows:
+        """A source through its window."""
+        whole, title = self.whole, source.label
+        copies = whole.copies[source.name]
+        rows = _Rows(copies.pop(0), whole.named[source.name].row, whole.named[source.name].type)
+        args: Args = (("R", rows.type), ("Tau", whole.tau))
+        match source.window:
+            case None | ty.Unbounded():
+                return rows
+            case ty.Range(length):
+                span = whole.tau if whole.source.tau == t.I64 else expression(t.DURATION)
+                item = s.RecordType((s.FieldType("t", whole.tau), s.FieldType("r", rows.type)))
+                kept = self.variable(f"window_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span)
+                args += (("Span", span), ("span", whole.length(length)), ("granule", whole.length(1)))
+                made = _Rows(self.queue(f"range_{title}"), rows.row, rows.type)
+                return self.add("range", args, (rows.queue,), (kept,), made, source, title=title)
+            case ty.Rows(count, ()):
+                kept = self.variable(f"window_{title}", s.TypeName("deque", (rows.type,)), s.ListValue(()), source.span)
+                made = _Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
+                return self.add("rows", (*args, ("n", s.Int(count))), (rows.queue,), (kept,), made, source, title=title)
+            case ty.Rows(count, keys):
+                columns = dict(rows.row.fields)
+                members = [s.Member(s.Name("r"), key) for key in keys]
+                key: s.Expr = members[0] if len(keys) == 1 else s.TupleValue(tuple(members))
+                kind = columns[keys[0]] if len(keys) == 1 else t.Tuple(tuple(columns[key] for key in keys))
+                state = s.TypeName("map", (expression(kind), s.TypeName("deque", (rows.type,))))
+                kept = self.variable(f"window_{title}", state, s.MapValue(()), source.span)
+                args += (("K", expression(kind)), ("key", s.Lambda(("r",), key)), ("n", s.Int(count)))
+                made = _Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
+                return self.add("rows_by", args, (rows.queue,), (kept,), made, source, title=title, keys=keys)
+
+    def variable(self, what: str, type_: s.TypeExpr, initial: s.Expr, span: Span | None) -> str:
+        """A variable of this view."""
+        return self.whole.variable(f"{self.view.name}_{what}", type_, initial, span or self.view.span)
+
+    # -- relation to relation
+
+    def relation(self, node: r.Relation, *, quiet: bool) -> _Rows:
+        """The queue of a relation."""
+        match node:
+            case r.Input(index, _):
+                return self.window(self.view.query.sources[index])
+            case r.Filter():
+                return self.filter(node, quiet=quiet)
+            case r.Join():
+                return self.join(node, quiet=quiet)
+            case r.Group():
+                return self.group(node, quiet=quiet)
+            case r.Distinct(input, row):
+                rows = self.relation(input, quiet=quiet)
+                counts = s.TypeName("map", (rows.type, expression(t.I64)))
+                kept = self.variable("copies", counts, s.MapValue(()), node.span)
+                args: Args = (("R", rows.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
+                keys = tuple(name for name, _ in row.fields)
+                made = _Rows(self.queue("distinct"), row, rows.type)
+                return self.add("distinct", args, (rows.queue,), (kept,), made, node, keys=keys)
+
+    def filter(self, node: r.Filter, *, quiet: bool) -> _Rows:
+        """Selection and projection."""
+        rows = self.relation(node.input, quiet=quiet)
+        type_ = rows.type if node.row == rows.row else self.row_type("selected", node.row, node.span)
+        args: Args = (
+            ("R", rows.type), ("O", type_), ("Tau", self.whole.tau), ("keep", node.keep), ("row", node.make),
+            ("quiet", s.Bool(quiet)),
+        )  # fmt: skip
+        made = _Rows(self.queue("selected"), node.row, type_)
+        return self.add("select", args, (rows.queue,), (), made, node, keys=())
+
+    def join(self, node: r.Join, *, quiet: bool) -> _Rows:
+        """An equi-join, or the product if the key is unit."""
+        left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
+        type_ = self.row_type("joined", node.row, node.span)
+        key = expression(node.key)
+        state = [
+            self.variable(side, s.TypeName("map", (key, s.TypeName("bag", (rows.type,)))), s.MapValue(()), node.span)
+            for side, rows in (("left", left), ("right", right))
+        ]
+        args: Args = (
+            ("L", left.type), ("R", right.type), ("O", type_), ("Tau", self.whole.tau), ("K", key),
+            ("left", node.left_key), ("right", node.right_key), ("row", node.make), ("quiet", s.Bool(quiet)),
+        )  # fmt: skip
+        a, b = _columns((node.left_key.body,), "l"), _columns((node.right_key.body,), "r")
+        keys = a if a == b else None
+        made = _Rows(self.queue("joined"), node.row, type_)
+        return self.add("join", args, (left.queue, right.queue), tuple(state), made, node, keys=keys or None)
+
+    def group(self, node: r.Group, *, quiet: bool) -> _Rows:
+        """Grouping and aggregation."""
+        whole = self.whole
+        rows = self.relation(node.input, quiet=quiet and bool(node.keys))
+        kept = Accumulator(always=bool(node.keys))
+        places = {a.name: kept.read(a) for a in node.aggregates}
+        single = len(node.keys) == 1
+        for key in node.keys:
+            places[key.name] = s.Name("k") if single else s.Member(s.Name("k"), key.name)
+        type_ = self.row_type("grouped", node.row, node.span)
+        acc = whole.declare(f"{self.view.name}_acc", kept.type(), node.span)
+        params = ("k", "a") if node.keys else ("a",)
+        keep, make = (s.Lambda(params, over(expr, places), span=expr.span) for expr in (node.keep, node.make))
+        args: Args = (("R", rows.type), ("O", type_), ("Tau", whole.tau))
+        tail: Args = (*kept.arguments(), ("keep", keep), ("row", make), ("quiet", s.Bool(quiet)))
+        made = _Rows(self.queue("grouped"), node.row, type_)
+        if not node.keys:
+            state = (
+                self.variable("acc", acc, kept.zero(), node.span),
+                self.variable("was", s.OptionalType(type_), s.NoneValue(), node.span),
+            )
+            return self.add("group_all", (*args, ("Acc", acc), *tail), (rows.queue,), state, made, node)
+        fields = tuple((key.name, key.type) for key in node.keys)
+        kind = expression(fields[0][1]) if single else whole.declare(
+            f"{self.view.name}_key", expression(t.Record(fields)), node.span
+        )  # fmt: skip
+        value = (
+            node.keys[0].value if single else s.RecordValue(tuple(s.FieldValue(k.name, k.value) for k in node.keys))
+        )
+        entry = s.RecordType(
+            (s.FieldType("acc", acc), s.FieldType("seen", s.OptionalType(whole.tau)), s.FieldType("was", s.OptionalType(type_)))
+        )
+        state = (self.variable("groups", s.TypeName("map", (kind, entry)), s.MapValue(()), node.span),)
+        args = (*args, ("K", kind), ("Acc", acc), ("key", s.Lambda(("r",), value)), *tail)
+        keys = _columns((k.value for k in node.keys), "r")
+        return self.add("group", args, (rows.queue,), state, made, node, keys=keys)
+
+    # -- relation to stream
+
+    def stream(self, rows: _Rows, operator: ty.Operator, own: s.TypeExpr) -> _Rows:
+        """`istream`, `dstream`, `rstream`; a stamp that is a column is filled in."""
+        view = self.view
+        made: s.Expr = s.Name("r")
+        if view.stamp.column:
+            made = s.RecordValue(
+                tuple(
+                    s.FieldValue(name, s.Name("tau") if name == view.stamp.name else s.Member(s.Name("r"), name))
+                    for name, _ in view.row.fields
+                )
+            )
+        args: Args = (
+            ("R", rows.type), ("O", own), ("Tau", self.whole.tau), ("row", s.Lambda(("tau", "r"), made)),
+        )  # fmt: skip
+        out = _Rows(self.queue(operator), view.row, own)
+        if operator == "rstream":
+            state = self.variable("rows", s.TypeName("bag", (rows.type,)), s.MapValue(()), view.span)
+            return self.add(operator, args, (rows.queue,), (state,), out, view)
+        return self.add(operator, args, (rows.queue,), (), out, view, keys=())
+
+
+def _columns(values: Iterable[s.Expr], side: str) -> tuple[str, ...] | None:
+    """The names of the columns that key expressions are, or None if some are no plain columns."""
+    found: list[str] = []
+    for value in values:
+        match value:
+            case s.Member(s.Name(row), name) if row == side:
+                found.append(name)
+            case s.TupleValue(items):
+                inner = _columns(items, side)
+                if inner is None:
+                    return None
+                found += inner
+            case _:
+                return None
+    return tuple(found)
+
+
+def _is_net(relation: r.Relation) -> bool:
+    """Whether the operator's deltas never hold a row on both sides: groups whose rows have the whole key, distinct."""
+    match relation:
+        case r.Distinct():
+            return True
+        case r.Group(_, _, keys, _, _, make):
+            shown = make.body.fields if isinstance(make.body, s.RecordValue) else ()
+            values = [item.value for item in shown if isinstance(item, s.FieldValue)]
+            return all(s.Member(s.Name("g"), key.name) in values for key in keys)
+        case _:
+            return False
+
+
+def _loud(program: ty.Program) -> frozenset[str]:
+    """The relations whose instants without change matter to a query that uses them."""
+    loud: set[str] = set()
+    for view in reversed(program.views):
+        whole = view.query.operator == "rstream" or (view.name in loud and view.kind == "relation")
+        heard = _sources(view.query.relation) if whole else _sources_of_totals(view.query.relation)
+        loud |= {view.query.sources[i].name for i in heard if view.query.sources[i].window is None}
+    return frozenset(loud)
+
+
+def _sources(relation: r.Relation) -> set[int]:
+    match relation:
+        case r.Input(index, _):
+            return {index}
+        case r.Join(left, right):
+            return _sources(left) | _sources(right)
+        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
+            return _sources(input)
+
+
+def _sources_of_totals(relation: r.Relation) -> set[int]:
+    """The sources below an aggregate without groups."""
+    match relation:
+        case r.Input():
+            return set()
+        case r.Join(left, right):
+            return _sources_of_totals(left) | _sources_of_totals(right)
+        case r.Group(input, _, keys):
+            return _sources_of_totals(input) if keys else _sources(input)
+        case r.Filter(input, _, _, _) | r.Distinct(input, _):
+            return _sources_of_totals(input)

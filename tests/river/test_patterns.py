@@ -1,0 +1,54 @@
+"""RE2's syntax: what is accepted, what is refused, and where Python's `re` alone would differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from river.lang.patterns import BadPattern, Chars, Group, Repeat, Sequence, compile_pattern, parse
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("a$", "a\n", None), ("a$", "ba", ["a"]), ("(?m)a$", "a\nb", ["a"]), ("^b", "a\nb", None), ("(?m)^b", "a\nb", ["b"]),
+        ("a.b", "a\nb", None), ("(?s)a.b", "a\nb", ["a\nb"]), ("(?i)straSSe", "STRASSE", ["STRASSE"]), ("(?i)k", "\u212a", None),
+        ("a(?i)b|c", "aB", ["aB"]), ("(a(?i)b)c", "aBc", ["aBc", "aB"]), ("(a(?i)b)c", "aBC", None), ("(?i:a)b", "Ab", ["Ab"]),
+        ("(?U)a+", "aaa", ["a"]), ("(?U)a+?", "aaa", ["aaa"]), ("a+?", "aaa", ["a"]), ("a{2,3}", "aaaa", ["aaa"]), ("a{,3}", "a{,3}", ["a{,3}"]),
+        ("a{2}", "aaa", ["aa"]), ("a{2,}", "aaa", ["aaa"]), ("x{", "x{", ["x{"]), (r"\d+", "٣4", ["4"]), (r"\w+", "äb_1", ["b_1"]), (r"\bb\b", "a b", ["b"]),
+        (r"\B", "", [""]), (r"\Aa\z", "a", ["a"]), (r"\x41\x{1F600}", "A\U0001f600", ["A\U0001f600"]), (r"\Qa.b\E+", "a.bb", ["a.bb"]), (r"\Qa.b\E", "a.b", ["a.b"]),
+        (r"\Q.", ".", ["."]), ("[[:alpha:]]+", "1ab", ["ab"]), ("[[:^digit:]]", "1a", ["a"]), ("[^a-c]", "abd", ["d"]), ("[]a]+", "]a", ["]a"]), ("[a-]+", "-a", ["-a"]),
+        (r"[\d.]+", "1.5", ["1.5"]), (r"[^\n]", "\n", None), ("(?P<n>a)(?<m>b)", "ab", ["ab", "a", "b"]), ("a|ab", "ab", ["a"]), ("(a|ab)(c|bcd)(d*)", "abcd", ["abcd", "a", "bcd", ""]),
+        ("(a*)*", "b", ["", ""]), ("", "x", [""]), ("a||b", "b", [""]), (r"\012", "\n", ["\n"]), (r"[\x00-\x{10FFFF}]", "\n", ["\n"]), (r"[^\x00-\x{10FFFF}]", "a", None), ("(?i)[^k]", "K", None),
+        (r"\.\*", ".*", [".*"]), (r"\Q\Ea", "a", ["a"]), ("(?-s).", "\n", None), ("^*", "a", [""]),
+    ],
+)  # fmt: skip
+def test_matches(pattern: str, text: str, expected: list[str] | None) -> None:
+    found = compile_pattern(pattern).compiled.search(text)
+    assert (None if found is None else [found[0], *found.groups("")]) == expected
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1", "a++", "a**", "a*+", "a{2}{3}", "(", ")", "a)", "[", "[a", "[b-a]", "*", "|*", "a{1001}", "(a{100}){11}", "a{3,2}", r"\pN", r"\p{Greek}",
+        r"\C", r"\Z", r"\8", "(?P<n>a)(?P<n>b)", "(?P<>a)", "(?P=n)", "(?#c)", "(?>a)", "(?x)a", "[[:foo:]]", r"[\b]", r"[a-\d]", r"\x{110000}", r"\x4", "\\", "(?", "(?i", "(?)",
+        "(" * 300 + ")" * 300,
+    ],
+)  # fmt: skip
+def test_refusals(pattern: str) -> None:
+    with pytest.raises(BadPattern) as bad:
+        compile_pattern(pattern)
+    assert str(bad.value)
+
+
+def test_the_tree() -> None:
+    assert parse("a(b|c)+?") == Sequence(
+        (Chars(((97, 97),)), Repeat(Group(1, parse("b|c")), 1, None, greedy=False)),
+    )
+    assert parse("(?i)k") == Chars(((75, 75), (107, 107)))
+
+
+def test_equal_patterns_are_equal_values() -> None:
+    assert compile_pattern("a") == compile_pattern("a")
+    assert compile_pattern("a") != compile_pattern("b")
+    assert hash(compile_pattern("a")) == hash(compile_pattern("a"))

@@ -1,0 +1,349 @@
+"""Templates: what is checked once, what an instance fills in, and lifting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from river.diagnostics import Rejected
+from river.il.expand import expand_instances
+from river.il.parse import parse
+from river.il.pretty import pretty
+from river.il.program import Program
+from river.il.templates import Library, check_template
+from river.il.verify import verify
+from river.lang import syntax as s
+from river.source import Source
+
+LIBRARY = Library.of({})
+
+
+def program(text: str) -> Program:
+    return parse(Source("test.river", "river 1;\n" + text))
+
+
+def expanded(text: str, library: Library = LIBRARY) -> str:
+    return " ".join(pretty(expand_instances(program(text), library)).split())
+
+
+def codes(rejected: pytest.ExceptionInfo[Rejected]) -> list[str]:
+    return [d.code for d in rejected.value.diagnostics]
+
+
+def refused(text: str, library: Library = LIBRARY) -> list[str]:
+    with pytest.raises(Rejected) as rejected:
+        expand_instances(program(text), library)
+    return codes(rejected)
+
+
+def template_errors(text: str) -> list[str]:
+    (template,) = (d for d in program(text).decls if isinstance(d, s.Template))
+    return [d.code for d in check_template(template)]
+
+
+# ------------------------------------------------------------------------------------------------ the template itself
+
+
+def test_a_template_is_checked_before_it_has_arguments() -> None:
+    assert template_errors("template <#T: type, #T: type> operator f(x: #T) -> () { on x(x) { } }") == [
+        "il-template-duplicate"
+    ]
+    assert template_errors("template <#T: type> operator f(x: #S) -> () { on x(x) { } }") == ["il-template-hole"]
+    assert template_errors("template <#n: i64> operator f(x: #n) -> () { on x(x) { } }") == ["il-template-hole"]
+    assert template_errors(
+        "template <#f: fn(i64) -> i64> operator f(x: i64) -> (o: i64) { on x(x) { emit o #f(x, x); } }"
+    ) == ["il-template-hole"]
+    assert template_errors(
+        "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { emit o f; } } }"
+    ) == ["il-template-each"]
+    assert template_errors(
+        "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { let f = 1; emit o f; } } }"
+    ).count("il-template-each") >= 1
+    assert template_errors(
+        "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { emit o x.f; } } }"
+    ) == []
+
+
+def test_a_wrong_template_of_the_program_is_refused_once() -> None:
+    text = "template <#T: type> operator f(x: #S) -> () { on x(x) { } }\noperator a = f<T = i64>;"
+    assert refused(text) == ["il-template-hole"]
+    with pytest.raises(Rejected) as rejected:
+        verify(program(text), LIBRARY)
+    assert codes(rejected) == ["il-template-hole"]
+
+
+# --------------------------------------------------------------------------------------------------------- arguments
+
+ADD = "template <#n: i64, #f: fn(i64) -> i64> operator add(x: i64) -> (o: i64) { on x(y) { emit o #f(y) + #n; } }\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("n = 1", "il-template-missing"),
+        ("n = 1, f = fn(a) => a, m = 2", "il-template-unknown-argument"),
+        ("n = 1, f = 2", "il-template-argument"),
+        ("n = 1, f = fn(a, b) => a", "il-template-argument"),
+        ("n = 1, n = 2, f = fn(a) => a", "il-template-argument"),
+        ("n = fn(a) => a, f = fn(a) => a", "il-template-argument"),
+        ("n = y, f = fn(a) => a", "il-template-argument"),  # would capture the template's `y`
+        ("n = 1, f = fn(a) => (a + y)", "il-template-argument"),
+        ("n = 1, f = fn(a) => $v", "il-template-argument"),
+    ],
+)
+def test_arguments_are_checked(arguments: str, code: str) -> None:
+    assert refused(f"{ADD}operator a = add<{arguments}>;") == [code]
+
+
+def test_an_unknown_template_has_a_suggestion() -> None:
+    with pytest.raises(Rejected) as rejected:
+        expand_instances(program("operator a = std.duplicat<T = i64, n = 2>;"), LIBRARY)
+    (found,) = rejected.value.diagnostics
+    assert (found.code, found.help) == ("il-template-unknown", "did you mean `std.duplicate`?")
+
+
+@pytest.mark.parametrize(
+    ("instance", "code"),
+    [
+        ("std.duplicate<T = i64>", "il-template-missing"),
+        ("std.duplicate<T = i64, n = 0>", "il-template-argument"),
+        ("std.duplicate<n = 2>", "il-template-missing"),
+        ("std.rr_join<T = i64, w = [0, 0]>", "il-template-argument"),
+        ("std.rr_join<T = i64, w = [1, 0 - 1]>", "il-template-argument"),
+        ("std.rr_join<T = i64, w = 2>", "il-template-argument"),
+        ("std.split_rr<T = i64, n = 2, epoch = 0>", "il-template-argument"),
+        ("std.merge_time<T = i64, n = 2, by = 3>", "il-template-argument"),
+    ],
+)
+def test_shapes_of_standard_templates_are_checked(instance: str, code: str) -> None:
+    assert refused(f"operator a = {instance};") == [code]
+
+
+EVERY = """
+type T = {k: string, at: time};
+operator a = std.duplicate<T = T, n = 3, by = at>;
+operator b = std.identity<T = T>;
+operator c = std.rr_split<T = T, w = [2, 0, 3]>;
+operator d = std.rr_join<T = T, w = [2, 3]>;
+operator e = std.split_hash<T = T, key = fn(t) => t.k, n = 3, epoch = 4>;
+operator f = std.split_rr<T = T, n = 1, epoch = 4>;
+operator g = std.merge_seq<T = T, n = 3>;
+operator h = std.merge_time<T = T, n = 2, by = at>;
+operator i = std.split_turns<T = T, n = 3, by = at>;
+operator j = std.split_rows<R = T, key = fn(r) => (r.k, r.at), n = 3>;
+operator k = std.merge_rows<R = T, n = 2>;
+operator l = std.filter<T = T, where = fn(t) => (t.k == "x")>;
+operator m = std.map<T = T, U = string, f = fn(t) => t.k + "!">;
+operator n = std.flatten<T = T>;
+"""
+
+
+def test_every_standard_template_checks_and_prints_as_an_operator() -> None:
+    every = program(EVERY)
+    assert {f"std.{name}" for name in ("duplicate", "filter", "merge_rows")} <= set(LIBRARY.names)
+    assert {d.template for d in every.decls if hasattr(d, "template")} == set(LIBRARY.names)
+    verify(every, LIBRARY)
+    again = parse(Source("again", pretty(expand_instances(every, LIBRARY))))
+    assert again == expand_instances(every, LIBRARY)
+    verify(again, LIBRARY)
+
+
+def test_instances_are_the_same_object_again() -> None:
+    one = program(EVERY)
+    assert all(
+        a is b
+        for a, b in zip(
+            expand_instances(one, LIBRARY).decls, expand_instances(one, LIBRARY).decls, strict=True
+        )
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- filling
+
+
+def test_lambdas_are_put_in_place_of_their_holes() -> None:
+    text = expanded(f"{ADD}operator a = add<n = 7, f = fn(a) => a * a>;")
+    assert "emit o y * y + 7;" in text
+
+
+def test_names_bound_inside_a_lambda_hide_nothing() -> None:
+    template = "template <#f: fn(list<i64>) -> i64> operator t(x: list<i64>) -> (o: i64) { on x(y) { emit o #f(y); } }\n"
+    text = expanded(f"{template}operator a = t<f = fn(l) => len([y for y in l if (y > 1)])>;")
+    assert "len([y_1 for y_1 in y if y_1 > 1])" in text
+
+
+def test_a_function_of_the_program_is_not_a_local_one_of_the_template() -> None:
+    text = (
+        "fn g(x: i64) -> i64 = x + 1;\n"
+        "template <#f: fn(i64) -> i64> operator t(x: i64) -> (o: i64) "
+        "{ fn g(x: i64) -> i64 = x * 10; on x(y) { emit o g(#f(y)); } }\n"
+        "operator a = t<f = fn(v) => g(v)>;"
+    )
+    assert "emit o g_1(g(y));" in expanded(text)
+
+
+ONCE = """template <#T: type, #f: fn(#T) -> #T>
+operator t(x: list<#T>) -> (o: #T) { on x(y) { var l = y; emit o #f(pop(l)); } }
+"""
+
+
+def test_an_argument_is_evaluated_once() -> None:
+    first = expanded(f"{ONCE}operator a = t<T = i64, f = fn(v) => v + 1>;")
+    assert "emit o pop(l) + 1;" in first  # the body begins with it
+    twice = expanded(f"{ONCE}operator a = t<T = i64, f = fn(v) => v + v>;")
+    assert "emit o f(pop(l));" in twice
+    assert "fn f(v: i64) -> i64 = v + v;" in twice
+    late = expanded(f"{ONCE}operator a = t<T = i64, f = fn(v) => 1 + v>;")
+    assert "emit o f(pop(l));" in late
+
+
+def test_a_function_that_cannot_be_called_is_refused_where_it_would_have_to_be() -> None:
+    unstated = ONCE.replace("fn(#T) -> #T", "fn(#T) -> any")
+    assert "pop(l) + 1" in expanded(f"{unstated}operator a = t<T = i64, f = fn(v) => v + 1>;")
+    assert refused(f"{unstated}operator a = t<T = i64, f = fn(v) => v + v>;") == ["il-template-lambda"]
+
+
+def test_a_lambda_as_a_statement_must_be_a_call() -> None:
+    template = (
+        "template <#f: fn(list<i64>, i64) -> unit> operator t(x: i64; $l: list<i64>) -> () { on x(y) { #f($l, y); } }\n"
+    )
+    assert "push($l, y);" in expanded(f"{template}operator a = t<f = fn(l, v) => push(l, v)>;")
+    assert refused(f"{template}operator a = t<f = fn(l, v) => v>;") == ["il-template-lambda"]
+
+
+def test_a_lambda_may_be_handed_on() -> None:
+    template = (
+        "template <#T: type, #f: fn(#T) -> i64> operator t(x: list<#T>) -> (o: list<#T>) "
+        "{ on x(y) { emit o sort_by(y, #f); } }\n"
+    )
+    instance = f"{template}operator a = t<T = {{n: i64}}, f = fn(y) => -y.n>;"
+    assert "sort_by(y, fn(y_1) => -y_1.n)" in expanded(instance)
+    verify(program(instance), LIBRARY)
+
+
+SUMS = """
+template <#Ix: fields, #V: fields>
+operator sums(x: {#Ix, v: {#V}}; $s: map<{#Ix}, {#each f in #V {f: #f}}>) -> (o: {#Ix, #each f in #V {f: #f}}) {
+  on x(x) {
+    with a = $s[{#each f in #Ix {f: x.f}}] else {#each f in #V {f: 0}} {
+      #each f in #V { let added = x.v.f; a.f = #f(a.f, added); }
+      emit o {#each f in #Ix {f: x.f}, #each f in #V {f: a.f}};
+    }
+  }
+}
+operator a = sums<Ix = {k: string, day: i64}, V = {n: i64 = fn(a, b) => a + b, top: i64 = fn(a, b) => max(a, b)}>;
+"""
+
+
+def test_fields_are_spliced_and_repeated() -> None:
+    text = expanded(SUMS)
+    assert "x: {k: string, day: i64, v: {n: i64, top: i64}}" in text
+    assert "with a = $s[{k: x.k, day: x.day}] else {n: 0, top: 0}" in text
+    assert "let added_n = x.v.n; a.n = a.n + added_n; let added_top = x.v.top; a.top = max(a.top, added_top);" in text
+    assert "emit o {k: x.k, day: x.day, n: a.n, top: a.top};" in text
+    verify(program(SUMS), LIBRARY)
+
+
+def test_fields_without_a_value_are_refused_where_one_is_wanted() -> None:
+    text = SUMS.replace("n: i64 = fn(a, b) => a + b", "n: i64")
+    assert refused(text) == ["il-template-lambda"]
+
+
+def test_no_fields_are_fields() -> None:
+    assert "$s: map<{}, {n: i64}>" in expanded(SUMS.replace("{k: string, day: i64}, V", "{}, V").replace(
+        ", top: i64 = fn(a, b) => max(a, b)", ""))  # fmt: skip
+
+
+def test_an_error_inside_an_instance_says_which() -> None:
+    text = f"{ADD}operator bad = add<n = true, f = fn(a) => a>;"
+    with pytest.raises(Rejected) as rejected:
+        verify(program(text), LIBRARY)
+    (found,) = rejected.value.diagnostics
+    assert found.code.startswith("lang-")
+    assert "in `bad`, an instance of `add`" in [note.message for note in found.notes]
+
+
+# --------------------------------------------------------------------------------------------------------- namespaces
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(f"river 1;\n{text}", encoding="utf-8")
+    return path
+
+
+def test_a_namespace_spells_its_own_names(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        "mine.river",
+        "type Pair<T> = {a: T, b: T};\n"
+        "fn swap(x: i64) -> i64 = -x;\n"
+        "template <#T: type, #f: fn(#T) -> i64> operator pairs(x: #T) -> (o: Pair<i64>) "
+        "{ on x(v) { emit o {a: swap(#f(v)), b: 1}; } }\n",
+    )
+    library = Library.of({"mine": (file,)})
+    text = "type Pair = i64;\nfn swap(x: i64) -> i64 = x;\noperator p = mine.pairs<T = Pair, f = fn(v) => swap(v)>;"
+    assert "(x: Pair) -> (o: mine.Pair<i64>)" in expanded(text, library)
+    assert "{a: mine.swap(swap(v)), b: 1}" in expanded(text, library)
+    verify(program(text), library)
+
+
+def test_template_files_are_checked(tmp_path: Path) -> None:
+    twice = "template <#T: type> operator f(x: #T) -> () { on x(x) { } }\n" * 2
+    for text, code in (
+        ("input q: i64;", "il-template-file"),
+        (twice, "il-template-duplicate"),
+        ("template <#T: type> operator f(x: #S) -> () { on x(x) { } }", "il-template-hole"),
+    ):
+        with pytest.raises(Rejected) as rejected:
+            Library.of({"mine": (write(tmp_path, "mine.river", text),)})
+        assert codes(rejected) == [code]
+
+
+def test_std_is_closed(tmp_path: Path) -> None:
+    with pytest.raises(Rejected) as rejected:
+        Library.of({"std": (write(tmp_path, "mine.river", ""),)})
+    assert codes(rejected) == ["il-template-namespace"]
+
+
+# -------------------------------------------------------------------------------------------------------------- lifting
+
+
+def test_lifting_threads_the_tag_through_functions_that_emit() -> None:
+    text = """
+      operator f(x: i64; $n: i64) -> (o: i64, p: string) {
+        fn inner(seq: i64) { emit o seq; }
+        fn outer(v: i64) { inner(v); emit p "out"; }
+        fn plain(v: i64) -> i64 = v + 1;
+        on x(v) { outer(plain(v)); if v > 0 { emit o v; } }
+      }
+      operator g = lift(f, seq);"""
+    lifted = expanded(text).split("operator g")[1]
+    assert "(x: {seq: i64, v: i64} by seq; $n: i64)" in lifted
+    assert "-> ( o: {seq: i64, v: i64} by seq, p: {seq: i64, v: string} by seq )" in lifted
+    assert "fn inner(seq_1: i64, seq: i64) { emit o {seq: seq_1, v: seq}; }" in lifted
+    assert 'fn outer(seq_1: i64, v: i64) { inner(seq_1, v); emit p {seq: seq_1, v: "out"}; }' in lifted
+    assert "let seq_1 = tagged.seq; let v = tagged.v; outer(seq_1, plain(v));" in lifted
+    verify(program(text), LIBRARY)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        "operator f(a: i64, b: i64) -> () { on a(x) { } on b(x) { } }",
+        "operator f(a: i64) -> () { on a[pop 2](x) { } }",
+        "operator f(a: {k: i64} by k) -> () { on a(x) { } }",
+        'operator f(a: i64) -> () = extern python "m:f";',
+    ],
+)
+def test_what_cannot_be_lifted(operator: str) -> None:
+    assert refused(f"{operator}\noperator g = lift(f, seq);") == ["il-lift"]
+
+
+def test_lifts_of_instances_and_of_nothing() -> None:
+    assert "{seq: seq, v: x}" in expanded(
+        "operator f = std.identity<T = i64>;\noperator g = lift(f, seq);"
+    )
+    assert refused("operator g = lift(f, seq);") == ["il-unknown-operator"]
+    assert set(refused("operator f = lift(g, seq);\noperator g = lift(f, seq);")) == {"il-lift-cycle"}
