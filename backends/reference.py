@@ -4,7 +4,7 @@ The program is erased to Brooklet and its queues fire one at a time. Inputs are 
 run to quiescence, which is a Brooklet schedule like any other; memory is bounded by what the program keeps. With a seed,
 which queue fires is drawn at random.
 
-Paper: River section 2 (the calculus), calculus.md; architecture section 6.
+Paper: River section 2 (the calculus), 4.6; the erasure is `river.il.erase`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from river.backend import Options, Summary
-from river.diagnostics import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calculus.program import Program
+    from calculus.program import Fault, Program
     from calculus.state import Configuration
     from river.backend import Sinks, Sources
-    from river.il.graph import Graph
+    from river.il.graph import Graph, Instance
+    from river.lang.evaluate import Trap
     from river.platform import Platform
 
 
 @frozen(eq=False)
 class Plan:
-    """The erased program and how its queues are chosen."""
+    """The erased program, and how it is to be run."""
 
     graph: Graph
     program: Program
@@ -48,7 +48,7 @@ class Reference:
     name: ClassVar[str] = "reference"
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
-        """The erasure. Raises: Rejected("run-extern") for an extern operator that nobody provided."""
+        """The erasure. Raises: Rejected for an extern operator that nobody provided."""
         from river.il.erase import erase
 
         return Plan(graph, erase(graph, options.externs), options)
@@ -58,21 +58,16 @@ class Reference:
         from calculus.state import initial
         from river.ingress import events
 
-        program = plan.program
-        configuration = initial(program, {})
-        fired: Counter[str] = Counter()
-        choose = _chooser(plan.options.seed)
+        execution = _Execution(plan, initial(plan.program, {}), _chooser(plan.options.seed))
         for queue, elements in events(plan.graph, sources, plan.options.batch):
-            configuration = _arrive(program, configuration, queue, elements)
-            configuration = _settle(plan, configuration, choose, fired)
-            configuration = _deliver(program, configuration, sinks)
-        names = {v.name for v in plan.graph.variables}
-        values = {
-            name: value
-            for name, value in zip(program.variables, configuration.variables, strict=True)
-            if name in names
-        }
-        return Summary(values, dict(fired))
+            execution.arrive(queue, elements)
+            execution.settle()
+            execution.deliver(sinks)
+        names = {variable.name for variable in plan.graph.variables}
+        final = zip(plan.program.variables, execution.configuration.variables, strict=True)
+        return Summary(
+            {name: value for name, value in final if name in names}, execution.fired, execution.skipped
+        )
 
 
 def _chooser(seed: int | None) -> Callable[[tuple[str, ...]], str]:
@@ -81,47 +76,86 @@ def _chooser(seed: int | None) -> Callable[[tuple[str, ...]], str]:
     return Random(seed).choice
 
 
-def _arrive(program: Program, configuration: Configuration, queue: str, elements: list[Any]) -> Configuration:
-    queues = list(configuration.queues)
-    queues[program.wiring.queues[queue]] += tuple(elements)
-    return evolve(configuration, queues=tuple(queues))
+@define(eq=False)
+class _Execution:
+    """Where an execution stands."""
+
+    plan: Plan
+    configuration: Configuration
+    choose: Callable[[tuple[str, ...]], str]
+    fired: Counter[str] = field(factory=Counter[str])
+    skipped: Counter[str] = field(factory=Counter[str])
+
+    def arrive(self, queue: str, elements: list[Any]) -> None:
+        """Elements come in at the end of an input queue."""
+        self._requeue(queue, lambda held: held + tuple(elements))
+
+    def settle(self) -> None:
+        """Fires until nothing is eligible."""
+        from calculus.program import Fault
+        from calculus.step import eligible, step
+
+        program, stopping = self.plan.program, self.plan.options.stopping
+        while choices := eligible(program, self.configuration):
+            queue = self.choose(choices)
+            consumer = self._consumer(queue)
+            self.fired[consumer.name] += 1
+            if self.fired.total() % 1024 == 0 and stopping():
+                raise KeyboardInterrupt
+            try:
+                self.configuration = step(program, self.configuration, queue)
+            except Fault as fault:
+                self._faulted(queue, consumer, fault)
+
+    def deliver(self, sinks: Sinks) -> None:
+        """Hands what the output queues hold to the sinks; marks are not items."""
+        from river.lang.values import Mark
+
+        for name in self.plan.program.outputs:
+            held = self.configuration.queues[self.plan.program.wiring.queues[name]]
+            if items := [element for element in held if not isinstance(element, Mark)]:
+                sinks[name](items)
+            self._requeue(name, lambda _: ())
+
+    def _requeue(self, queue: str, change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> None:
+        queues = list(self.configuration.queues)
+        position = self.plan.program.wiring.queues[queue]
+        queues[position] = change(queues[position])
+        self.configuration = evolve(self.configuration, queues=tuple(queues))
+
+    def _consumer(self, queue: str) -> Instance:
+        end = self.plan.graph.queues[queue].consumer
+        assert end is not None  # noqa: S101 - an eligible queue has one
+        return self.plan.graph.instances[end.instance]
+
+    def _faulted(self, queue: str, consumer: Instance, fault: Fault) -> None:
+        """Ends the run, or skips the item where that is allowed: at an operator without any state."""
+        head = self.configuration.queues[self.plan.program.wiring.queues[queue]][0]
+        trap = _trap(self.plan.graph, queue, head, fault)
+        report = self.plan.options.on_trap
+        op = self.plan.program.wiring.by_queue[queue].op
+        if report is None or op.reads or trap.code in ("order-violation", "rate-violation"):
+            raise trap from fault
+        report(trap.diagnostic())
+        self.skipped[consumer.name] += 1
+        self._requeue(queue, lambda held: held[1:])
 
 
-def _settle(
-    plan: Plan, configuration: Configuration, choose: Callable[[tuple[str, ...]], str], fired: Counter[str]
-) -> Configuration:
-    """Fires until nothing is eligible."""
-    from calculus.program import Fault
-    from calculus.step import eligible, step
+def _trap(graph: Graph, queue: str, head: Any, fault: Fault) -> Trap:
+    """The trap behind a fault, with the item that was being handled."""
     from river.lang.evaluate import Trap
-
-    program = plan.program
-    while choices := eligible(program, configuration):
-        queue = choose(choices)
-        fired[program.wiring.by_queue[queue].op.function] += 1
-        if fired.total() % 1024 == 0 and plan.options.stopping():
-            raise KeyboardInterrupt
-        try:
-            configuration = step(program, configuration, queue)
-        except Fault as fault:
-            if isinstance(fault.__cause__, Trap):
-                raise fault.__cause__ from fault
-            raise InternalError(f"a firing of `{queue}` faulted without a trap: {fault.info!r}") from fault
-    return configuration
-
-
-def _deliver(program: Program, configuration: Configuration, sinks: Sinks) -> Configuration:
-    """Hands what the output queues hold to the sinks; marks are not items."""
     from river.lang.values import Mark
 
-    queues = list(configuration.queues)
-    for name in program.outputs:
-        position = program.wiring.queues[name]
-        items = [element for element in queues[position] if not isinstance(element, Mark)]
-        if items:
-            sinks[name](items)
-        queues[position] = ()
-    return evolve(configuration, queues=tuple(queues))
+    found = fault.__cause__
+    if not isinstance(found, Trap):
+        end = graph.queues[queue].consumer
+        assert end is not None  # noqa: S101 - a queue that fires has a consumer
+        _, site, code, _ = fault.info  # pyright: ignore[reportGeneralTypeIssues] - erase makes four
+        operator = graph.instances[end.instance].operator
+        found = Trap(code, (), operator.name, site, operator.span)
+    if not isinstance(head, Mark):
+        found.item = graph.queues[queue].type, head
+    return found
 
 
 BACKEND = Reference()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from river.il.program import Program
     from river.io.errors import OnError, Refusals
     from river.io.sinks import Collector, Sink
+    from river.lang.evaluate import Trap
     from river.lang.types import Type
 
 IL_SUFFIX = ".river"
@@ -281,13 +282,15 @@ def _run(
         raise Rejected([trap_diagnostic(trap)]) from trap
 
 
-def trap_diagnostic(trap: Any) -> Diagnostic:
+def trap_diagnostic(trap: Trap) -> Diagnostic:
     """A trap for people: its place and reason, and the item that was being handled."""
-    found: Diagnostic = trap.diagnostic()
-    item = getattr(trap, "item", None)
-    if item is None:
+    found = trap.diagnostic()
+    if trap.item is None:
         return found
-    return evolve(found, notes=(*found.notes, Note(f"while handling the item {item!r}")))
+    from river.io.encode import encoder
+
+    type_, item = trap.item
+    return evolve(found, notes=(*found.notes, Note(f"while handling the item {encoder(type_)(item)}")))
 
 
 def _writer(graph: Graph, name: str, sink: Counted) -> Callable[[Items], None]:

@@ -47,6 +47,7 @@ class Instance:
         self.fired = 0
         self.skipped = 0
         self.over = False
+        self._woken = False
         self._pace = min(batch, FIRST_BATCH)
         self._emitted: list[list[Any]] = [[] for _ in outs]
         self._keyed = [port for port in ports if port.key is not None]
@@ -77,6 +78,10 @@ class Instance:
 
         Raises: Trap, after which nothing may be fired, though what was emitted before may be drained.
         """
+        if not self._woken:  # in the calculus a firing needs an arrival, whatever initial tails there are
+            self._woken = any(port.queue.used for port in self.ports)
+            if not self._woken:
+                return False
         limit, before = self._pace, sum(out.made for out in self.outs)
         try:
             left = self.work(limit)

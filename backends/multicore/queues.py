@@ -46,6 +46,11 @@ class Queue:
         return self._put - self._taken
 
     @property
+    def used(self) -> bool:
+        """Whether anything was ever put."""
+        return self._put > 0
+
+    @property
     def room(self) -> int:
         """How many more may be put now: at least that many, as only the producer makes it less."""
         return UNBOUNDED if self.closed else self.bound - self.size

@@ -78,7 +78,10 @@ class Parser:
 
         Raises: InternalError when the grammar is wrong, naming the module's file and line.
         """
-        return self.build(strict=False)
+        from river.lang.tables import cached
+
+        text = "\n".join(m.text for m in self.modules)
+        return cached(text, self.start, lambda: self.build(strict=False))
 
     def build(self, *, strict: bool) -> Any:
         """The compiled grammar; `strict` also proves that no two terminals overlap (slow: for tests)."""

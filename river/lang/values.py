@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final, NoReturn, assert_never
+from typing import Any, Final, NoReturn, assert_never, cast
 
 from attrs import frozen
 
@@ -77,7 +77,7 @@ class FrozenMap(dict[Any, Any]):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, dict) and list(self.items()) == list(_pairs(other))
+        return isinstance(other, dict) and list(self.items()) == list(_pairs(cast("dict[Any, Any]", other)))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -85,7 +85,7 @@ class FrozenMap(dict[Any, Any]):
     def __repr__(self) -> str:
         return f"FrozenMap({super().__repr__()})"
 
-    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _blocked  # pyright: ignore
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _blocked  # pyright: ignore[reportAssignmentType]
 
 
 def _pairs(entries: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
@@ -255,12 +255,13 @@ class FrozenBag(tuple[Any, ...]):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FrozenBag) and tuple.__eq__(self, other)
+        return isinstance(other, FrozenBag) and super().__eq__(other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = tuple.__hash__
+    def __hash__(self) -> int:
+        return super().__hash__()
 
     def __repr__(self) -> str:
         return f"FrozenBag({list(self)!r})"
@@ -439,8 +440,8 @@ def freezer(type_: t.Type) -> Callable[[Value], Value] | None:
 
 def _list_freezer(item: Callable[[Value], Value] | None) -> Callable[[Value], Value]:
     if item is None:
-        return lambda value: value if type(value) is tuple else tuple(value)
-    return lambda value: value if type(value) is tuple else tuple(map(item, value))
+        return lambda value: value if value.__class__ is tuple else tuple(value)
+    return lambda value: value if value.__class__ is tuple else tuple(map(item, value))
 
 
 def _map_freezer(item: Callable[[Value], Value] | None) -> Callable[[Value], Value]:
@@ -563,6 +564,10 @@ def observed(type_: t.Type, value: Value) -> Hashable:
     return value if see is None else see(value)
 
 
+def _counted(items: Iterable[Any]) -> Hashable:
+    return frozenset(Counter(items).items())
+
+
 @cache
 def _observer(type_: t.Type) -> Callable[[Value], Hashable] | None:
     if not t.contains(type_, t.Map, t.OMap, t.Bag):
@@ -585,7 +590,7 @@ def _observer(type_: t.Type) -> Callable[[Value], Hashable] | None:
                 return lambda value: frozenset(value.items())
             return lambda value: frozenset((k, each(v)) for k, v in value.items())
         case t.Bag():
-            return lambda value: frozenset(Counter(value).items())
+            return _counted
         case _:
             raise TypeError(f"{type_} has no values")
 
@@ -671,32 +676,36 @@ def _float_words(value: float) -> tuple[int, ...]:
 # ---------------------------------------------------------------------------------------------- well-typed
 
 
+def _is(value: Any, kind: type) -> bool:
+    return type(value) is kind
+
+
 def well_typed(type_: t.Type, value: Value) -> bool:
     """Whether `value` is a frozen value of `type_`: form, range, canonical NaN and keys."""
     match type_:
         case t.Primitive():
             return _well_typed_primitive(type_, value)
         case t.Decimal(precision, _):
-            return type(value) is int and abs(value) < 10**precision
+            return _is(value, int) and abs(value) < 10**precision
         case t.Optional(inner):
             return value is None or well_typed(inner, value)
         case t.Record() | t.Tuple():
             parts = t.parts(type_)
-            return type(value) is tuple and len(value) == len(parts) and all(map(well_typed, parts, value))
+            return _is(value, tuple) and len(value) == len(parts) and all(map(well_typed, parts, value))
         case t.List(item) | t.Deque(item):
-            return type(value) is tuple and all(well_typed(item, v) for v in value)
+            return _is(value, tuple) and all(well_typed(item, v) for v in value)
         case t.Array(item, size):
-            return type(value) is tuple and len(value) == size and all(well_typed(item, v) for v in value)
+            return _is(value, tuple) and len(value) == size and all(well_typed(item, v) for v in value)
         case t.Map(key, item):
-            return type(value) is FrozenMap and _well_typed_entries(key, item, value)
+            return _is(value, FrozenMap) and _well_typed_entries(key, item, value)
         case t.OMap(key, item):
             return (
-                type(value) is FrozenOMap
+                _is(value, FrozenOMap)
                 and value.order is total_key(key)
                 and _well_typed_entries(key, item, value)
             )
         case t.Bag(item):
-            return type(value) is FrozenBag and all(_is_key(item, v) for v in value)
+            return _is(value, FrozenBag) and all(_is_key(item, v) for v in value)
         case t.Function():
             return False
         case _:
@@ -715,21 +724,21 @@ def _is_key(type_: t.Type, value: Value) -> bool:
 def _well_typed_primitive(type_: t.Primitive, value: Value) -> bool:
     match type_.name:
         case "bool":
-            return type(value) is bool
+            return _is(value, bool)
         case "f64":
-            return type(value) is float and (value == value or value is NAN)
+            return _is(value, float) and (value == value or value is NAN)
         case "f32":
-            return type(value) is float and (single(value) == value or value is NAN)
+            return _is(value, float) and (single(value) == value or value is NAN)
         case "string":
-            return type(value) is str and not any("\ud800" <= c <= "\udfff" for c in value)
+            return _is(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
         case "bytes":
-            return type(value) is bytes
+            return _is(value, bytes)
         case "unit":
-            return type(value) is tuple and not value
+            return _is(value, tuple) and not value
         case "regex":
             return isinstance(value, Regex)
         case "fsum":
-            return type(value) is tuple and len(value) == 4 and all(type(part) is int for part in value)
+            return _is(value, tuple) and len(value) == 4 and all(_is(part, int) for part in value)
         case _:
             low, high = BOUNDS[type_]
-            return type(value) is int and low <= value <= high
+            return _is(value, int) and low <= value <= high

@@ -163,8 +163,8 @@ def test_all_errors_are_found_at_once_with_their_neighbourhood() -> None:
 
 # ---------------------------------------------------------------------------------------------------- views and unions
 
-VIEWED = f"{COUNT}input a: R; queue b: R; operator drop(x: R) -> () {{ on x(v) {{ }} }}\n" \
-    "var $v: map<string, i64> = {};\n(b, $v) <- count(a, $v);\n() <- drop(b);\n"  # fmt: skip
+VIEWED = f"{COUNT}input a: R; queue b: R; operator sink(x: R) -> () {{ on x(v) {{ }} }}\n" \
+    "var $v: map<string, i64> = {};\n(b, $v) <- count(a, $v);\n() <- sink(b);\n"  # fmt: skip
 
 
 def test_views() -> None:

@@ -23,7 +23,6 @@ from river.lang.values import (
     default,
     freezer,
     frozen_class,
-    frozen_form,
     keyer,
     mutable_form,
     thawer,
@@ -194,9 +193,13 @@ def _make_map(code: Code, expr: typed.MakeMap) -> Run:
     if not expr.items:
         empty = default(type_)
         return lambda _f: empty
-    canonical = keyer(t.parts(type_)[0]) or (lambda key: key)
+    canonical: Callable[[Any], Any] = keyer(t.parts(type_)[0]) or _itself
     pairs = [(own(code, key), own(code, value)) for key, value in expr.items]
     return lambda f: mutable_form(type_, [(canonical(key(f)), value(f)) for key, value in pairs])
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def ranges(code: Code, over: typed.Counted | typed.Expr, names: int) -> Callable[[Frame], Iterable[Any]]:
@@ -225,7 +228,11 @@ def _range(code: Code, over: typed.Counted | typed.Expr, names: int) -> Callable
         case t.STRING:
             return lambda f: map(ord, value(f)) if names == 1 else enumerate(map(ord, value(f)))
         case _:
-            return value if names == 1 else lambda f: enumerate(value(f))
+            return value if names == 1 else _numbered(value)
+
+
+def _numbered(value: Callable[[Frame], Iterable[Any]]) -> Callable[[Frame], Iterable[Any]]:
+    return lambda f: enumerate(value(f))
 
 
 def _comprehension(code: Code, expr: typed.Comprehension) -> Run:
@@ -509,11 +516,15 @@ def _field_place(inner: Place, index: int) -> Place:
     return Place(inner.indices, lambda f, ks: get(f, ks)[index], put_field)
 
 
+def _composed(function: Callable[[Any], Any], value: Run) -> Run:
+    return lambda f: function(value(f))
+
+
 def _entry_place(inner: Place, type_: t.Type, index: Run, expr: typed.At) -> Place:
     container, number = mutable(inner, type_), len(inner.indices)
     if isinstance(type_, t.Map | t.OMap):
         canonical = keyer(type_.key)
-        key = index if canonical is None else lambda f: canonical(index(f))
+        key: Run = index if canonical is None else _composed(canonical, index)
 
         def get_entry(f: Frame, ks: Sequence[Any]) -> Any:
             try:
@@ -537,5 +548,3 @@ def _entry_place(inner: Place, type_: t.Type, index: Run, expr: typed.At) -> Pla
 
     return Place((*inner.indices, index), lambda f, ks: checked(f, ks)[ks[number]], put_item)
 
-
-__all__ = ["Place", "expression", "frozen_form", "mutable", "own", "own_result", "place", "ranges"]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from river.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from river.lang.types import Type
+    from river.lang.typed import Value
     from river.source import Span
 
 _REASONS = {
@@ -49,6 +51,8 @@ class Trap(Exception):
         self.site = site
         self.span = span
         self.text = text
+        self.item: tuple[Type, Value] | None = None
+        """The item that was being handled, with its type: whoever fires knows it and says so."""
 
     def diagnostic(self) -> Diagnostic:
         """The trap as a message: code `trap-...`, the reason with its operands, the place."""

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
 from river.lang.operations.table import (
+    Binary,
     Known,
     Meaning,
     Operation,
     Rule,
     Signature,
     Types,
+    Unary,
     alike,
     first_of,
     is_float,
     is_integer,
     is_number,
     is_scalar,
+    itself,
     strip,
 )  # fmt: skip
 from river.lang.values import BOUNDS, INFINITY, NAN, TrapSignal, single, total_key

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
 from river.lang.operations.table import (
+    Binary,
     Known,
     Operation,
     Rule,
     Signature,
     Types,
+    Unary,
     alike,
     fixed,
     from_any,
     has_order,
     is_scalar,
+    itself,
     optional,
     plain,
     strip,

@@ -6,7 +6,7 @@ Keys and bag items are made canonical here; what is stored otherwise is owned al
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from river.lang import types as t
 from river.lang.operations import floats
@@ -14,19 +14,20 @@ from river.lang.operations.arithmetic import bounds
 from river.lang.operations.compare import order_of
 from river.lang.operations.sums import number
 from river.lang.operations.table import (
+    Binary,
     Known,
     Meaning,
     Operation,
     Rule,
     Signature,
     Types,
+    Unary,
     alike,
     first_of,
-    fixed,
     from_any,
-    has_order,
     is_float,
     is_integer,
+    itself,
     nothing,
     optional,
     plain,
@@ -36,8 +37,6 @@ from river.lang.values import (
     ZERO_SUM,
     Bag,
     FrozenBag,
-    FrozenMap,
-    FrozenOMap,
     OMap,
     Sum,
     TrapSignal,
@@ -69,34 +68,20 @@ def canonical(type_: t.Type) -> Callable[[Any], Any]:
 # ---------------------------------------------------------------------------------------------- by position
 
 
-def _on_items(
-    kinds: type | tuple[type, ...],
-    *more: t.Type | str,
-    result: t.Type | str | Callable[[t.Type, t.Type], t.Type],
-) -> Rule:
-    """A container of `kinds`, then operands: types, or "item". The result likewise, or "same", or a function of both."""
+def _on_items(kinds: type | tuple[type, ...], *more: t.Type | None, result: t.Type | Literal["same", "item"]) -> Rule:
+    """A container of `kinds`, then operands (None: an item). The result: a type, that of the container, or of its items."""
 
     def rule(types: Known, wanted: t.Type | None) -> Signature | None:
         container = types[0] if types else None
         if container is None and result == "same":
             container = strip(wanted)
-        if not isinstance(container, kinds) or len(types) != 1 + len(more):
+        if container is None or not isinstance(container, kinds) or len(types) != 1 + len(more):
             return None
         item = t.parts(container)[0]
-        params = tuple(item if isinstance(p, str) else p for p in more)
+        params = tuple(item if p is None else p for p in more)
         if not all(map(_agree, params, types[1:])):
             return None
-        match result:
-            case "same":
-                found: t.Type = container
-            case "item":
-                found = item
-            case str():
-                raise AssertionError(result)
-            case _ if callable(result):
-                found = result(container, item)
-            case _:
-                found = result
+        found = container if result == "same" else item if result == "item" else result
         return Signature((container, *params), found)
 
     return rule
@@ -212,7 +197,9 @@ def _slice(types: Types, _result: t.Type) -> Meaning:
             raise TrapSignal("index-range", low, length)
         if not low <= high <= length:
             raise TrapSignal("index-range", high, length)
-        return list(islice(items, low, high)) if is_deque else items[low:high]
+        if is_deque:
+            return [*islice(items, low, high)]
+        return items[low:high]
 
     return cut
 
@@ -389,7 +376,7 @@ def _with_function(
         if len(types) != 2:
             return None
         container, found = types[0] or (strip(wanted) if keeps else None), _function(types, 1)
-        if not isinstance(container, kinds):
+        if container is None or not isinstance(container, kinds):
             return None
         if types[1] is not None and found is None:
             return None
@@ -495,11 +482,12 @@ def _key_rule(kinds: type | tuple[type, ...], result: t.Type | None) -> Rule:
     """A container by key, and a key; the result, or an optional key."""
 
     def rule(types: Known, _wanted: t.Type | None) -> Signature | None:
-        if len(types) != 2 or not isinstance(types[0], kinds):
+        container = types[0] if len(types) == 2 else None
+        if container is None or not isinstance(container, kinds):
             return None
-        key = t.parts(types[0])[0]
+        key = t.parts(container)[0]
         return (
-            Signature((types[0], key), optional(key) if result is None else result)
+            Signature((container, key), optional(key) if result is None else result)
             if _agree(key, types[1])
             else None
         )
@@ -532,7 +520,7 @@ def _delete(types: Types, _result: t.Type) -> Binary:
 
 
 def _search(find: Callable[[OMap, Any], Any]) -> Callable[[Types, t.Type], Meaning]:
-    def meaning(types: Types, _result: t.Type) -> Meaning:
+    def meaning(types: Types, _result: t.Type) -> Binary:
         key = canonical(t.parts(types[0])[0])
         return lambda entries, at: find(entries, key(at))
 
@@ -546,7 +534,7 @@ def _floor_or(
 
     def meaning(types: Types, result: t.Type) -> Meaning:
         if is_float(types[0]):
-            return (lambda x: single(rounding(x))) if result == t.F32 else rounding
+            return floats.on(rounding)(types, result)
         return _search(find)(types, result)
 
     return meaning
@@ -554,7 +542,11 @@ def _floor_or(
 
 def _between(types: Types, _result: t.Type) -> Meaning:
     key = canonical(t.parts(types[0])[0])
-    return lambda entries, low, high: entries.between(key(low), key(high))
+
+    def between(entries: OMap, low: Any, high: Any) -> list[Any]:
+        return entries.between(key(low), key(high))
+
+    return between
 
 
 def _between_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
@@ -668,6 +660,11 @@ def _coalesce(value: Any, otherwise: Any) -> Any:
     return otherwise if value is None else value
 
 
+def _zero(_types: Types, result: t.Type) -> Meaning:
+    value = default(result)
+    return lambda: value
+
+
 def _has_zero(type_: t.Type) -> bool:
     return not t.contains(type_, t.Function)
 
@@ -679,7 +676,7 @@ _MAPS = (t.Map, t.OMap)
 OPERATIONS: tuple[Operation, ...] = (
     Operation("len", from_any(_has_length, t.I64, t.UNIT), plain(len), "how many items, entries, code points or bytes", native="inline"),
     # ---- lists, arrays, deques
-    Operation("push", _on_items(t.List, "item", result=t.UNIT), plain(_push), "adds an item at the end", mutates="container"),
+    Operation("push", _on_items(t.List, None, result=t.UNIT), plain(_push), "adds an item at the end", mutates="container"),
     Operation(
         "pop", _on_items(t.List, result="item"), plain(_popper(lambda items: items.pop())),
         "removes and returns the last item; traps if there is none", ("remove-missing",), mutates="container",
@@ -697,7 +694,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("concat", _concat_rule, _concat, "a, then b", borrows=True, fresh=True),
     Operation("reverse", _reverse_rule, _reverse, "last first", borrows=True, fresh=True),
     Operation("contains", _contains_rule, _contains, "whether b is an item, a key, or a part of the string"),
-    Operation("index_of", _on_items(_LISTS, "item", result=t.I64), _index_of, "the index of the first item equal to b, or -1"),
+    Operation("index_of", _on_items(_LISTS, None, result=t.I64), _index_of, "the index of the first item equal to b, or -1"),
     Operation("sort", _on_items(t.List, result="same"), _sort, "sorted by the total order; stable", borrows=True, fresh=True),
     Operation(
         "sort_by", _with_function(t.List, None, lambda container, _key: container, keeps=True), _sort_by,
@@ -713,7 +710,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("fold", _fold_rule, plain(_fold), "c(... c(c(b, first), second) ...)", borrows=True),
     Operation("sum", _sum_rule, _sum, "the exact sum; floats are rounded once, whole numbers trap if it does not fit", _sum_traps),
     Operation("to_list", _to_list_rule, plain(list), "the items in order", borrows=True, fresh=True),
-    Operation("push_back", _on_items(t.Deque, "item", result=t.UNIT), plain(_push), "adds an item at the back", mutates="container"),
+    Operation("push_back", _on_items(t.Deque, None, result=t.UNIT), plain(_push), "adds an item at the back", mutates="container"),
     Operation(
         "pop_front", _on_items(t.Deque, result="item"), plain(_popper(lambda items: items.popleft())),
         "removes and returns the item at the front; traps if there is none", ("remove-missing",), mutates="container",
@@ -745,7 +742,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("range", _between_rule, _between, "the keys of an omap from b to c, c excluded"),
     Operation("clear", from_any(t.is_container, t.UNIT, t.UNIT), _clear, "makes it empty (an array: zeros)", mutates="value"),
     # ---- bags, sums
-    Operation("add", first_of(_on_items(t.Bag, "item", result=t.UNIT), number), _add, "adds an item to a bag, a number to an exact sum",
+    Operation("add", first_of(_on_items(t.Bag, None, result=t.UNIT), number), _add, "adds an item to a bag, a number to an exact sum",
               mutates="value"),
     Operation(
         "remove", _key_rule(t.Bag, t.UNIT), _remove, "removes the oldest item equal to b; traps if there is none",
@@ -755,8 +752,6 @@ OPERATIONS: tuple[Operation, ...] = (
     # ---- optionals
     Operation("force", _force_rule, plain(_force), "the value; traps if there is none", ("optional-empty",), "inline", borrows=True),
     Operation("coalesce", _coalesce_rule, plain(_coalesce), "a, or b if a is none", native="inline", borrows=True),
-    Operation("zero", nothing(_has_zero, None), lambda _types, result: lambda value=default(result): value,
+    Operation("zero", nothing(_has_zero, None), _zero,
               "0, empty or none, by the type wanted", native="inline"),
 )  # fmt: skip
-
-__all__ = ["OPERATIONS", "FrozenMap", "FrozenOMap", "fixed", "has_order"]

@@ -19,6 +19,7 @@ from river.lang.operations.table import (
     Rule,
     Signature,
     Types,
+    Unary,
     from_any,
     is_float,
     is_integer,

@@ -6,7 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 from river.lang import types as t
-from river.lang.operations.table import Meaning, Operation, Rule, Types, alike, from_any, is_float, nothing
+from river.lang.operations.table import (
+    Meaning,
+    Operation,
+    Rule,
+    Types,
+    alike,
+    from_any,
+    is_float,
+    nothing,
+    plain,
+)
 from river.lang.values import INFINITY, NAN, single
 
 if TYPE_CHECKING:
@@ -89,7 +99,8 @@ def half_away(x: float) -> float:
     return whole + math.copysign(1.0, x) if abs(x - whole) >= 0.5 else float(whole)
 
 
-def _on(function: Callable[..., float]) -> Callable[[Types, t.Type], Meaning]:
+def on(function: Callable[..., float]) -> Callable[[Types, t.Type], Meaning]:
+    """The meaning of a function on f64 for both types: f32 is the result, rounded."""
     return lambda _types, result: (lambda *args: single(function(*args))) if result == t.F32 else function
 
 
@@ -121,9 +132,9 @@ floor: Callable[[float], float] = _rounding(math.floor)
 ceil: Callable[[float], float] = _rounding(math.ceil)
 
 OPERATIONS: tuple[Operation, ...] = (
-    *(Operation(name, _rule(count), _on(function), doc) for name, count, function, doc in _FUNCTIONS),
-    Operation("round", _rule(1), _on(_rounding(half_away)), "the nearest whole number, halves away from zero", native="inline"),
-    Operation("trunc", _rule(1), _on(_rounding(math.trunc)), "without the fraction", native="inline"),
+    *(Operation(name, _rule(count), on(function), doc) for name, count, function, doc in _FUNCTIONS),
+    Operation("round", _rule(1), on(_rounding(half_away)), "the nearest whole number, halves away from zero", native="inline"),
+    Operation("trunc", _rule(1), on(_rounding(math.trunc)), "without the fraction", native="inline"),
     Operation("is_nan", from_any(is_float, t.BOOL, t.F64), plain(math.isnan), "whether it is NaN", native="inline"),
     Operation("inf", nothing(is_float, t.F64), lambda _t, _r: lambda: INFINITY, "infinity of the type wanted", native="inline"),
     Operation("nan", nothing(is_float, t.F64), lambda _t, _r: lambda: NAN, "NaN of the type wanted", native="inline"),

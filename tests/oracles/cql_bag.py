@@ -1,0 +1,318 @@
+"""CQL by its definition: whole bags at every instant of the run, each relation computed from scratch (calculus.md).
+
+The instants of a run are those at which an input has a row and those at which a window lets a row go, up to the last row
+of all inputs. A typed program goes in; out come, for each view, the bag of the relation, or the rows of the stream, at
+each instant. Expressions have the meaning that the operator language gives them; everything else is said here anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from heapq import heappop, heappush
+from math import inf, isinf, isnan
+from typing import Any, assert_never
+
+from attrs import define, field, frozen
+
+from frontends.cql import typed as ty
+from frontends.sql import typed as r
+from river.lang import check
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.check import Scope
+from river.lang.evaluate import Trap, compile_function
+from river.lang.scope import expression
+from river.lang.values import NAN, total_key
+
+Row = tuple[Any, ...]
+Bag = list[Row]
+
+
+class Trapped(Exception):
+    """Some instant has no meaning: an expression traps, or a sum does not fit."""
+
+
+@frozen
+class History:
+    """What a run says: its instants in order, and for each view and instant the rows.
+
+    For a relation its whole bag; for a stream what it emits then.
+    """
+
+    instants: tuple[int, ...]
+    rows: Mapping[str, Mapping[int, Bag]]
+
+
+@define
+class Arrivals:
+    """A stream so far: instants and rows in order of arrival."""
+
+    rows: list[tuple[int, Row]] = field(factory=list)
+
+    def seen(self, window: ty.Window, now: int, columns: tuple[str, ...]) -> Bag:
+        match window:
+            case ty.Unbounded():
+                return [row for _, row in self.rows]
+            case ty.Range(length):
+                return [row for at, row in self.rows if now - at <= length]
+            case ty.Rows(count, keys):
+                positions = [columns.index(key) for key in keys]
+                found: Bag = []
+                left: Counter[Row] = Counter()
+                for _, row in reversed(self.rows):
+                    key = tuple(row[i] for i in positions)
+                    left[key] += 1
+                    if left[key] <= count:
+                        found.insert(0, row)
+                return found
+            case _:
+                assert_never(window)
+
+
+@define
+class Run:
+    program: ty.Program
+    data: Mapping[str, Sequence[Row]]
+    streams: dict[str, Arrivals] = field(factory=dict)
+    relations: dict[str, Bag] = field(factory=dict)
+    heard: dict[str, bool] = field(factory=dict)  # whether a named source has something to say at this instant
+    begun: set[tuple[str, int]] = field(factory=set)
+    previous: dict[str, Bag] = field(factory=dict)
+    waiting: list[int] = field(factory=list)
+    functions: dict[Any, Callable[..., Any]] = field(factory=dict)
+
+    def history(self) -> History:
+        windows: dict[str, set[int]] = {}
+        for view in self.program.views:
+            for source in view.query.sources:
+                if isinstance(source.window, ty.Range):
+                    windows.setdefault(source.name, set()).add(source.window.span_of_time)
+        stamps = {one.name: self.stamp(one) for one in self.program.inputs}
+        instants = {row[stamps[name]] for name in stamps for row in self.data[name]}
+        last = max(instants, default=0)
+        for instant in instants:
+            heappush(self.waiting, instant)
+        done: list[int] = []
+        rows: dict[str, dict[int, Bag]] = {view.name: {} for view in self.program.views}
+        while self.waiting:
+            now = heappop(self.waiting)
+            if now > last:
+                break
+            if done and done[-1] == now:
+                continue
+            done.append(now)
+            for one in self.program.inputs:
+                self.read(one, [row for row in self.data[one.name] if row[stamps[one.name]] == now], now)
+                self.expect(one.name, windows, now)
+            for view in self.program.views:
+                rows[view.name][now] = self.view(view, now)
+                self.expect(view.name, windows, now)
+        return History(tuple(done), rows)
+
+    def stamp(self, one: ty.Input) -> int:
+        """The position of the stamp in what arrives."""
+        return t.Record.index(one.row, one.stamp.name) or 0 if one.kind == "stream" else 0
+
+    def expect(self, name: str, windows: Mapping[str, set[int]], now: int) -> None:
+        """Notes the instants at which windows let go of what has just come."""
+        if name in self.streams and any(at == now for at, _ in self.streams[name].rows):
+            for length in windows.get(name, ()):
+                heappush(self.waiting, now + length + 1)
+
+    def read(self, one: ty.Input, rows: Sequence[Row], now: int) -> None:
+        self.heard[one.name] = bool(rows)
+        if one.kind == "stream":
+            self.streams.setdefault(one.name, Arrivals()).rows += [(now, row) for row in rows]
+            return
+        bag = self.relations.setdefault(one.name, [])
+        for _, sign, *rest in rows:
+            row = tuple(rest)
+            if sign == "+":
+                bag.append(row)
+            elif row in bag:
+                bag.remove(row)
+            else:
+                raise Trapped(f"no row {row} in {one.name}")
+
+    def view(self, view: ty.View, now: int) -> Bag:
+        query = view.query
+        sources = [self.source(source, now) for source in query.sources]
+        heard = [self.speaks(source, now) for source in query.sources]
+        bag = self.relation(view.name, query.relation, sources, heard)
+        anything = any(heard)
+        if view.kind == "relation":
+            self.relations[view.name] = bag
+            self.heard[view.name] = anything
+            return bag
+        before = self.previous.get(view.name, [])
+        self.previous[view.name] = bag
+        match query.operator:
+            case "istream":
+                out = minus(bag, before)
+            case "dstream":
+                out = minus(before, bag)
+            case "rstream":
+                out = bag if anything else []
+            case None:
+                raise AssertionError(view.name)
+            case _:
+                assert_never(query.operator)
+        if view.stamp.column:
+            position = t.Record.index(view.row, view.stamp.name) or 0
+            out = [(*row[:position], now, *row[position:]) for row in out]
+        self.streams.setdefault(view.name, Arrivals()).rows += [(now, row) for row in out]
+        self.heard[view.name] = bool(out)
+        return out
+
+    def source(self, source: ty.Source, now: int) -> Bag:
+        if source.window is None:
+            return list(self.relations[source.name])
+        columns = tuple(name for name, _ in source.row.fields)
+        return self.streams[source.name].seen(source.window, now, columns)
+
+    def speaks(self, source: ty.Source, now: int) -> bool:
+        """Whether something of a source comes, or leaves its window, at this instant."""
+        if isinstance(source.window, ty.Range):
+            length = source.window.span_of_time
+            if any(at + length + 1 == now for at, _ in self.streams[source.name].rows):
+                return True
+        return self.heard[source.name]
+
+    # -- relational algebra
+
+    def relation(self, name: str, node: r.Relation, sources: list[Bag], heard: list[bool]) -> Bag:
+        match node:
+            case r.Input(index, _):
+                return sources[index]
+            case r.Filter(input, row, keep, make):
+                rows = self.relation(name, input, sources, heard)
+                kept = self.function(keep, (input.row,), t.BOOL)
+                made = self.function(make, (input.row,), row)
+                return [made(x) for x in rows if kept(x)]
+            case r.Join(left, right, row, key, left_key, right_key, make):
+                a = self.function(left_key, (left.row,), key)
+                b = self.function(right_key, (right.row,), key)
+                made = self.function(make, (left.row, right.row), row)
+                others = self.relation(name, right, sources, heard)
+                return [
+                    made(x, y) for x in self.relation(name, left, sources, heard) for y in others if a(x) == b(y)
+                ]
+            case r.Distinct(input, _):
+                return list(dict.fromkeys(self.relation(name, input, sources, heard)))
+            case r.Group():
+                return self.group(name, node, sources, heard)
+            case _:
+                assert_never(node)
+
+    def group(self, name: str, node: r.Group, sources: list[Bag], heard: list[bool]) -> Bag:
+        rows = self.relation(name, node.input, sources, heard)
+        keys = [self.function(s.Lambda(("r",), key.value), (node.input.row,), key.type) for key in node.keys]
+        groups: dict[Row, Bag] = {}
+        for row in rows:
+            groups.setdefault(tuple(key(row) for key in keys), []).append(row)
+        if not node.keys:
+            place = (name, id(node))
+            if any(heard[i] for i in inputs(node)):
+                self.begun.add(place)
+            if place in self.begun:
+                groups.setdefault((), [])
+        whole = t.Record(tuple((part.name, part.type) for part in (*node.keys, *node.aggregates)))
+        keep = self.function(node.keep, (whole,), t.BOOL)
+        make = self.function(node.make, (whole,), node.row)
+        found: Bag = []
+        for key, members in groups.items():
+            group = (*key, *(self.aggregate(a, node, members) for a in node.aggregates))
+            if keep(group):
+                found.append(make(group))
+        return found
+
+    def aggregate(self, part: r.Aggregate, node: r.Group, rows: Bag) -> Any:
+        if part.argument is None or part.argument_type is None:
+            return len(rows)
+        read = self.function(s.Lambda(("r",), part.argument), (node.input.row,), part.argument_type)
+        values = [value for value in map(read, rows) if value is not None]
+        kind = part.argument_type.inner if isinstance(part.argument_type, t.Optional) else part.argument_type
+        order = total_key(kind)
+        match part.function:
+            case "count":
+                return len(values)
+            case "count_distinct":
+                return len(set(values))
+            case "min":
+                return min(values, key=order, default=None)
+            case "max":
+                return max(values, key=order, default=None)
+            case "sum" if not values:
+                return None
+            case "sum":
+                return total(values, kind)
+            case _ if not values:
+                return None
+            case _:
+                whole = float(sum(values)) if kind in t.INTEGERS else total(values, kind)
+                return whole / len(values) if not isnan(whole) else NAN
+
+    # -- expressions
+
+    def function(self, body: s.Lambda, params: tuple[t.Type, ...], result: t.Type) -> Callable[..., Any]:
+        """A lambda as a Python function."""
+        made = self.functions.get((body, params, result))
+        if made is None:
+            typed = tuple(s.Param(name, expression(p)) for name, p in zip(body.params, params, strict=True))
+            fn = s.Fn("it", typed, expression(result), body.body)
+            fns, index = check.function("it", Scope({}, {"it": fn}))
+            made = self.functions[body, params, result] = trapping(compile_function(fns, index))
+        return made
+
+
+def run(program: ty.Program, data: Mapping[str, Sequence[Row]]) -> History:
+    """Everything that the views of `program` say about `data`, which is by input in order of the time stamps.
+
+    Raises: Trapped.
+    """
+    return Run(program, data).history()
+
+
+def trapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Trap as trap:
+            raise Trapped(str(trap)) from trap
+
+    return call
+
+
+def inputs(node: r.Relation) -> set[int]:
+    match node:
+        case r.Input(index, _):
+            return {index}
+        case r.Join(left, right):
+            return inputs(left) | inputs(right)
+        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
+            return inputs(input)
+        case _:
+            assert_never(node)
+
+
+def minus(a: Bag, b: Bag) -> Bag:
+    return list((Counter(a) - Counter(b)).elements())
+
+
+def total(values: list[Any], kind: t.Type) -> Any:
+    """The sum: of whole numbers in their type or a trap, of floats exact and rounded once."""
+    if kind in t.INTEGERS:
+        found = sum(values)
+        if not -(1 << 63) <= found < 1 << 63:
+            raise Trapped(f"a sum of {found}")
+        return found
+    special = {value for value in values if isnan(value) or isinf(value)}
+    if special:
+        return NAN if len(special) > 1 or any(map(isnan, special)) else special.pop()
+    exact = sum(map(Fraction, values), Fraction(0))
+    try:
+        return float(exact)
+    except OverflowError:
+        return inf if exact > 0 else -inf

@@ -1,0 +1,226 @@
+"""The command line, in process: what it prints, where, and with which status."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from river.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNT = """\
+river 1;
+input clicks: {ts: i64, page: string} by ts;
+output counts: {page: string, n: i64};
+var $n: map<string, i64> = {};
+operator count(x: {ts: i64, page: string} by ts; $n: map<string, i64>) -> (out: {page: string, n: i64}) {
+  on x(r) { with n = $n[r.page] else 0 { n = n + 1; emit out {page: r.page, n: n}; } }
+}
+(counts, $n) <- count(clicks, $n);
+"""
+INVERSE = """\
+river 1;
+input xs: {x: i64};
+output ys: {y: i64};
+operator inverse(a: {x: i64}) -> (b: {y: i64}) { on a(r) { emit b {y: div.trunc(100, r.x)}; } }
+(ys) <- inverse(xs);
+"""
+
+
+def river(*argv, stdin=""):
+    out, err = io.StringIO(), io.StringIO()
+    status = main([str(a) for a in argv], io.StringIO(stdin), out, err)
+    return status, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def count(tmp_path):
+    (tmp_path / "count.river").write_text(COUNT)
+    (tmp_path / "clicks.csv").write_text("ts,page\n1,a\n2,b\n3,a\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_run_prints_csv_where_there_is_no_terminal(count, backend):
+    status, out, err = river(
+        "run", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}", "--backend", backend
+    )
+    assert (status, out) == (0, "page,n\na,1\nb,1\na,2\n")
+    assert "3 items" in err
+    assert "counts: 3 rows" in err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "arrow"])
+def test_outputs_go_to_files_by_suffix_and_come_back(count, suffix):
+    target = count / f"counts.{suffix}"
+    args = ("--in", f"clicks={count / 'clicks.csv'}", "--out", f"counts={target}", "-q")
+    assert river("run", count / "count.river", *args) == (0, "", "")
+    (count / "again.river").write_text(
+        "river 1;\ninput counts: {page: string, n: i64};\noutput out: {page: string, n: i64};\n"
+        "operator id(a: {page: string, n: i64}) -> (b: {page: string, n: i64}) { on a(r) { emit b r; } }\n"
+        "(out) <- id(counts);\n"
+    )
+    status, out, _ = river("run", count / "again.river", "--in", f"counts={target}", "-q")
+    assert (status, out) == (0, "page,n\na,1\nb,1\na,2\n")
+
+
+def test_limit_and_table(count):
+    status, out, _ = river(
+        "run", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}", "--format", "table", "--limit", 1
+    )
+    assert status == 0
+    assert out.splitlines()[0].split() == ["page", "n"]
+    assert out.splitlines()[-1] == "... 2 more rows"
+
+
+def test_standard_input(count):
+    stdin = (count / "clicks.csv").read_text()
+    args = ("--in", "clicks=-", "--in-format", "clicks=csv", "-q")
+    assert river("run", count / "count.river", *args, stdin=stdin) == (0, "page,n\na,1\nb,1\na,2\n", "")
+
+
+def test_check_compares_all_backends(count):
+    status, out, _ = river("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")
+    assert status == 0
+    assert "multicore  agrees" in out
+    assert out.splitlines()[0].startswith("reference  is the measure")
+
+
+def test_compile_prints_what_it_can_read_again(count):
+    status, out, _ = river("compile", count / "count.river")
+    assert status == 0
+    (count / "again.river").write_text(out)
+    assert river("compile", count / "again.river") == (0, out, "")
+
+
+def test_compile_to_a_file_is_atomic(count):
+    target = count / "out.river"
+    target.write_text("keep me")
+    (count / "wrong.river").write_text(COUNT.replace("n + 1", "n + nothing"))
+    assert river("compile", count / "wrong.river", "-o", target)[0] == 1
+    assert target.read_text() == "keep me"
+    assert river("compile", count / "count.river", "-o", target)[0] == 0
+    assert target.read_text().startswith("river 1;")
+
+
+def test_a_bad_row_stops_names_its_place_and_leaves_the_old_output(count):
+    (count / "clicks.csv").write_text("ts,page\n1,a\nx,b\n")
+    target = count / "out.csv"
+    target.write_text("old")
+    args = ("--in", f"clicks={count / 'clicks.csv'}", "--out", f"counts={target}")
+    status, _, err = river("run", count / "count.river", *args)
+    assert status == 1
+    assert "clicks.csv:3:1: error[data-type]" in err
+    assert target.read_text() == "old"
+    assert sorted(p.name for p in count.iterdir()) == ["clicks.csv", "count.river", "out.csv"]
+
+
+def test_bad_rows_can_be_skipped_or_kept_and_are_counted(count):
+    (count / "clicks.csv").write_text("ts,page\n1,a\nx,b\n3,a\n")
+    args = ("run", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")
+    status, out, err = river(*args, "--on-error", "skip")
+    assert (status, out) == (0, "page,n\na,1\na,2\n")
+    assert "warning[data-skipped]: input `clicks`: 1 row skipped" in err
+    letters = count / "bad.jsonl"
+    assert river(*args, "--on-error", f"dead-letter={letters}")[0] == 0
+    assert json.loads(letters.read_text())["line"] == 3
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_a_trap_names_the_place_the_reason_and_the_item(tmp_path, backend):
+    (tmp_path / "inverse.river").write_text(INVERSE)
+    (tmp_path / "xs.csv").write_text("x\n5\n0\n2\n")
+    args = ("run", tmp_path / "inverse.river", "--in", f"xs={tmp_path / 'xs.csv'}", "--backend", backend)
+    status, _, err = river(*args)
+    assert status == 1
+    assert "inverse.river:4:71: error[trap-division-by-zero]" in err
+    assert "while handling the item {\"x\":0}" in err
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_items_of_stateless_operators_that_trap_can_be_skipped(tmp_path, backend):
+    (tmp_path / "inverse.river").write_text(INVERSE)
+    (tmp_path / "xs.csv").write_text("x\n5\n0\n2\n")
+    args = ("run", tmp_path / "inverse.river", "--in", f"xs={tmp_path / 'xs.csv'}", "--backend", backend)
+    status, out, err = river(*args, "--on-error", "skip")
+    assert (status, out) == (0, "y\n20\n50\n")
+    assert "warning[run-skipped]: 1 item skipped because an operator trapped" in err
+
+
+def test_help_version_and_usage():
+    assert "river run delays.cql" in river("--help")[1] or river("--help")[0] == 0
+    assert river("version")[1].startswith("river ")
+    status, _, err = river("run")
+    assert status == 1
+    assert "error[usage]" in err
+    status, _, err = river("run", "x.river", "--in", "nonsense")
+    assert status == 1
+    assert "NAME=FILE" in err or "missing-file" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["compile", "nowhere.river"], "missing-file"),
+        (["compile", "q.xyz"], "missing-file"),
+        (["compile", "-"], "unknown-language"),
+        (["compile", "COUNT", "--lang", "cqll"], "unknown-language"),
+        (["run", "COUNT"], "missing-input"),
+        (["run", "COUNT", "--in", "click=CLICKS"], "unknown-input"),
+        (["run", "COUNT", "--in", "clicks=CLICKS", "--out", "count=x.csv"], "unknown-output"),
+        (["run", "COUNT", "--in", "clicks=CLICKS", "--backend", "multicor"], "unknown-backend"),
+        (["run", "COUNT", "--in", "clicks=nowhere.csv"], "data-missing-file"),
+        (["run", "COUNT", "--in", "clicks=-"], "data-format"),
+        (["run", "COUNT", "--in", "clicks=CLICKS", "--extern", "no_such_module"], "extern-module"),
+        (["run", "COUNT", "--in", "clicks=CLICKS", "--on-error", "ignore"], "data-on-error"),
+    ],
+)
+def test_mistakes_of_arguments(count, argv, code):
+    places = {"COUNT": str(count / "count.river"), "clicks=CLICKS": f"clicks={count / 'clicks.csv'}"}
+    argv = [places.get(a, a.replace("CLICKS", str(count / "clicks.csv"))) for a in argv]
+    status, out, err = river(*argv)
+    assert (status, out) == (1, "")
+    assert f"error[{code}]" in err
+    assert "Traceback" not in err
+
+
+def test_a_text_that_is_no_text(tmp_path):
+    (tmp_path / "q.river").write_bytes(b"river 1;\xff")
+    status, _, err = river("compile", tmp_path / "q.river")
+    assert status == 1
+    assert "error[not-text]" in err
+
+
+def test_a_program_that_is_not_deterministic_is_not_compared(tmp_path):
+    (tmp_path / "race.river").write_text(
+        "river 1;\ninput a: {x: i64};\ninput b: {x: i64};\noutput o: {x: i64};\n"
+        "operator join(p: {x: i64}, q: {x: i64}) -> (o: {x: i64}) { on p(r) { emit o r; } on q(r) { emit o r; } }\n"
+        "(o) <- join(a, b);\n"
+    )
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    data = tmp_path / "a.csv"
+    status, _, err = river("check", tmp_path / "race.river", "--in", f"a={data}", "--in", f"b={data}")
+    assert status == 1
+    assert "error[check-nondeterministic]" in err
+
+
+def test_internal_errors_ask_for_a_report(count, monkeypatch):
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("river.driver.execute", broken)
+    status, _, err = river("run", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")
+    assert status == 2
+    assert "internal error: ZeroDivisionError: oops" in err
+    assert "report" in err
+
+
+def test_interrupt(count, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("river.driver.execute", interrupted)
+    assert river("run", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")[0] == 130
