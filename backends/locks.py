@@ -41,7 +41,7 @@ def classes(uses: Uses) -> Locks:
             for part in (tuple(v for v in block if v in used), tuple(v for v in block if v not in used))
             if part
         ]
-    return tuple(partition)
+    return tuple(sorted(partition, key=lambda block: variables.index(block[0])))
 
 
 def one_lock(uses: Uses) -> Locks:

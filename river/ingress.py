@@ -1,15 +1,14 @@
 """What the world sends to a program, in one deterministic order: the sources' items, heartbeats, and the ends.
 
-Keyed inputs (`input q: T by k`) whose keys have one type are merged by key, ties by the order of the inputs in the program.
-Such groups, and the inputs without key, take turns, a batch each. Nothing is read ahead of need but one batch per input.
-The reference and the other backends all read this, so that a program sees the same marks everywhere.
+Keyed inputs (`input q: T by k`) whose keys have one type are merged by key, ties by the order of the inputs in the
+program. Such groups, and the inputs without key, take turns, a batch each. Nothing is read ahead of need but one batch
+per input. The reference and the other backends all read this, so that a program sees the same marks everywhere.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ from river.lang.types import parts
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
     from river.backend import Items, Sources
     from river.il.graph import Graph, Queue
     from river.lang.types import Type
@@ -28,13 +29,13 @@ Event = tuple[str, list[Any]]
 """An input queue and elements for it: items, or marks, never both."""
 
 
-def events(graph: Graph, sources: Sources, batch: int) -> Iterator[Event]:
+def events(graph: Graph, sources: Sources, batch: int) -> Generator[Event]:
     """The elements of all inputs in the order in which they arrive; a list has at most `batch` items.
 
     A keyed input never has to be waited for longer than a batch: when `batch` items up to key t have been sent, and
     before a source is asked for more, every input of the group gets Mark(t), unless it had that. An input that ends
-    goes on getting these marks; when all of the group have ended each gets Mark(T + 1), T the last key of them all, and
-    END. An input without key gets END when it ends. An input without source is empty.
+    goes on getting these marks; when all of the group have ended each gets Mark(T + 1), T the last key of them all,
+    and END. An input without key gets END when it ends. An input without source is empty.
 
     Raises: Rejected("data-order") where the key of an input falls; ValueError if `sources` names no input.
     """
@@ -42,7 +43,7 @@ def events(graph: Graph, sources: Sources, batch: int) -> Iterator[Event]:
         yield from turn
 
 
-def turns(graph: Graph, sources: Sources, batch: int) -> Iterator[list[Event]]:
+def turns(graph: Graph, sources: Sources, batch: int) -> Generator[list[Event]]:
     """The events, in groups: a group never waits for a source, and marks are the last of its events.
 
     Raises: as `events`.
@@ -61,10 +62,10 @@ def turns(graph: Graph, sources: Sources, batch: int) -> Iterator[list[Event]]:
     try:
         while waiting:
             taker = waiting.popleft()
-            turn = next(taker, None)
-            if turn is not None:
+            for turn in taker:
                 yield turn
                 waiting.append(taker)
+                break
     finally:
         for feed in feeds:
             feed.close()

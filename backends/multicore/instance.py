@@ -1,7 +1,7 @@
 """An operator instance at run time: what it may fire on, and the hot loops that fire it.
 
-The rules are those of il.md 2.5, on batches. A firing that traps leaves no trace in what is sent. Marks take effect after
-the firings on the items before them; the end is forwarded when nothing can fire any more.
+The rules are those of erasure (`river.il.erase`), on batches. A firing that traps leaves no trace in what is sent. Marks
+take effect after the firings on the items before them; the end is forwarded when nothing can fire any more.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
-from backends.multicore.ports import Out, Port
+from attrs import frozen
+
+from backends.multicore.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
 from river.il.extern import compile_extern
 from river.lang import typed
-from river.lang.check.rates import emitted
+from river.lang.check import rates
 from river.lang.evaluate import Trap, compile_operator
 from river.lang.values import END, INFINITY, Mark
 
@@ -28,22 +30,31 @@ FIRST_BATCH = 64
 """How many items are fired at once before it is known how many each of them makes."""
 
 
-class Instance:
-    """What is common to all kinds of handlers.
+@frozen
+class Setting:
+    """What an instance is put into.
 
-    `variables` is the list that the firings read and write. `report` takes the traps that do not end the run: those of a
-    stateless operator whose items may be skipped; None: every trap ends it. `fired`, `skipped`: counts for people.
+    `variables`: the list that the firings read and write. `batch`: how many items it may take at once. `report` takes
+    the traps that do not end the run, those of a stateless operator whose items may be skipped; None: every trap does.
     """
 
-    def __init__(
-        self, operator: typed.Operator | typed.Extern, ports: Sequence[Port], outs: Sequence[Out], variables: list[Any],
-        batch: int, report: Report | None, mark: Fire | None = None,
-    ) -> None:  # fmt: skip
-        self.operator = operator
-        self.ports = ports
-        self.outs = outs
-        self.variables = variables
-        self.batch = batch
+    operator: typed.Operator | typed.Extern
+    ports: Sequence[Port]
+    outs: Sequence[Out]
+    variables: list[Any]
+    batch: int
+    report: Report | None
+
+
+class Instance:
+    """What is common to all kinds of handlers. `fired`, `skipped`: counts for people."""
+
+    def __init__(self, setting: Setting, mark: Fire | None = None) -> None:
+        self.operator = operator = setting.operator
+        self.ports = ports = setting.ports
+        self.outs = outs = setting.outs
+        self.variables = setting.variables
+        self.batch = batch = setting.batch
         self.fired = 0
         self.skipped = 0
         self.over = False
@@ -53,8 +64,8 @@ class Instance:
         self._keyed = [port for port in ports if port.key is not None]
         self._level: Any = -INFINITY
         self._mark = mark
-        self._report = report if _stateless(operator) else None
-        self._pushes = _uncertain_pushes(operator)
+        self._report = setting.report if _stateless(operator) else None
+        self._pushes: tuple[tuple[int, int], ...] = _uncertain_pushes(operator)
         self._guarded = isinstance(operator, typed.Extern) or bool(operator.sites) or bool(self._pushes)
 
     # -- what the scheduler calls
@@ -101,9 +112,9 @@ class Instance:
 
     def settle(self) -> None:
         """Moves what was emitted to the outs."""
-        for i, emitted in enumerate(self._emitted):
-            if emitted:
-                self.outs[i].add(emitted)
+        for i, elements in enumerate(self._emitted):
+            if elements:
+                self.outs[i].add(elements)
                 self._emitted[i] = []
 
     def run(self, fire: Fire, arguments: Sequence[Any]) -> None:
@@ -154,8 +165,8 @@ class Instance:
             raise
 
     def _withdraw(self, sizes: Iterable[int]) -> None:
-        for emitted, size in zip(self._emitted, sizes, strict=False):
-            del emitted[size:]
+        for elements, size in zip(self._emitted, sizes, strict=False):
+            del elements[size:]
 
     def _count(self, out: int, push: int, found: list[Any]) -> None:
         """Raises: Trap("rate-violation") if a firing did not emit as many items as the output states."""
@@ -174,7 +185,8 @@ class Instance:
             declared = self.operator.ports[self.ports.index(port)]
             key = late.key if isinstance(late, Mark) else late[port.key]
             bound = port.promised if isinstance(late, Mark) else max(port.last, port.promised)
-            text = f"input `{declared.name}` of `{self.operator.name}` falls from {bound} to {key} in `{declared.by}`"
+            place = f"input `{declared.name}` of `{self.operator.name}`"
+            text = f"`{declared.by}` falls from {bound} to {key} in {place}"
             raise Trap("order-violation", (late,), self.operator.name, None, self.operator.span, text)
 
     def marked(self) -> None:
@@ -204,9 +216,8 @@ class Instance:
     def _send(self, mark: Mark, outs: Iterable[int]) -> None:
         """Puts a mark after what was emitted."""
         for i in outs:
-            emitted = self._emitted[i]
-            if emitted:
-                self.outs[i].add(emitted)
+            if self._emitted[i]:
+                self.outs[i].add(self._emitted[i])
                 self._emitted[i] = []
             self.outs[i].add_mark(mark)
 
@@ -220,8 +231,8 @@ class Instance:
 class Items(Instance):
     """`on q(x)`, and operators in Python: a firing for each item of each input."""
 
-    def __init__(self, fires: Sequence[Fire], *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(self, setting: Setting, fires: Sequence[Fire], mark: Fire | None = None) -> None:
+        super().__init__(setting, mark)
         self._fires = fires
         self._turn = 0
 
@@ -256,10 +267,11 @@ class Items(Instance):
 class Rated(Instance):
     """`on q[peek p, pop o](w)`, after one `first on ...` if there is one."""
 
-    def __init__(self, body: Body, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(self, setting: Setting, body: Body) -> None:
+        super().__init__(setting, body.mark)
         op = body.operator
-        self._due = [(h, f) for h, f in ((op.first, body.first), (op.rated, body.rated)) if h is not None and f is not None]
+        both = ((op.first, body.first), (op.rated, body.rated))
+        self._due = [(h, f) for h, f in both if h is not None and f is not None]
         self._stated = self._pushes
 
     def work(self, limit: int) -> int:
@@ -297,7 +309,9 @@ class Rated(Instance):
         for rate in handler.rates:
             port, peek, pop = self.ports[rate.port], rate.peek, rate.pop
             run = tuple(port.items(peek + (count - 1) * pop))
-            columns.append([run[i : i + peek] for i in range(0, count * pop, pop)] if pop else [run[:peek]] * count)
+            columns.append(
+                [run[i : i + peek] for i in range(0, count * pop, pop)] if pop else [run[:peek]] * count
+            )
             port.pop(count * pop)
         self._pushes = () if handler.first else self._stated
         self.run(fire, list(zip(*columns, strict=True)))
@@ -319,8 +333,8 @@ class Rated(Instance):
 class Phases(Instance):
     """`phase n on q(x)`, in a cycle."""
 
-    def __init__(self, body: Body, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(self, setting: Setting, body: Body) -> None:
+        super().__init__(setting, body.mark)
         phases = zip(body.operator.phases, body.phases, strict=True)
         self._cycle = [(phase.count, self.ports[phase.port], fire) for phase, fire in phases if phase.count]
         self._needs = {port: sum(n for n, p, _ in self._cycle if p is port) for _, port, _ in self._cycle}
@@ -390,8 +404,8 @@ class Phases(Instance):
 class Merge(Instance):
     """`on merge(a(x), b(y))`: fires for the smallest key that no input can undercut any more."""
 
-    def __init__(self, body: Body, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(self, setting: Setting, body: Body) -> None:
+        super().__init__(setting, body.mark)
         assert body.operator.merge is not None  # noqa: S101 - by the kind
         assert body.merge is not None  # noqa: S101 - as its operator
         self._fire = body.merge
@@ -427,7 +441,8 @@ class Merge(Instance):
         indices = [port.key or 0 for port in self._sides]
         heads: list[Any] = [c[0][i] if c else INFINITY for c, i in zip(columns, indices, strict=True)]
         floors: list[Any] = [
-            INFINITY if c or port.ended else port.progress for c, port in zip(columns, self._sides, strict=True)
+            INFINITY if c or port.ended else port.progress
+            for c, port in zip(columns, self._sides, strict=True)
         ]
         count, sizes = 0, list[int]()
         try:
@@ -460,26 +475,22 @@ class Merge(Instance):
         return count
 
 
-def make(
-    operator: typed.Operator | typed.Extern, function: Callable[..., Any] | None, poll: Callable[[], None],
-    ports: Sequence[Port], outs: Sequence[Out], variables: list[Any], batch: int, report: Report | None,
-) -> Instance:  # fmt: skip
+def make(setting: Setting, function: Callable[..., Any] | None, poll: Callable[[], None]) -> Instance:
     """The instance for an operator; `function` is that of an extern, `poll` may raise Trap to end a long firing."""
-    given = (operator, ports, outs, variables, batch, report)
-    match operator:
-        case typed.Extern():
+    match setting.operator:
+        case typed.Extern() as extern:
             assert function is not None  # noqa: S101 - the plan has seen to it
-            fire = compile_extern(operator, function)
-            return Items([_on_port(fire, port) for port in range(len(operator.ports))], *given)
-        case typed.Operator():
+            fire = compile_extern(extern, function)
+            return Items(setting, [_on_port(fire, port) for port in range(len(extern.ports))])
+        case typed.Operator() as operator:
             body = compile_operator(operator, poll)
             if body.rated is not None:
-                return Rated(body, *given, mark=body.mark)
+                return Rated(setting, body)
             if body.phases:
-                return Phases(body, *given, mark=body.mark)
+                return Phases(setting, body)
             if body.merge is not None:
-                return Merge(body, *given, mark=body.mark)
-            return Items([fire for fire in body.item if fire is not None], *given, mark=body.mark)
+                return Merge(setting, body)
+            return Items(setting, [fire for fire in body.item if fire is not None], body.mark)
 
 
 def _on_port(fire: Callable[[int, Any, list[Any], list[list[Any]]], None], port: int) -> Fire:
@@ -500,7 +511,7 @@ def _uncertain_pushes(operator: typed.Operator | typed.Extern) -> tuple[tuple[in
         (i, out.push)
         for i, out in enumerate(operator.outs)
         if out.push is not None
-        if any(emitted(handler.body, i, operator.fns) != (out.push, out.push) for handler in handlers)
+        if any(rates.emitted(handler.body, i, operator.fns) != (out.push, out.push) for handler in handlers)
     )
 
 

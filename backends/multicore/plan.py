@@ -35,7 +35,7 @@ class Node:
     """An operator instance as it will run.
 
     `locks`: positions in `Plan.locks`, in the order of acquisition. `component`: the number of its strongly connected
-    component, in the order of the data; `back`: the ports fed by queues that close a loop.
+    component, ascending with the data; `back`: the ports fed by queues that close a loop.
     """
 
     instance: Instance
@@ -63,15 +63,21 @@ class Plan:
     def show(self) -> str:
         """The plan as text: a line per lock, queue and instance."""
         lines = [f"multicore: {self.workers} workers, batches of at most {self.options.batch} items"]
-        lines += [f"  lock {i}: {', '.join(f'${v}' for v in variables)}" for i, variables in enumerate(self.locks)]
+        lines += [
+            f"  lock {i}: {', '.join(f'${v}' for v in variables)}" for i, variables in enumerate(self.locks)
+        ]
         for edge in self.edges:
             bound = "unbounded: part of a loop" if edge.bound is None else f"bound {edge.bound}"
-            lines.append(f"  queue {edge.name}: {bound}, {self._name(edge.producer)} -> {self._name(edge.consumer)}")
+            lines.append(
+                f"  queue {edge.name}: {bound}, {self._name(edge.producer)} -> {self._name(edge.consumer)}"
+            )
         for node in self.nodes:
             use = node.instance
             ins = ", ".join((*use.ins, *(f"${v}" for v in use.variables)))
             held = f", locks {', '.join(map(str, node.locks))}" if node.locks else ""
-            lines.append(f"  {use.name}: ({', '.join(use.outs)}) <- ({ins}), component {node.component}{held}")
+            lines.append(
+                f"  {use.name}: ({', '.join(use.outs)}) <- ({ins}), component {node.component}{held}"
+            )
         return "\n".join(lines)
 
     def _name(self, instance: int | None) -> str:
@@ -121,13 +127,23 @@ def _check(options: Options) -> None:
 
 
 def _components(graph: Graph) -> tuple[int, ...]:
-    """For each instance the number of its strongly connected component; data flow from lower to higher numbers."""
+    """For each instance the number of its strongly connected component.
+
+    Data flow from lower to higher numbers; a component with fewer others on the way to it has the lower number.
+    """
     flow: dict[int, list[int]] = {instance.index: [] for instance in graph.instances}
     for queue in graph.queues.values():
         if queue.producer is not None and queue.consumer is not None:
             flow[queue.producer.instance].append(queue.consumer.instance)
-    found = components(reversed(flow), flow)
-    number = {instance: n for n, members in enumerate(reversed(found)) for instance in members}
+    depth = dict.fromkeys(flow, 0)
+    found = components(flow, flow)
+    for members in reversed(found):  # those that reach others come first
+        here = max(depth[i] for i in members)
+        depth |= dict.fromkeys(members, here)
+        for consumer in (c for i in members for c in flow[i] if c not in members):
+            depth[consumer] = max(depth[consumer], here + 1)
+    ordered = sorted(found, key=lambda members: (depth[members[0]], min(members)))
+    number = {instance: n for n, members in enumerate(ordered) for instance in members}
     return tuple(number[i] for i in flow)
 
 

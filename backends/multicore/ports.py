@@ -22,10 +22,13 @@ class Port:
     """
 
     __slots__ = (
-        "at", "checked", "ended", "held", "back", "initial", "key", "last", "marks", "progress", "promised", "queue", "seen", "violation",
+        "at", "back", "checked", "ended", "held", "initial", "key", "last", "marks", "progress", "promised", "queue",
+        "seen", "violation",
     )  # fmt: skip
 
-    def __init__(self, queue: Queue, key: int | None, initial: tuple[Any, ...], *, back: bool, checked: bool) -> None:
+    def __init__(
+        self, queue: Queue, key: int | None, initial: tuple[Any, ...], *, back: bool, checked: bool
+    ) -> None:
         self.queue = queue
         self.key = key
         self.back = back

@@ -1,7 +1,7 @@
 """The bounded queue between two tasks: one puts, one takes, neither waits here.
 
-A queue holds chunks: runs of items (lists) and marks. Both count, a mark like an item, against the bound. Who finds no room
-keeps what it has and is run again when there is some: back-pressure is the scheduler's work (`run`).
+A queue holds chunks: runs of items (lists) and marks. Both count, a mark like an item, against the bound. Who finds no
+room keeps what it has and is run again when there is some: back-pressure is the scheduler's work (`run`).
 
 Paper: River §2.4.
 """

@@ -2,25 +2,25 @@
 
 A task is an operator instance or a sink; workers take tasks that may have something to do, one worker a task. One more
 thread reads the sources. A task that finds no room for its output is set aside until there is some and does not fire
-(Fig. 2); no thread ever waits for room or for a lock of variables. When nothing can move and somebody waits for room, the
-smallest full queue whose consumer starves on another input grows (il.md P8).
+(Fig. 2); no thread of a worker ever waits for room or for a lock of variables. When nothing can move and somebody waits
+for room, the smallest full queue whose consumer starves on another input grows (il.md P8).
 
 After a trap nothing more is read, but what was read before is finished, so that everything before the trap is delivered.
-Of several traps that one is raised whose instance stands first in the direction of the data.
+Of several traps that one is raised whose instance stands first in the direction of the data. Which of several instances
+trap at all may depend on how far the reader was; where one instance can trap, its trap is always the same.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from backends.multicore.instance import Instance, make
+from backends.multicore.instance import Setting, make
 from backends.multicore.ports import Out, Port
 from backends.multicore.queues import UNBOUNDED, Queue
 from river.backend import Summary
@@ -31,6 +31,9 @@ from river.lang.evaluate import Trap
 from river.lang.values import freezer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from backends.multicore.instance import Instance
     from backends.multicore.plan import Node, Plan
     from river.backend import Items, Sinks, Sources
 
@@ -199,9 +202,9 @@ class Store:
 
     def __init__(self, plan: Plan) -> None:
         lists = dict.fromkeys(node.instance.variables for node in plan.nodes)
-        homes = [name for names in lists for name in names]
+        homes = Counter(name for names in lists for name in names)
         initial = {variable.name: variable.initial for variable in plan.graph.variables}
-        self._shared = {name: initial[name] for name in initial if homes.count(name) != 1}
+        self._shared = {name: initial[name] for name in initial if homes[name] != 1}
         self._lists = {names: [initial[name] for name in names] for names in lists}
         self._types = {variable.name: variable.type for variable in plan.graph.variables}
 
@@ -214,15 +217,21 @@ class Store:
         """The values now, frozen."""
         found = dict(self._shared)
         for names, values in self._lists.items():
-            found |= {name: value for name, value in zip(names, values, strict=True) if name not in self._shared}
+            found |= {
+                name: value for name, value in zip(names, values, strict=True) if name not in self._shared
+            }
         freezers = {name: freezer(type_) for name, type_ in self._types.items()}
-        return {name: found[name] if freeze is None else freeze(found[name]) for name, freeze in freezers.items()}
+        return {
+            name: found[name] if freeze is None else freeze(found[name]) for name, freeze in freezers.items()
+        }
 
 
 class Engine:
-    """One run of a plan. Everything that threads share is read and written under `_lock`, but for ports and outs, which
-    belong to the worker that runs their task, and the counters of queues.
-    """  # fmt: skip
+    """One run of a plan.
+
+    What threads share is read and written under `_lock`, except for ports and outs, which belong to whoever runs their
+    task, and the two ends of a queue.
+    """
 
     def __init__(self, plan: Plan, sinks: Sinks) -> None:
         self.plan = plan
@@ -239,7 +248,7 @@ class Engine:
         self._stopped = False
         self._finished = False
         self._failed_at: float | None = None
-        self._traps: list[tuple[int, Trap]] = []
+        self._traps: list[tuple[tuple[int, int], Trap]] = []
         self._errors: list[BaseException] = []
         self._source_errors: list[Exception] = []
         self._store = Store(plan)
@@ -248,7 +257,10 @@ class Engine:
     def _build(self, sinks: Sinks) -> None:
         """Makes queues and tasks."""
         plan, graph = self.plan, self.plan.graph
-        places = {name: len(plan.nodes) + i for i, name in enumerate(e.name for e in plan.edges if e.consumer is None)}
+        places = {
+            name: len(plan.nodes) + i
+            for i, name in enumerate(e.name for e in plan.edges if e.consumer is None)
+        }
         self._queues = {
             e.name: Queue(
                 e.name,
@@ -291,15 +303,10 @@ class Engine:
             for i, (name, out) in enumerate(zip(instance.outs, operator.outs, strict=True))
         ]
         variables = self._store.of(instance.variables)
+        function = options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None
+        report = None if options.on_trap is None else self._report
         made = make(
-            operator,
-            options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None,
-            self._poll,
-            ports,
-            outs,
-            variables.values,
-            options.batch,
-            None if options.on_trap is None else self._report,
+            Setting(operator, ports, outs, variables.values, options.batch, report), function, self._poll
         )
         task = Operate(instance.index, made, instance.name, variables)
         task.locks = tuple(locks[i] for i in node.locks)
@@ -527,7 +534,10 @@ class Engine:
                 self._work.notify(len(self._ready))
 
     def _stuck(self) -> None:
-        """Nothing runs and nothing is ready: the run is over, or a queue must grow. Raises: InternalError if neither."""
+        """Nothing runs and nothing is ready: the run is over, or a queue must grow.
+
+        Raises: InternalError if neither.
+        """
         starving = [
             queue
             for queue in self._queues.values()
@@ -552,8 +562,7 @@ class Engine:
         with self._lock:
             if trap.code == "stopped":
                 return
-            rank = (self.plan.nodes[task.index].component, task.index)
-            self._traps.append((rank[0] * len(self.plan.nodes) + rank[1], trap))
+            self._traps.append(((self.plan.nodes[task.index].component, task.index), trap))
             if self._failed_at is None:
                 self._failed_at = time.monotonic()
             self._blocked = False

@@ -1,10 +1,10 @@
 """Operators written in Python: `operator f(q: T; $v: V) -> (out: U) = extern python "module:function";`.
 
-The function is called once for each item as `function(port, item, variables)`: the position of the port among the inputs,
-the item, and a list of the variables in the order of the signature, all frozen values; the function changes a variable by
-assigning to its place in the list. It returns, or yields, pairs `(out, item)`: the position of the output and the item for
-it. Values have the Python forms of `river.lang.values`; mutable containers are taken too and frozen. Whatever it raises,
-and whatever it returns that has not the declared type, is the trap `extern-failed`.
+The function is called once for each item as `function(port, item, variables)`: the position of the port among the
+inputs, the item, and a list of the variables in the order of the signature, all frozen values; the function changes a
+variable by assigning to its place in the list. It returns, or yields, pairs `(out, item)`: the position of the output and
+the item for it. Values have the Python forms of `river.lang.values`; mutable containers are taken too and frozen.
+Whatever it raises, and whatever it gives that has not the declared type, is the trap `extern-failed`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def compile_extern(extern: typed.Extern, function: Function) -> Fire:
     freezers = [(i, freeze) for i, var in enumerate(extern.vars) if (freeze := freezer(var.type)) is not None]
 
     def failed(reason: str) -> Trap:
-        return Trap("extern-failed", (reason,), extern.target, None, extern.span, f"`{extern.target}`: {reason}")
+        return Trap(
+            "extern-failed", (reason,), extern.target, None, extern.span, f"`{extern.target}`: {reason}"
+        )
 
     def fire(port: int, item: Any, state: list[Any], emitted: list[list[Any]]) -> None:
         for i, freeze in freezers:  # an operator that shares the variable may have left it mutable
@@ -63,13 +65,6 @@ def compile_extern(extern: typed.Extern, function: Function) -> Fire:
                     raise failed(f"gave {new!r} to variable `${extern.vars[i].name}`") from None
 
     return fire
-
-
-def fire(
-    extern: typed.Extern, function: Function, port: int, item: Any, variables: list[Any], outs: list[list[Any]]
-) -> None:
-    """One firing: appends to `outs` and updates `variables` in place. Raises: Trap("extern-failed")."""
-    compile_extern(extern, function)(port, item, variables, outs)
 
 
 def _taker(type_: Type) -> Callable[[Any], Any]:

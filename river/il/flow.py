@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from attrs import define, field, frozen
 
+from river.il.annotations import row_type
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Path = tuple[int | str, ...]
-"""Positions of fields, and `ELEMENT` for any element of a list."""
+"""Positions of fields, and `ELEMENT` for any element of a list; `ROW` for any row of a delta, inserted or deleted."""
 
 ELEMENT: Final = "*"
+ROW: Final = "row"
 DEPTH: Final = 12  # nested calls that are read; deeper ones (recursion) are taken for anything
 
 
@@ -279,6 +281,8 @@ class _Reader:
         match origin:
             case Items(item):
                 return item
+            case Part(port, (1,) | (2,)) if row_type(self.op.ports[port].type) is not None:
+                return Part(port, (ROW,))
             case Part(port, path):
                 return Part(port, (*path, ELEMENT))
             case Place():

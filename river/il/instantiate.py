@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from attrs import evolve
 
 from river.diagnostics import Diagnostic, Note, Rejected, closest
-from river.il.templates import ARTICLES, Args, kind_of
+from river.il.library import ARTICLES, Args, kind_of
 from river.il.trees import binders, free_names, fresh, names, rebuild, walk
 from river.lang import syntax as s
 

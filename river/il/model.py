@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from river.il.annotations import annotated, row_type
 from river.il.flow import (
-    ELEMENT,
+    ROW,
     Anything,
     Findings,
     Items,
@@ -275,9 +275,9 @@ def _field(op: typed.Operator, part: Part, *, rows: bool) -> tuple[str, ...] | N
     path = part.path
     type_ = op.ports[part.port].type
     if rows:
-        if len(path) < 2 or path[0] not in (1, 2) or path[1] != ELEMENT:
+        if path[:1] != (ROW,):
             return None
-        path, type_ = path[2:], row_type(type_) or type_
+        path, type_ = path[1:], row_type(type_) or type_
     if not isinstance(type_, t.Record):
         return None
     if not path:
@@ -288,7 +288,7 @@ def _field(op: typed.Operator, part: Part, *, rows: bool) -> tuple[str, ...] | N
 def _exact(op: typed.Operator, part: Part, *, rows: bool) -> str | None:
     """The one field that `part` is, whole and unchanged."""
     found = _field(op, part, rows=rows)
-    return found[0] if found is not None and len(part.path) == (3 if rows else 1) else None
+    return found[0] if found is not None and len(part.path) == 1 + rows else None
 
 
 def _reads(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) -> tuple[str, ...] | None:
@@ -329,7 +329,7 @@ def _row_origins(origin: Origin) -> tuple[Origin, ...] | None:
             sides = [_rows_of(inserted), _rows_of(deleted)]
             return None if None in sides else tuple(s for s in sides if s is not None and s != Nothing())
         case Part(port, ()):
-            return (Part(port, (1, ELEMENT)), Part(port, (2, ELEMENT)))
+            return (Part(port, (ROW,)),)
         case _:
             return None
 
@@ -338,8 +338,8 @@ def _rows_of(origin: Origin) -> Origin | None:
     match origin:
         case Items(item):
             return item
-        case Part(port, path):
-            return Part(port, (*path, ELEMENT))
+        case Part(port, (1,) | (2,)):
+            return Part(port, (ROW,))
         case _:
             return None
 
@@ -353,7 +353,7 @@ def _pairs(op: typed.Operator, origin: Origin, fields: tuple[str, ...], *, rows:
                     yield name, source
         case Part():
             whole = _field(op, origin, rows=rows)
-            if whole is not None and len(origin.path) == (2 if rows else 0) and whole == fields:
+            if whole is not None and len(origin.path) == rows and whole == fields:
                 yield from ((name, name) for name in whole)
         case _:
             return

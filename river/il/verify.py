@@ -16,6 +16,7 @@ from river.il.expand import expand, named_operators
 from river.il.flow import Key, Made, Origin, Part, item_findings
 from river.il.graph import End, Graph, Instance, Queue, Variable, View
 from river.il.graph import Result as ResultUnion
+from river.il.library import check_template
 from river.il.program import (
     Decl,
     Input,
@@ -29,7 +30,6 @@ from river.il.program import (
 from river.il.program import Instance as InstanceDecl
 from river.il.program import Queue as QueueDecl
 from river.il.program import Variable as VariableDecl
-from river.il.templates import check_template
 from river.il.trees import Same
 from river.lang import check, typed
 from river.lang import syntax as s
@@ -39,7 +39,7 @@ from river.lang.scope import Declared, Scope, show
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from river.il.templates import Library
+    from river.il.library import Library
     from river.source import Span
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ class _Verifier:
         message: str,
         span: Span | None,
         *notes: Note,
-        help: str | None = None,  # noqa: A002 - the word of Diagnostic
+        help: str | None = None,
     ) -> None:
         """Notes an error."""
         self.errors.append(Diagnostic(code, message, span, notes=notes, help=help))

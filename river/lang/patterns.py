@@ -1,8 +1,9 @@
 r"""Regular expressions in RE2's syntax: text to tree, and tree to the matcher of the evaluator.
 
-Matching is leftmost-first, like RE2 and Perl. `\d \s \w \b` and `(?i)` are ASCII. There are no look-around, back
-references, possessive or nested quantifiers, nor `\p{..}` classes (il.md P6). Python's `re` would read `$`, `\B` and inline
-flags otherwise than RE2: therefore the tree is printed in a form in which all engines agree.
+Matching is leftmost-first, like RE2 and Perl. `\d \s \w \b` and `(?i)` are ASCII. There are no look-around,
+back references, possessive or nested quantifiers, nor `\p{..}` classes (il.md P6). Python's `re` would read
+`$`, `\B` and inline flags otherwise than RE2: therefore the tree is printed in a form in which all engines
+agree.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ _PERL: Final = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _POSIX: Final[dict[str, Ranges]] = {
     "alnum": (*_DIGIT, *_LETTER), "alpha": _LETTER, "ascii": ((0, 127),), "blank": ((9, 9), (32, 32)),
     "cntrl": ((0, 31), (127, 127)), "digit": _DIGIT, "graph": ((33, 126),), "lower": ((97, 122),),
-    "print": ((32, 126),), "punct": _PUNCTUATION, "space": ((9, 13), (32, 32)), "upper": ((65, 90),), "word": _WORD,
+    "print": ((32, 126),), "punct": _PUNCTUATION, "space": ((9, 13), (32, 32)), "upper": ((65, 90),),
+    "word": _WORD,
     "xdigit": ((48, 57), (65, 70), (97, 102)),
 }  # fmt: skip
 _CONTROL: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _ASSERTIONS: Final = {"A": "text-start", "z": "text-end", "b": "word", "B": "not-word"}
 
 
-class BadPattern(Exception):
+class BadPattern(Exception):  # noqa: N818 - it names what the text is
     """The text is not a pattern; the argument says why."""
 
 
@@ -243,6 +245,8 @@ class _Parser:
 
     def atom(self) -> Pattern | None:
         c = self.next()
+        if c in "*+?":
+            self.fail("nothing to repeat")
         match c:
             case "(":
                 return self.group()
@@ -254,8 +258,6 @@ class _Parser:
                 return Assertion("line-start" if "m" in self.flags else "text-start")
             case "$":
                 return Assertion("line-end" if "m" in self.flags else "text-end")
-            case "*" | "+" | "?":
-                self.fail("nothing to repeat")
             case "\\":
                 escaped = self.escape()
                 return escaped if isinstance(escaped, Assertion) else self.literal(escaped.ranges)

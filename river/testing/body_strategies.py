@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from attrs import define, evolve, field, frozen
 from hypothesis import strategies as st
 
+from river.il.program import Program, TypeDecl
+from river.lang import check
 from river.lang import syntax as s
 from river.lang import types as t
+from river.lang.scope import Declared, Scope
 from river.lang.scope import expression as type_expression
 from river.testing.value_strategies import values_of
 
@@ -39,12 +42,25 @@ WIDTHS: Final = {t.I32: 31, t.I64: 63, t.U64: 64}
 
 @frozen
 class Case:
-    """An operator with one input `x`, the library functions it may call, items for it, and a state to start from."""
+    """An operator with one input `x`, the library functions it may call, items for it, and a state to start from.
+
+    Both name the type `Base`, which is BASE.
+    """
 
     operator: s.Operator
     fns: tuple[s.Fn, ...]
     items: tuple[Any, ...]
     states: tuple[Any, ...]
+
+    @property
+    def program(self) -> Program:
+        """The declarations as a program without a graph."""
+        return Program((TypeDecl("Base", (), type_expression(BASE)), *self.fns, self.operator))
+
+    @property
+    def scope(self) -> Scope:
+        """What the operator may name besides its own."""
+        return check.scope({"Base": Declared((), type_expression(BASE))}, self.fns)
 
 
 @frozen
@@ -81,7 +97,7 @@ class _Scope:
     fns: tuple[_Fn, ...] = ()
     result: t.Type | None = None  # of the function; None in a handler
     local: bool = True  # may emit, and call functions that may
-    loops: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()  # their labels, "" without one
     deep: bool = False  # inside a loop, or a function, which may be called from one
 
 
@@ -166,9 +182,9 @@ class _Generator:
         """An expression of the type, for a place where the type is wanted."""
         self.fuel -= 1
         place = self.read(type_) if self.chance(50) else None
-        if place is not None and (depth <= 0 or self.fuel <= 0 or self.chance(50)):
+        if place is not None and (depth <= 0 or self.fuel <= 0 or self.chance(30)):
             return place
-        if depth <= 0 or self.fuel <= 0 or self.chance(25):
+        if depth <= 0 or self.fuel <= 0 or self.chance(8):
             return self.literal(type_)
         options = [lambda: self.literal(type_), *self.general(type_, depth - 1), *self.special(type_, depth - 1)]
         return self.choice(options)()
@@ -407,7 +423,8 @@ class _Generator:
             found.append(lambda p=place: s.Call("bag_minus", (p, self.expr(type_, depth))))
         for place, list_type, root in self.places(lambda other: isinstance(other, t.List))[:2]:
             other = t.parts(list_type)[0]
-            found.append(lambda p=place, o=other, r=root: self.lambda_call("map", p, o, r, item, depth))
+            if item in SCALARS or other == item:
+                found.append(lambda p=place, o=other, r=root: self.lambda_call("map", p, o, r, item, depth))
             if list_type == type_:
                 found.append(lambda p=place, o=other, r=root: self.lambda_call("sort_by", p, o, r, t.I64, depth))
         for place, map_type, _ in self.places(lambda other: isinstance(other, t.Map | t.OMap))[:2]:
@@ -434,11 +451,9 @@ class _Generator:
             if self.chance(50):
                 return self.anchored(type_)
             return s.IfExpr(self.expr(t.BOOL, depth), self.anchored(type_), self.expr(type_, depth))
-        name = self.read(type_)
-        if name is not None:
-            return name
-        holder = t.Record((("it", type_),))
-        return s.Member(s.Call("get", (s.ListValue((self.expr(holder, 0),)), s.Int(0))), "it")
+        place = self.read(type_)
+        assert place is not None  # noqa: S101 - asked only where there is one
+        return place
 
     def folded(self, place: s.Expr, item: t.Type, root: str, depth: int) -> s.Expr:
         """`fold(place, start, fn(a, b) => ...)`."""
@@ -519,7 +534,7 @@ class _Generator:
     def statements(self, depth: int) -> s.Block:
         """A block; call it inside `block`."""
         found: list[s.Stmt] = []
-        for _ in range(self.draw(st.integers(0, 3))):
+        for _ in range(self.draw(st.integers(1, 4))):
             if self.fuel <= 0:
                 break
             found += self.statement(depth)
@@ -539,7 +554,8 @@ class _Generator:
 
     def label(self) -> str | None:
         """The name of an enclosing loop, or None for the innermost."""
-        return self.choice(self.scope.loops) if self.chance(50) else None
+        named = [label for label in self.scope.loops if label]
+        return self.choice(named) if named and self.chance(50) else None
 
     def statement(self, depth: int) -> list[s.Stmt]:
         """One statement, or a few that belong together."""
@@ -681,15 +697,10 @@ class _Generator:
         """`for`."""
         names, range_, root = self.range(1)
         label = self.fresh() if self.chance(40) else None
-        loops = (*self.scope.loops, *((label,) if label else ()))
-        with self.block(*names, loops=loops or ("",), deep=True):
+        with self.block(*names, loops=(*self.scope.loops, label or ""), deep=True):
             if root is not None:
                 self.scope.borrowed.add(root)
-            self.scope.loops = loops
             body = self.statements(depth)
-            if self.chance(20):
-                leave = s.Break() if self.chance(50) else s.Continue()
-                body = s.Block((*body.items, s.If(self.expr(t.BOOL, 1), s.Block((leave,)))))
         return [s.For(label, tuple(local.name for local in names), range_, body)]
 
     def while_(self, depth: int) -> list[s.Stmt]:
@@ -699,7 +710,7 @@ class _Generator:
         more = s.Binary("<", s.Name(counter), s.Int(self.draw(st.integers(0, 3))))
         cond = s.Binary("and", more, self.expr(t.BOOL)) if self.chance(30) else more
         step = s.Assign(s.Name(counter), s.Binary("+", s.Name(counter), s.Int(1)))
-        with self.block(deep=True):
+        with self.block(loops=(*self.scope.loops, ""), deep=True):
             body = self.statements(depth)
         return [s.VarDecl(counter, None, s.Int(0)), s.While(None, cond, s.Block((step, *body.items)))]
 
@@ -734,7 +745,7 @@ class _Generator:
             body = self.statements(1)
             if result != t.UNIT:
                 body = s.Block((*body.items, s.Return(self.expr(result))))
-        head = (s.Param(base, type_expression(BASE)), *(s.Param(n, type_expression(x), r) for n, x, r in named))
+        head = (s.Param(base, s.TypeName("Base")), *(s.Param(n, type_expression(x), r) for n, x, r in named))
         source = s.Fn(self.fresh(), head, None if result == t.UNIT else type_expression(result), body)
         return _Fn(source, params, result, local)
 
@@ -812,7 +823,9 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
     nested = draw(st.lists(_container_types(st.sampled_from([*inner, *containers])), max_size=1))
     palette = tuple(dict.fromkeys([t.I64, *inner, *containers, *nested]))
     carried = [type_ for type_ in palette if t.is_item(type_)]
-    item = t.Record((("base", BASE), *((f"e{i}", draw(st.sampled_from(carried))) for i in range(draw(st.integers(0, 2))))))
+    fields = [(f"e{i}", draw(st.sampled_from(carried))) for i in range(draw(st.integers(0, 2)))]
+    extra = tuple(s.FieldType(name, type_expression(type_)) for name, type_ in fields)
+    item = t.Record((("base", BASE), *fields))
     variables = [(f"s{i}", draw(st.sampled_from(palette))) for i in range(draw(st.integers(1, 3)))]
     outs = [(f"o{i}", draw(st.sampled_from(carried))) for i in range(draw(st.integers(1, 2)))]
     generator = _Generator(draw, palette, tuple(outs))
@@ -820,7 +833,7 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
     fns: tuple[_Fn, ...] = ()
     for _ in range(draw(st.integers(0, 2))):
         fns = (*fns, generator.fn(fns, local=generator.chance(60)))
-    generator.fuel = 80
+    generator.fuel = 120
     rated = generator.chance(30)
     window: t.Type = t.Array(item, 2) if rated else item
     first = s.Index(s.Name("v"), s.Int(0)) if rated else s.Name("v")
@@ -829,13 +842,13 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
     if rated:
         generator.add(_Local("now", item))  # bound by the first statement
     body = s.Block(
-        tuple(one for _ in range(draw(st.integers(1, 5))) for one in generator.statement(2) if generator.fuel > -40)
+        tuple(one for _ in range(draw(st.integers(2, 7))) for one in generator.statement(2))
     )
     if rated:
         body = s.Block((s.Let("now", None, first), *body.items))
     operator = s.Operator(
         "random",
-        (s.Port("x", type_expression(item)),),
+        (s.Port("x", s.RecordType((s.FieldType("base", s.TypeName("Base")), *extra))),),
         tuple(s.VarParam(name, type_expression(type_)) for name, type_ in variables),
         tuple(s.Out(name, type_expression(type_)) for name, type_ in outs),
         (),

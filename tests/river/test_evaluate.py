@@ -50,17 +50,19 @@ def run(text: str, items, variables=None, name: str | None = None):
         fire = body.item[0]
         assert fire is not None
         fire(state, item, outs)
-    assert all(v.well_typed(out.type, item) for out, items in zip(op.outs, outs, strict=True) for item in items)
+    assert all(
+        v.well_typed(out.type, item) for out, items in zip(op.outs, outs, strict=True) for item in items
+    )
     return outs, freeze_variables(op, state)
 
 
-def result(body: str, item=0, head: str = "x: i64", out: str = "i64"):
+def result(body: str, item: object = 0, head: str = "x: i64", out: str = "i64"):
     """What a handler emits for one item `v`."""
     outs, _ = run(f"operator f({head}) -> (out: {out}) {{ on x(v) {{ {body} }} }}", [item])
     return outs[0]
 
 
-def trap(body: str, item=0, head: str = "x: i64", out: str = "i64") -> Trap:
+def trap(body: str, item: object = 0, head: str = "x: i64", out: str = "i64") -> Trap:
     with pytest.raises(Trap) as raised:
         result(body, item, head, out)
     return raised.value
@@ -74,8 +76,12 @@ def test_branches_and_loops() -> None:
     assert result("for i in 0 .. v { emit out i; }", 3) == [0, 1, 2]
     assert result("var i = v; while i > 0 { i = i - 1; if i == 1 { continue; } emit out i; }", 3) == [2, 0]
     assert result("for i in 0 .. 9 { if i == 2 { break; } emit out i; } emit out 99;") == [0, 1, 99]
-    assert result("a: for i in 0 .. 3 { for j in 0 .. 3 { if j == i { continue a; } emit out 10 * i + j; } }") == [10, 20, 21]
-    assert result("a: for i in 0 .. 3 { for j in 0 .. 3 { if j == 1 { break a; } emit out 10 * i + j; } }") == [0]
+    assert result(
+        "a: for i in 0 .. 3 { for j in 0 .. 3 { if j == i { continue a; } emit out 10 * i + j; } }"
+    ) == [10, 20, 21]
+    assert result(
+        "a: for i in 0 .. 3 { for j in 0 .. 3 { if j == 1 { break a; } emit out 10 * i + j; } }"
+    ) == [0]
     assert result("while true { if v == 0 { return; } }") == []
     assert result("for i in 0 .. 3 { if i == 1 { return; } emit out i; } emit out 9;") == [0]
 
@@ -84,28 +90,43 @@ def test_loops_over_containers() -> None:
     assert result("for i, x2 in v { emit out i * 10 + x2; }", (5, 6), "x: list<i64>") == [5, 16]
     assert result("for c in v { emit out i64(c); }", "aä", "x: string") == [97, 228]
     assert result("for i, c in v { emit out i + i64(c); }", "aä", "x: string") == [97, 229]
-    assert result("for k, w in v { emit out k * 10 + w; }", v.FrozenMap({2: 1, 1: 3}), "x: map<i64, i64>") == [21, 13]
+    assert result(
+        "for k, w in v { emit out k * 10 + w; }", v.FrozenMap({2: 1, 1: 3}), "x: map<i64, i64>"
+    ) == [21, 13]
     assert result("for k in v { emit out k; }", v.FrozenMap({2: 1, 1: 3}), "x: map<i64, i64>") == [2, 1]
     ordered = "var m: omap<i64, i64> = {}; m[2] = 1; m[1] = 3; for k, w in m { emit out k * 10 + w; }"
     assert result(ordered) == [13, 21]
-    assert result("var b: bag<i64> = {}; add(b, 2); add(b, 1); add(b, 2); remove(b, 2); for w in b { emit out w; }") == [1, 2]
-    assert result("var d: deque<i64> = {}; push_back(d, 2); push_back(d, 1); for w in d { emit out w; }") == [2, 1]
+    assert result(
+        "var b: bag<i64> = {}; add(b, 2); add(b, 1); add(b, 2); remove(b, 2); for w in b { emit out w; }"
+    ) == [1, 2]
+    assert result("var d: deque<i64> = {}; push_back(d, 2); push_back(d, 1); for w in d { emit out w; }") == [
+        2,
+        1,
+    ]
 
 
 def test_expressions() -> None:
     assert result("emit out if v > 0 and 10 > v or v == 99 { 1 } else { 2 };", 99) == [1]
     assert result("emit out [i * i for i in 0 .. 5 if i > 2];", out="list<i64>") == [(9, 16)]
-    assert result("emit out [k + w for k, w in v];", v.FrozenMap({1: 2}), "x: map<i64, i64>", "list<i64>") == [(3,)]
+    assert result(
+        "emit out [k + w for k, w in v];", v.FrozenMap({1: 2}), "x: map<i64, i64>", "list<i64>"
+    ) == [(3,)]
     assert result("emit out {1: 2, 1: 3};", out="map<i64, i64>") == [v.FrozenMap({1: 3})]
     assert result("emit out {b: v, a: v + 1};", 1, out="{a: i64, b: i64}") == [(2, 1)]
-    assert result("emit out (1, (), \"a\", true, v, 2.5);", out="(i64, unit, string, bool, i64, f64)") == [(1, (), "a", True, 0, 2.5)]
+    assert result('emit out (1, (), "a", true, v, 2.5);', out="(i64, unit, string, bool, i64, f64)") == [
+        (1, (), "a", True, 0, 2.5)
+    ]
     assert result("emit out if v is none { -1 } else { v! };", 4, "x: i64?") == [4]
     assert result("if v is w { emit out w; } else { emit out -1; }", None, "x: i64?") == [-1]
     assert result("if v is w { emit out w; } else { emit out -1; }", 0, "x: i64?") == [0]
     assert result("emit out fold([1, 2, 3], 0, fn(a, b) => a * 10 + b);") == [123]
-    assert result("emit out sort_by(v, fn(a) => neg_wrap(a));", (1, 3, 2), "x: list<i64>", "list<i64>") == [(3, 2, 1)]
+    assert result("emit out sort_by(v, fn(a) => neg_wrap(a));", (1, 3, 2), "x: list<i64>", "list<i64>") == [
+        (3, 2, 1)
+    ]
     assert result("emit out i64(v[0]) + i64(v[1]);", "aä", "x: string") == [97 + 228]
-    assert result("emit out any(v, fn(a) => any(v, fn(b) => a + b == 7));", (3, 4), "x: list<i64>", "bool") == [True]
+    assert result(
+        "emit out any(v, fn(a) => any(v, fn(b) => a + b == 7));", (3, 4), "x: list<i64>", "bool"
+    ) == [True]
 
 
 def test_evaluation_is_from_left_to_right() -> None:
@@ -136,23 +157,46 @@ def test_places() -> None:
     text = "var r: {l: list<{n: i64}>, m: map<i64, i64>} = {l: [{n: 1}, {n: 2}], m: {}};"
     assert result(f"{text} r.l[1].n = 7; emit out r.l[0].n * 10 + r.l[1].n;") == [17]
     assert result(f"{text} r.m[5] = 3; r.m[5] = r.m[5] + 1; emit out r.m[5];") == [4]
-    assert result(f"{text} push(r.l, {{n: 9}}); emit out r.l[2].n; emit out pop(r.l).n; emit out len(r.l);") == [9, 9, 2]
+    assert result(
+        f"{text} push(r.l, {{n: 9}}); emit out r.l[2].n; emit out pop(r.l).n; emit out len(r.l);"
+    ) == [9, 9, 2]
     assert result("var a: array<i64, 2> = [1, 2]; a[0] = 5; emit out a[0]; emit out a[1];") == [5, 2]
-    assert result("var l: list<list<i64>> = [[1], [2]]; push(l[0], 3); emit out len(l[0]); emit out len(l[1]);") == [2, 1]
+    assert result(
+        "var l: list<list<i64>> = [[1], [2]]; push(l[0], 3); emit out len(l[0]); emit out len(l[1]);"
+    ) == [2, 1]
 
 
 def test_an_owner_does_not_see_writes_to_the_other() -> None:
-    assert result("var a: list<i64> = [1]; push(a, 2); var b = a; push(b, 3); emit out len(a); emit out len(b);") == [2, 3]
+    assert result(
+        "var a: list<i64> = [1]; push(a, 2); var b = a; push(b, 3); emit out len(a); emit out len(b);"
+    ) == [2, 3]
     assert result("var a: list<i64> = [1]; push(a, 2); var b = a; a[0] = 9; emit out b[0];") == [1]
-    nested = "var a: list<list<i64>> = []; var c: list<i64> = [1]; push(c, 2); push(a, c); push(c, 3); emit out len(a[0]);"
+    nested = (
+        "var a: list<list<i64>> = []; var c: list<i64> = [1]; push(c, 2); push(a, c); push(c, 3); emit "
+        "out len(a[0]);"
+    )
     assert result(nested) == [2]
-    record = "var c: list<i64> = []; push(c, 1); var r = {l: c}; push(c, 2); push(r.l, 5); push(r.l, 6); emit out len(c); emit out len(r.l);"
+    record = (
+        "var c: list<i64> = []; push(c, 1); var r = {l: c}; push(c, 2); push(r.l, 5); push(r.l, 6); emit "
+        "out len(c); emit out len(r.l);"
+    )
     assert result(record) == [2, 3]
-    assert result("var a: map<i64, list<i64>> = {1: [1]}; push(a[1], 2); var b = a[1]; push(b, 3); emit out len(a[1]);") == [2]
-    assert result("var a: map<i64, list<i64>> = {1: [1]}; push(a[1], 2); var b = get(a, 1, []); push(b, 3); emit out len(a[1]);") == [2]
-    part = "var a: list<list<i64>> = [[1]]; push(a[0], 2); var b = take(a, 1); push(b[0], 3); emit out len(a[0]); emit out len(b[0]);"
+    assert result(
+        "var a: map<i64, list<i64>> = {1: [1]}; push(a[1], 2); var b = a[1]; push(b, 3); emit out len(a[1]);"
+    ) == [2]
+    assert result(
+        "var a: map<i64, list<i64>> = {1: [1]}; push(a[1], 2); var b = get(a, 1, []); push(b, 3); emit "
+        "out len(a[1]);"
+    ) == [2]
+    part = (
+        "var a: list<list<i64>> = [[1]]; push(a[0], 2); var b = take(a, 1); push(b[0], 3); emit out "
+        "len(a[0]); emit out len(b[0]);"
+    )
     assert result(part) == [2, 3]
-    choice = "var a: list<i64> = []; push(a, 1); var b = if v == 0 { a } else { [] }; push(b, 2); emit out len(a); emit out len(b);"
+    choice = (
+        "var a: list<i64> = []; push(a, 1); var b = if v == 0 { a } else { [] }; push(b, 2); emit out "
+        "len(a); emit out len(b);"
+    )
     assert result(choice) == [1, 2]
 
 
@@ -163,7 +207,10 @@ def test_emitted_items_do_not_change_later() -> None:
 
 
 def test_frozen_variables_do_not_change_later() -> None:
-    text = "operator f(x: i64; $l: list<i64>, $m: map<i64, list<i64>>) -> () { on x(v) { push($l, v); with l = $m[v] else [] { push(l, v); } } }"
+    text = (
+        "operator f(x: i64; $l: list<i64>, $m: map<i64, list<i64>>) -> () { on x(v) { push($l, v); with "
+        "l = $m[v] else [] { push(l, v); } } }"
+    )
     op = operator(text)
     fire = compile_operator(op).item[0]
     assert fire is not None
@@ -182,7 +229,8 @@ def test_frozen_variables_do_not_change_later() -> None:
 def test_constants_and_items_cannot_be_changed_through_a_copy() -> None:
     text = """operator f(x: list<i64>) -> (out: i64) {
       const t: list<i64> = [1, 2];
-      on x(v) { var a = t; var b = v; push(a, 3); push(b, 3); emit out len(t); emit out len(v); emit out len(a); }
+      on x(v) { var a = t; var b = v; push(a, 3); push(b,
+      3); emit out len(t); emit out len(v); emit out len(a); }
     }"""
     assert run(text, [(5,), (5,)])[0][0] == [2, 1, 3, 2, 1, 3]
 
@@ -207,7 +255,8 @@ def test_with_writes_back_however_it_is_left() -> None:
     text = f"""{WITH} {{
       fn touch(ref e: {{n: i64, l: list<i64>}}) -> i64 {{ e.n = e.n + 10; push(e.l, 1); return e.n; }}
       on x(v) {{
-        for i in 0 .. 3 {{ with e = $m[v] else {{n: 0, l: []}} {{ e.n = e.n + 1; if i == 0 {{ continue; }} if i == 1 {{ break; }} }} }}
+        for i in 0 .. 3 {{ with e = $m[v] else {{n: 0,
+        l: []}} {{ e.n = e.n + 1; if i == 0 {{ continue; }} if i == 1 {{ break; }} }} }}
         with e = $m[v] {{ emit out touch(e); return; }}
     }} }}"""
     (out,), (m,) = run(text, ["a", "a"])
@@ -224,7 +273,10 @@ def test_with_of_an_absent_entry() -> None:
 
 
 def test_float_keys_have_one_zero_and_one_nan() -> None:
-    text = "operator f(x: f64; $m: map<f64, i64>) -> (out: i64) { on x(v) { with n = $m[v] else 0 { n = n + 1; } emit out $m[v]; $m[v] = $m[v] + 1; } }"
+    text = (
+        "operator f(x: f64; $m: map<f64, i64>) -> (out: i64) { on x(v) { with n = $m[v] else 0 { n = n + "
+        "1; } emit out $m[v]; $m[v] = $m[v] + 1; } }"
+    )
     (out,), (m,) = run(text, [0.0, -0.0, v.NAN, v.NAN])
     assert out == [1, 3, 1, 3]
     assert repr(m) == "FrozenMap({0.0: 4, nan: 4})"
@@ -253,7 +305,8 @@ def test_a_returned_variable_is_no_alias() -> None:
     text = """operator f(x: i64; $l: list<i64>) -> (out: i64) {
       fn same(l: list<i64>) -> list<i64> = l;
       fn copy(l: list<i64>) -> list<i64> { var c = l; push(c, 0); return c; }
-      on x(v) { push($l, v); var a = same($l); push(a, 1); var b = copy(a); push(b, 2); emit out len($l); emit out len(a); emit out len(b); }
+      on x(v) { push($l, v); var a = same($l); push(a, 1); var b = copy(a); push(b,
+      2); emit out len($l); emit out len(a); emit out len(b); }
     }"""
     assert run(text, [0])[0][0] == [1, 2, 4]
 
@@ -275,7 +328,8 @@ def test_recursion_may_be_a_thousand_deep() -> None:
 
 def test_recursion_through_sorting_and_in_a_thread() -> None:
     text = """operator f(x: i64) -> (out: i64) {
-      fn down(n: i64) -> i64 { if n == 0 { return 0; } let l = sort_by([n], fn(a) => down(a - 1)); return l[0]; }
+      fn down(n: i64) -> i64 { if n == 0 { return 0; } let l = sort_by([n],
+      fn(a) => down(a - 1)); return l[0]; }
       on x(v) { emit out down(v); }
     }"""
     codes: list[str] = []
@@ -295,7 +349,9 @@ def test_recursion_through_sorting_and_in_a_thread() -> None:
 
 def test_programs_without_recursion_leave_the_limit_alone() -> None:
     before = sys.getrecursionlimit()
-    run("operator f(x: i64) -> (out: i64) { fn g(a: i64) -> i64 = a + 1; on x(v) { emit out g(g(v)); } }", [1])
+    run(
+        "operator f(x: i64) -> (out: i64) { fn g(a: i64) -> i64 = a + 1; on x(v) { emit out g(g(v)); } }", [1]
+    )
     assert sys.getrecursionlimit() == before
 
 
@@ -303,7 +359,8 @@ def test_functions_for_views() -> None:
     fn = typed.Fn(
         "pairs", (typed.Param("m", t.Map(t.I64, t.I64), False),), t.List(t.I64), 3,
         typed.Comprehension(
-            t.List(t.I64), typed.Apply(t.I64, "+", (typed.Local(t.I64, 1, "k"), typed.Local(t.I64, 2, "w")), 0), (1, 2), ("k", "w"),
+            t.List(t.I64), typed.Apply(t.I64, "+", (typed.Local(t.I64, 1, "k"), typed.Local(t.I64, 2, "w")),
+            0), (1, 2), ("k", "w"),
             typed.Local(t.Map(t.I64, t.I64), 0, "m"), None,
         ), False,
     )  # fmt: skip
@@ -320,7 +377,12 @@ def test_constants() -> None:
     nine = typed.Apply(t.I64, "+", (typed.ConstRef(t.I64, 0, "a"), typed.Literal(t.I64, 4)), 0)
     assert evaluate_const(nine, consts=(5,)) == 9
     loop = typed.Comprehension(
-        t.List(t.I64), typed.Local(t.I64, 0, "i"), (0,), ("i",), typed.Counted(typed.Literal(t.I64, 0), nine), None
+        t.List(t.I64),
+        typed.Local(t.I64, 0, "i"),
+        (0,),
+        ("i",),
+        typed.Counted(typed.Literal(t.I64, 0), nine),
+        None,
     )
     assert evaluate_const(loop, consts=(-2,), slots=1) == (0, 1)
     assert evaluate_const(typed.MakeMap(t.Bag(t.I64))) == v.FrozenBag()
@@ -384,7 +446,13 @@ def test_the_first_trap_from_the_left_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["while true { }", "for i in 0 .. 10000000 { }", "let l = [i for i in 0 .. 10000000];", "let n = twice(40);"]
+    "body",
+    [
+        "while true { }",
+        "for i in 0 .. 10000000 { }",
+        "let l = [i for i in 0 .. 10000000];",
+        "let n = twice(40);",
+    ],
 )
 def test_loops_and_calls_are_polled(body: str) -> None:
     def poll() -> None:
@@ -406,7 +474,10 @@ def test_loops_and_calls_are_polled(body: str) -> None:
 
 
 def test_rated_handlers_see_windows() -> None:
-    op = operator("operator f(x: i64) -> (y: i64) { first on x[peek 0, pop 0](w) { emit y len(w); } on x[peek 3, pop 1](w) { emit y w[0] + w[2]; } }")
+    op = operator(
+        "operator f(x: i64) -> (y: i64) { first on x[peek 0, pop 0](w) { emit y len(w); } on x[peek 3, "
+        "pop 1](w) { emit y w[0] + w[2]; } }"
+    )
     body, out = compile_operator(op), []
     assert body.first is not None
     assert body.rated is not None
@@ -417,7 +488,12 @@ def test_rated_handlers_see_windows() -> None:
 
 
 def test_phases_merges_and_marks() -> None:
-    phases = compile_operator(operator("operator f(a: i64, b: i64) -> (o: i64) { phase 2 on a(v) { emit o v; } phase 1 on b(v) { emit o -v; } }"))
+    phases = compile_operator(
+        operator(
+            "operator f(a: i64, b: i64) -> (o: i64) { phase 2 on a(v) { emit o v; } phase 1 on b(v) { emit o "
+            "-v; } }"
+        )
+    )
     out: list = []
     for phase in phases.phases:
         phase([], 5, (out,))
@@ -439,7 +515,9 @@ def test_phases_merges_and_marks() -> None:
 
 
 def test_handlers_by_port() -> None:
-    op = operator("operator f(a: i64, b: i64; $n: i64) -> (o: i64) { on a(v) { $n = v; } on b(v) { emit o $n + v; } }")
+    op = operator(
+        "operator f(a: i64, b: i64; $n: i64) -> (o: i64) { on a(v) { $n = v; } on b(v) { emit o $n + v; } }"
+    )
     body, state, out = compile_operator(op), [0], []
     first, second = body.item
     assert first is not None
@@ -492,7 +570,10 @@ def test_speed_is_not_lost() -> None:
     """A generous bound: a thousand firings of a keyed count in well under a second."""
     import time
 
-    text = "operator f(x: i64; $m: map<i64, i64>) -> (o: i64) { on x(v) { with n = $m[v] else 0 { n = n + 1; } emit o $m[v]; } }"
+    text = (
+        "operator f(x: i64; $m: map<i64, i64>) -> (o: i64) { on x(v) { with n = $m[v] else 0 { n = n + "
+        "1; } emit o $m[v]; } }"
+    )
     start = time.perf_counter()
     run(text, [i % 10 for i in range(1000)])
     assert time.perf_counter() - start < 1.0

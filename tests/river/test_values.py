@@ -47,7 +47,8 @@ def test_no_method_of_dict_changes_a_frozen_map(name) -> None:
 
 def test_each_container_has_two_forms() -> None:
     forms = {
-        t.List(t.I64): list, t.Array(t.I64, 0): list, t.Deque(t.I64): deque, MAP: dict, OMAP: v.OMap, BAG: v.Bag,
+        t.List(t.I64): list, t.Array(t.I64, 0): list, t.Deque(t.I64): deque, MAP: dict, OMAP: v.OMap,
+        BAG: v.Bag,
     }  # fmt: skip
     for type_, mutable in forms.items():
         frozen = v.default(type_)
@@ -123,10 +124,14 @@ def test_nan_is_the_same_as_nan_and_equal_in_no_scalar() -> None:
 @pytest.mark.parametrize(
     ("type_", "value"),
     [
-        (t.I32, 1 << 31), (t.U64, -1), (t.I64, True), (t.BOOL, 1), (t.F64, 1), (t.F64, float("nan")), (t.F32, 0.1),
-        (t.STRING, b""), (t.STRING, "\ud800"), (t.BYTES, ""), (t.UNIT, None), (t.REGEX, "a"), (t.FSUM, (0, 0)),
-        (t.Decimal(2, 1), 100), (t.Optional(t.I64), "x"), (t.Record((("a", t.I64),)), (1, 2)), (t.List(t.I64), [1]),
-        (t.Array(t.I64, 2), (1,)), (MAP, {}), (MAP, v.FrozenMap({1: 1})), (OMAP, v.FrozenOMap(None)), (BAG, ("a",)),
+        (t.I32, 1 << 31), (t.U64, -1), (t.I64, True), (t.BOOL, 1), (t.F64, 1), (t.F64, float("nan")),
+        (t.F32, 0.1),
+        (t.STRING, b""), (t.STRING, "\ud800"), (t.BYTES, ""), (t.UNIT, None), (t.REGEX, "a"),
+        (t.FSUM, (0, 0)),
+        (t.Decimal(2, 1), 100), (t.Optional(t.I64), "x"), (t.Record((("a", t.I64),)), (1, 2)),
+        (t.List(t.I64), [1]),
+        (t.Array(t.I64, 2), (1,)), (MAP, {}), (MAP, v.FrozenMap({1: 1})), (OMAP, v.FrozenOMap(None)),
+        (BAG, ("a",)),
         (t.Map(t.F64, t.I64), v.FrozenMap({-0.0: 1})), (t.Function((), None), 1),
     ],
 )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from river.diagnostics import Rejected, render
 from river.il import annotations
-from river.il.annotations import Annotations, Commutative, Fuse, Group, Keys, Parallel, Region
+from river.il.annotations import Annotations, Fuse, Group, Keys, Parallel, Region
 from river.il.graph import End, Graph
 from river.il.parse import parse
 from river.il.program import Annotation, Program, Use

@@ -87,6 +87,8 @@ def flexible(expr: s.Argument) -> bool:
             return flexible(then) and flexible(other)
         case s.Comprehension(value, _, _, _):
             return flexible(value)
+        case s.Call("fill" | "to_decimal" | "rescale", _):
+            return True  # what is wanted decides, whatever the operands are
         case s.Call(function, args):
             return function in OPERATIONS and all(map(flexible, args)) and _heeds(function, len(args))
         case _:
@@ -96,7 +98,7 @@ def flexible(expr: s.Argument) -> bool:
 @cache
 def _heeds(name: str, count: int) -> bool:
     """Whether an operation's result on operands of unknown type depends on what is wanted of it."""
-    hints = (None, t.I32, t.F64, t.List(t.I32), t.Deque(t.F64), t.Decimal(9, 2), t.FSUM, t.TIME)
+    hints = (None, t.I32, t.F32, t.F64, t.List(t.I32), t.Deque(t.F64), t.Decimal(9, 2), t.FSUM, t.TIME)
     signatures = [OPERATIONS[name].rule((None,) * count, hint) for hint in hints]
     return None in signatures or len({s.result for s in signatures if s is not None}) > 1
 
@@ -364,7 +366,7 @@ def operation(
             nodes[0] = place(c, arg, f"`{name}`")
         elif not isinstance(arg, s.Lambda) and not flexible(arg):
             nodes[i] = infer(c, arg)
-    if name in ("==", "!="):
+    if name in ("==", "!=", "same"):
         _lift(nodes)
     _lead(c, name, nodes, wanted, args)
     signature = _signature(c, name, nodes, wanted, args, expr)
@@ -422,9 +424,10 @@ def _signature(
     args: tuple[s.Argument, ...], expr: s.Expr,
 ) -> Signature:  # fmt: skip
     types = tuple(None if node is None else node.type for node in nodes)
-    signature = OPERATIONS[name].rule(types, wanted)
-    if signature is None and wanted is not None:
-        signature = OPERATIONS[name].rule(types, None)
+    rule = OPERATIONS[name].rule
+    offered = [found for hint in (wanted, strip(wanted) if wanted else None, None) if (found := rule(types, hint))]
+    fitting = [found for found in offered if wanted in (found.result, t.Optional(found.result))]
+    signature = next(iter(fitting or offered), None)
     if signature is None or len(signature.params) != len(args):
         shown = ", ".join("?" if type_ is None else f"`{show(type_)}`" for type_ in types)
         what = f"`{name}` does not apply to {shown}" if types else f"`{name}` needs a known type here"
@@ -530,16 +533,13 @@ def _if(
     c: Context, cond: s.Expr, then: s.Expr, other: s.Expr, wanted: t.Type | None, expr: s.Expr
 ) -> typed.Expr:
     condition = check(c, cond, t.BOOL)
-    if wanted is None and flexible(then) and not flexible(other):
+    unsure = flexible(then) and not isinstance(other, s.NoneValue)
+    if wanted is None and unsure and (not flexible(other) or (telling(other) and not telling(then))):
         second = infer(c, other)
-        first = infer(c, then, _optional(second.type) if isinstance(then, s.NoneValue) else second.type)
+        first = infer(c, then, _beside(then, second.type))
     else:
-        first = infer(c, then, wanted) if not isinstance(then, s.NoneValue) or wanted is not None else None
-        hint = wanted if first is None else first.type
-        second = infer(
-            c, other, hint if flexible(other) and not isinstance(other, s.NoneValue) else _optional(hint)
-        )
-        first = first or infer(c, then, _optional(second.type))
+        first = infer(c, then, wanted)
+        second = infer(c, other, wanted or (_beside(other, first.type) if flexible(other) else None))
     left = coerce(first, second.type) or first
     right = coerce(second, left.type)
     if right is None:
@@ -547,8 +547,19 @@ def _if(
     return typed.If(left.type, condition, left, right, span=expr.span)
 
 
-def _optional(type_: t.Type | None) -> t.Type | None:
-    return type_ if type_ is None or isinstance(type_, t.Optional) else t.Optional(type_)
+def _beside(expr: s.Expr, type_: t.Type) -> t.Type:
+    """What is wanted of the branch `expr` when the other one is of type `type_`."""
+    return t.Optional(strip(type_)) if _may_be_none(expr) else type_
+
+
+def _may_be_none(expr: s.Expr) -> bool:
+    match expr:
+        case s.NoneValue():
+            return True
+        case s.IfExpr(_, then, other):
+            return _may_be_none(then) or _may_be_none(other)
+        case _:
+            return False
 
 
 # ---------------------------------------------------------------------------------------------- displays

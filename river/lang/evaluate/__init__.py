@@ -1,7 +1,8 @@
 """The meaning of checked operators, as closures over their trees (no code is generated).
 
-A firing gets the operator's variables as a list, which it updates in place, and a list per output, to which it appends frozen
-items and `values.Mark`s. When it traps, what it has appended and changed means nothing (il.md P10).
+A firing gets the operator's variables as a list, which it updates in place, and a list per output, to which
+it appends frozen items and `values.Mark`s. When it traps, what it has appended and changed means nothing
+(il.md P10).
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ FireMerge: TypeAlias = "Callable[[list[Any], Any, tuple[Any, ...], Outs], None]"
 class Body:
     """A compiled operator; its fields are as those of `typed.Operator`, of which it has just those that are there.
 
-    item: by port, fire(variables, item, outs). first, rated: fire(variables, windows, outs), a frozen list per rate. phases:
-    as item. merge: fire(variables, key, sides, outs), a side per port, none where absent. mark: fire(variables, key, outs).
+    item: by port, fire(variables, item, outs). first, rated: fire(variables, windows, outs), a frozen list
+    per rate. phases: as item. merge: fire(variables, key, sides, outs), a side per port, none where absent.
+    mark: fire(variables, key, outs).
     """
 
     operator: typed.Operator
@@ -165,7 +167,8 @@ def _children(node: Any) -> list[Any]:
         return list(node)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if not isinstance(node, typed.Node):
         return []
-    return [getattr(node, field.name) for field in attrs.fields(type(node)) if field.name not in ("span", "type", "value") or
+    return [getattr(node, field.name) for field in attrs.fields(type(node)) if field.name not in ("span",
+    "type", "value") or
             isinstance(getattr(node, field.name), typed.Node)]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """What all closures of one compiled body share, and the layout of a frame.
 
-A frame is a list: the slots, then the four cells below. A compiled expression is a function of the frame to a value; a compiled
-statement returns None, or the signal by which control leaves it.
+A frame is a list: the slots, then the four cells below. A compiled expression is a function of the frame to a
+value; a compiled statement returns None, or the signal by which control leaves it.
 """
 
 from __future__ import annotations

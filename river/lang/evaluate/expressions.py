@@ -1,8 +1,8 @@
 """Expressions and places as closures (il.md P5).
 
-Reading never copies. Whoever comes to own a value takes it by `own`, which freezes what is still part of a place. A write first
-makes the containers on its way mutable: a frozen one is thawed (its items shared) and stored back. Of `place = e` the indices of
-the place come first, then e, then the place is sought and written.
+Reading never copies. Whoever comes to own a value takes it by `own`, which freezes what is still part of a
+place. A write first makes the containers on its way mutable: a frozen one is thawed (its items shared) and
+stored back. Of `place = e` the indices of the place come first, then e, then the place is sought and written.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _comprehension(code: Code, expr: typed.Comprehension) -> Run:
 
         def pairs(f: Frame) -> list[Any]:
             found: list[Any] = []
-            for f[first], f[second] in source(f):
+            for f[first], f[second] in source(f):  # noqa: B020 - its slots
                 if cond is None or cond(f):
                     found.append(value(f))
             return found
@@ -253,7 +253,7 @@ def _comprehension(code: Code, expr: typed.Comprehension) -> Run:
 
     def items(f: Frame) -> list[Any]:
         found: list[Any] = []
-        for f[slot] in source(f):
+        for f[slot] in source(f):  # noqa: B020 - its slots
             if cond is None or cond(f):
                 found.append(value(f))
         return found
@@ -336,7 +336,7 @@ def _guard(run: Run, expr: typed.Apply) -> Run:
 
 def _change(code: Code, expr: typed.Apply, operation: Operation, meaning: Callable[..., Any]) -> Run:
     target = expr.args[0]
-    assert not isinstance(target, typed.Lambda)
+    assert not isinstance(target, typed.Lambda)  # noqa: S101 - by the rule
     where = place(code, target)
     args = [
         own(code, arg) if not isinstance(arg, typed.Lambda) else _argument(code, arg) for arg in expr.args[1:]
@@ -422,7 +422,7 @@ def _call_by_reference(
     """A call that lends places: their values move into the callee's slots and back. No other name reaches them meanwhile."""
     functions, number = code.functions, expr.function
     args = [None if i in refs else expression(code, arg) for i, arg in enumerate(expr.args)]
-    wheres = [(i, where) for i, where in refs.items()]
+    wheres = list(refs.items())
 
     def call(f: Frame) -> Any:
         keys: dict[int, list[Any]] = {}
@@ -547,4 +547,3 @@ def _entry_place(inner: Place, type_: t.Type, index: Run, expr: typed.At) -> Pla
         checked(f, ks)[ks[number]] = value
 
     return Place((*inner.indices, index), lambda f, ks: checked(f, ks)[ks[number]], put_item)
-

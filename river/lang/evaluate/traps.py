@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from river.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from river.lang.types import Type
     from river.lang.typed import Value
+    from river.lang.types import Type
     from river.source import Span
 
 _REASONS = {
@@ -37,11 +37,12 @@ _REASONS = {
 _SHOWN = 80
 
 
-class Trap(Exception):
+class Trap(Exception):  # noqa: N818 - the word of the IL
     """The end of a firing: the code of il.md 2.4 and its operands, the operation, the site and its span, the user's text."""
 
     def __init__(
-        self, code: str, operands: tuple[Any, ...] = (), operator: str = "", site: int | None = None, span: Span | None = None,
+        self, code: str, operands: tuple[Any, ...] = (), operator: str = "", site: int | None = None,
+        span: Span | None = None,
         text: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(code, *operands)

@@ -5,7 +5,22 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from river.lang.operations import arithmetic, compare, containers, convert, floats, regex, sums, text, times
+from river.lang.operations import (
+    arithmetic,
+    bits,
+    compare,
+    convert,
+    division,
+    floats,
+    lists,
+    maps,
+    optionals,
+    regex,
+    sequences,
+    sums,
+    text,
+    times,
+)  # fmt: skip
 from river.lang.operations.table import Operation, Signature, traps_of
 
 if TYPE_CHECKING:
@@ -14,11 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["OPERATIONS", "Operation", "Signature", "traps_of"]
 
 
+GROUPS = (
+    arithmetic, division, bits, floats, compare, convert, times, text, regex, sequences, lists, maps, sums,
+    optionals,
+)  # fmt: skip
+
+
 def _table() -> Mapping[str, Operation]:
     found: dict[str, Operation] = {}
-    for module in (arithmetic, floats, compare, convert, times, text, regex, containers, sums):
+    for module in GROUPS:
         for operation in module.OPERATIONS:
-            assert operation.name not in found, operation.name
+            assert operation.name not in found, operation.name  # noqa: S101 - by the rule
             found[operation.name] = operation
     return MappingProxyType(found)
 

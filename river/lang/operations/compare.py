@@ -1,7 +1,7 @@
 """Equality, order, and three-valued logic (il.md 2.3).
 
-`==` and `<` of floats follow IEEE. `same`, `==` of compound types, `compare` and the `3` forms follow the total order: NaN is
-NaN and the greatest number, -0.0 is 0.0, none comes first.
+`==` and `<` of floats follow IEEE. `same`, `==` of compound types, `compare` and the `3` forms follow the
+total order: NaN is NaN and the greatest number, -0.0 is 0.0, none comes first.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ def _hasher(types: Types, _result: t.Type) -> Unary:
 
 def _relations() -> tuple[Operation, ...]:
     table = (
-        ("<", "lt3", operator.lt, "less"), ("<=", "le3", operator.le, "less or equal"), (">", "gt3", operator.gt, "greater"),
+        ("<", "lt3", operator.lt, "less"), ("<=", "le3", operator.le, "less or equal"), (">", "gt3",
+        operator.gt, "greater"),
         (">=", "ge3", operator.ge, "greater or equal"),
     )  # fmt: skip
     plain_forms = tuple(
@@ -186,12 +187,15 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("compare", alike(has_order, 2, t.I64), _compare, "-1, 0 or 1 by the total order"),
     *_relations(),
     Operation("not", fixed((t.BOOL,), t.BOOL), plain(operator.not_), "the opposite", native="inline"),
-    Operation("and3", fixed((TRUTH, TRUTH), TRUTH), plain(_and), "and, where none is unknown", native="inline"),
+    Operation("and3", fixed((TRUTH, TRUTH), TRUTH), plain(_and), "and, where none is unknown",
+        native="inline"),
     Operation("or3", fixed((TRUTH, TRUTH), TRUTH), plain(_or), "or, where none is unknown", native="inline"),
     Operation("not3", fixed((TRUTH,), TRUTH), plain(_not), "not, where none is unknown", native="inline"),
-    Operation("is_true", fixed((TRUTH,), t.BOOL), plain(_is_true), "whether true, neither false nor none", native="inline"),
+    Operation("is_true", fixed((TRUTH,), t.BOOL), plain(_is_true), "whether true, neither false nor none",
+        native="inline"),
     Operation(
-        "is_none", from_any(_is_optional, t.BOOL, TRUTH), plain(_is_nothing), "whether there is no value", native="inline"
+        "is_none", from_any(_is_optional, t.BOOL, TRUTH), plain(_is_nothing), "whether there is no value",
+        native="inline"
     ),
     Operation(
         "hash64", from_any(_hashed, t.U64), _hasher,

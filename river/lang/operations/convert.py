@@ -1,7 +1,8 @@
 """Conversions between numbers, to text and back. `i64(x)` is exact or traps; from floats it drops the fraction.
 
-`.sat` goes to the nearest bound (NaN to 0), `.wrap` is two's complement, and for floats out of range what x86 does: the most
-negative number (for u64: 2^63). Whole numbers become floats by rounding to even; f32 always by way of f64.
+`.sat` goes to the nearest bound (NaN to 0), `.wrap` is two's complement, and for floats out of range what x86
+does: the most negative number (for u64: 2^63). Whole numbers become floats by rounding to even; f32 always by
+way of f64.
 """
 
 from __future__ import annotations
@@ -123,11 +124,14 @@ def _whole_operations() -> tuple[Operation, ...]:
     for type_ in (t.I32, t.I64, t.U64, t.I128):
         name = type_.name
         found += [
-            Operation(name, from_any(_to_whole, type_), _whole, f"as {name}: exact or a trap; floats lose their fraction",
+            Operation(name, from_any(_to_whole, type_), _whole,
+                f"as {name}: exact or a trap; floats lose their fraction",
                       _whole_traps, "inline"),
-            Operation(f"{name}.sat", from_any(_number_or_bool, type_), _saturated, f"as {name}, or its nearest bound",
+            Operation(f"{name}.sat", from_any(_number_or_bool, type_), _saturated,
+                f"as {name}, or its nearest bound",
                       native="inline"),
-            Operation(f"{name}.wrap", from_any(_number_or_bool, type_), _wrapped, f"as {name}, wrapping", native="inline"),
+            Operation(f"{name}.wrap", from_any(_number_or_bool, type_), _wrapped, f"as {name}, wrapping",
+                native="inline"),
         ]  # fmt: skip
     return tuple(found)
 
@@ -139,10 +143,11 @@ def _real(types: Types, result: t.Type) -> Unary:
     source = types[0]
     if source == t.STRING:
         return _insist(parse_f64 if result == t.F64 else _parse_f32)
-    convert: Callable[[Any], float] = float
-    if isinstance(source, t.Decimal):
-        unit = 10**source.scale
-        convert = lambda value: value / unit
+    unit = 10**source.scale if isinstance(source, t.Decimal) else 1
+
+    def convert(value: Any) -> float:
+        return value / unit if unit > 1 else float(value)  # Python divides whole numbers correctly rounded
+
     if result == t.F32 and source != t.F32:
         return lambda value: single(convert(value))
     return convert
@@ -174,7 +179,7 @@ def _is_decimal(type_: t.Type) -> bool:
 
 
 def _to_decimal(types: Types, result: t.Type) -> Unary:
-    assert isinstance(result, t.Decimal)
+    assert isinstance(result, t.Decimal)  # noqa: S101 - by the rule
     source = types[0]
     low, high, code = bounds(result)
     unit = 10**result.scale
@@ -323,7 +328,7 @@ def decimal_parser(type_: t.Decimal) -> Callable[[str], int | None]:
 
 def _parse_decimal(_types: Types, result: t.Type) -> Unary:
     inner = strip(result)
-    assert isinstance(inner, t.Decimal)
+    assert isinstance(inner, t.Decimal)  # noqa: S101 - by the rule
     return decimal_parser(inner)
 
 
@@ -393,17 +398,21 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("f64", from_any(_to_real, t.F64), _real, "as f64, rounded to even", _parses, "inline"),
     Operation("f32", from_any(_to_real, t.F32), _real, "as f32, by way of f64", _parses, "inline"),
     Operation(
-        "i64_of", from_any(lambda type_: type_ == t.I128, t.I64, t.I128), plain(_checked_i64), "an i128 as i64; traps on overflow",
+        "i64_of", from_any(lambda type_: type_ == t.I128, t.I64, t.I128), plain(_checked_i64),
+        "an i128 as i64; traps on overflow",
         ("overflow",), "inline",
     ),
     Operation(
-        "to_decimal", to_wanted(is_number, _is_decimal, None), _to_decimal, "as the decimal type wanted, rounded half up",
+        "to_decimal", to_wanted(is_number, _is_decimal, None), _to_decimal,
+        "as the decimal type wanted, rounded half up",
         _decimal_traps,
     ),
     Operation(
-        "rescale", to_wanted(_is_decimal, _is_decimal, None), _to_decimal, "a decimal of the type wanted, rounded half up",
+        "rescale", to_wanted(_is_decimal, _is_decimal, None), _to_decimal,
+        "a decimal of the type wanted, rounded half up",
         _decimal_traps,
     ),
-    Operation("string", from_any(_printable, t.STRING), _text, "as text; floats by the fewest digits that read back"),
+    Operation("string", from_any(_printable, t.STRING), _text,
+        "as text; floats by the fewest digits that read back"),
     *_parsers(),
 )  # fmt: skip

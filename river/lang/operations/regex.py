@@ -48,8 +48,10 @@ def _replace(regex: Regex, text: str, replacement: str) -> str:
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("regex", fixed((t.STRING,), t.REGEX), plain(_regex), "the pattern in a text, in RE2's syntax", ("bad-regex",), "host"),
-    Operation("re_test", fixed((t.REGEX, t.STRING), t.BOOL), plain(_test), "whether the pattern occurs in the text"),
+    Operation("regex", fixed((t.STRING,), t.REGEX), plain(_regex), "the pattern in a text, in RE2's syntax",
+        ("bad-regex",), "host"),
+    Operation("re_test", fixed((t.REGEX, t.STRING), t.BOOL), plain(_test),
+        "whether the pattern occurs in the text"),
     Operation(
         "re_strs", fixed((t.REGEX, t.STRING), t.List(t.STRING)), plain(_strings),
         "the first match and its groups (empty where a group took no part); empty without a match",
@@ -60,6 +62,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "re_replace", fixed((t.REGEX, t.STRING, t.STRING), t.STRING), plain(_replace),
-        r"all matches replaced; `\0` to `\9` in the replacement are the match and its groups", ("bad-regex",), "host",
+        r"all matches replaced; `\0` to `\9` in the replacement are the match and its groups",
+        ("bad-regex",), "host",
     ),
 )  # fmt: skip

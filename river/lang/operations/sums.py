@@ -21,7 +21,8 @@ def _merge(total: Sum, other: Sum) -> tuple[Sum, tuple[()]]:
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("sub", number, plain(_sub), "takes a number back out of an exact sum", mutates="value"),
-    Operation("merge", fixed((t.FSUM, t.FSUM), t.UNIT), plain(_merge), "adds the second exact sum to the first", mutates="value"),
+    Operation("merge", fixed((t.FSUM, t.FSUM), t.UNIT), plain(_merge),
+        "adds the second exact sum to the first", mutates="value"),
     Operation(
         "value", fixed((t.FSUM,), t.F64), plain(sum_value),
         "the exact sum, rounded once; infinite beyond the range; NaN for inf - inf",

@@ -25,17 +25,19 @@ class Signature:
 
 
 Rule = Callable[[Known, t.Type | None], Signature | None]
-"""Operand types (None: a literal, an empty container, a lambda) and the type wanted (a hint) to a signature, or None where the
-operation does not apply. A lambda's parameter is a `types.Function`; its result is None where any will do."""
+"""Operand types (None: a literal, an empty container, a lambda) and the type wanted (a hint) to a signature,
+or None where the operation does not apply. A lambda's parameter is a `types.Function`; its result is None
+where any will do."""
 
 
 @frozen
 class Operation:
     """One line of the table.
 
-    `meaning(types, result)` is the Python function on values. `traps`: codes of il.md 2.4. `native`: P6. `mutates`: the first
-    operand is a place; "container": its mutable container is changed; "value": the meaning returns its new value and the
-    result. `borrows`: the result may be, or contain, a part of an operand; `fresh` then says that only its items are.
+    `meaning(types, result)` is the Python function on values. `traps`: codes of il.md 2.4. `native`: P6.
+    `mutates`: the first operand is a place; "container": its mutable container is changed; "value": the
+    meaning returns its new value and the result. `borrows`: the result may be, or contain, a part of an
+    operand; `fresh` then says that only its items are.
     """
 
     name: str

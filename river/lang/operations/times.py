@@ -128,15 +128,20 @@ _FIELDS: tuple[tuple[str, Callable[[int], int], str], ...] = (
 )
 
 OPERATIONS: tuple[Operation, ...] = (
-    *(Operation(name, fixed((t.TIME,), t.I64), plain(meaning), f"{doc}, in UTC") for name, meaning, doc in _FIELDS),
-    Operation("time", _micros_rule(t.TIME), plain(_same), "the time so many microseconds after 1970", native="inline"),
+    *(Operation(name, fixed((t.TIME,), t.I64), plain(meaning), f"{doc}, in UTC") for name, meaning,
+    doc in _FIELDS),
+    Operation("time", _micros_rule(t.TIME), plain(_same), "the time so many microseconds after 1970",
+        native="inline"),
     Operation("duration", _micros_rule(t.DURATION), plain(_same), "so many microseconds", native="inline"),
     Operation(
-        "micros", lambda k, w: fixed((t.TIME,), t.I64)(k, w) or fixed((t.DURATION,), t.I64)(k, w), plain(_same),
+        "micros", lambda k, w: fixed((t.TIME,), t.I64)(k, w) or fixed((t.DURATION,), t.I64)(k, w),
+        plain(_same),
         "the microseconds of a time (since 1970) or a duration", native="inline",
     ),
     Operation(
-        "civil", lambda k, w: fixed((t.I64,) * 3, t.TIME)(k, w) or fixed((t.I64,) * 6, t.TIME)(k, w), plain(_civil),
-        "the time of year, month, day (hour, minute, second) in UTC; traps if there is none", ("conversion-range",),
+        "civil", lambda k, w: fixed((t.I64,) * 3, t.TIME)(k, w) or fixed((t.I64,) * 6, t.TIME)(k, w),
+        plain(_civil),
+        "the time of year, month, day (hour, minute, second) in UTC; traps if there is none",
+        ("conversion-range",),
     ),
 )  # fmt: skip

@@ -1,0 +1,337 @@
+"""The operators and built-in functions of Sawzall: types, when a result is undefined, and the operator language's words.
+
+The checker reads `rule`, the lowering `river`, `guard` and `optional`, the user's page the names and `doc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from attrs import frozen
+
+from river.lang import syntax as s
+from river.lang import types as t
+
+Known = tuple[t.Type | None, ...]
+"""Types of operands; None for a whole number whose type is still open."""
+
+Signature = tuple[tuple[t.Type, ...], t.Type]
+Rule = Callable[[Known], Signature | None]
+Args = tuple[s.Expr, ...]
+Types = tuple[t.Type, ...]
+
+
+@frozen
+class Operation:
+    """An operation on values that are defined.
+
+    `undefined` says why there may be no result: then `guard` is the condition for that, or `optional` says that `river`
+    is none. `repeats`: `river` names an operand more than once.
+    """
+
+    name: str
+    rule: Rule
+    river: Callable[[Args, Types], s.Expr]
+    doc: str
+    undefined: str | None = None
+    guard: Callable[[Args, Types], s.Expr] | None = None
+    optional: bool = False
+    repeats: bool = False
+
+
+INTEGERS = (t.I64, t.U64)
+NUMBERS = (t.I64, t.U64, t.F64)
+ORDERED = (*NUMBERS, t.STRING, t.BYTES, t.TIME)
+SCALARS = (t.BOOL, *NUMBERS, t.STRING, t.TIME)
+
+
+# ---------------------------------------------------------------------------------------------- rules
+
+
+def _fixed(result: t.Type, *params: t.Type) -> Rule:
+    def rule(types: Known) -> Signature | None:
+        fits = len(types) == len(params) and all(a in (None, b) for a, b in zip(types, params, strict=True))
+        return (params, result) if fits else None
+
+    return rule
+
+
+def _alike(count: int, kinds: tuple[t.Type, ...], result: t.Type | None = None) -> Rule:
+    """`count` operands of one type among `kinds`; the result has it, too, or is `result`."""
+
+    def rule(types: Known) -> Signature | None:
+        type_ = next((x for x in types if x is not None), t.I64)
+        fits = len(types) == count and type_ in kinds and all(x in (None, type_) for x in types)
+        return ((type_,) * count, result or type_) if fits else None
+
+    return rule
+
+
+def _first_of(*rules: Rule) -> Rule:
+    def rule(types: Known) -> Signature | None:
+        return next((found for r in rules if (found := r(types)) is not None), None)
+
+    return rule
+
+
+def _lists(types: Known) -> Signature | None:
+    match types:
+        case (t.List() as a, b) if a == b:
+            return (a, a), a
+        case _:
+            return None
+
+
+def _equal(types: Known) -> Signature | None:
+    type_ = next((x for x in types if x is not None), t.I64)
+    return ((type_, type_), t.BOOL) if len(types) == 2 and all(x in (None, type_) for x in types) else None
+
+
+def _any(result: t.Type, kinds: Callable[[t.Type], bool]) -> Rule:
+    """One operand whose type is one of `kinds`."""
+
+    def rule(types: Known) -> Signature | None:
+        if len(types) != 1:
+            return None
+        type_ = types[0] or t.I64
+        return ((type_,), result) if kinds(type_) else None
+
+    return rule
+
+
+def _has_length(type_: t.Type) -> bool:
+    return isinstance(type_, t.List | t.Map) or type_ in (t.STRING, t.BYTES)
+
+
+def _sort(types: Known) -> Signature | None:
+    match types:
+        case (t.List(item) as whole,) if t.is_key(item):
+            return (whole,), whole
+        case _:
+            return None
+
+
+def _keys(types: Known) -> Signature | None:
+    match types:
+        case (t.Map(key, _) as whole,):
+            return (whole,), t.List(key)
+        case _:
+            return None
+
+
+def _has_key(types: Known) -> Signature | None:
+    match types:
+        case (t.Map(key, _) as whole, given) if given in (None, key):
+            return (whole, key), t.BOOL
+        case _:
+            return None
+
+
+def _lookup(types: Known) -> Signature | None:
+    match types:
+        case (t.Map(key, value) as whole, given, default) if given in (None, key) and default in (None, value):
+            return (whole, key, value), value
+        case _:
+            return None
+
+
+# ---------------------------------------------------------------------------------------------- in River's words
+
+
+def _call(name: str) -> Callable[[Args, Types], s.Expr]:
+    return lambda args, _types: s.Call(name, args)
+
+
+def _binary(op: str, floats: str | None = None) -> Callable[[Args, Types], s.Expr]:
+    """`op` on whole numbers and others, `floats` on floats."""
+    return lambda args, types: s.Binary(floats if floats and types[0] == t.F64 else op, args[0], args[1])
+
+
+def _sum(args: Args, types: Types) -> s.Expr:
+    match types[0]:
+        case t.List():
+            return s.Call("concat", args)
+        case type_ if type_ in INTEGERS:
+            return s.Binary("+%", *args)
+        case _:
+            return s.Binary("+", *args)
+
+
+def _quotient(args: Args, types: Types) -> s.Expr:
+    return s.Binary("/", *args) if types[0] == t.F64 else s.Call("div.trunc.wrap", args)
+
+
+def _by_zero(args: Args, _types: Types) -> s.Expr:
+    return s.Binary("==", args[1], s.Int(0))
+
+
+def _negation(args: Args, types: Types) -> s.Expr:
+    return s.Unary("-" if types[0] == t.F64 else "-%", args[0])
+
+
+def _absolute(args: Args, types: Types) -> s.Expr:
+    if types[0] != t.I64:
+        return s.Call("abs", args)
+    return s.IfExpr(s.Binary("<", args[0], s.Int(0)), s.Unary("-%", args[0]), args[0])
+
+
+def _itself(args: Args, _types: Types) -> s.Expr:
+    return args[0]
+
+
+def _text(args: Args, types: Types) -> s.Expr:
+    return args[0] if types[0] == t.STRING else s.Call("string", args)
+
+
+def _whole(name: str) -> Callable[[Args, Types], s.Expr]:
+    """A conversion to i64 or u64 that always has a result."""
+
+    def river(args: Args, types: Types) -> s.Expr:
+        match types[0]:
+            case t.BOOL:
+                return s.IfExpr(args[0], s.Int(1), s.Int(0))
+            case t.TIME:
+                return s.Call("micros", args)
+            case type_:
+                return args[0] if type_ == t.Primitive(name) else s.Call(f"{name}.wrap", args)
+
+    return river
+
+
+def _real(args: Args, types: Types) -> s.Expr:
+    return args[0] if types[0] == t.F64 else s.Call("f64", args)
+
+
+def _outside(low: float, high: float) -> Callable[[Args, Types], s.Expr]:
+    """That a float, without its fraction, is not from low to high (exclusive); NaN is not."""
+
+    def guard(args: Args, _types: Types) -> s.Expr:
+        least = s.Unary("-", s.Float(-low)) if low < 0 else s.Float(low)
+        above = s.Binary(">=" if low < -1 else ">", args[0], least)
+        return s.Unary("not", s.Binary("and", above, s.Binary("<", args[0], s.Float(high))))
+
+    return guard
+
+
+_CONVERSION = "cannot be converted"
+
+OPERATORS: tuple[Operation, ...] = (
+    Operation("+", _first_of(_alike(2, (*NUMBERS, t.STRING, t.BYTES)), _lists), _sum, "sum, or one behind the other"),
+    Operation("-", _alike(2, NUMBERS), _binary("-%", "-"), "difference"),
+    Operation("*", _alike(2, NUMBERS), _binary("*%", "*"), "product"),
+    Operation("/", _alike(2, NUMBERS), _quotient, "quotient, of whole numbers towards zero", "division by zero", _by_zero),
+    Operation("%", _alike(2, INTEGERS), _call("rem.trunc.wrap"), "remainder", "division by zero", _by_zero),
+    Operation("&", _alike(2, INTEGERS), _binary("&"), "bits in both"),
+    Operation("|", _alike(2, INTEGERS), _binary("|"), "bits in either"),
+    Operation("^", _alike(2, INTEGERS), _binary("^"), "bits in one"),
+    Operation("<<", _alike(2, INTEGERS), _binary("<<"), "shift left; the count modulo 64"),
+    Operation(">>", _alike(2, INTEGERS), _binary(">>"), "shift right, keeping the sign; the count modulo 64"),
+    Operation("==", _equal, _binary("=="), "whether equal"),
+    Operation("!=", _equal, _binary("!="), "whether different"),
+    *(Operation(op, _alike(2, ORDERED, t.BOOL), _binary(op), "comparison") for op in ("<", "<=", ">", ">=")),
+    Operation("neg", _alike(1, NUMBERS), _negation, "the negative"),
+    Operation("pos", _alike(1, NUMBERS), _itself, "itself"),
+    Operation("~", _alike(1, INTEGERS), lambda args, _: s.Unary("~", args[0]), "all bits inverted"),
+    Operation("not", _fixed(t.BOOL, t.BOOL), lambda args, _: s.Unary("not", args[0]), "the opposite"),
+)
+
+CONVERSIONS: tuple[Operation, ...] = (
+    Operation("int", _any(t.I64, lambda x: x in (t.BOOL, t.I64, t.U64, t.TIME)), _whole("i64"), "as int"),
+    Operation(
+        "int", _fixed(t.I64, t.F64), _call("i64"), "a float without its fraction", _CONVERSION,
+        _outside(-(2.0**63), 2.0**63),
+    ),
+    Operation("int", _fixed(t.I64, t.STRING), _call("parse_i64"), "the number in a string", _CONVERSION, optional=True),
+    Operation(
+        "int", _fixed(t.I64, t.STRING, t.I64), _call("parse_i64"), "the number in a string, to a base", _CONVERSION,
+        optional=True,
+    ),
+    Operation("uint", _any(t.U64, lambda x: x in (t.BOOL, t.I64, t.U64)), _whole("u64"), "as uint"),
+    Operation(
+        "uint", _fixed(t.U64, t.F64), _call("u64"), "a float without its fraction", _CONVERSION, _outside(-1.0, 2.0**64)
+    ),
+    Operation("uint", _fixed(t.U64, t.STRING), _call("parse_u64"), "the number in a string", _CONVERSION, optional=True),
+    Operation(
+        "uint", _fixed(t.U64, t.STRING, t.I64), _call("parse_u64"), "the number in a string, to a base", _CONVERSION,
+        optional=True,
+    ),
+    Operation("float", _any(t.F64, lambda x: x in NUMBERS), _real, "as float"),
+    Operation("float", _fixed(t.F64, t.STRING), _call("parse_f64"), "the number in a string", _CONVERSION, optional=True),
+    Operation("string", _any(t.STRING, lambda x: x in SCALARS), _text, "as text"),
+    Operation("bytes", _fixed(t.BYTES, t.STRING), _call("encode"), "a string in UTF-8"),
+    Operation("time", _fixed(t.TIME, t.I64), _call("time"), "so many microseconds after 1970"),
+    Operation("time", _fixed(t.TIME, t.STRING), _call("parse_time"), "an ISO 8601 time", _CONVERSION, optional=True),
+)  # fmt: skip
+
+FUNCTIONS: tuple[Operation, ...] = (
+    Operation("len", _any(t.I64, _has_length), _call("len"), "items, entries, code points or bytes"),
+    Operation("abs", _alike(1, (t.I64, t.F64)), _absolute, "without its sign", repeats=True),
+    Operation("min", _alike(2, NUMBERS), _call("min"), "the smaller; NaN if one is"),
+    Operation("max", _alike(2, NUMBERS), _call("max"), "the greater; NaN if one is"),
+    Operation("lowercase", _fixed(t.STRING, t.STRING), _call("lower"), "in lower case"),
+    Operation("uppercase", _fixed(t.STRING, t.STRING), _call("upper"), "in upper case"),
+    Operation(
+        "strfind", _fixed(t.I64, t.STRING, t.STRING), lambda args, _: s.Call("find", (args[1], args[0])),
+        "where the first string is in the second, or -1",
+    ),
+    Operation(
+        "strreplace", _fixed(t.STRING, t.STRING, t.STRING, t.STRING), _call("replace"),
+        "the first string with each second replaced by the third",
+    ),
+    Operation(
+        "split", _fixed(t.List(t.STRING), t.STRING, t.STRING), _call("split"), "the parts between separators (not in szl)"
+    ),
+    Operation("sort", _sort, _call("sort"), "ascending"),
+    Operation("keys", _keys, lambda args, _: s.Call("sort", (s.Call("keys", args),)), "the keys, ascending"),
+    Operation("haskey", _has_key, _call("has"), "whether there is such a key"),
+    Operation("lookup", _lookup, _call("get"), "the value of a key, or the third operand"),
+    Operation("fingerprintof", _any(t.U64, t.is_key), _call("hash64"), "a stable hash"),
+    *(
+        Operation(name, _fixed(t.F64, t.F64), _call(river), doc)
+        for name, river, doc in (
+            ("sqrt", "sqrt", "the square root"), ("exp", "exp", "e to the power"), ("ln", "log", "the natural logarithm"),
+            ("log10", "log10", "the logarithm to base 10"), ("floor", "floor", "rounded down"),
+            ("ceil", "ceil", "rounded up"), ("round", "round", "the nearest whole number, halves away from zero"),
+            ("trunc", "trunc", "without the fraction"),
+        )
+    ),
+    Operation("pow", _fixed(t.F64, t.F64, t.F64), _call("pow"), "to the power"),
+    Operation("isnan", _fixed(t.BOOL, t.F64), _call("is_nan"), "whether it is NaN"),
+    *(
+        Operation(name, _fixed(t.I64, t.TIME), _call(river), f"the {river}, in UTC")
+        for name, river in (
+            ("yearof", "year"), ("monthof", "month"), ("dayofmonth", "day"), ("dayofweek", "weekday"), ("hourof", "hour"),
+            ("minuteof", "minute"), ("secondof", "second"),
+        )
+    ),
+)  # fmt: skip
+
+MATCHES: Mapping[str, tuple[str, t.Type]] = MappingProxyType({
+    "match": ("re_test", t.BOOL), "matchstrs": ("re_strs", t.List(t.STRING)), "matchposns": ("re_find", t.List(t.I64)),
+})  # fmt: skip
+"""Functions of a constant pattern and a string: River's operation, and the type of the result."""
+
+
+def _named() -> Mapping[str, Operation]:
+    """All operations: conversions by name and the type of the first operand, `int:string`, the others by name."""
+    found = {op.name: op for op in (*OPERATORS, *FUNCTIONS)}
+    for op in CONVERSIONS:
+        for type_ in SCALARS:
+            for count in (1, 2):
+                if op.rule((type_, t.I64)[:count]) is not None:
+                    assert isinstance(type_, t.Primitive)  # noqa: S101 - scalars are
+                    found[f"{op.name}:{type_.name}" + ":base" * (count - 1)] = op
+    return MappingProxyType(found)
+
+
+OPERATIONS: Mapping[str, Operation] = _named()
+CONVERTERS = frozenset(op.name for op in CONVERSIONS)
+
+
+def named(name: str, types: Known) -> str:
+    """The key in `OPERATIONS` of a built-in on operands of these types."""
+    if name not in CONVERTERS or not types:
+        return name
+    first = types[0] or t.I64
+    return f"{name}:{first.name if isinstance(first, t.Primitive) else '?'}" + ":base" * (len(types) - 1)

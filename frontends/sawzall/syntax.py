@@ -1,0 +1,235 @@
+"""What a River-Sawzall text says. Types and expressions are those of the operator language.
+
+An array `{1, 2}` is a ListValue; a map or record `{k: v}` is a MapValue: which of the two it is, the checker knows.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import field, frozen
+
+from river.lang import syntax as s
+from river.source import Span
+
+# ---------------------------------------------------------------------------------------------- declarations
+
+
+@frozen
+class TypeDecl(s.Node):
+    """`type T = ...;`."""
+
+    name: str
+    type: s.TypeExpr
+
+
+@frozen
+class StaticDecl(s.Node):
+    """`static x: T = e;`: evaluated once, before any record."""
+
+    name: str
+    type: s.TypeExpr
+    value: s.Expr
+
+
+@frozen
+class InputDecl(s.Node):
+    """`x: T = input;`: the record that the program is run for."""
+
+    name: str
+    type: s.TypeExpr
+
+
+@frozen
+class Param(s.Node):
+    """`x: T`."""
+
+    name: str
+    type: s.TypeExpr
+
+
+@frozen
+class FunctionDecl(s.Node):
+    """`f: function(x: T): R {...}`."""
+
+    name: str
+    params: tuple[Param, ...]
+    result: s.TypeExpr | None
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Element(s.Node):
+    """An index, the value or the weight of a table: a type, perhaps with a name."""
+
+    name: str | None
+    type: s.TypeExpr
+
+
+@frozen
+class TableDecl(s.Node):
+    """`t: table kind(limit)[index]... of value weight w;`. `kind_span`: the kind alone."""
+
+    name: str
+    kind: str
+    limit: int | None
+    index: tuple[Element, ...]
+    value: Element
+    weight: Element | None
+    kind_span: Span | None = field(default=None, eq=False, repr=False)
+
+
+# ---------------------------------------------------------------------------------------------- statements
+
+
+@frozen
+class Declare(s.Node):
+    """`x: T = e;`, `x: T;`, `x := e;`."""
+
+    name: str
+    type: s.TypeExpr | None
+    value: s.Expr | None
+
+
+@frozen
+class Assign(s.Node):
+    """`place = e;`."""
+
+    place: s.Expr
+    value: s.Expr
+
+
+@frozen
+class Step(s.Node):
+    """`place++;`, `place--;`."""
+
+    place: s.Expr
+    by: Literal[1, -1]
+
+
+@frozen
+class Do(s.Node):
+    """A call for its effect."""
+
+    call: s.Call
+
+
+@frozen
+class Emit(s.Node):
+    """`emit table[index]... <- value weight w;`. `table_span`: the table's name alone."""
+
+    table: str
+    index: tuple[s.Expr, ...]
+    value: s.Expr
+    weight: s.Expr | None
+    table_span: Span | None = field(default=None, eq=False, repr=False)
+
+
+@frozen
+class If(s.Node):
+    """`if (c) ... else ...`."""
+
+    cond: s.Expr
+    then: tuple[Stmt, ...]
+    other: tuple[Stmt, ...]
+
+
+@frozen
+class While(s.Node):
+    """`while (c) ...`."""
+
+    cond: s.Expr
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class DoWhile(s.Node):
+    """`do ... while (c);`."""
+
+    body: tuple[Stmt, ...]
+    cond: s.Expr
+
+
+@frozen
+class For(s.Node):
+    """`for (init; c; step) ...`."""
+
+    init: Stmt | None
+    cond: s.Expr | None
+    step: Stmt | None
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Case(s.Node):
+    """`case 1, 2: ...`."""
+
+    values: tuple[s.Expr, ...]
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Switch(s.Node):
+    """`switch (e) {case ...: ... default: ...}`; a case does not fall through to the next."""
+
+    value: s.Expr
+    cases: tuple[Case, ...]
+    default: tuple[Stmt, ...]
+
+
+Quantity = Literal["some", "each", "all"]
+
+
+@frozen
+class Quantifier(s.Node):
+    """`i: some int;` in the head of a `when`."""
+
+    name: str
+    quantity: Quantity
+    type: s.TypeExpr
+
+
+@frozen
+class When(s.Node):
+    """`when (quantifiers c) ...`."""
+
+    quantifiers: tuple[Quantifier, ...]
+    cond: s.Expr
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Block(s.Node):
+    """`{...}`: names declared inside end there."""
+
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Break(s.Node):
+    """`break;` leaves the nearest loop or switch."""
+
+
+@frozen
+class Continue(s.Node):
+    """`continue;`."""
+
+
+@frozen
+class Return(s.Node):
+    """`return e;`; outside of functions, the record is done."""
+
+    value: s.Expr | None
+
+
+Stmt = (
+    Declare | Assign | Step | Do | Emit | If | While | DoWhile | For | Switch | When | Block | Break | Continue | Return
+)
+Item = TypeDecl | StaticDecl | InputDecl | FunctionDecl | TableDecl | Stmt
+
+
+@frozen
+class Program(s.Node):
+    """Declarations and statements in the order of the text."""
+
+    items: tuple[Item, ...]

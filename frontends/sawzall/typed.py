@@ -1,0 +1,401 @@
+"""What a checked program means: every name resolved, every expression with its type, every table with its fields.
+
+An expression may be *undefined*; `may_fail` says of which nodes that must be reckoned with. Whole numbers wrap; values
+are copied by assignment; types are those of River (`int` is i64, `uint` u64, `float` f64, arrays are lists).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from attrs import frozen
+
+from frontends.sawzall.operations import OPERATIONS
+from frontends.sawzall.syntax import Quantity
+from river.il.trees import children
+from river.lang import syntax as s
+from river.lang import types as t
+
+# ---------------------------------------------------------------------------------------------- names
+
+
+@frozen
+class Variable(s.Node):
+    """A variable. `loose`: some read of it may come before any assignment."""
+
+    name: str
+    type: t.Type
+    kind: Literal["input", "static", "local", "parameter", "capture", "quantifier"]
+    loose: bool = False
+
+
+# ---------------------------------------------------------------------------------------------- expressions
+
+
+@frozen
+class Literal_(s.Node):
+    """A bool, int, float, str or bytes."""
+
+    type: t.Type
+    value: Any
+
+
+@frozen
+class Read(s.Node):
+    """A variable. Not `definite`: perhaps nothing was assigned to it yet, then it is undefined."""
+
+    type: t.Type
+    variable: int
+    definite: bool = True
+
+
+@frozen
+class Field(s.Node):
+    """`e.name`. `missing`: the field may be absent, then it is undefined."""
+
+    type: t.Type
+    value: Expr
+    name: str
+    missing: bool = False
+
+
+@frozen
+class Item(s.Node):
+    """`e[i]` of an array, string, byte string (undefined out of range) or map (undefined without such a key)."""
+
+    type: t.Type
+    value: Expr
+    index: Expr
+
+
+@frozen
+class Part(s.Node):
+    """`e[i:j]`; bounds outside are moved to the ends."""
+
+    type: t.Type
+    value: Expr
+    low: Expr
+    high: Expr
+
+
+@frozen
+class Apply(s.Node):
+    """An operation of `operations.OPERATIONS`."""
+
+    type: t.Type
+    operation: str
+    args: tuple[Expr, ...]
+
+
+@frozen
+class Match(s.Node):
+    """`match`, `matchstrs`, `matchposns`: a constant pattern on a string."""
+
+    type: t.Type
+    operation: str
+    pattern: str
+    value: Expr
+
+
+@frozen
+class Logic(s.Node):
+    """`and`, `or`: the right side counts only if the left one does not decide."""
+
+    type: t.Type
+    op: str
+    left: Expr
+    right: Expr
+
+
+@frozen
+class Defined(s.Node):
+    """`def(e)`."""
+
+    type: t.Type
+    value: Expr
+
+
+@frozen
+class Call(s.Node):
+    """A function of the program on `args`; `captures` are variables outside of it that it reads."""
+
+    type: t.Type
+    function: int
+    args: tuple[Expr, ...]
+    captures: tuple[Read, ...] = ()
+
+
+@frozen
+class ArrayOf(s.Node):
+    """`{a, b}`."""
+
+    type: t.Type
+    items: tuple[Expr, ...]
+
+
+@frozen
+class MapOf(s.Node):
+    """`{k: v}` as a map; a later entry replaces an earlier one of the same key."""
+
+    type: t.Type
+    items: tuple[tuple[Expr, Expr], ...]
+
+
+@frozen
+class RecordOf(s.Node):
+    """A record: values in the order of the type's fields."""
+
+    type: t.Record
+    values: tuple[Expr, ...]
+
+
+Expr = Literal_ | Read | Field | Item | Part | Apply | Match | Logic | Defined | Call | ArrayOf | MapOf | RecordOf
+
+
+# ---------------------------------------------------------------------------------------------- statements
+
+
+@frozen
+class Declare(s.Node):
+    """A variable comes into being, with a value or without."""
+
+    variable: int
+    value: Expr | None
+
+
+@frozen
+class Assign(s.Node):
+    """`place = value;` - a Read, Field or Item."""
+
+    place: Expr
+    value: Expr
+
+
+@frozen
+class Step(s.Node):
+    """`place++;` or `place--;`."""
+
+    place: Expr
+    by: Literal[1, -1]
+
+
+@frozen
+class Evaluate(s.Node):
+    """A call for its effect."""
+
+    call: Call
+
+
+@frozen
+class Assert(s.Node):
+    """`assert(cond, text);`: the run ends if it does not hold."""
+
+    cond: Expr
+    text: str
+
+
+@frozen
+class Emit(s.Node):
+    """One item for a table."""
+
+    table: int
+    index: tuple[Expr, ...]
+    value: Expr
+    weight: Expr | None
+
+
+@frozen
+class If(s.Node):
+    """`if`."""
+
+    cond: Expr
+    then: tuple[Stmt, ...]
+    other: tuple[Stmt, ...] = ()
+
+
+@frozen
+class While(s.Node):
+    """`while`."""
+
+    cond: Expr
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class DoWhile(s.Node):
+    """`do ... while`."""
+
+    body: tuple[Stmt, ...]
+    cond: Expr
+
+
+@frozen
+class For(s.Node):
+    """`for (init; cond; step)`; without cond, for ever."""
+
+    init: tuple[Stmt, ...]
+    cond: Expr | None
+    step: tuple[Stmt, ...]
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Case(s.Node):
+    """One of several values, and what to do then."""
+
+    values: tuple[Expr, ...]
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Switch(s.Node):
+    """The first case with a value that equals; else the default."""
+
+    value: Expr
+    cases: tuple[Case, ...]
+    default: tuple[Stmt, ...]
+
+
+@frozen
+class Quantifier(s.Node):
+    """A variable over the indices of an array or string, or over the keys of a map in ascending order."""
+
+    quantity: Quantity
+    variable: int
+    over: Expr
+
+
+@frozen
+class When(s.Node):
+    """`when`: the body for each (or the first) choice of the variables that meets the condition; `all` come last."""
+
+    quantifiers: tuple[Quantifier, ...]
+    cond: Expr
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Break(s.Node):
+    """Leaves the nearest loop or switch."""
+
+
+@frozen
+class Continue(s.Node):
+    """Goes on with the nearest loop."""
+
+
+@frozen
+class Return(s.Node):
+    """Ends the function, or the record."""
+
+    value: Expr | None = None
+
+
+Stmt = (
+    Declare | Assign | Step | Evaluate | Assert | Emit | If | While | DoWhile | For | Switch | When | Break | Continue
+    | Return
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------- program
+
+
+@frozen
+class Function(s.Node):
+    """A function. `captures`: the variables of the record that it, or a function that it calls, reads; by value.
+
+    A capture is a pair: the variable outside, the variable inside. `fails`: the result may be undefined (or, without a
+    result, the call may fail).
+    """
+
+    name: str
+    params: tuple[int, ...]
+    captures: tuple[tuple[int, int], ...]
+    result: t.Type | None
+    body: tuple[Stmt, ...]
+    fails: bool
+
+
+Fields = tuple[tuple[str, t.Type], ...]
+
+
+@frozen
+class Table(s.Node):
+    """A table. `index`, `value`, `weight`: the fields of its items; `whole`: the value is a record, not one field."""
+
+    name: str
+    kind: str
+    limit: int | None
+    index: Fields
+    value: Fields
+    weight: Fields
+    whole: bool
+
+
+@frozen
+class Program(s.Node):
+    """`statics`: in order, with their values; `body`: what is done for each record of the input."""
+
+    input: int
+    variables: tuple[Variable, ...]
+    statics: tuple[tuple[int, Expr], ...]
+    tables: tuple[Table, ...]
+    functions: tuple[Function, ...]
+    body: tuple[Stmt, ...]
+
+
+# ---------------------------------------------------------------------------------------------- what may be undefined
+
+
+def may_fail(node: s.Node, failing: frozenset[int]) -> bool:
+    """Whether `node` may meet an undefined value; `failing`: the functions whose calls may."""
+    match node:
+        case Defined():
+            return False
+        case Read(_, _, definite):
+            return not definite
+        case Item():
+            return True
+        case Field(_, _, _, True):
+            return True
+        case Apply(_, operation, _) if OPERATIONS[operation].undefined is not None:
+            return True
+        case Call(_, function, _, _) if function in failing:
+            return True
+        case Assign(Item(_, value, index), assigned) if isinstance(value.type, t.Map):
+            return may_fail(value, failing) or may_fail(index, failing) or may_fail(assigned, failing)
+        case Assign(Read(), value):
+            return may_fail(value, failing)
+        case Assign(Field(_, value, _, _), assigned):
+            return may_fail(value, failing) or may_fail(assigned, failing)
+        case _:
+            return any(may_fail(child, failing) for child in children(node))
+
+
+def leaves(body: tuple[Stmt, ...]) -> bool:
+    """Whether control never reaches the end of the statements: every path returns."""
+    match body[-1:]:
+        case (Return(),):
+            return True
+        case (If(_, then, other),):
+            return leaves(then) and leaves(other)
+        case _:
+            return False
+
+
+def assigned(node: s.Node) -> frozenset[int]:
+    """The variables to which something inside `node` assigns, or of which it changes a part."""
+    match node:
+        case Assign(place, _) | Step(place, _):
+            return frozenset({root(place)})
+        case _:
+            found: frozenset[int] = frozenset()
+            return found.union(*(assigned(child) for child in children(node)))
+
+
+def root(place: Expr) -> int:
+    """The variable of which `place` is a part."""
+    while isinstance(place, Field | Item):
+        place = place.value
+    assert isinstance(place, Read)  # noqa: S101 - the checker has seen to it
+    return place.variable

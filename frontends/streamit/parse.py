@@ -1,0 +1,257 @@
+"""Text to syntax: the operator language's grammar modules, for functions, with StreamIt's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from frontends.streamit import syntax as c
+from river.lang import syntax as s
+from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
+from river.lang.parse import RESERVED, StmtBuilder
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+    from river.lang.parse import Args
+    from river.source import Source
+
+STREAMIT = module("frontends.streamit", "grammar.lark")
+PARSER = compose(LEXICAL, TYPES, EXPR, STMT, STREAMIT)
+
+WORDS = frozenset({
+    "void", "int", "float", "bit", "boolean", "true", "false", "if", "else", "for", "while", "do", "return", "break",
+    "continue",
+})  # fmt: skip
+"""Words that name nothing in StreamIt."""
+
+
+def parse(source: Source) -> c.Program:
+    """The streams, constants and functions that the text declares.
+
+    Raises: Rejected with `syntax-*` diagnostics.
+    """
+    return StreamItBuilder(source).build(PARSER.parse(source))
+
+
+class StreamItBuilder(StmtBuilder):
+    """`streamit/grammar.lark`."""
+
+    reserved: ClassVar[frozenset[str]] = WORDS
+
+    def start(self, tree: Tree[Token], args: Args) -> c.Program:
+        return c.Program(
+            tuple(a for a in args if isinstance(a, c.Stream)),
+            tuple(a for a in args if isinstance(a, c.Static)),
+            tuple(a for a in args if isinstance(a, s.Fn)),
+            span=self.span(tree),
+        )
+
+    def static(self, tree: Tree[Token], args: Args) -> c.Static:
+        return c.Static(_statements(args), span=self.span(tree))
+
+    def function_decl(self, tree: Tree[Token], args: Args) -> s.Fn:
+        """A function of the operator language, whose reserved words are others."""
+        for token in tree.scan_values(lambda value: getattr(value, "type", "") == "NAME"):
+            if token in RESERVED and token not in self.reserved:
+                self.report("syntax-reserved", f"`{token}` is a reserved word", self.token_span(token))
+        return args[0]
+
+    # -- streams
+
+    def composite(self, tree: Tree[Token], args: Args) -> c.Stream:
+        signature, kind, name, params, body = args
+        place = self.token_span(kind if name is None else name)
+        title = None if name is None else str(name)
+        return c.Stream(
+            str(kind), title, signature, params or (), body=body.items, name_span=place, span=self.span(tree)
+        )
+
+    def filter(self, tree: Tree[Token], args: Args) -> c.Stream:
+        signature, word, name, params, *members = args
+        place = self.token_span(word if name is None else name)
+        title = None if name is None else str(name)
+        found = tuple(m for m in members if m is not None)
+        return c.Stream("filter", title, signature, params or (), found, name_span=place, span=self.span(tree))
+
+    def stream_type(self, tree: Tree[Token], args: Args) -> tuple[c.TypeName, c.TypeName]:
+        return args[0], args[1]
+
+    def init(self, tree: Tree[Token], args: Args) -> c.Init:
+        return c.Init(args[0], span=self.span(tree))
+
+    def work(self, tree: Tree[Token], args: Args) -> c.Work:
+        *rates, body = args
+        return c.Work(tuple(rates), body, first=False, span=self.span(tree))
+
+    def prework(self, tree: Tree[Token], args: Args) -> c.Work:
+        *rates, body = args
+        return c.Work(tuple(rates), body, first=True, span=self.span(tree))
+
+    def helper(self, tree: Tree[Token], args: Args) -> c.Helper:
+        type_, name, params, body = args
+        return c.Helper(type_, str(name), params, body, span=self.span(tree))
+
+    def c_rate(self, tree: Tree[Token], args: Args) -> c.Rate:
+        return c.Rate(str(args[0]), args[1], span=self.span(tree))
+
+    def any_rate(self, tree: Tree[Token], args: Args) -> None:
+        return None
+
+    def c_params(self, tree: Tree[Token], args: Args) -> tuple[c.Param, ...]:
+        return tuple(a for a in args if a is not None)
+
+    def c_param(self, tree: Tree[Token], args: Args) -> c.Param:
+        return c.Param(args[0], str(args[1]), span=self.span(tree))
+
+    def c_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
+        word, *sizes = (a for a in args if a not in ("[", "]"))
+        return c.TypeName(str(word), tuple(sizes), span=self.span(tree))
+
+    # -- statements
+
+    def c_block(self, tree: Tree[Token], args: Args) -> c.Block:
+        return c.Block(_statements(args), span=self.span(tree))
+
+    def c_empty(self, tree: Tree[Token], args: Args) -> None:
+        return None
+
+    def c_if(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        cond, then, *rest = args
+        other = self._body(rest[0]) if rest else None
+        return c.If(cond, self._body(then), other, span=self.span(tree))
+
+    def c_for(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        (first, cond, steps), body = args
+        return c.For(first, cond, steps, self._body(body), span=self.span(tree))
+
+    def c_head(self, tree: Tree[Token], args: Args) -> tuple[tuple[c.Stmt, ...], c.Expr | None, tuple[c.Expr, ...]]:
+        first, cond, steps = args
+        match first:
+            case None:
+                begin: tuple[c.Stmt, ...] = ()
+            case c.Declare():
+                begin = (first,)
+            case _:
+                begin = tuple(c.Do(value, span=value.span) for value in first)
+        return begin, cond, steps or ()
+
+    def c_steps(self, tree: Tree[Token], args: Args) -> tuple[c.Expr, ...]:
+        return tuple(args)
+
+    def c_while(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.While(args[0], self._body(args[1]), span=self.span(tree))
+
+    def c_do_while(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.While(args[1], self._body(args[0]), late=True, span=self.span(tree))
+
+    def c_do(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Do(args[0], span=self.span(tree))
+
+    def c_return(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Return(args[0], span=self.span(tree))
+
+    def c_break(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Break(span=self.span(tree))
+
+    def c_continue(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Continue(span=self.span(tree))
+
+    def c_declare(self, tree: Tree[Token], args: Args) -> c.Declare:
+        type_, *names = args
+        return c.Declare(type_, tuple(names), span=self.span(tree))
+
+    def c_declarator(self, tree: Tree[Token], args: Args) -> c.Declarator:
+        return c.Declarator(str(args[0]), args[1], span=self.span(tree))
+
+    def c_display(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Display(tuple(a for a in args if a is not None), span=self.span(tree))
+
+    def out_of_line(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        *targets, name, arguments = args
+        names = tuple(s.Name(str(t), span=self.token_span(t)) for t in targets)
+        span = self.token_span(name).to(self.span(tree))
+        return c.OutOfLine(names, c.Call(str(name), arguments, span=span), span=self.span(tree))
+
+    def _body(self, stmt: c.Stmt | None) -> c.Stmt:
+        """A statement that may be empty."""
+        return c.Block(()) if stmt is None else stmt
+
+    # -- statements that build streams
+
+    def add_stream(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Add("add", args[0], span=self.span(tree))
+
+    def add_body(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Add("body", args[0], span=self.span(tree))
+
+    def add_loop(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Add("loop", args[0], span=self.span(tree))
+
+    def named(self, tree: Tree[Token], args: Args) -> c.Named:
+        name, type_, arguments = args
+        return c.Named(str(name), type_, arguments or (), span=self.span(tree))
+
+    def split(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Split(args[0], span=self.span(tree))
+
+    def duplicate(self, tree: Tree[Token], args: Args) -> None:
+        return None
+
+    def join(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Join(args[0], span=self.span(tree))
+
+    def round_robin(self, tree: Tree[Token], args: Args) -> tuple[c.Expr, ...]:
+        return args[0] or ()
+
+    def enqueue(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        return c.Enqueue(args[0], span=self.span(tree))
+
+    # -- expressions
+
+    def c_assign(self, tree: Tree[Token], args: Args) -> c.Expr:
+        place, op, value = args
+        return c.Assign(place, str(op)[:-1], value, span=self.span(tree))
+
+    def c_choose(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Choose(args[0], args[1], args[2], span=self.span(tree))
+
+    def c_binary(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Binary(str(args[1]), args[0], args[2], span=self.span(tree))
+
+    def c_unary(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Unary(str(args[0]), args[1], span=self.span(tree))
+
+    def c_step_before(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Step(args[1], args[0][0], after=False, span=self.span(tree))
+
+    def c_step_after(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Step(args[0], args[1][0], after=True, span=self.span(tree))
+
+    def c_cast(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Cast(args[0], args[1], span=self.span(tree))
+
+    def c_name(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return s.Name(str(args[0]), span=self.span(tree))
+
+    def c_index(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Index(args[0], args[1], span=self.span(tree))
+
+    def c_call(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Call(str(args[0]), args[1], span=self.span(tree))
+
+    def c_float(self, tree: Tree[Token], args: Args) -> c.Expr:
+        text = args[0].rstrip("fF")
+        value = float(text)
+        if value == float("inf"):
+            self.report("syntax-number", f"`{args[0]}` is larger than any float", self.span(tree))
+        return s.Float(value, span=self.span(tree))
+
+    def c_paren(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return args[0]
+
+    def c_args(self, tree: Tree[Token], args: Args) -> tuple[c.Expr, ...]:
+        return tuple(a for a in args if a is not None)
+
+
+def _statements(args: Args) -> tuple[c.Stmt, ...]:
+    return tuple(a for a in args if a is not None)

@@ -1,0 +1,312 @@
+"""What a River-StreamIt text says: streams, the statements that build them, and the C-like code of filters.
+
+Leaves of expressions are the operator language's (`river.lang.syntax`); what has parts is C's own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import field, frozen
+
+from river.lang import syntax as s
+from river.source import Span
+
+# ---------------------------------------------------------------------------------------------- expressions
+
+
+@frozen
+class TypeName(s.Node):
+    """`float[8][8]`: a word and the sizes behind it, the outermost first."""
+
+    name: str
+    sizes: tuple[Expr, ...] = ()
+
+
+@frozen
+class Unary(s.Node):
+    """`op` is one of `-`, `+`, `!`, `~`."""
+
+    op: str
+    value: Expr
+
+
+@frozen
+class Binary(s.Node):
+    """`op` is one of C's infix operators."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@frozen
+class Choose(s.Node):
+    """`c ? a : b`."""
+
+    cond: Expr
+    then: Expr
+    other: Expr
+
+
+@frozen
+class Cast(s.Node):
+    """`(float) e`."""
+
+    type: TypeName
+    value: Expr
+
+
+@frozen
+class Index(s.Node):
+    """`a[i]`."""
+
+    value: Expr
+    index: Expr
+
+
+@frozen
+class Call(s.Node):
+    """`f(a, b)`; pop, peek, push and println are calls, too."""
+
+    name: str
+    args: tuple[Expr, ...]
+
+
+@frozen
+class Assign(s.Node):
+    """`p = e`, `p += e`; `op` is the operator before the equals sign, empty for none."""
+
+    place: Expr
+    op: str
+    value: Expr
+
+
+@frozen
+class Step(s.Node):
+    """`++p`, `p--`; `op` is `+` or `-`; `after`: its value is the one before the step."""
+
+    place: Expr
+    op: str
+    after: bool
+
+
+@frozen
+class Display(s.Node):
+    """`{1, 2, 3}` as the initial value of an array."""
+
+    items: tuple[Expr, ...]
+
+
+Expr = s.Int | s.Float | s.Bool | s.String | s.Name | Unary | Binary | Choose | Cast | Index | Call | Assign | Step | Display
+
+# ---------------------------------------------------------------------------------------------- statements
+
+
+@frozen
+class Declarator(s.Node):
+    """`x = e` in a declaration."""
+
+    name: str
+    value: Expr | None
+
+
+@frozen
+class Declare(s.Node):
+    """`float x = 1, y;`."""
+
+    type: TypeName
+    names: tuple[Declarator, ...]
+
+
+@frozen
+class Do(s.Node):
+    """`e;`."""
+
+    value: Expr
+
+
+@frozen
+class Block(s.Node):
+    """`{...}`."""
+
+    items: tuple[Stmt, ...]
+
+
+@frozen
+class If(s.Node):
+    """`if (c) s else s`."""
+
+    cond: Expr
+    then: Stmt
+    other: Stmt | None
+
+
+@frozen
+class For(s.Node):
+    """`for (first; c; steps) s`."""
+
+    first: tuple[Stmt, ...]
+    cond: Expr | None
+    steps: tuple[Expr, ...]
+    body: Stmt
+
+
+@frozen
+class While(s.Node):
+    """`while (c) s`; `late`: `do s while (c);`."""
+
+    cond: Expr
+    body: Stmt
+    late: bool = False
+
+
+@frozen
+class Return(s.Node):
+    """`return e;`."""
+
+    value: Expr | None
+
+
+@frozen
+class Break(s.Node):
+    """`break;`."""
+
+
+@frozen
+class Continue(s.Node):
+    """`continue;`."""
+
+
+@frozen
+class OutOfLine(s.Node):
+    """`s, y <- f(s, peek(1));`: results of a function of the operator language (paper Figure 3 (f))."""
+
+    targets: tuple[s.Name, ...]
+    call: Call
+
+
+@frozen
+class Named(s.Node):
+    """`LowPass(2.0, 64)`, `Identity<float>()`."""
+
+    name: str
+    type: TypeName | None
+    args: tuple[Expr, ...]
+
+
+Role = Literal["add", "body", "loop"]
+
+
+@frozen
+class Add(s.Node):
+    """`add F(1);`, `body ...`, `loop ...`, or a stream that stands alone."""
+
+    role: Role
+    creation: Named | Stream
+
+
+@frozen
+class Split(s.Node):
+    """`split duplicate;`, `split roundrobin(1, 2);`. `weights` is None for duplicate."""
+
+    weights: tuple[Expr, ...] | None
+
+
+@frozen
+class Join(s.Node):
+    """`join roundrobin(1, 2);`."""
+
+    weights: tuple[Expr, ...]
+
+
+@frozen
+class Enqueue(s.Node):
+    """`enqueue e;`."""
+
+    value: Expr
+
+
+Stmt = (
+    Declare | Do | Block | If | For | While | Return | Break | Continue | OutOfLine | Add | Split | Join | Enqueue
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- streams
+
+
+@frozen
+class Param(s.Node):
+    """`int n`."""
+
+    type: TypeName
+    name: str
+
+
+@frozen
+class Rate(s.Node):
+    """`push 2`; `value` is None for a rate that is not fixed (`*`, `[0, 3]`)."""
+
+    word: str
+    value: Expr | None
+
+
+@frozen
+class Init(s.Node):
+    """`init {...}`."""
+
+    body: Block
+
+
+@frozen
+class Work(s.Node):
+    """`work push 1 pop 1 {...}`; `first`: prework."""
+
+    rates: tuple[Rate, ...]
+    body: Block
+    first: bool
+
+
+@frozen
+class Helper(s.Node):
+    """`float f(float x) {...}` inside a filter."""
+
+    type: TypeName
+    name: str
+    params: tuple[Param, ...]
+    body: Block
+
+
+Member = Declare | Init | Work | Helper
+Kind = Literal["filter", "pipeline", "splitjoin", "feedbackloop"]
+
+
+@frozen
+class Stream(s.Node):
+    """A declared or anonymous stream. `signature`: the types of its input and output, None where they are left out.
+
+    Filters have `members`, the others a `body`. `name_span`: the name alone, or the word `filter`.
+    """
+
+    kind: Kind
+    name: str | None
+    signature: tuple[TypeName, TypeName] | None
+    params: tuple[Param, ...]
+    members: tuple[Member, ...] = ()
+    body: tuple[Stmt, ...] = ()
+    name_span: Span | None = field(default=None, eq=False, repr=False)
+
+
+@frozen
+class Static(s.Node):
+    """`static {...}`: constants for the whole program."""
+
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class Program(s.Node):
+    """Streams, constants, and functions of the operator language."""
+
+    streams: tuple[Stream, ...]
+    statics: tuple[Static, ...]
+    fns: tuple[s.Fn, ...]

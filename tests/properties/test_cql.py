@@ -1,0 +1,428 @@
+"""CQL says the same by deltas, by whole bags at every instant, and by SQL asked anew at every instant.
+
+Queries are made well-typed, as text for CQL and for DuckDB at once. Where DuckDB means something else, its text says what
+CQL means: comparisons of floats are those of IEEE (DuckDB: NaN is the largest number and equals itself). Its float sums
+depend on the order of rows, so there the floats are dyadic and all sums exact; the bags see arbitrary floats.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+from calculus.observe import Faulted, Finished
+from calculus.run import run
+from calculus.schedule import Seeded
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontends.cql import FRONTEND
+from river.il import erase
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.values import NAN, Mark
+from river.source import Source
+
+_SPEC = importlib.util.spec_from_file_location("cql_bag", Path(__file__).parents[1] / "oracles" / "cql_bag.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+bags = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(bags)
+
+LIBRARY = Library.of({"cql": FRONTEND.templates})
+LAST = 12  # of the instants of the data
+
+# ------------------------------------------------------------------------------------------------------ queries
+
+
+@frozen
+class Expr:
+    cql: str
+    sql: str
+    kind: str  # int, big, float, string, maybe (an optional int)
+
+
+@frozen
+class Stream:
+    """Something to select from: its name, how it may be seen, and its columns."""
+
+    name: str
+    relation: bool
+    ordered: bool  # whether the order of its rows within an instant is defined, as `rows` wants
+    columns: tuple[tuple[str, str], ...]
+
+
+COLUMNS = (("ts", "int"), ("a", "int"), ("big", "big"), ("x", "float"), ("k", "string"), ("q", "maybe"))
+CQL_TYPES = {"int": "int", "big": "int", "float": "float", "string": "string", "maybe": "int?"}
+SQL_TYPES = {"int": "bigint", "big": "bigint", "float": "double", "string": "varchar", "maybe": "bigint"}
+S = Stream("s", relation=False, ordered=True, columns=COLUMNS)
+T = Stream("t", relation=False, ordered=True, columns=COLUMNS)
+P = Stream("p", relation=True, ordered=False, columns=(("a", "int"), ("k", "string"), ("x", "float")))
+DECLARED = f"""
+s: {{{"; ".join(f"{name}: {CQL_TYPES[kind]}" for name, kind in COLUMNS)}}} stream by ts;
+t: {{{"; ".join(f"{name}: {CQL_TYPES[kind]}" for name, kind in COLUMNS)}}} stream by ts;
+p: {{at: int; a: int; k: string; x: float}} relation by at;
+"""
+
+
+@frozen
+class Query:
+    """A select block with its result columns; `ranges` are the lengths of range windows by stream."""
+
+    cql: str
+    sql: str  # with {name} for each source as it is seen at an instant
+    seen: tuple[tuple[str, str, str, int], ...]  # label, stream, window, length or count
+    columns: tuple[tuple[str, str], ...]
+    monotonic: bool
+
+
+@st.composite
+def windows(draw, source: Stream) -> tuple[str, str, int]:
+    """CQL text, kind and length of a window."""
+    if source.relation:
+        return "", "relation", 0
+    kinds = ["none", "unbounded", "now", "range", "range", "range"] + (["rows", "by"] if source.ordered else [])
+    kind = draw(st.sampled_from(kinds))
+    size = draw(st.integers(1, 4))
+    texts = {
+        "none": "", "unbounded": "[unbounded]", "now": "[now]", "range": f"[range {size}]", "rows": f"[rows {size}]",
+        "by": f"[partition by k rows {size}]",
+    }  # fmt: skip
+    return texts[kind], kind, 0 if kind == "now" else size
+
+
+def column(label: str, name: str, kind: str, alone: bool) -> Expr:
+    return Expr(name if alone else f"{label}.{name}", f"{label}.{name}", kind)
+
+
+@st.composite
+def values(draw, columns: list[Expr]) -> Expr:
+    """A column, or arithmetic on small numbers."""
+    small = [c for c in columns if c.kind == "int"]
+    floats = [c for c in columns if c.kind == "float"]
+    shapes = ["column", "column"] + ["sum", "product", "quotient"] * bool(small) + ["mixed"] * bool(small and floats)
+    shape = draw(st.sampled_from(shapes))
+    if shape == "column":
+        return draw(st.sampled_from(columns))
+    a = draw(st.sampled_from(small))
+    n = draw(st.integers(1, 3))
+    match shape:
+        case "sum":
+            return Expr(f"({a.cql} - {n})", f"({a.sql} - {n})", "int")
+        case "product":
+            return Expr(f"-{a.cql} * {n}", f"(-{a.sql} * {n})", "int")
+        case "quotient":
+            return Expr(f"{a.cql} / {n}", f"trunc({a.sql} / {n})::bigint", "int")
+        case _:
+            x = draw(st.sampled_from(floats))
+            return Expr(f"({a.cql} + {x.cql} * 2)", f"({a.sql}::double + {x.sql} * 2)", "float")
+
+
+def literal(draw, kind: str) -> Expr:
+    if kind == "string":
+        text = draw(st.sampled_from(["", "b", "z"]))
+        return Expr(f"'{text}'", f"'{text}'", kind)
+    if kind == "float":
+        number = draw(st.sampled_from([-1.5, 0.0, 0.5]))
+        return Expr(repr(number), repr(number), kind)
+    return Expr(str(n := draw(st.integers(-1, 3))), str(n), kind)
+
+
+@st.composite
+def conditions(draw, columns: list[Expr], depth: int = 2) -> Expr:
+    shape = draw(st.sampled_from(["compare", "compare", "compare", "null", "not", "and", "or"]))
+    if depth and shape in ("and", "or"):
+        a, b = draw(conditions(columns, depth - 1)), draw(conditions(columns, depth - 1))
+        return Expr(f"({a.cql} {shape} {b.cql})", f"({a.sql} {shape} {b.sql})", "bool")
+    if depth and shape == "not":
+        a = draw(conditions(columns, depth - 1))
+        return Expr(f"not ({a.cql})", f"not ({a.sql})", "bool")
+    maybe = [c for c in columns if c.kind == "maybe"]
+    if shape == "null" and maybe:
+        a = draw(st.sampled_from(maybe))
+        is_null = draw(st.sampled_from(["is null", "is not null"]))
+        return Expr(f"{a.cql} {is_null}", f"{a.sql} {is_null}", "bool")
+    a = draw(values(columns))
+    alike = [c for c in columns if c.kind == a.kind or {c.kind, a.kind} == {"int", "float"}]
+    b = draw(st.sampled_from(alike)) if alike and draw(st.booleans()) else literal(draw, a.kind)
+    return compare(draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">="])), a, b)
+
+
+def compare(op: str, a: Expr, b: Expr) -> Expr:
+    cql = f"{a.cql} {op} {b.cql}"
+    if "float" not in (a.kind, b.kind):
+        return Expr(cql, f"({a.sql} {op} {b.sql})", "bool")
+    left, right = (e.sql if e.kind == "float" else f"{e.sql}::double" for e in (a, b))
+    nan = f"(isnan({left}) or isnan({right}))"
+    sql = f"({left} {op} {right} or {nan})" if op == "<>" else f"({left} {op} {right} and not {nan})"
+    return Expr(cql, sql, "bool")
+
+
+@st.composite
+def aggregates(draw, columns: list[Expr], exact: bool) -> Expr:
+    function = draw(st.sampled_from(["count", "count", "distinct", "sum", "avg", "min", "max"]))
+    if function == "count" and draw(st.booleans()):
+        return Expr("count(*)", "count(*)", "int")
+    allowed = {
+        "sum": ("int", "big", "float", "maybe"),
+        "avg": ("int", "float", "maybe") if exact else ("int", "big", "float", "maybe"),
+    }.get(function, tuple(CQL_TYPES))
+    fitting = [c for c in columns if c.kind in allowed]
+    if not fitting:
+        return Expr("count(*)", "count(*)", "int")
+    c = draw(st.sampled_from(fitting))
+    kind = {"count": "int", "distinct": "int", "avg": "float", "sum": "big" if c.kind != "float" else "float"}
+    name = f"{function}(" if function != "distinct" else "count(distinct "
+    sql = f"{name}{c.sql})"
+    return Expr(f"{name}{c.cql})", sql, kind.get(function, c.kind))
+
+
+@st.composite
+def queries(draw, sources: list[Stream], exact: bool = False) -> Query:
+    """`exact`: only what DuckDB computes exactly, too."""
+    chosen = draw(st.lists(st.sampled_from(sources), min_size=1, max_size=2))
+    alone = len(chosen) == 1
+    parts: list[str] = []
+    seen: list[tuple[str, str, str, int]] = []
+    columns: list[Expr] = []
+    by_source: list[list[Expr]] = []
+    for i, source in enumerate(chosen):
+        text, kind, size = draw(windows(source))
+        label = f"u{i}"
+        parts.append(f"{source.name}{text} as {label}")
+        seen.append((label, source.name, kind, size))
+        by_source.append([column(label, name, kind, alone) for name, kind in source.columns])
+        columns += by_source[-1]
+    wheres: list[Expr] = []
+    if not alone and draw(st.integers(0, 3)):
+        pairs = [(a, b) for a in by_source[0] for b in by_source[1] if a.kind == b.kind]
+        if pairs:
+            wheres += [compare("=", *pair) for pair in draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=2))]
+    wheres += draw(st.lists(conditions(columns), max_size=2))
+    where = "".join(f" {word} {c.cql}" for word, c in zip(["where", *["and"] * 9], wheres, strict=False))
+    sql_where = "".join(f" {word} {c.sql}" for word, c in zip(["where", *["and"] * 9], wheres, strict=False))
+    distinct = draw(st.sampled_from(["", "", "distinct "]))
+    tail = sql_tail = ""
+    grouped = draw(st.booleans())
+    if grouped:
+        keys = draw(st.lists(st.sampled_from(columns), max_size=2, unique=True))
+        shown = [k for k in keys if draw(st.booleans())]
+        items = shown + draw(st.lists(aggregates(columns, exact), min_size=1, max_size=3))
+        stated = keys if set(shown) != set(keys) or draw(st.booleans()) else []
+        tail = f" group by {', '.join(k.cql for k in stated)}" if stated else ""
+        sql_tail = f" group by {', '.join(k.sql for k in keys)}" if keys else ""
+        if draw(st.booleans()):
+            n = draw(st.integers(0, 2))
+            tail += f" having count(*) > {n}"
+            sql_tail += f" having count(*) > {n}"
+        loose = not keys
+        items = [Expr(i.cql, i.sql, optional(i) if loose and "count" not in i.cql else i.kind) for i in items]
+    else:
+        items = draw(st.lists(values(columns), min_size=1, max_size=3))
+    names = [f"c{i}" for i in range(len(items))]
+    cql = ", ".join(f"{i.cql} as {name}" for i, name in zip(items, names, strict=True))
+    sql = ", ".join(i.sql for i in items)
+    froms = ", ".join(f"{{{label}}} as {label}" for label, *_ in seen)
+    return Query(
+        f"select {distinct}{cql} from {', '.join(parts)}{where}{tail}",
+        f"select {distinct}{sql} from {froms}{sql_where}{sql_tail}",
+        tuple(seen),
+        tuple((name, i.kind) for name, i in zip(names, items, strict=True)),
+        monotonic=not grouped and all(kind in ("none", "unbounded") for _, _, kind, _ in seen),
+    )
+
+
+def optional(item: Expr) -> str:
+    return "maybe" if item.kind in ("int", "big", "maybe") else f"opaque {item.kind}"
+
+
+# --------------------------------------------------------------------------------------------------------- data
+
+DYADIC = (0.0, -0.0, 0.5, -1.5, 2.25, 1024.0, math.inf, -math.inf, NAN)
+SMALL = st.integers(-3, 3)
+BIG = st.sampled_from([0, 5, -7, (1 << 62), -(1 << 62), (1 << 63) - 1, -(1 << 63)])
+TEXTS = st.sampled_from(["", "a", "b", "é", "\U0001f30a"])
+
+
+def canonical(x: float) -> float:
+    return NAN if math.isnan(x) else x
+
+
+def rows_of(floats: st.SearchStrategy[float]) -> st.SearchStrategy[list[Any]]:
+    row = st.tuples(st.integers(0, LAST), SMALL, BIG, floats, TEXTS, st.none() | SMALL)
+    return st.lists(row, max_size=8).map(lambda rows: sorted(rows, key=lambda r: r[0]))
+
+
+@st.composite
+def changes(draw, floats: st.SearchStrategy[float]) -> list[Any]:
+    """A change log that deletes only what is there."""
+    instants = sorted(draw(st.lists(st.integers(0, LAST), max_size=8)))
+    there: list[Any] = []
+    log: list[Any] = []
+    for at in instants:
+        if there and draw(st.booleans()):
+            log.append((at, "-", *there.pop(draw(st.integers(0, len(there) - 1)))))
+        else:
+            there.append((draw(SMALL), draw(TEXTS), draw(floats)))
+            log.append((at, "+", *there[-1]))
+    return log
+
+
+ANY_FLOAT = (st.sampled_from(DYADIC) | st.floats()).map(canonical)
+DYADIC_FLOAT = st.sampled_from(DYADIC)
+
+
+# ------------------------------------------------------------------------------------------------------ running
+
+
+def checked(text: str):
+    return FRONTEND.check(FRONTEND.parse(Source("<query>", text)))
+
+
+def by_deltas(program, data, seed: int):
+    """What the lowered program says: for each output and instant the rows that come and go; None if it traps."""
+    graph = verify(FRONTEND.lower(program), LIBRARY)
+    assert graph.deterministic
+    used = {name: tuple(rows) for name, rows in data.items() if name in graph.inputs}
+    outcome = run(erase.erase(graph), erase.inputs(graph, used), Seeded(seed)).outcome
+    if isinstance(outcome, Faulted):
+        return None
+    assert isinstance(outcome, Finished)
+    found: dict[str, dict[int, tuple[Counter[Any], Counter[Any]]]] = {}
+    for name, items in outcome.outputs:
+        said: dict[int, tuple[Counter[Any], Counter[Any]]] = {}
+        view = next(v for v in program.views if v.name == name)
+        values = [item for item in items if not isinstance(item, Mark)]
+        if view.kind == "relation":
+            taus = [tau for tau, _, _ in values]
+            assert taus == sorted(set(taus))
+            said = {tau: (Counter(ins), Counter(del_)) for tau, ins, del_ in values}
+        else:
+            assert [row[0] for row in values] == sorted(row[0] for row in values)
+            for tau, *row in values:
+                said.setdefault(tau, (Counter(), Counter()))[0][tuple(row)] += 1
+        found[name] = said
+    return found
+
+
+def by_bags(program, data):
+    """The same from the history of whole bags."""
+    try:
+        history = bags.run(program, data)
+    except bags.Trapped:
+        return None, None
+    found: dict[str, dict[int, tuple[Counter[Any], Counter[Any]]]] = {}
+    for view in program.views:
+        said: dict[int, tuple[Counter[Any], Counter[Any]]] = {}
+        before: Counter[Any] = Counter()
+        for tau in history.instants:
+            now = Counter(history.rows[view.name][tau])
+            if view.kind == "relation":
+                change = (now - before, before - now)
+                before = now
+            else:
+                change = (now, Counter())
+            if change[0] or change[1]:
+                said[tau] = change
+        found[view.name] = said
+    return found, history
+
+
+# -------------------------------------------------------------------------------------------------------- tests
+
+STREAMS = st.sampled_from(["relation", "istream", "dstream", "rstream", "plain"])
+
+
+def declared(name: str, shape: str, query: Query) -> str:
+    if shape == "relation":
+        return f"output {name}: relation = {query.cql};"
+    if shape == "plain":
+        return f"output {name}: stream = {query.cql if query.monotonic else f'istream({query.cql})'};"
+    return f"output {name}: stream = {shape}({query.cql});"
+
+
+@st.composite
+def programs(draw) -> str:
+    """Two queries, of which the second may use the first."""
+    first = draw(queries([S, T, P]))
+    shape = draw(STREAMS)
+    usable = tuple(c for c in first.columns if not c[1].startswith("opaque"))
+    view = Stream("v", relation=shape == "relation", ordered=False, columns=usable)
+    text = DECLARED + declared("v", shape, first)
+    if not usable:
+        return text
+    return text + declared("w", draw(STREAMS), draw(queries([view, view, S, P])))
+
+
+@given(programs(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99))
+def test_deltas_say_what_bags_say(text: str, s, t, p, seed: int) -> None:
+    program = checked(text)
+    data = {"s": s, "t": t, "p": p}
+    expected, _ = by_bags(program, data)
+    assert by_deltas(program, data, seed) == expected
+
+
+@pytest.fixture(scope="module")
+def duckdb():
+    connection = pytest.importorskip("duckdb").connect()
+    connection.execute("set threads to 1")
+    for name in ("s", "t"):
+        columns = ", ".join(f"{column} {SQL_TYPES[kind]}" for column, kind in COLUMNS)
+        connection.execute(f"create table {name} (seq bigint, {columns})")
+    yield connection
+    connection.close()
+
+
+def seen_in_sql(name: str, kind: str, size: int, now: int) -> str:
+    """What a window shows at an instant."""
+    past = f"select * from {name} where ts <= {now}"
+    match kind:
+        case "now" | "range":
+            return f"({past} and ts >= {now - size})"
+        case "rows" | "by":
+            over = "partition by k order by seq desc" if kind == "by" else "order by seq desc"
+            return f"(select * from (select *, row_number() over ({over}) as nth from ({past})) where nth <= {size})"
+        case _:
+            return f"({past})"
+
+
+@given(queries([S, T], exact=True), STREAMS, rows_of(DYADIC_FLOAT), rows_of(DYADIC_FLOAT), st.integers(0, 99))
+def test_every_instant_says_what_sql_says(duckdb, query: Query, shape: str, s, t, seed: int) -> None:
+    program = checked(DECLARED + declared("v", shape, query))
+    data = {one.name: {"s": s, "t": t}[one.name] for one in program.inputs}
+    expected, history = by_bags(program, data)
+    said = by_deltas(program, data, seed)
+    if expected is None:
+        assert said is None
+        return
+    last = max((row[0] for rows in data.values() for row in rows), default=0)
+    ends = {
+        row[0] + size + 1 for _, name, kind, size in query.seen if kind in ("now", "range") for row in data[name]
+    }
+    instants = sorted({row[0] for rows in data.values() for row in rows} | {end for end in ends if end <= last})
+    assert list(history.instants) == instants
+    for name, rows in data.items():
+        duckdb.execute(f"delete from {name}")
+        if rows:
+            places = ", ".join("?" * (len(COLUMNS) + 1))
+            duckdb.executemany(f"insert into {name} values ({places})", [(i, *row) for i, row in enumerate(rows)])
+    before: Counter[Any] = Counter()
+    for now in instants:
+        shown = {label: seen_in_sql(name, kind, size, now) for label, name, kind, size in query.seen}
+        answer = Counter(
+            tuple(canonical(v) if isinstance(v, float) else v for v in row)
+            for row in duckdb.execute(query.sql.format(**shown)).fetchall()
+        )
+        change = {
+            "relation": (answer - before, before - answer),
+            "dstream": (before - answer, Counter()),
+            "rstream": (answer, Counter()),
+        }.get(shape, (answer - before, Counter()))
+        assert said["v"].get(now, (Counter(), Counter())) == change, now
+        before = answer
+    assert set(said["v"]) <= set(instants)
