@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from itertools import islice, pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from river.diagnostics import Diagnostic, Rejected
 from river.lang.types import parts
@@ -29,6 +29,14 @@ Event = tuple[str, list[Any]]
 """An input queue and elements for it: items, or marks, never both."""
 
 
+@frozen
+class Turn:
+    """What is sent before a source is asked for more: items of some inputs, then marks."""
+
+    items: tuple[Event, ...] = ()
+    marks: tuple[Event, ...] = ()
+
+
 def events(graph: Graph, sources: Sources, batch: int) -> Generator[Event]:
     """The elements of all inputs in the order in which they arrive; a list has at most `batch` items.
 
@@ -40,11 +48,12 @@ def events(graph: Graph, sources: Sources, batch: int) -> Generator[Event]:
     Raises: Rejected("data-order") where the key of an input falls; ValueError if `sources` names no input.
     """
     for turn in turns(graph, sources, batch):
-        yield from turn
+        yield from turn.items if len(turn.items) < 2 else _interleaved(graph, turn.items)
+        yield from turn.marks
 
 
-def turns(graph: Graph, sources: Sources, batch: int) -> Generator[list[Event]]:
-    """The events, in groups: a group never waits for a source, and marks are the last of its events.
+def turns(graph: Graph, sources: Sources, batch: int) -> Generator[Turn]:
+    """The events, grouped: within a turn the items of one input stand together, which is all that a queue sees of it.
 
     Raises: as `events`.
     """
@@ -138,10 +147,6 @@ class _Feed:
             ]
         )
 
-    def head(self) -> int:
-        """The key of the next item."""
-        return self.keys[self.at]
-
     def close(self) -> None:
         """Lets the source go."""
         close = getattr(self.batches, "close", None)
@@ -149,17 +154,17 @@ class _Feed:
             close()
 
 
-def _plain(feed: _Feed, batch: int) -> Iterator[list[Event]]:
+def _plain(feed: _Feed, batch: int) -> Iterator[Turn]:
     """The turns of an input without key."""
     while not feed.ended:
         feed.refill()
         for start in range(0, len(feed.items), batch):
-            yield [(feed.queue.name, feed.items[start : start + batch])]
-    yield [(feed.queue.name, [END])]
+            yield Turn(((feed.queue.name, feed.items[start : start + batch]),))
+    yield Turn(marks=((feed.queue.name, [END]),))
 
 
-def _merged(feeds: list[_Feed], batch: int) -> Iterator[list[Event]]:
-    """The turns of the keyed inputs: runs of items in order of key, then marks up to the last of these keys."""
+def _merged(feeds: list[_Feed], batch: int) -> Iterator[Turn]:
+    """The turns of keyed inputs: the items that come next, at most a batch, and marks up to the last of their keys."""
     now: int | None = None
     while True:
         for feed in feeds:
@@ -168,39 +173,44 @@ def _merged(feeds: list[_Feed], batch: int) -> Iterator[list[Event]]:
         live = [feed for feed in feeds if not feed.empty]
         if not live:
             break
-        turn: list[Event] = []
-        room = batch
-        while room and not any(feed.empty for feed in live):
-            feed, stop = _run(live)
-            stop = min(stop, feed.at + room)
-            turn.append((feed.queue.name, feed.items[feed.at : stop]))
-            room -= stop - feed.at
-            now = feed.keys[stop - 1]
+        now, items = _next(live, max(1, batch // len(live)))
+        yield Turn(items, _marks(feeds, now))
+    ends = () if now is None else _marks(feeds, now + 1)
+    yield Turn(marks=(*ends, *((feed.queue.name, [END]) for feed in feeds)))
+
+
+def _next(live: list[_Feed], share: int) -> tuple[int, tuple[Event, ...]]:
+    """The items that come before all others, at most `share` of each input, and the last of their keys."""
+    ends = [min(feed.at + share, len(feed.keys)) for feed in live]
+    place = min(range(len(live)), key=lambda i: live[i].keys[ends[i] - 1])  # the first of equals
+    last = live[place].keys[ends[place] - 1]
+    found: list[Event] = []
+    for i, feed in enumerate(live):
+        start, stop = feed.at, ends[i]
+        if i != place:  # of equal keys those of the inputs before this one come first
+            stop = (bisect_right if i < place else bisect_left)(feed.keys, last, start, stop)
+        if start < stop:
+            found.append((feed.queue.name, feed.items[start:stop]))
             feed.at = stop
-        if now is not None:
-            turn += _marks(feeds, now)
-        yield turn
-    ends: list[Event] = [] if now is None else _marks(feeds, now + 1)
-    yield [*ends, *((feed.queue.name, [END]) for feed in feeds)]
+    return last, tuple(found)
 
 
-def _run(live: list[_Feed]) -> tuple[_Feed, int]:
-    """The input whose head is next, and the end of its items that all come before the heads of the others."""
-    place = min(range(len(live)), key=lambda i: live[i].head())  # min takes the first of equals
-    feed = live[place]
-    stop = len(feed.keys)
-    for other in islice(live, place):  # an input before this one goes first where keys are equal
-        stop = bisect_left(feed.keys, other.head(), feed.at, stop)
-    for other in islice(live, place + 1, None):
-        stop = bisect_right(feed.keys, other.head(), feed.at, stop)
-    return feed, stop
-
-
-def _marks(feeds: Iterable[_Feed], key: int) -> list[Event]:
+def _marks(feeds: Iterable[_Feed], key: int) -> tuple[Event, ...]:
     """Mark(key) for each input that had none as high."""
     marks: list[Event] = []
     for feed in feeds:
         if feed.marked is None or feed.marked < key:
             feed.marked = key
             marks.append((feed.queue.name, [Mark(key)]))
-    return marks
+    return tuple(marks)
+
+
+def _interleaved(graph: Graph, events: tuple[Event, ...]) -> Iterator[Event]:
+    """The items of several keyed inputs as runs in order of key, ties in the order of `events`."""
+    keys = [graph.queues[name].key() or 0 for name, _ in events]
+    places = (
+        (item[key], i) for i, ((_, items), key) in enumerate(zip(events, keys, strict=True)) for item in items
+    )
+    rests = [iter(items) for _, items in events]
+    for i, run in groupby(place for _, place in sorted(places)):
+        yield events[i][0], [next(rests[i]) for _ in run]

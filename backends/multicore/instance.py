@@ -410,6 +410,8 @@ class Merge(Instance):
         assert body.merge is not None  # noqa: S101 - as its operator
         self._fire = body.merge
         self._sides = [self.ports[port] for port in body.operator.merge.ports]
+        # Nobody hears of its marks: they may be taken at once, for what they say of items to come.
+        self._deaf = body.mark is None and not any(out.keyed for out in self.outs)
 
     def work(self, limit: int) -> int:
         left = limit
@@ -417,11 +419,12 @@ class Merge(Instance):
             taken = 0
             for port in self._sides:
                 port.fill(left)
-                while not port.run and left > 0 and port.mark() is not None:
-                    self.marked()
+                while (self._deaf or not port.run) and port.mark() is not None:
                     taken += 1
-                    left -= 1
-                    port.fill(left)
+                    if not self._deaf:
+                        self.marked()
+                        port.fill(left)
+            left -= taken
             done = self._keys(left) if left > 0 else 0
             left -= done
             if not done and not taken:

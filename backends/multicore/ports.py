@@ -58,23 +58,18 @@ class Port:
 
     def fill(self, wanted: int) -> int:
         """Takes chunks from the queue until `wanted` items wait or there are no more; how many wait."""
-        while self.count < wanted and self.violation is None:
+        count = len(self.held) - self.at
+        while count < wanted and self.violation is None:
             chunk = self.queue.take()
             if chunk is None:
                 break
             if isinstance(chunk, Mark):
-                if self.key is None and chunk.key != INFINITY:
-                    self.queue.took(1)  # nobody asks for order here
-                elif chunk.key < self.promised:
-                    self.violation = chunk
-                else:
-                    self.marks.append((self.seen, chunk))
-                    if chunk.key != INFINITY:
-                        self.promised = chunk.key
+                self._receive_mark(chunk)
                 continue
             if self.checked:
                 chunk = self.ordered(chunk)
             self.seen += len(chunk)
+            count += len(chunk)
             if self.at:
                 del self.held[: self.at]
                 self.at = 0
@@ -82,7 +77,18 @@ class Port:
                 self.held += chunk
             else:
                 self.held = chunk
-        return self.count
+        return count
+
+    def _receive_mark(self, mark: Mark) -> None:
+        """Keeps the mark where it stands between the items."""
+        if self.key is None and mark.key != INFINITY:
+            self.queue.took(1)  # nobody asks for order here
+        elif mark.key < self.promised:
+            self.violation = mark
+        else:
+            self.marks.append((self.seen, mark))
+            if mark.key != INFINITY:
+                self.promised = mark.key
 
     def ordered(self, chunk: list[Any]) -> list[Any]:
         """The part of `chunk` whose keys ascend; the first item after it is the violation."""

@@ -374,12 +374,9 @@ class Engine:
         """Sends what the sources give."""
         try:
             for turn in turns(self.plan.graph, sources, self.plan.options.batch):
-                gathered: dict[str, list[Any]] = {}
-                for name, elements in turn:
-                    gathered.setdefault(name, []).extend(elements)
-                for name, elements in gathered.items():
+                for name, elements in (*turn.items, *turn.marks):
                     self._entries[name].add(elements)
-                if not self._send([self._entries[name] for name in gathered]):
+                if not self._send([self._entries[name] for name, _ in (*turn.items, *turn.marks)]):
                     break
         except Exception as error:  # noqa: BLE001 - a source is the user's: whatever it raises ends the run
             with self._lock:

@@ -108,7 +108,9 @@ class _Guess:
     def decl(self) -> c.Decl:
         """The declaration that stands for the missing one."""
         span = self.span
-        return c.Decl(self.name, s.RecordType(self.fields()), "stream", STAMP, None, name_span=span, span=span)
+        return c.Decl(
+            self.name, s.RecordType(self.fields()), "stream", STAMP, None, name_span=span, span=span
+        )
 
 
 def _keys(source: q.Source) -> tuple[s.Expr, ...]:
@@ -149,12 +151,14 @@ def _decided(
     if column is not None:
         yield column, type_
         return
+    inner = (
+        type_.inner if isinstance(type_, s.OptionalType) else type_
+    )  # an aggregate may be none, its argument is not
     match expr, aggregate_of(expr):
         case s.Call(_, (argument,)), "sum" | "avg":
-            real = isinstance(type_, s.TypeName) and type_.name in FLOATS
-            decided = type_ if real else INT
+            decided = inner if isinstance(inner, s.TypeName) and inner.name in FLOATS else INT
         case s.Call(_, (argument,)), "min" | "max":
-            decided = type_
+            decided = inner
         case _:
             return
     name = _column(argument, label, alone=alone)

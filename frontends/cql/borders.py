@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from river.source import Span
 
 
-def stream_in(name: str, row: s.TypeExpr, delta: s.TypeExpr, tau: s.TypeExpr, stamp: str, span: Span | None) -> s.Operator:
+def stream_in(
+    name: str, row: s.TypeExpr, delta: s.TypeExpr, tau: s.TypeExpr, stamp: str, span: Span | None
+) -> s.Operator:
     """The rows of each instant as one insertion, sent when a later row or a mark shows that the instant is over."""
     at = _member("r", stamp)
     sent = s.Emit("out", _record(tau=s.Name("now"), ins=s.Var("ins"), del_=s.ListValue(())))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,14 +12,17 @@ from frontends.cql import typed as ty
 from frontends.cql.assume import assumed
 from frontends.sql import typed as r
 from frontends.sql.check import select
+from frontends.sql.expressions import spelled
 from frontends.sql.report import Failed, Report
 from river.diagnostics import closest
 from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import Declared, Scope, resolve, show
+from river.lang.scope import Declared, Scope, resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from frontends.sql import syntax as q
     from river.source import Span
 
@@ -126,7 +128,9 @@ class _Checker:
             raise error("cql-output", f"`{decl.name}` comes from outside: it has no query", decl.name_span)
         if decl.type is None:
             help_line = f"write `{decl.name}: {{ts: int; ...}} {decl.kind} by ts;`"
-            raise error("cql-needs-type", f"the columns of `{decl.name}` are not known", decl.name_span, help_line)
+            raise error(
+                "cql-needs-type", f"the columns of `{decl.name}` are not known", decl.name_span, help_line
+            )
         row = self.row(decl.type)
         if decl.by is None:
             help_line = "say which column is the time stamp: `by ts`"
@@ -136,7 +140,7 @@ class _Checker:
             near = closest(decl.by, [name for name, _ in row.fields])
             raise error("sql-unknown-column", f"unknown column `{decl.by}`", decl.span, near)
         if stamp not in (t.I64, t.TIME):
-            message = f"a time stamp is `int` or `time`, `{decl.by}` is `{show(stamp)}`"
+            message = f"a time stamp is `int` or `time`, `{decl.by}` is `{spelled(stamp)}`"
             raise error("cql-stamp-type", message, decl.span)
         if decl.kind == "relation":
             if row.field(SIGN) is not None:
@@ -144,7 +148,9 @@ class _Checker:
                 raise error("cql-reserved-column", message, decl.type.span)
             row = t.Record(tuple(f for f in row.fields if f[0] != decl.by))
             if not row.fields:
-                raise error("cql-needs-type", f"`{decl.name}` has no columns but its time stamp", decl.type.span)
+                raise error(
+                    "cql-needs-type", f"`{decl.name}` has no columns but its time stamp", decl.type.span
+                )
         kind: ty.Kind = "relation" if decl.kind == "relation" else "stream"
         self.named[decl.name] = _Named(kind, row, decl.by, monotonic=kind == "stream")
         return ty.Input(decl.name, kind, row, ty.Stamp(decl.by, column=kind == "stream"), span=decl.name_span)
@@ -155,7 +161,9 @@ class _Checker:
         assert isinstance(row, t.Record)  # noqa: S101 - of a record type
         for name, column in row.fields:
             if not t.is_item(column) or not t.is_key(column):
-                self.report.error("cql-column-type", f"`{name}` cannot be a column: it is `{show(column)}`", type_.span)
+                self.report.error(
+                    "cql-column-type", f"`{name}` cannot be a column: it is `{spelled(column)}`", type_.span
+                )
         return row
 
     def stamps(self, inputs: tuple[ty.Input, ...]) -> None:
@@ -202,15 +210,24 @@ class _Checker:
         kind: ty.Kind = "relation" if decl.kind == "relation" else "stream"
         if kind == "relation" and query.operator is not None:
             message = f"`{query.operator}` makes a stream, but `{decl.name}` is declared as a relation"
-            self.report.error("cql-stream-found", message, query.span, f"declare it as `{decl.name}: ... stream`")
+            self.report.error(
+                "cql-stream-found", message, query.span, f"declare it as `{decl.name}: ... stream`"
+            )
         if kind == "relation" and decl.by is not None:
             message = "a relation that is asked for has no time stamp: its changes carry it"
             self.report.error("cql-relation-stamp", message, decl.span, f"leave out `by {decl.by}`")
+        before = self.report.errors
         sources = tuple(self.source(source) for source in query.select.sources)
         stated = None if decl.type is None else self.row(decl.type)
         relation = select(
-            query.select, tuple(source.row for source in sources), self.without_stamp(decl, stated), SCOPE, self.report
+            query.select,
+            tuple(source.row for source in sources),
+            self.without_stamp(decl, stated),
+            SCOPE,
+            self.report,
         )
+        if self.report.errors > before:
+            raise Failed
         monotonic = _grows(relation) and all(self.grows(source) for source in sources)
         operator = query.operator
         if kind == "stream" and operator is None:
@@ -230,7 +247,7 @@ class _Checker:
             return stated
         found = stated.field(decl.by)
         if found is not None and found != self.tau:
-            message = f"the time stamp `{decl.by}` is `{show(self.tau)}` here, not `{show(found)}`"
+            message = f"the time stamp `{decl.by}` is `{spelled(self.tau)}` here, not `{spelled(found)}`"
             self.report.error("cql-stamp-type", message, decl.span)
         return t.Record(tuple(f for f in stated.fields if f[0] != decl.by))
 
@@ -241,7 +258,9 @@ class _Checker:
         if decl.kind == "stream" and decl.by is not None:
             if row.field(decl.by) is not None:
                 message = f"`{decl.by}` is the time stamp, which is filled in"
-                raise self.report.error("cql-stamp-selected", message, decl.span, "leave it out of the select list")
+                raise self.report.error(
+                    "cql-stamp-selected", message, decl.span, "leave it out of the select list"
+                )
             if stated is not None and stated.field(decl.by) is not None:
                 return stated, ty.Stamp(decl.by, column=True)
             return t.Record(((decl.by, self.tau), *row.fields)), ty.Stamp(decl.by, column=True)
@@ -262,7 +281,10 @@ class _Checker:
                 message = f"`{source.name}` is a relation: only streams are seen through windows"
                 raise self.report.error("cql-window-on-relation", message, window.span)
             return ty.Source(source.name, source.label, found.row, None, span=source.span)
-        seen = ty.Unbounded(span=source.span) if window is None else self.window(window, found.row)
+        seen: ty.Window = ty.Unbounded(span=source.span)
+        if window is not None:
+            with self.report.recover():  # the columns of a refused window are known all the same
+                seen = self.window(window, found.row)
         return ty.Source(source.name, source.label, found.row, seen, span=source.span)
 
     def window(self, window: c.Window, row: t.Record) -> ty.Window:
@@ -275,7 +297,9 @@ class _Checker:
             case c.Range(length, unit):
                 if length == 0:
                     message = "a window of length 0"
-                    raise self.report.error("cql-window-empty", message, window.span, "the present alone is `[now]`")
+                    raise self.report.error(
+                        "cql-window-empty", message, window.span, "the present alone is `[now]`"
+                    )
                 return ty.Range(self.ticks(length, unit, window.span), span=window.span)
             case c.Rows(count, keys):
                 if not 1 <= count < LONGEST:
@@ -286,15 +310,22 @@ class _Checker:
     def ticks(self, length: int, unit: str | None, span: Span | None) -> int:
         """A length of time in the unit of the stamps: seconds for `int`, microseconds for `time`."""
         if unit is not None and unit.lower() not in UNITS:
-            help_line = closest(unit, UNITS) or "units are `seconds`, `minutes`, `hours`, `days`, and below `milliseconds`"
+            help_line = (
+                closest(unit, UNITS)
+                or "units are `seconds`, `minutes`, `hours`, `days`, and below `milliseconds`"
+            )
             raise self.report.error("cql-unit", f"unknown unit `{unit}`", span, help_line)
         micros = length * (SECOND if unit is None else UNITS[unit.lower()])
         if self.tau == t.I64 and micros % SECOND:
             message = f"{length} {unit} are no whole seconds, which the time stamps count"
-            raise self.report.error("cql-unit", message, span, "time stamps of type `time` count microseconds")
+            raise self.report.error(
+                "cql-unit", message, span, "time stamps of type `time` count microseconds"
+            )
         found = micros // SECOND if self.tau == t.I64 else micros
         if found >= LONGEST:
-            raise self.report.error("cql-window-long", "no window can be that long", span, "write `[unbounded]`")
+            raise self.report.error(
+                "cql-window-long", "no window can be that long", span, "write `[unbounded]`"
+            )
         return found
 
     def key(self, key: s.Expr, row: t.Record) -> str:
@@ -308,7 +339,9 @@ class _Checker:
 
     def grows(self, source: ty.Source) -> bool:
         """Whether a source never loses a row."""
-        return source.window is None and self.named[source.name].monotonic or isinstance(source.window, ty.Unbounded)
+        return (source.window is None and self.named[source.name].monotonic) or isinstance(
+            source.window, ty.Unbounded
+        )
 
 
 _OPERATORS: Mapping[str | None, ty.Operator | None] = MappingProxyType(

@@ -92,7 +92,10 @@ class Accumulator:
 
     def arguments(self) -> tuple[tuple[str, s.TemplateArg], ...]:
         """The fields as arguments of the template."""
-        return tuple((kind, s.FieldsArg(tuple(self.fields[kind]))) for kind in KINDS)
+        return tuple(
+            (kind, s.FieldsArg(tuple(fields)) if (fields := self.fields[kind]) else s.RecordType(()))
+            for kind in KINDS
+        )
 
     def type(self) -> s.TypeExpr:
         """`#Acc`."""

@@ -62,7 +62,10 @@ class _Lowering:
         self.taken = {"delta", *(d.name for d in (*self.source.inputs, *self.source.views))}
         self.loud = _loud(self.source)
         delta = s.RecordType(
-            (s.FieldType("tau", self.tau), *(s.FieldType(n, s.TypeName("list", (s.TypeName("R"),))) for n in ("ins", "del")))
+            (
+                s.FieldType("tau", self.tau),
+                *(s.FieldType(n, s.TypeName("list", (s.TypeName("R"),))) for n in ("ins", "del")),
+            )
         )
         self.types.append(p.TypeDecl("delta", ("R",), delta))
         inputs = [self.input(one) for one in self.source.inputs]
@@ -103,7 +106,13 @@ class _Lowering:
         return f"${own}"
 
     def use(
-        self, out: str, operator: str, ins: tuple[str, ...], variables: tuple[str, ...], span: Span | None, *notes: p.Annotation
+        self,
+        out: str,
+        operator: str,
+        ins: tuple[str, ...],
+        variables: tuple[str, ...],
+        span: Span | None,
+        *notes: p.Annotation,
     ) -> None:
         """A use whose operator writes all of its variables."""
         self.uses.append(p.Use((out, *variables), operator, (*ins, *variables), notes, span=span))
@@ -169,7 +178,12 @@ class _Lowering:
         quiet = view.query.operator != "rstream" and view.name not in self.loud
         inner = _Query(self, view)
         rows = inner.relation(view.query.relation, quiet=quiet)
-        shown = [source for other in self.source.views for source in other.query.sources if source.name == view.name]
+        shown = [
+            source
+            for other in self.source.views
+            for source in other.query.sources
+            if source.name == view.name
+        ]
         if view.query.operator is not None:
             rows = inner.stream(rows, view.query.operator, own)
         if not shown:
@@ -199,7 +213,9 @@ class _Lowering:
             columns = ((view.stamp.name, self.source.tau), *view.row.fields)
             carried = self.declare(f"{view.name}_row", expression(t.Record(columns)), span)
         operator = self.fresh(f"{view.name}_out")
-        self.operators.append(borders.stream_out(operator, self.delta(own), carried, made, view.stamp.name, span))
+        self.operators.append(
+            borders.stream_out(operator, self.delta(own), carried, made, view.stamp.name, span)
+        )
         self.use(view.name, operator, (rows.queue,), (), span)
         return p.Output(view.name, carried, view.stamp.name, span=span)
 
@@ -259,14 +275,20 @@ class _Query:
             case ty.Range(length):
                 span = whole.tau if whole.source.tau == t.I64 else expression(t.DURATION)
                 item = s.RecordType((s.FieldType("t", whole.tau), s.FieldType("r", rows.type)))
-                kept = self.variable(f"window_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span)
+                kept = self.variable(
+                    f"window_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span
+                )
                 args += (("Span", span), ("span", whole.length(length)), ("granule", whole.length(1)))
                 made = _Rows(self.queue(f"range_{title}"), rows.row, rows.type)
                 return self.add("range", args, (rows.queue,), (kept,), made, source, title=title)
             case ty.Rows(count, ()):
-                kept = self.variable(f"window_{title}", s.TypeName("deque", (rows.type,)), s.ListValue(()), source.span)
+                kept = self.variable(
+                    f"window_{title}", s.TypeName("deque", (rows.type,)), s.ListValue(()), source.span
+                )
                 made = _Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
-                return self.add("rows", (*args, ("n", s.Int(count))), (rows.queue,), (kept,), made, source, title=title)
+                return self.add(
+                    "rows", (*args, ("n", s.Int(count))), (rows.queue,), (kept,), made, source, title=title
+                )
             case ty.Rows(count, keys):
                 columns = dict(rows.row.fields)
                 members = [s.Member(s.Name("r"), key) for key in keys]
@@ -321,7 +343,9 @@ class _Query:
         type_ = self.row_type("joined", node.row, node.span)
         key = expression(node.key)
         state = [
-            self.variable(side, s.TypeName("map", (key, s.TypeName("bag", (rows.type,)))), s.MapValue(()), node.span)
+            self.variable(
+                side, s.TypeName("map", (key, s.TypeName("bag", (rows.type,)))), s.MapValue(()), node.span
+            )
             for side, rows in (("left", left), ("right", right))
         ]
         args: Args = (
@@ -360,10 +384,16 @@ class _Query:
             f"{self.view.name}_key", expression(t.Record(fields)), node.span
         )  # fmt: skip
         value = (
-            node.keys[0].value if single else s.RecordValue(tuple(s.FieldValue(k.name, k.value) for k in node.keys))
+            node.keys[0].value
+            if single
+            else s.RecordValue(tuple(s.FieldValue(k.name, k.value) for k in node.keys))
         )
         entry = s.RecordType(
-            (s.FieldType("acc", acc), s.FieldType("seen", s.OptionalType(whole.tau)), s.FieldType("was", s.OptionalType(type_)))
+            (
+                s.FieldType("acc", acc),
+                s.FieldType("seen", s.OptionalType(whole.tau)),
+                s.FieldType("was", s.OptionalType(type_)),
+            )
         )
         state = (self.variable("groups", s.TypeName("map", (kind, entry)), s.MapValue(()), node.span),)
         args = (*args, ("K", kind), ("Acc", acc), ("key", s.Lambda(("r",), value)), *tail)
@@ -379,7 +409,9 @@ class _Query:
         if view.stamp.column:
             made = s.RecordValue(
                 tuple(
-                    s.FieldValue(name, s.Name("tau") if name == view.stamp.name else s.Member(s.Name("r"), name))
+                    s.FieldValue(
+                        name, s.Name("tau") if name == view.stamp.name else s.Member(s.Name("r"), name)
+                    )
                     for name, _ in view.row.fields
                 )
             )

@@ -73,7 +73,9 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def sized_text(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, _ = args
         if name.lower() != "char":
-            self.report("syntax-type", f"`{name}` takes no length", self.span(tree), "texts are `string` or `char(n)`")
+            self.report(
+                "syntax-type", f"`{name}` takes no length", self.span(tree), "texts are `string` or `char(n)`"
+            )
         return s.TypeName("string", span=self.span(tree))
 
     def whole(self, token: Token) -> int:

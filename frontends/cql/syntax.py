@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 
 from frontends.sql.syntax import Select, Source
 from river.lang import syntax as s
-from river.source import Span
+
+if TYPE_CHECKING:
+    from river.source import Span
 
 
 @frozen

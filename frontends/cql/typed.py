@@ -6,14 +6,16 @@ stream). Every stream and every relation has a row type and, for what leaves or 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
 
-from frontends.sql import typed as r
-from river.diagnostics import Diagnostic
 from river.lang import syntax as s
 from river.lang import types as t
+
+if TYPE_CHECKING:
+    from frontends.sql import typed as r
+    from river.diagnostics import Diagnostic
 
 Kind = Literal["stream", "relation"]
 

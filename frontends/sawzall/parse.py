@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from frontends.sawzall import syntax as z
 from river.lang import syntax as s
@@ -204,8 +204,8 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
 _SPELLED = {"&&": "and", "||": "or", "!": "not"}
 
 
-def _flat(args: Args) -> tuple[z.Item, ...] | tuple[z.Stmt, ...]:
-    """Statements without the empty ones."""
+def _flat(args: Args) -> tuple[Any, ...]:
+    """Items or statements without the empty ones."""
     return tuple(a for a in args if a != ())
 
 

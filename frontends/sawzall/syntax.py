@@ -5,12 +5,14 @@ An array `{1, 2}` is a ListValue; a map or record `{k: v}` is a MapValue: which 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
 
 from river.lang import syntax as s
-from river.source import Span
+
+if TYPE_CHECKING:
+    from river.source import Span
 
 # ---------------------------------------------------------------------------------------------- declarations
 

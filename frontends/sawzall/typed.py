@@ -6,15 +6,17 @@ are copied by assignment; types are those of River (`int` is i64, `uint` u64, `f
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
 from frontends.sawzall.operations import OPERATIONS
-from frontends.sawzall.syntax import Quantity
 from river.il.trees import children
 from river.lang import syntax as s
 from river.lang import types as t
+
+if TYPE_CHECKING:
+    from frontends.sawzall.syntax import Quantity
 
 # ---------------------------------------------------------------------------------------------- names
 
@@ -33,7 +35,7 @@ class Variable(s.Node):
 
 
 @frozen
-class Literal_(s.Node):
+class Constant(s.Node):
     """A bool, int, float, str or bytes."""
 
     type: t.Type
@@ -149,7 +151,7 @@ class RecordOf(s.Node):
     values: tuple[Expr, ...]
 
 
-Expr = Literal_ | Read | Field | Item | Part | Apply | Match | Logic | Defined | Call | ArrayOf | MapOf | RecordOf
+Expr = Constant | Read | Field | Item | Part | Apply | Match | Logic | Defined | Call | ArrayOf | MapOf | RecordOf
 
 
 # ---------------------------------------------------------------------------------------------- statements

@@ -18,6 +18,7 @@ from frontends.sql.expressions import (
     convert,
     has_aggregate,
     sources,
+    spelled,
     strip,
     substitute,
     total,
@@ -27,7 +28,6 @@ from river.diagnostics import closest
 from river.il.trees import children, fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,16 +68,18 @@ class _Select:
 
     def relation(self) -> r.Relation:
         """The whole query."""
-        block, before = self.block, len(self.report.found)
+        block, before = self.block, self.report.errors
         self.unique_labels()
         items = self.items()
         conditions = self.conditions()
         grouping = bool(block.group) or any(has_aggregate(item.value) for item in items)
         grouping = grouping or (block.having is not None and has_aggregate(block.having))
         if block.having is not None and not grouping:
-            self.report.error("sql-having", "`having` is a condition on groups, here are none", block.having.span)
+            self.report.error(
+                "sql-having", "`having` is a condition on groups, here are none", block.having.span
+            )
         found = self.grouped(items, conditions) if grouping else self.plain(items, conditions)
-        if any(d.severity.value == "error" for d in self.report.found[before:]):
+        if self.report.errors > before:
             raise Failed
         if block.distinct:
             self.comparable(found.row, block.span)
@@ -91,7 +93,9 @@ class _Select:
         for i, source in enumerate(self.block.sources):
             if source.label in self.labels[:i]:
                 help_line = "give one of them another name: `as other`"
-                self.report.error("sql-duplicate-source", f"`{source.label}` stands twice", source.span, help_line)
+                self.report.error(
+                    "sql-duplicate-source", f"`{source.label}` stands twice", source.span, help_line
+                )
 
     def items(self) -> tuple[q.Item, ...]:
         """The select list with its stars written out."""
@@ -103,11 +107,23 @@ class _Select:
                 case q.Star(label):
                     if label is not None and label not in self.labels:
                         near = closest(label, self.labels)
-                        self.report.error("sql-unknown-source", f"no source is called `{label}`", item.span, near)
-                    for own, row in zip(self.labels, self.rows, strict=True):
-                        if label in (None, own):
-                            found += [_column_item(own, name, item.span) for name, _ in row.fields]
+                        self.report.error(
+                            "sql-unknown-source", f"no source is called `{label}`", item.span, near
+                        )
+                    found += self.every_column(label, item.span)
         return tuple(found)
+
+    def every_column(self, label: str | None, span: Span | None) -> list[q.Item]:
+        """The columns of one source or of all; of all, those alike get the source's name in front."""
+        shown = [(own, row) for own, row in zip(self.labels, self.rows, strict=True) if label in (None, own)]
+        names = [name for _, row in shown for name, _ in row.fields]
+        found: list[q.Item] = []
+        for own, row in shown:
+            for name, _ in row.fields:
+                value = s.Member(s.Name(own, span=span), name, span=span)
+                alike = self.wanted is None and names.count(name) > 1
+                found.append(q.Item(value, f"{own}_{name}" if alike else None, span=span))
+        return found
 
     def over_rows(self, place: str) -> Rows:
         """Expressions over the sources' rows, in a clause."""
@@ -139,7 +155,9 @@ class _Select:
                     name = item.name or self.title(item)
                     if name in taken:
                         help_line = "rename one of them with `as`"
-                        raise self.report.error("sql-duplicate-column", f"two columns `{name}`", item.span, help_line)
+                        raise self.report.error(
+                            "sql-duplicate-column", f"two columns `{name}`", item.span, help_line
+                        )
                     taken.add(name)
                     found.append(_Named(name, value))
                     continue
@@ -163,7 +181,9 @@ class _Select:
                     return f"{function}_{args[0].name}"
             case _:
                 pass
-        raise self.report.error("sql-unnamed-column", "this column has no name", item.span, "give it one with `as`")
+        raise self.report.error(
+            "sql-unnamed-column", "this column has no name", item.span, "give it one with `as`"
+        )
 
     def fitted(self, found: Found, type_: t.Type, name: str, item: q.Item) -> Found:
         """A value as the declared type of its column."""
@@ -172,14 +192,20 @@ class _Select:
         kind, wanted, span = strip(found.type), strip(type_), item.span
         loose = isinstance(found.type, t.Optional)
         if loose and not isinstance(type_, t.Optional):
-            help_line = f"declare it as `{show(found.type)}`, or say what stands for none: `coalesce(..., ...)`"
-            raise self.report.error("sql-may-be-none", f"`{name}` may be none, but is `{show(type_)}`", span, help_line)
+            help_line = (
+                f"declare it as `{spelled(found.type)}`, or say what stands for none: `coalesce(..., ...)`"
+            )
+            raise self.report.error(
+                "sql-may-be-none", f"`{name}` may be none, but is `{spelled(type_)}`", span, help_line
+            )
         if isinstance(wanted, t.Primitive) and (kind, wanted) in _CONVERSIONS:
             if kind in t.FLOATS and wanted in t.INTEGERS:
-                message = f"`{name}` is a whole number: the fraction of this `{show(found.type)}` is dropped"
+                message = (
+                    f"`{name}` is a whole number: the fraction of this `{spelled(found.type)}` is dropped"
+                )
                 self.report.warn("sql-truncates", message, span, f"declare `{name}` as `float` to keep it")
             return convert(found, wanted)
-        message = f"`{name}` is declared as `{show(type_)}`, this is `{show(found.type)}`"
+        message = f"`{name}` is declared as `{spelled(type_)}`, this is `{spelled(found.type)}`"
         raise self.report.error("sql-column-type", message, span)
 
     # -- queries without groups
@@ -210,7 +236,13 @@ class _Select:
         block = self.block
         keys = self.keys(items)
         over = Groups(
-            self.report, self.scope, self.labels, self.rows, keys=keys, grouped=bool(block.group), always=bool(keys)
+            self.report,
+            self.scope,
+            self.labels,
+            self.rows,
+            keys=keys,
+            grouped=bool(block.group),
+            always=bool(keys),
         )
         named = self.named(items, over)
         keep: s.Expr = s.Bool(value=True)
@@ -253,7 +285,7 @@ class _Select:
                 if any(key.value == value.expr for key in found.values()):
                     continue
                 if not t.is_key(value.type):
-                    message = f"values of `{show(value.type)}` cannot be compared"
+                    message = f"values of `{spelled(value.type)}` cannot be compared"
                     raise self.report.error("sql-key-type", message, expr.span)
                 title = expr.name if isinstance(expr, s.Name | s.Member) else "key"
                 name = fresh(title, set(found))
@@ -275,7 +307,7 @@ class _Select:
     def comparable(self, row: t.Record, span: Span | None) -> None:
         """Refuses rows that cannot be told apart."""
         if not t.is_key(row):
-            raise self.report.error("sql-key-type", f"rows of `{show(row)}` cannot be compared", span)
+            raise self.report.error("sql-key-type", f"rows of `{spelled(row)}` cannot be compared", span)
 
 
 _CONVERSIONS = frozenset(
@@ -283,10 +315,6 @@ _CONVERSIONS = frozenset(
     | {(a, b) for a in (t.I32, t.I64, t.U64) for b in t.FLOATS}
     | {(t.I32, t.I64), (t.F32, t.F64), (t.F64, t.F32)}
 )
-
-
-def _column_item(label: str, name: str, span: Span | None) -> q.Item:
-    return q.Item(s.Member(s.Name(label, span=span), name, span=span), span=span)
 
 
 def _conjuncts(expr: s.Expr) -> Iterable[s.Expr]:
@@ -390,7 +418,9 @@ class _Joins:
     def single(self, index: int) -> _Joined:
         """One source with the conditions on it alone."""
         source, row = self.block.sources[index], self.over.rows[index]
-        places: dict[Column, s.Expr] = {Column(index, name): s.Member(s.Name("r"), name) for name, _ in row.fields}
+        places: dict[Column, s.Expr] = {
+            Column(index, name): s.Member(s.Name("r"), name) for name, _ in row.fields
+        }
         relation = r.Input(index, row, span=source.span)
         return self.narrowed(_Joined(relation, places, ()), {index}, source.span)
 
@@ -405,7 +435,9 @@ class _Joins:
         source = self.block.sources[index]
         right = self.single(index)
         done = {column.source for column in left.places}
-        pairs = {i: pair for i, c in enumerate(self.waiting) if (pair := self.pair(c, done, index)) is not None}
+        pairs = {
+            i: pair for i, c in enumerate(self.waiting) if (pair := self.pair(c, done, index)) is not None
+        }
         self.waiting = [c for i, c in enumerate(self.waiting) if i not in pairs]
         left = left.filtered([_present(p.left) for p in pairs.values() if _loose(p.left)], source.span)
         right = right.filtered([_present(p.right) for p in pairs.values() if _loose(p.right)], source.span)
@@ -413,7 +445,8 @@ class _Joins:
         kept = [c for c in (*left.places, *right.places) if c in still] or [next(iter(left.places))]
         names = self.names(kept)
         values = tuple(
-            s.FieldValue(names[c], _renamed(left.places[c], "l") if c in left.places else right.places[c]) for c in kept
+            s.FieldValue(names[c], _renamed(left.places[c], "l") if c in left.places else right.places[c])
+            for c in kept
         )
         row = t.Record(tuple((names[c], self.type(c)) for c in kept))
         relation = r.Join(

@@ -6,6 +6,7 @@ group. Its types are the shared checker's.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from attrs import define, evolve, field, frozen
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     from river.source import Span
 
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
+EXTREMES = frozenset({"min", "max"})
+"""Aggregates that count copies once anyhow."""
 COMPARISONS = {"==": "eq3", "!=": "ne3", "<": "lt3", "<=": "le3", ">": "gt3", ">=": "ge3"}
-ARITHMETIC = frozenset("+ - * /".split())
+ARITHMETIC = frozenset(["+", "-", "*", "/"])
 WHOLE = (t.I32, t.I64)
 
 
@@ -52,9 +55,9 @@ def aggregate_of(expr: s.Node) -> str | None:
     match expr:
         case s.Call(function, args) if len(args) <= 1:
             name, _, distinct = function.lower().partition(".")
-            if name in AGGREGATES and distinct in ("", "distinct"):
-                return name + ("_distinct" if distinct and name in ("count",) else "")
-            return None
+            if name not in AGGREGATES or distinct not in ("", "distinct"):
+                return None
+            return name if not distinct or name in EXTREMES else f"{name}_distinct"
         case _:
             return None
 
@@ -84,7 +87,9 @@ class Rows:
         """What is read otherwise than its parts say; here aggregates, which are refused."""
         if aggregate_of(expr):
             help_line = "conditions on groups stand after `having`" if self.place == "in `where`" else None
-            raise self.report.error("sql-aggregate-place", f"no aggregate can stand {self.place}", expr.span, help_line)
+            raise self.report.error(
+                "sql-aggregate-place", f"no aggregate can stand {self.place}", expr.span, help_line
+            )
         return None
 
     # -- names
@@ -100,7 +105,10 @@ class Rows:
                 if len(having) > 1:
                     several = " or ".join(f"`{self.labels[i]}.{name}`" for i in having)
                     raise self.report.error(
-                        "sql-ambiguous-column", f"`{name}` is a column of several sources", expr.span, f"write {several}"
+                        "sql-ambiguous-column",
+                        f"`{name}` is a column of several sources",
+                        expr.span,
+                        f"write {several}",
                     )
                 if not having:
                     raise self.unknown(name, self.rows, expr.span)
@@ -117,7 +125,9 @@ class Rows:
         """An unknown column, with the nearest one."""
         known = list(dict.fromkeys(field for row in rows for field, _ in row.fields))
         listed = f"there are {', '.join(f'`{k}`' for k in known)}" if known else None
-        return self.report.error("sql-unknown-column", f"unknown column `{name}`", span, closest(name, known) or listed)
+        return self.report.error(
+            "sql-unknown-column", f"unknown column `{name}`", span, closest(name, known) or listed
+        )
 
     # -- expressions
 
@@ -127,7 +137,7 @@ class Rows:
         if found.type == t.Optional(t.BOOL):
             return s.Call("is_true", (found.expr,), span=expr.span)
         if found.type != t.BOOL:
-            message = f"a condition is `bool`, this is `{show(found.type)}`"
+            message = f"a condition is `bool`, this is `{spelled(found.type)}`"
             raise self.report.error("sql-condition", message, expr.span)
         return found.expr
 
@@ -221,13 +231,16 @@ class Rows:
 
         return self.lifted((left, right), apply, expr)
 
-    def lifted(self, parts: tuple[Found, ...], apply: Callable[[tuple[s.Expr, ...]], s.Expr], expr: s.Expr) -> Found:
+    def lifted(
+        self, parts: tuple[Found, ...], apply: Callable[[tuple[s.Expr, ...]], s.Expr], expr: s.Expr
+    ) -> Found:
         """`apply` on the parts; none where one of them is."""
         loose = [part.expr for part in parts if isinstance(part.type, t.Optional)]
         if not loose:
             return self.typed(apply(tuple(part.expr for part in parts)))
         present = tuple(
-            s.Force(part.expr, span=part.expr.span) if isinstance(part.type, t.Optional) else part.expr for part in parts
+            s.Force(part.expr, span=part.expr.span) if isinstance(part.type, t.Optional) else part.expr
+            for part in parts
         )
         unknown: s.Expr = s.IsNone(loose[0], span=expr.span)
         for other in loose[1:]:
@@ -269,7 +282,9 @@ class Groups(Rows):
         if self.column(expr) is None:
             return None
         help_line = "add it to `group by`" if self.grouped else "aggregate it"
-        raise self.report.error("sql-not-grouped", "this column may differ within a group", expr.span, help_line)
+        raise self.report.error(
+            "sql-not-grouped", "this column may differ within a group", expr.span, help_line
+        )
 
     def aggregate(self, function: str, expr: s.Call) -> Found:
         """An aggregate, which becomes a part of the group."""
@@ -304,14 +319,20 @@ class Groups(Rows):
             case "sum" | "avg" if kind in t.FLOATS or (function == "avg" and kind in (t.I32, t.I64, t.U64)):
                 type_ = t.F64
             case _:
-                message = f"`{function}` takes numbers, this is `{show(argument.type)}`"
+                if function in ("sum_distinct", "avg_distinct"):
+                    raise self.report.error(
+                        "sql-aggregate-argument", "only `count` takes `distinct`", expr.span
+                    )
+                message = f"`{function}` takes numbers, this is `{spelled(argument.type)}`"
                 raise self.report.error("sql-aggregate-argument", message, expr.span)
         if not t.is_key(kind):
-            message = f"values of `{show(argument.type)}` cannot be compared"
+            message = f"values of `{spelled(argument.type)}` cannot be compared"
             raise self.report.error("sql-aggregate-argument", message, expr.span)
         result = t.Optional(type_) if loose and not function.startswith("count") else type_
         if function == "count" and not isinstance(argument.type, t.Optional):
-            return Aggregate("", t.I64, "count", span=expr.span)  # a value that is always there counts like a row
+            return Aggregate(
+                "", t.I64, "count", span=expr.span
+            )  # a value that is always there counts like a row
         return Aggregate("", result, function, argument.expr, argument.type, span=expr.span)
 
 
@@ -321,6 +342,11 @@ def _title(function: str, expr: s.Call) -> str:
             return f"{function}_{column}"
         case _:
             return function
+
+
+def spelled(type_: t.Type) -> str:
+    """The type as queries spell it."""
+    return re.sub(r"\b[if]64\b", lambda found: {"i64": "int", "f64": "float"}[found[0]], show(type_))
 
 
 def strip(type_: t.Type) -> t.Type:

@@ -24,7 +24,9 @@ class SqlBuilder(ExprBuilder):
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
         distinct, items, sources, where, group, having = args
-        return q.Select(items, sources, where, group or (), having, distinct is not None, span=self.span(tree))
+        return q.Select(
+            items, sources, where, group or (), having, distinct is not None, span=self.span(tree)
+        )
 
     def distinct(self, tree: Tree[Token], args: Args) -> bool:
         return True

@@ -10,7 +10,7 @@ from attrs import define, field
 from river.diagnostics import Diagnostic, Rejected, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from river.source import Span
 
@@ -27,7 +27,9 @@ class Report:
 
     def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
         """Notes an error; the result may be raised."""
-        self.found.append(Diagnostic(code, message, span, help=help_line))
+        found = Diagnostic(code, message, span, help=help_line)
+        if found not in self.found:  # what is looked at twice is told once
+            self.found.append(found)
         return Failed()
 
     def warn(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> None:
@@ -39,7 +41,7 @@ class Report:
         self.found.append(Diagnostic(code, message, span, Severity.REMARK, help=help_line))
 
     @contextmanager
-    def recover(self) -> Iterator[None]:
+    def recover(self) -> Generator[None]:
         """Goes on behind the block when something in it fails; refusals of inner arrows join the report."""
         try:
             yield
@@ -49,15 +51,16 @@ class Report:
             self.found += [d for d in rejected.diagnostics if d not in self.found]
 
     @property
-    def failed(self) -> bool:
-        """Whether there is an error."""
-        return any(d.severity is Severity.ERROR for d in self.found)
+    def errors(self) -> int:
+        """How many errors there are."""
+        return sum(d.severity is Severity.ERROR for d in self.found)
 
     def remarks(self) -> tuple[Diagnostic, ...]:
-        """What was found, when nothing of it is an error.
+        """What was found, in the order of the text, when nothing of it is an error.
 
         Raises: Rejected with all errors.
         """
-        if self.failed:
-            raise Rejected([d for d in self.found if d.severity is Severity.ERROR])
-        return tuple(self.found)
+        found = sorted(self.found, key=lambda d: -1 if d.span is None else d.span.start)
+        if self.errors:
+            raise Rejected([d for d in found if d.severity is Severity.ERROR])
+        return tuple(found)

@@ -60,9 +60,16 @@ class Region:
     keys: tuple[str, ...] = ()
 
 
-Known = Fuse | Parallel | Commutative | Keys | Group | Region
+@frozen
+class Epoch:
+    """`@Epoch(n)`: in this parallel region a mark follows every `n` items of the split."""
 
-NAMES: Final = ("Fuse", "Parallel", "Commutative", "Keys", "Group", "Region")
+    items: int
+
+
+Known = Fuse | Parallel | Commutative | Keys | Group | Region | Epoch
+
+NAMES: Final = ("Fuse", "Parallel", "Commutative", "Keys", "Group", "Region", "Epoch")
 REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
 
 
@@ -75,6 +82,7 @@ class Annotations:
     commutative: bool = False
     keys: Keys | None = None
     group: Group | None = None
+    epoch: Epoch | None = None
     regions: tuple[Region, ...] = ()
     unknown: tuple[Annotation, ...] = ()
 
@@ -110,6 +118,8 @@ def annotated(use: Use) -> Annotations:
                 found = evolve(found, keys=known)
             case Group():
                 found = evolve(found, group=known)
+            case Epoch():
+                found = evolve(found, epoch=known)
             case Region():
                 found = evolve(found, regions=(*found.regions, known))
     if errors:
@@ -132,6 +142,8 @@ def read(annotation: Annotation) -> Known | None:
             return Parallel()
         case "Parallel", (str() as degree,) if degree.isdigit() and int(degree) > 0:
             return Parallel(int(degree))
+        case "Epoch", (str() as items,) if items.isdigit() and int(items) > 0:
+            return Epoch(int(items))
         case "Commutative", ():
             return Commutative()
         case "Keys", (str(), *_) if _names(words):
@@ -151,6 +163,7 @@ WANTS: Final = {
     "Parallel": "nothing, or the degree: a whole number above 0",
     "Commutative": "no arguments",
     "Keys": "the names of fields, at least one",
+    "Epoch": "a whole number above 0",
     "Region": "an id, a strategy or role, and names of fields",
 }
 
@@ -168,6 +181,8 @@ def annotation(known: Known) -> Annotation:
             return Annotation("Commutative")
         case Keys(fields):
             return Annotation("Keys", tuple(map(s.Name, fields)))
+        case Epoch(items):
+            return Annotation("Epoch", (s.Int(items),))
         case Region(id_, what, keys):
             return Annotation("Region", (_expression(id_), s.Name(what), *map(s.Name, keys)))
 

@@ -313,7 +313,7 @@ def _forwarded(
     found: dict[str, str | None] = {}
     for origin in (origin for f in findings for o, origin in f.emits if o == out):
         records = _row_origins(origin) if rows else (origin,)
-        if records is None or (rows and row_type(type_) is None):
+        if records is None or rows != (row_type(type_) is not None):
             return ()
         for record in records:
             now = dict(_pairs(op, record, _fields(type_), rows=rows))

@@ -6,8 +6,11 @@ P4). Templates of one shape stand beside this module, in `standard/*.river`.
 
 `split_hash` and `split_rr` tag each item with its serial number, `{seq: i64, v: T}` by seq, and send a mark to all
 outputs after every `epoch` items; `merge_seq` restores the order and takes the tags off. `split_rows` divides each
-delta by its rows' keys; `merge_rows` puts the parts of an instant together again. `split_turns` deals the items of an
-ordered queue, and tells the other outputs how far it is; `merge_time` restores the order if no two keys are equal.
+delta by its rows' keys (one without rows goes to the first output) and says on all outputs how far it is; `merge_rows`
+puts the parts of an instant together again. `split_turns` deals the items of an ordered queue, and tells the other
+outputs how far it is; `merge_time` restores the order if no two keys are equal. `split_time` keeps the items of one key
+together, so that `merge_time` restores any order. `split_keys` divides by a key and tags nothing; `gather` takes items as
+they come.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ class Shape:
     weights: tuple[int, ...] = ()
     by: str | None = None
     epoch: int = 0
+    tau: str = "time"
 
     @property
     def each(self) -> range:
@@ -91,6 +95,7 @@ WANTS: Final = {
     "w": f"a list of 1 to {LARGEST} weights, whole numbers, not all 0",
     "by": "the name of a field",
     "epoch": "a whole number above 0",
+    "Tau": "the name of a type",
 }
 
 
@@ -122,12 +127,20 @@ def _epoch(shape: Shape, arg: s.TemplateArg) -> Shape | None:
     return evolve(shape, epoch=epoch) if epoch is not None and epoch > 0 else None
 
 
+def _tau(shape: Shape, arg: s.TemplateArg) -> Shape | None:
+    match arg:
+        case s.TypeName(name, ()) | s.Name(name):
+            return evolve(shape, tau=name)
+        case _:
+            return None
+
+
 def _integer(arg: s.TemplateArg) -> int | None:
     return None if isinstance(arg, s.Lambda | s.FieldsArg) else integer(arg)
 
 
 _READ: Final[Mapping[str, Callable[[Shape, s.TemplateArg], Shape | None]]] = {
-    "n": _n, "w": _w, "by": _by, "epoch": _epoch,
+    "n": _n, "w": _w, "by": _by, "epoch": _epoch, "Tau": _tau,
 }  # fmt: skip
 
 
@@ -212,22 +225,56 @@ operator split_turns(x: #T{shape.order}; $n: i64) -> ({outs}) {{
 }}"""
 
 
-DELTA: Final = "{tau: time, ins: list<#R>, del: list<#R>}"
+def _split_time(shape: Shape) -> str:
+    outs = _list(f"o{i}: #T{shape.order}" for i in shape.each)
+    others = {i: _words(f"mark o{j} x.{shape.by};" for j in shape.each if j != i) for i in shape.each}
+    sends = _choice(shape, "to", lambda i: f"emit o{i} x; {others[i]}")
+    return f"""template <#T: type>
+operator split_time(x: #T{shape.order}) -> ({outs}) {{
+  on x(x) {{
+    let to = rem.trunc(hash64(x.{shape.by}), {shape.n});
+    {sends}
+  }}
+}}"""
+
+
+def _split_keys(shape: Shape) -> str:
+    outs = _list(f"o{i}: #T{shape.order}" for i in shape.each)
+    sends = _choice(shape, "to", lambda i: f"emit o{i} x;")
+    return f"""template <#T: type, #key: fn(#T) -> any>
+operator split_keys(x: #T{shape.order}) -> ({outs}) {{
+  on x(x) {{
+    let to = rem.trunc(hash64(#key(x)), {shape.n});
+    {sends}
+  }}
+}}"""
+
+
+def _gather(shape: Shape) -> str:
+    ports = _list(f"i{i}: #T" for i in shape.each)
+    handlers = _words(f"on i{i}(x) {{ emit out x; }}" for i in shape.each)
+    return f"template <#T: type>\noperator gather({ports}) -> (out: #T) {{ {handlers} }}"
+
+
+def _delta(shape: Shape) -> str:
+    return f"{{tau: {shape.tau}, ins: list<#R>, del: list<#R>}}"
 
 
 def _split_rows(shape: Shape) -> str:
-    outs = _list(f"o{i}: {DELTA} by tau" for i in shape.each)
+    delta = _delta(shape)
+    outs = _list(f"o{i}: {delta} by tau" for i in shape.each)
     lists = _words(f"var ins{i}: list<#R> = []; var del{i}: list<#R> = [];" for i in shape.each)
     inserted = _choice(shape, "to", lambda i: f"push(ins{i}, row);")
     deleted = _choice(shape, "to", lambda i: f"push(del{i}, row);")
+    whole = " or len(d.ins) + len(d.del) == 0"
     sends = "\n    ".join(
-        f"if len(ins{i}) + len(del{i}) > 0 {{ emit o{i} {{tau: d.tau, ins: ins{i}, del: del{i}}}; }} "
-        f"else {{ mark o{i} d.tau; }}"
+        f"mark o{i} d.tau; if len(ins{i}) + len(del{i}) > 0{'' if i else whole} "
+        f"{{ emit o{i} {{tau: d.tau, ins: ins{i}, del: del{i}}}; }}"
         for i in shape.each
     )
     choice = f"let to = rem.trunc(hash64(#key(row)), {shape.n});"
     return f"""template <#R: type, #key: fn(#R) -> any>
-operator split_rows(x: {DELTA} by tau) -> ({outs}) {{
+operator split_rows(x: {delta} by tau) -> ({outs}) {{
   on x(d) {{
     {lists}
     for row in d.ins {{ {choice} {inserted} }}
@@ -238,13 +285,14 @@ operator split_rows(x: {DELTA} by tau) -> ({outs}) {{
 
 
 def _merge_rows(shape: Shape) -> str:
-    ports = _list(f"i{i}: {DELTA} by tau" for i in shape.each)
+    delta = _delta(shape)
+    ports = _list(f"i{i}: {delta} by tau" for i in shape.each)
     rows = "\n    ".join(
         f"if x{i} is x{i} {{ for row in x{i}.ins {{ push(ins, row); }} for row in x{i}.del {{ push(del, row); }} }}"
         for i in shape.each
     )
     return f"""template <#R: type>
-operator merge_rows({ports}) -> (out: {DELTA} by tau) {{
+operator merge_rows({ports}) -> (out: {delta} by tau) {{
   on merge({_sides(shape)}) {{
     var ins: list<#R> = []; var del: list<#R> = [];
     {rows}
@@ -282,6 +330,9 @@ GENERATED: Final[Mapping[str, Generated]] = {
     "merge_seq": Generated(("n",), _merge_seq),
     "merge_time": Generated(("n", "by"), _merge_time),
     "split_turns": Generated(("n", "by"), _split_turns),
-    "split_rows": Generated(("n",), _split_rows),
-    "merge_rows": Generated(("n",), _merge_rows),
+    "split_time": Generated(("n", "by"), _split_time),
+    "split_keys": Generated(("n", "by?"), _split_keys),
+    "gather": Generated(("n",), _gather),
+    "split_rows": Generated(("n", "Tau?"), _split_rows),
+    "merge_rows": Generated(("n", "Tau?"), _merge_rows),
 }

@@ -7,11 +7,10 @@ guards whole variables where the checker guards parts. Loops are bounded by what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field, fields, frozen
 from hypothesis import strategies as st
 
 from river.il.program import Program, TypeDecl
@@ -23,7 +22,7 @@ from river.lang.scope import expression as type_expression
 from river.testing.value_strategies import values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
 T = TypeVar("T")
 
@@ -293,7 +292,7 @@ class _Generator:
                 return []
 
     def truths(self, depth: int) -> list[Callable[[], s.Expr]]:
-        """bool."""
+        """Conditions."""
 
         def compared() -> s.Expr:
             type_ = self.choice(ORDERED)
@@ -561,7 +560,7 @@ class _Generator:
         """One statement, or a few that belong together."""
         options: list[Callable[[int], list[s.Stmt]]] = [self.let, self.var]
         if self.places(lambda other: other != t.UNIT, writable=True):
-            options += [self.assign, self.change, self.change]
+            options += [self.assign, self.change, self.copy, self.copy]
         if self.scope.local:
             options += [self.emit, self.emit]
         if [fn for fn in self.callable() if self.has_refs(fn)]:
@@ -602,9 +601,13 @@ class _Generator:
         place, type_, _ = self.choice(self.places(lambda other: other != t.UNIT, writable=True))
         return [s.Assign(place, self.expr(type_))]
 
-    def change(self, _depth: int) -> list[s.Stmt]:
-        """A container changed in place; where it may be empty, mostly after a test."""
-        changeable = self.places(lambda other: t.is_container(other) or other == t.FSUM, writable=True)
+    def change(self, _depth: int, only: str | None = None) -> list[s.Stmt]:
+        """A container changed in place (a part of `only`); where it may be empty, mostly after a test."""
+        changeable = [
+            found
+            for found in self.places(lambda other: t.is_container(other) or other == t.FSUM, writable=True)
+            if only in (None, found[2])
+        ]
         if not changeable:
             return []
         place, type_, _ = self.choice(changeable)
@@ -613,41 +616,59 @@ class _Generator:
         def tested(statement: s.Stmt) -> s.Stmt:
             return s.If(full, s.Block((statement,))) if self.chance(80) else statement
 
+        options: list[Callable[[], s.Stmt]]
         match type_:
             case t.List(item):
-                return self.choice([
-                    lambda: [s.Do(s.Call("push", (place, self.expr(item))))],
-                    lambda: [tested(s.Assign(s.Index(place, s.Int(0)), self.expr(item)))],
-                    lambda: [tested(s.Do(s.Call("pop", (place,))))],
-                    lambda: [s.Do(s.Call("clear", (place,)))],
-                ])()  # fmt: skip
+                options = [
+                    lambda: s.Do(s.Call("push", (place, self.expr(item)))),
+                    lambda: tested(s.Assign(s.Index(place, s.Int(0)), self.expr(item))),
+                    lambda: tested(s.Do(s.Call("pop", (place,)))),
+                    lambda: s.Do(s.Call("clear", (place,))),
+                ]
             case t.Deque(item):
-                return self.choice([
-                    lambda: [s.Do(s.Call("push_back", (place, self.expr(item))))],
-                    lambda: self.popped(place, item, tested),
-                ])()  # fmt: skip
+                options = [
+                    lambda: s.Do(s.Call("push_back", (place, self.expr(item)))),
+                    lambda: tested(self.popped(place, item)),
+                ]
             case t.Bag(item):
-                return self.choice([
-                    lambda: [s.Do(s.Call("add", (place, self.expr(item))))],
-                    lambda: [tested(s.Do(s.Call("remove", (place, self.expr(item)))))],
-                ])()  # fmt: skip
+                options = [
+                    lambda: s.Do(s.Call("add", (place, self.expr(item)))),
+                    lambda: tested(s.Do(s.Call("remove", (place, self.expr(item))))),
+                ]
             case t.Map(key, value) | t.OMap(key, value):
-                return self.choice([
-                    lambda: [s.Assign(s.Index(place, self.expr(key, 1)), self.expr(value))],
-                    lambda: [s.Do(s.Call("delete", (place, self.expr(key, 1))))],
-                ])()  # fmt: skip
+                options = [
+                    lambda: s.Assign(s.Index(place, self.expr(key, 1)), self.expr(value)),
+                    lambda: s.Do(s.Call("delete", (place, self.expr(key, 1)))),
+                ]
             case t.Array(item, _):
-                return [tested(s.Assign(s.Index(place, s.Int(0)), self.expr(item)))]
+                options = [lambda: tested(s.Assign(s.Index(place, s.Int(0)), self.expr(item)))]
             case _:
-                return [s.Do(s.Call(self.choice(["add", "sub"]), (place, self.expr(t.F64))))]
+                options = [lambda: s.Do(s.Call(self.choice(["add", "sub"]), (place, self.expr(t.F64))))]
+        return [self.choice(options)()]
 
-    def popped(self, place: s.Expr, item: t.Type, tested: Callable[[s.Stmt], s.Stmt]) -> list[s.Stmt]:
-        """An item taken out of a deque, and kept."""
+    def copy(self, depth: int) -> list[s.Stmt]:
+        """A container changed, copied into another variable, and one of the two changed again."""
+        twins = [
+            (a, b)
+            for a in self.places(t.is_container, writable=True)
+            for b in self.places(lambda other, w=a[1]: other == w, writable=True)
+            if a[2] != b[2]
+        ]
+        if not twins:
+            return self.change(depth)
+        (source, type_, root), (target, _, other) = self.choice(twins)
+        before = self.change(depth, root)
+        after = self.change(depth, self.choice([root, other]))
+        value: s.Expr = source
+        if self.chance(30):
+            value = s.IfExpr(self.expr(t.BOOL, 1), source, self.expr(type_, 1))
+        return [*before, s.Assign(target, value), *after]
+
+    def popped(self, place: s.Expr, item: t.Type) -> s.Stmt:
+        """An item taken out of a deque, and mostly kept."""
         taken = s.Call(self.choice(["pop_front", "pop_back"]), (place,))
         kept = self.places(lambda other: other == item, writable=True)
-        if kept and self.chance(60):
-            return [tested(s.Assign(self.choice(kept)[0], taken))]
-        return [tested(s.Do(taken))]
+        return s.Assign(self.choice(kept)[0], taken) if kept and self.chance(60) else s.Do(taken)
 
     def emit(self, _depth: int) -> list[s.Stmt]:
         """`emit out e;`."""
@@ -774,12 +795,10 @@ def _roots(node: object) -> Iterator[str]:
         case s.Var(name):
             yield f"${name}"
         case s.Node():
-            for part in node.__attrs_attrs__:  # pyright: ignore
-                if part.name != "span":
-                    yield from _roots(getattr(node, part.name))
+            yield from _roots(tuple(getattr(node, part.name) for part in fields(type(node)) if part.name != "span"))
         case tuple():
-            for part in node:  # pyright: ignore[reportUnknownVariableType]
-                yield from _roots(part)  # pyright: ignore[reportUnknownArgumentType]
+            for part in cast("tuple[object, ...]", node):
+                yield from _roots(part)
         case _:
             return
 
@@ -796,7 +815,7 @@ def _inner_types() -> st.SearchStrategy[t.Type]:
         flat
         | flat.map(t.Optional)
         | pairs.map(lambda p: t.Record((("p", p[0]), ("q", t.Optional(p[1])))))
-        | pairs.map(lambda p: t.Tuple(p))
+        | pairs.map(t.Tuple)
     )
 
 
@@ -810,8 +829,12 @@ def _container_types(inner: st.SearchStrategy[t.Type]) -> st.SearchStrategy[t.Ty
         | st.builds(t.Bag, keys)
         | st.builds(t.Array, inner, st.integers(0, 3))
         | st.just(t.FSUM)
-        | st.builds(lambda a, b: t.Record((("n", t.I64), ("r", a), ("s", t.List(b)))), inner, inner)
+        | st.builds(_triple, inner, inner)
     )
+
+
+def _triple(inner: t.Type, item: t.Type) -> t.Type:
+    return t.Record((("n", t.I64), ("r", inner), ("s", t.List(item))))
 
 
 @st.composite
@@ -827,6 +850,8 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
     extra = tuple(s.FieldType(name, type_expression(type_)) for name, type_ in fields)
     item = t.Record((("base", BASE), *fields))
     variables = [(f"s{i}", draw(st.sampled_from(palette))) for i in range(draw(st.integers(1, 3)))]
+    if draw(st.booleans()):
+        variables += [("left", containers[0]), ("right", containers[0])]
     outs = [(f"o{i}", draw(st.sampled_from(carried))) for i in range(draw(st.integers(1, 2)))]
     generator = _Generator(draw, palette, tuple(outs))
 

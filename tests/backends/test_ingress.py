@@ -113,12 +113,13 @@ def test_time_ends_after_the_last_instant_of_all(given_sources, batch):
 
 
 @given(sources(), st.integers(1, 9))
-def test_events_are_turns_and_marks_end_a_turn(given_sources, batch):
-    taken = list(turns(GRAPH, given_sources, batch))
-    assert [event for turn in taken for event in turn] == list(events(GRAPH, given_sources, batch))
-    for turn in taken:
-        kinds = [isinstance(e, Mark) for _, elements in turn for e in elements]
-        assert kinds == sorted(kinds)
+def test_turns_are_the_events_of_each_input(given_sources, batch):
+    elements = []
+    for turn in turns(GRAPH, given_sources, batch):
+        elements += [*turn.items, *turn.marks]
+        assert len({name for name, _ in turn.items}) == len(turn.items)
+        assert sum(len(items) for _, items in turn.items) <= batch
+    assert by_queue(elements) == by_queue(events(GRAPH, given_sources, batch))
 
 
 def test_nothing_is_read_before_it_is_needed():

@@ -8,11 +8,10 @@ each instant. Expressions have the meaning that the operator language gives them
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import inf, isinf, isnan
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import define, field, frozen
 
@@ -26,11 +25,14 @@ from river.lang.evaluate import Trap, compile_function
 from river.lang.scope import expression
 from river.lang.values import NAN, total_key
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
 Row = tuple[Any, ...]
 Bag = list[Row]
 
 
-class Trapped(Exception):
+class Trapped(Exception):  # noqa: N818 - what a run may come to
     """Some instant has no meaning: an expression traps, or a sum does not fit."""
 
 
@@ -77,7 +79,9 @@ class Run:
     data: Mapping[str, Sequence[Row]]
     streams: dict[str, Arrivals] = field(factory=dict)
     relations: dict[str, Bag] = field(factory=dict)
-    heard: dict[str, bool] = field(factory=dict)  # whether a named source has something to say at this instant
+    heard: dict[str, bool] = field(
+        factory=dict
+    )  # whether a named source has something to say at this instant
     begun: set[tuple[str, int]] = field(factory=set)
     previous: dict[str, Bag] = field(factory=dict)
     waiting: list[int] = field(factory=list)
@@ -197,7 +201,10 @@ class Run:
                 made = self.function(make, (left.row, right.row), row)
                 others = self.relation(name, right, sources, heard)
                 return [
-                    made(x, y) for x in self.relation(name, left, sources, heard) for y in others if a(x) == b(y)
+                    made(x, y)
+                    for x in self.relation(name, left, sources, heard)
+                    for y in others
+                    if a(x) == b(y)
                 ]
             case r.Distinct(input, _):
                 return list(dict.fromkeys(self.relation(name, input, sources, heard)))

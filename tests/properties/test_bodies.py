@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from attrs import frozen
 from hypothesis import given
@@ -12,18 +14,18 @@ from river.il.parse import parse
 from river.il.pretty import pretty
 from river.lang import check, typed
 from river.lang import types as t
-from river.lang.evaluate import Trap, compile_operator, freeze_variables
-from river.lang.values import well_typed
+from river.lang.evaluate import Trap, compile_operator, expressions, freeze_variables, statements
+from river.lang.values import freezer, thaw, well_typed
 from river.source import Source
 from river.testing.body_strategies import Case, bodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CODES = frozenset(
-    "overflow division-by-zero shift-range conversion-range index-range key-missing remove-missing optional-empty "
-    "decimal-precision bad-utf8 bad-parse bad-regex recursion-depth assert".split()
-)
+CODES = frozenset({
+    "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing", "remove-missing",
+    "optional-empty", "decimal-precision", "bad-utf8", "bad-parse", "bad-regex", "recursion-depth", "assert",
+})  # fmt: skip
 """The traps of il.md 2.4 that a body can end with."""
 
 
@@ -53,7 +55,7 @@ def firings(op: typed.Operator, case: Case, *, freeze: bool) -> list[Fired]:
     assert fire is not None
     inputs: Iterable[Any] = case.items
     if op.rated is not None:
-        inputs = list(zip(zip(case.items, case.items[1:], strict=False), strict=False))  # noqa: RUF007
+        inputs = list(zip(zip(case.items, case.items[1:], strict=False), strict=False))
     variables: list[Any] = list(case.states)
     found: list[Fired] = []
     for item in inputs:
@@ -106,6 +108,43 @@ def test_a_firing_is_a_function_of_the_item_and_the_state(case: Case) -> None:
     assert firings(op, case, freeze=False) == first
     assert repr((case.items, case.states)) == before
     assert repr(first) == emitted
+
+
+def copying() -> ExitStack:
+    """An evaluator for which values cannot be shared: every write copies the whole container."""
+
+    def mutable(where: expressions.Place, type_: t.Type) -> Any:
+        freeze = freezer(type_)
+        assert freeze is not None
+
+        def reach(f: Any, ks: Any) -> Any:
+            container = thaw(type_, freeze(where.get(f, ks)))
+            where.set(f, ks, container)
+            return container
+
+        return reach
+
+    def change(code: Any, expr: typed.Apply, operation: Any, meaning: Any) -> Any:
+        freeze = freezer(expr.args[0].type)
+        if operation.mutates == "container" or freeze is None:
+            return original(code, expr, operation, meaning)
+        return original(code, expr, operation, lambda old, *operands: meaning(freeze(old), *operands))
+
+    original = expressions._change
+    stack = ExitStack()
+    stack.enter_context(patch.object(expressions, "mutable", mutable))
+    stack.enter_context(patch.object(statements, "mutable", mutable))
+    stack.enter_context(patch.object(expressions, "_change", change))
+    return stack
+
+
+@given(bodies())
+def test_sharing_is_not_seen(case: Case) -> None:
+    """Copy on write gives what copying at every write gives: no write is seen under another name (il.md P5)."""
+    op = checked(case)
+    with copying():
+        expected = firings(op, case, freeze=True)
+    assert firings(op, case, freeze=False) == expected
 
 
 @given(bodies())

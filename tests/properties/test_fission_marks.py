@@ -134,7 +134,7 @@ operator work(d: D by tau; $c: map<string, i64>) -> (out: D by tau) {
 """
 WHOLE = f"{DELTAS}var $c: map<string, i64> = {{}};\n(b, $c) <- work(a, $c);"
 PARTS = f"""{DELTAS}
-operator s = std.split_rows<R = R, key = fn(r) => r.k, n = 2>; operator m = std.merge_rows<R = R, n = 2>;
+operator s = std.split_rows<R = R, Tau = time, key = fn(r) => r.k, n = 2>; operator m = std.merge_rows<R = R, Tau = time, n = 2>;
 var $c.0: map<string, i64> = {{}}; var $c.1: map<string, i64> = {{}}; result $c = union($c.0, $c.1);
 (a0, a1) <- s(a); (b0, $c.0) <- work(a0, $c.0); (b1, $c.1) <- work(a1, $c.1); (b) <- m(b0, b1);"""
 

@@ -31,7 +31,7 @@ from river.lang.values import NAN
 from river.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from river.il.graph import Graph
     from river.il.observe import Observation
@@ -224,7 +224,15 @@ HAND: dict[str, tuple[dict[str, list[Any]], dict[str, list[Any]]]] = {
         {"best": [("a", "u", 2), ("a", "w", 5), ("b", "v", 0)]},
     ),
     "b2_sum_table": (
-        {"hits": [("a", (1, 10, 1e16)), ("b", (1, 2**63 - 1, 0.5)), ("a", (1, 20, 1.0)), ("a", (1, 30, -1e16)), ("b", (1, 1, 0.0))]},
+        {
+            "hits": [
+                ("a", (1, 10, 1e16)),
+                ("b", (1, 2**63 - 1, 0.5)),
+                ("a", (1, 20, 1.0)),
+                ("a", (1, 30, -1e16)),
+                ("b", (1, 1, 0.0)),
+            ]
+        },
         {"totals": [("a", 3, 60, 1.0), ("b", 2, -(2**63), 0.5)]},
     ),
     "c_bitonic": (
@@ -333,9 +341,8 @@ def histories(draw: st.DrawFn, rows: st.SearchStrategy[Any], *, deletes: bool = 
         tau += draw(st.integers(1, 3))
         ins = draw(st.lists(rows, max_size=3))
         old = len(present)
-        gone: list[Any] = []
-        for _ in range(draw(st.integers(0, min(old, 3))) if deletes else 0):
-            gone.append(present.pop(draw(st.integers(0, len(present) - 1))))
+        count = draw(st.integers(0, min(old, 3))) if deletes else 0
+        gone = [present.pop(draw(st.integers(0, len(present) - 1))) for _ in range(count)]
         present += ins
         if deletes and ins and draw(st.booleans()) and ins[0] in gone:
             ins, gone = [*ins, ins[0]], [*gone, ins[0]]  # in both: deltas are not normal
@@ -344,7 +351,7 @@ def histories(draw: st.DrawFn, rows: st.SearchStrategy[Any], *, deletes: bool = 
     return found
 
 
-def states(deltas: Iterable[Delta], instants: Iterable[int]) -> list[Counter[Any]]:
+def states(deltas: Iterable[Any], instants: Iterable[int]) -> list[Counter[Any]]:
     """The rows of a relation at each of the instants, ascending."""
     waiting = list(deltas)
     assert [d[0] for d in waiting] == sorted({d[0] for d in waiting}), "instants ascend strictly"

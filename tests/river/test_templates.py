@@ -116,6 +116,7 @@ def test_an_unknown_template_has_a_suggestion() -> None:
         ("std.rr_join<T = i64, w = 2>", "il-template-argument"),
         ("std.split_rr<T = i64, n = 2, epoch = 0>", "il-template-argument"),
         ("std.merge_time<T = i64, n = 2, by = 3>", "il-template-argument"),
+        ("std.merge_rows<R = i64, n = 2, Tau = {a: i64}>", "il-template-argument"),
     ],
 )
 def test_shapes_of_standard_templates_are_checked(instance: str, code: str) -> None:
@@ -133,11 +134,14 @@ operator f = std.split_rr<T = T, n = 1, epoch = 4>;
 operator g = std.merge_seq<T = T, n = 3>;
 operator h = std.merge_time<T = T, n = 2, by = at>;
 operator i = std.split_turns<T = T, n = 3, by = at>;
-operator j = std.split_rows<R = T, key = fn(r) => (r.k, r.at), n = 3>;
-operator k = std.merge_rows<R = T, n = 2>;
+operator j = std.split_rows<R = T, Tau = time, key = fn(r) => (r.k, r.at), n = 3>;
+operator k = std.merge_rows<R = T, n = 2, Tau = i64>;
 operator l = std.filter<T = T, where = fn(t) => (t.k == "x")>;
 operator m = std.map<T = T, U = string, f = fn(t) => t.k + "!">;
 operator n = std.flatten<T = T>;
+operator o = std.split_time<T = T, n = 2, by = at>;
+operator p = std.split_keys<T = T, key = fn(t) => t.k, n = 2>;
+operator q = std.gather<T = T, n = 3>;
 """
 
 

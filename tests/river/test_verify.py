@@ -21,7 +21,7 @@ LIBRARY = Library.of({})
 HEAD = """river 1;
 type R = {k: string, n: i64, at: time};
 """
-PASS = "operator pass(x: R) -> (o: R) { on x(v) { emit o v; } }\n"
+FORWARD = "operator pass(x: R) -> (o: R) { on x(v) { emit o v; } }\n"
 COUNT = """operator count(x: R; $c: map<string, i64>) -> (o: R) {
   on x(v) { with c = $c[v.k] else 0 { c = c + v.n; emit o {k: v.k, n: c, at: v.at}; } } }
 """
@@ -49,7 +49,7 @@ def refused(text: str) -> list[str]:
 
 def test_a_graph_has_everything_resolved() -> None:
     graph = accepted(
-        f"{PASS}{COUNT}input a: R;\noutput c: R;\nvar $v: map<string, i64> = {{}};\n"
+        f"{FORWARD}{COUNT}input a: R;\noutput c: R;\nvar $v: map<string, i64> = {{}};\n"
         "(b) <- pass(a);\n(c, $v) <- count(b, $v);"
     )
     row = t.Record((("k", t.STRING), ("n", t.I64), ("at", t.TIME)))
@@ -72,7 +72,7 @@ def test_a_variable_that_is_only_read_stands_on_the_right() -> None:
 
 
 def test_unused_inputs_and_loops_are_fine() -> None:
-    accepted(f"{PASS}input a: R; input unused: R; output b: R;\n(b) <- pass(a);")
+    accepted(f"{FORWARD}input a: R; input unused: R; output b: R;\n(b) <- pass(a);")
     accepted(
         "operator enter(a: R, b: R) -> (o: R) { phase 1 on a(v) { emit o v; } phase 1 on b(v) { emit o v; } }\n"
         "operator d = std.duplicate<T = R, n = 2>;\ninput a: R; output b: R;\n(q) <- enter(a, back);\n(b, back) <- d(q);"
@@ -80,12 +80,12 @@ def test_unused_inputs_and_loops_are_fine() -> None:
 
 
 def test_a_consumer_without_an_order_takes_any() -> None:
-    text = f"{PASS}operator d = std.identity<T = R, by = n>;\ninput a: R by n; output b: R;\n"
+    text = f"{FORWARD}operator d = std.identity<T = R, by = n>;\ninput a: R by n; output b: R;\n"
     assert accepted(f"{text}(q) <- d(a);\n(b) <- pass(q);").queues["q"].by == "n"
 
 
 def test_verifying_again_checks_nothing_again() -> None:
-    text = program(f"{PASS}{COUNT}operator d = std.duplicate<T = R, n = 2>;\noperator l = lift(d, seq);\n")
+    text = program(f"{FORWARD}{COUNT}operator d = std.duplicate<T = R, n = 2>;\noperator l = lift(d, seq);\n")
     one = verify(text, LIBRARY)
     two = verify(Program((*text.decls, *program("input z: i64;").decls[1:])), LIBRARY)
     assert one.instances == two.instances
@@ -98,7 +98,7 @@ def test_verifying_again_checks_nothing_again() -> None:
 
 # ------------------------------------------------------------------------------------------------------ what is refused
 
-WELL = f"{PASS}{COUNT}{JOIN}input a: R; output b: R; var $v: map<string, i64> = {{}};\n"
+WELL = f"{FORWARD}{COUNT}{JOIN}input a: R; output b: R; var $v: map<string, i64> = {{}};\n"
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,11 @@ def test_all_errors_are_found_at_once_with_their_neighbourhood() -> None:
 
 # ---------------------------------------------------------------------------------------------------- views and unions
 
-VIEWED = f"{COUNT}input a: R; queue b: R; operator sink(x: R) -> () {{ on x(v) {{ }} }}\n" \
-    "var $v: map<string, i64> = {};\n(b, $v) <- count(a, $v);\n() <- sink(b);\n"  # fmt: skip
+VIEWED = f"""{COUNT}input a: R; queue b: R; operator sink(x: R) -> () {{ on x(v) {{ }} }}
+var $v: map<string, i64> = {{}};
+(b, $v) <- count(a, $v);
+() <- sink(b);
+"""
 
 
 def test_views() -> None:
@@ -214,9 +217,9 @@ def marks(operator: str) -> list[str]:
     [
         "on x(v) { emit o v; }",
         "on x(v) { let w = v; emit o w; }",
-        "on x(v) { let key = v.n; if key > 0 { emit o {k: \"\", n: key, at: v.at}; } }",
+        'on x(v) { let key = v.n; if key > 0 { emit o {k: "", n: key, at: v.at}; } }',
         "fn send(v: R, n: i64) { emit o {k: v.k, n: n, at: v.at}; } on x(v) { send(v, v.n); }",
-        "on merge(x(v)) { emit o {k: \"\", n: key, at: v!.at}; }",
+        'on merge(x(v)) { emit o {k: "", n: key, at: v!.at}; }',
         "on merge(x(v)) { if v is v { emit o v; } }",
         "on x(v) { emit o {k: v.k, n: v.n + 1, at: v.at}; } on mark(k) { mark o k + 1; }",
         "on x[pop 1](v) { emit o v[0]; } on mark(k) { mark o k; }",

@@ -1,0 +1,46 @@
+"""The backend of Apache Spark: stages of a program as jobs of PySpark, with the results of the calculus.
+
+`plan` cuts the graph into stages, `worker` runs them inside Spark's Python processes, `marshal` is the form in which
+elements travel, `lower` makes Spark transformations of stages, `run` executes a plan; `java` and `session` find what
+Spark needs. One run is one batch: every stage reads what the stages before it have written.
+
+Paper: River §2.4, §4.6 (the platform is chosen late); Auto-parallelizing §4 (keyed regions).
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from backends.spark.plan import Plan
+    from river.backend import Options, Sinks, Sources, Summary
+    from river.il.graph import Graph
+    from river.platform import Platform
+
+for _needed in ("pyspark", "pandas"):  # whoever loads plugins says which extra brings them
+    if find_spec(_needed) is None:
+        raise ModuleNotFoundError(f"the backend `spark` needs {_needed}", name=_needed)
+
+
+class Spark:
+    """The backend `spark` (see `river.backend.Backend`)."""
+
+    name: ClassVar[str] = "spark"
+
+    def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
+        """The stages. Raises: Rejected("spark-no-java"), or with what the program has that cannot run here."""
+        from backends.spark.plan import plan
+        from backends.spark.session import check
+
+        made = plan(graph, platform, options)
+        check()
+        return made
+
+    def run(self, plan: Plan, sources: Sources, sinks: Sinks, /) -> Summary:
+        from backends.spark.run import run
+
+        return run(plan, sources, sinks)
+
+
+BACKEND = Spark()

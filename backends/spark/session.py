@@ -1,0 +1,120 @@
+"""The Spark session that a run uses: the caller's, one of a cluster, or one started on this machine.
+
+| environment | meaning |
+|---|---|
+| `SPARK_REMOTE` | the address of a Spark Connect server (`sc://host:port`); no Java is needed here |
+| `RIVER_SPARK_MASTER` | a master, as Spark writes it (`spark://host:7077`); without it `local[workers, 4]` |
+| `RIVER_SPARK_FOLDER` | where runs keep their files; driver and executors must see it under one name |
+
+A session that the caller has made is used first, with settings of its own for River. One that River starts stays for
+the next run of the process. It talks to this machine only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from importlib import import_module, resources
+from typing import TYPE_CHECKING, Any, Final
+
+from backends.spark.java import find_java
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Session = Any
+"""A SparkSession; pyspark's own types are those of two implementations and say little."""
+
+REMOTE: Final = "SPARK_REMOTE"
+MASTER: Final = "RIVER_SPARK_MASTER"
+FOLDER: Final = "RIVER_SPARK_FOLDER"
+
+ATTEMPTS: Final = 4
+"""How often a task of a local master is tried: a worker process may be killed for memory."""
+
+
+def check() -> None:
+    """Sees that a session can be had. Raises: Rejected("spark-no-java")."""
+    if not os.environ.get(REMOTE) and _active() is None:
+        find_java()
+
+
+def session(workers: int) -> Session:
+    """The session to use; one that has to be started gets `workers` threads.
+
+    Raises: Rejected("spark-no-java").
+    """
+    found = _active()
+    if found is None:
+        found = _remote() if os.environ.get(REMOTE) else _started(workers)
+    else:
+        found = found.newSession()
+    for key, value in _settings(workers).items():
+        found.conf.set(key, value)
+    return found
+
+
+def _settings(workers: int) -> Mapping[str, str]:
+    """What every session needs. Rows are chunks of thousands of items: few of them make a batch."""
+    return {
+        "spark.sql.shuffle.partitions": str(workers),
+        "spark.sql.adaptive.enabled": "false",  # it would join partitions of ours
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
+        "spark.sql.parquet.columnarReaderBatchSize": "16",
+        "spark.sql.parquet.compression.codec": "lz4",
+        "spark.sql.sources.partitionOverwriteMode": "static",
+    }
+
+
+def _active() -> Session | None:
+    return import_module("pyspark.sql").SparkSession.getActiveSession()
+
+
+def _builder() -> Any:
+    return import_module("pyspark.sql").SparkSession.builder.appName("river")
+
+
+def _remote() -> Session:
+    return _builder().remote(os.environ[REMOTE]).getOrCreate()
+
+
+def _started(workers: int) -> Session:
+    """A session of its own, quiet and on the loopback interface."""
+    master = os.environ.get(MASTER) or f"local[{workers},{ATTEMPTS}]"
+    builder = _builder().master(master)
+    with resources.as_file(resources.files("backends.spark") / "log4j2.properties") as log:
+        given = {
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
+            "spark.driver.memory": "2g",
+            "spark.pyspark.python": sys.executable,
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        }
+        surroundings = {"JAVA_HOME": str(find_java().home())}
+        if master.startswith("local"):
+            given |= {
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            }
+            surroundings["SPARK_LOCAL_IP"] = "127.0.0.1"
+        for key, value in given.items():
+            builder = builder.config(key, value)
+        with _environment(surroundings):
+            return builder.getOrCreate()
+
+
+@contextmanager
+def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """The process' environment with changes, as long as Spark's Java is being started."""
+    before = {key: os.environ.get(key) for key in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value

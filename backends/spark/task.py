@@ -1,0 +1,140 @@
+"""What a worker is told, as text: the program, the stage, and how to run it.
+
+A process reads and verifies a program once. Nothing of ours is pickled: Spark sends the name of a function and a text.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from river.il.expand import expand_instances
+from river.il.library import Library
+from river.il.parse import parse
+from river.il.pretty import pretty
+from river.il.verify import verify
+from river.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from backends.spark.plan import Plan, Stage
+    from river.il.graph import Graph
+
+
+@frozen
+class Program:
+    """A program that explains itself: expanded, so that only types and functions of its namespaces are left to find."""
+
+    text: str
+    namespaces: tuple[str, ...]
+
+
+def portable(plan: Plan) -> Program:
+    """The program of a plan."""
+    from river.driver import library
+    from river.il.program import Instance
+
+    program = plan.graph.program
+    names = {d.template.rpartition(".")[0] for d in program.decls if isinstance(d, Instance)} - {"", "std"}
+    found = library(program)
+    used = tuple(n for n in sorted(names) if found.namespaces[n].types or found.namespaces[n].fns)
+    return Program(pretty(expand_instances(program, found)), used)
+
+
+@lru_cache(maxsize=16)
+def _verified(program: Program) -> Graph:
+    from river.plugins import frontend
+
+    library = Library.of({name: frontend(name).templates for name in program.namespaces})
+    return verify(parse(Source("<program>", program.text)), library)
+
+
+@frozen
+class Task:
+    """A stage as a worker sees it. Instances and queues keep their numbers and names from plan to worker.
+
+    `prefix`: the instances without state that come first; `last`: the one with keyed state. `guarded`: the queues whose
+    order nobody after this stage will see to. `joins`: for queues that come in parts, whether these are parts of
+    deltas. `skip`: whether items that trap are left out, where that is allowed.
+    """
+
+    graph: Graph
+    instances: tuple[int, ...]
+    ins: tuple[str, ...]
+    outs: tuple[str, ...]
+    prefix: tuple[int, ...]
+    last: int | None
+    keys: tuple[str, ...]
+    rows: bool
+    channels: int
+    guarded: tuple[str, ...]
+    joins: Mapping[str, bool]
+    batch: int
+    skip: bool
+
+    def queue(self, number: int) -> str:
+        """The name of the queue with this number."""
+        return tuple(self.graph.queues)[number]
+
+    def number(self, queue: str) -> int:
+        """The number of a queue."""
+        return tuple(self.graph.queues).index(queue)
+
+
+def text(plan: Plan, stage: Stage, program: Program) -> str:
+    """The task of a stage as JSON."""
+    from backends.spark.plan import Kind
+
+    keyed = stage.kind is Kind.KEYED
+    before = {q: plan.producer(q) for q in stage.ins}
+    consumers = {q: plan.graph.queues[q].consumer for q in stage.outs}
+    strict = stage.kind is Kind.ORDERED
+    return json.dumps(
+        {
+            "program": program.text,
+            "namespaces": program.namespaces,
+            "instances": stage.instances,
+            "ins": stage.ins,
+            "outs": stage.outs,
+            "prefix": stage.instances[:-1] if keyed else stage.instances,
+            "last": stage.instances[-1] if keyed else None,
+            "keys": stage.role.keys,
+            "rows": stage.role.rows,
+            "channels": stage.role.channels,
+            "guarded": [
+                q
+                for q, end in consumers.items()
+                if strict and end is not None and plan.roles[end.instance].kind is not Kind.ORDERED
+            ],
+            "joins": {
+                q: s.role.rows for q, s in before.items() if s is not None and s.kind is Kind.KEYED
+            },
+            "batch": plan.options.batch,
+            "skip": plan.options.on_trap is not None,
+        }
+    )
+
+
+@lru_cache(maxsize=64)
+def read(text_: str) -> Task:
+    """The task that a text states."""
+    said: dict[str, Any] = json.loads(text_)
+    return Task(
+        graph=_verified(Program(said["program"], tuple(said["namespaces"]))),
+        instances=tuple(said["instances"]),
+        ins=tuple(said["ins"]),
+        outs=tuple(said["outs"]),
+        prefix=tuple(said["prefix"]),
+        last=said["last"],
+        keys=tuple(said["keys"]),
+        rows=said["rows"],
+        channels=said["channels"],
+        guarded=tuple(said["guarded"]),
+        joins=said["joins"],
+        batch=said["batch"],
+        skip=said["skip"],
+    )

@@ -1,0 +1,871 @@
+"""Statements and expressions in the operator language.
+
+An expression becomes an expression in front of which statements may stand: tests that leave when something is undefined,
+temporary values, the right side of `and` and `or`. In the map operator leaving means a row in the output `undefined` and
+the end of the record; in a function, the result none (false, without a result); in `def`, false.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, assert_never, cast
+
+from attrs import define, evolve, field
+
+from frontends.sawzall import typed as z
+from frontends.sawzall.check import UNDEFINED
+from frontends.sawzall.operations import MATCHES, OPERATIONS
+from river.il.trees import fresh
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.parse import PORT_RESERVED
+from river.lang.scope import expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from river.source import Span
+
+BOOL, REGEX = s.TypeName("bool"), s.TypeName("regex")
+TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
+
+
+@define
+class Undefined:
+    """Whether the map operator may meet an undefined value."""
+
+    met: bool = False
+
+
+@define
+class Consts:
+    """What all bodies of the map operator share: names of functions, constants, and patterns.
+
+    `emitting`: the functions that emit. `taken`: names that no local may have.
+    """
+
+    program: z.Program
+    fns: dict[int, str]
+    emitting: frozenset[int]
+    taken: set[str]
+    names: dict[int, str] = field(factory=dict[int, str])
+    regexes: dict[str, str] = field(factory=dict[str, str])
+
+    def unused(self, name: str) -> str:
+        """A name that is free in all bodies."""
+        found = fresh(name, self.taken)
+        self.taken.add(found)
+        return found
+
+    def pattern(self, text: str) -> str:
+        """The constant that holds a pattern."""
+        if text not in self.regexes:
+            self.regexes[text] = self.unused("pattern")
+        return self.regexes[text]
+
+    def patterns(self) -> tuple[s.Const, ...]:
+        """The patterns as constants of the operator."""
+        return tuple(s.Const(name, REGEX, s.Call("regex", (s.String(text),))) for text, name in self.regexes.items())
+
+
+def static(consts: Consts, index: int, value: z.Expr) -> s.Const:
+    """A static value as a constant."""
+    variable = consts.program.variables[index]
+    body = Body(consts, single=True)
+    expr = body.expr(value)
+    assert not body.out  # noqa: S101 - the checker refuses what needs statements
+    consts.names[index] = consts.unused(variable.name)
+    return s.Const(consts.names[index], expression(variable.type), expr, span=variable.span)
+
+
+def handler(consts: Consts, failures: Undefined) -> s.ItemHandler:
+    """The body of the program as the handler of its input."""
+    program = consts.program
+    source = program.variables[program.input]
+    body = Body(consts)
+
+    def leave(span: Span | None, why: str) -> tuple[s.Stmt, ...]:
+        failures.met = True
+        line, column = span.source.position(span.start) if span is not None else (0, 0)
+        row = s.RecordValue((
+            s.FieldValue("at", s.String(f"{line}:{column}")), s.FieldValue("why", s.String(why))
+        ))  # fmt: skip
+        return s.Emit(UNDEFINED, row, span=span), s.Return(span=span)
+
+    body.leave = leave
+    name = body.parameter(program.input, assigned(program.body))
+    for stmt in program.body:
+        body.stmt(stmt)
+    return s.ItemHandler(port(source.name), name, s.Block(tuple(body.out)), span=program.span)
+
+
+def port(name: str) -> str:
+    """The name of the map operator's input."""
+    return f"{name}_item" if name in PORT_RESERVED else name
+
+
+def local_function(consts: Consts, index: int) -> s.Fn:
+    """A function of the program as a local function of the map operator."""
+    function = consts.program.functions[index]
+    body = Body(consts, function=function)
+    written = assigned(function.body)
+    params: list[s.Param] = []
+    for inside in (*function.params, *(inside for _, inside in function.captures)):
+        variable = consts.program.variables[inside]
+        name = body.parameter(inside, written)
+        params.append(s.Param(name, expression(variable.type), span=variable.span))
+        if variable.loose:
+            body.flags[inside] = body.unused(f"{variable.name}_set")
+            params.append(s.Param(body.flags[inside], BOOL, span=variable.span))
+    for stmt in function.body:
+        body.stmt(stmt)
+    if not z.leaves(function.body):
+        if function.result is not None:
+            body.out.append(s.Return(s.NoneValue(), span=function.span))
+        elif function.fails:
+            body.out.append(s.Return(TRUE, span=function.span))
+    result = None if function.result is None else expression(function.result)
+    if function.fails:
+        result = BOOL if result is None else s.OptionalType(result)
+    return s.Fn(consts.fns[index], tuple(params), result, s.Block(tuple(body.out)), span=function.span)
+
+
+def assigned(body: tuple[z.Stmt, ...]) -> frozenset[int]:
+    """The variables that the statements change."""
+    found: frozenset[int] = frozenset()
+    return found.union(*map(z.assigned, body))
+
+
+# ---------------------------------------------------------------------------------------------- loops
+
+
+@define
+class Loop:
+    """A loop of the operator language that is open; its label is written only if something needs it."""
+
+    label: str
+    needed: bool = False
+
+    def written(self) -> str | None:
+        """The label, if it is needed."""
+        return self.label if self.needed else None
+
+
+@define
+class Target:
+    """Where `break` and `continue` of Sawzall lead: how the loop is left, and how it goes on (None in a switch)."""
+
+    leave: Loop
+    go_on: tuple[type[s.Break | s.Continue], Loop] | None
+
+
+@define
+class Body:
+    """One function, or the handler, while it is being written. `single`: only one expression, without statements."""
+
+    consts: Consts
+    function: z.Function | None = None
+    single: bool = False
+    out: list[s.Stmt] = field(factory=list[s.Stmt])
+    names: dict[int, str] = field(factory=dict[int, str])
+    flags: dict[int, str] = field(factory=dict[int, str])
+    taken: set[str] = field(init=False)
+    loops: list[Loop] = field(factory=list[Loop])
+    targets: list[Target] = field(factory=list[Target])
+    within: set[tuple[s.Expr, s.Expr]] = field(factory=set[tuple[s.Expr, s.Expr]])
+    leave: Callable[[Span | None, str], tuple[s.Stmt, ...]] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Names start from those that all bodies share; leaving is that of a function."""
+        self.taken = set(self.consts.taken)
+        self.leave = self.leave_function
+
+    # -- names and statements
+
+    def unused(self, name: str) -> str:
+        """A name that is free in this body, and that no constant has."""
+        found = name
+        while found in self.taken or found in self.consts.taken:
+            found = fresh(name, self.taken | self.consts.taken)
+        self.taken.add(found)
+        return found
+
+    def variable(self, index: int) -> z.Variable:
+        """A variable of the program."""
+        return self.consts.program.variables[index]
+
+    def parameter(self, index: int, written: frozenset[int]) -> str:
+        """The name of a parameter; one that is written to becomes a variable at once."""
+        variable = self.variable(index)
+        if index not in written:
+            self.names[index] = self.unused(variable.name)
+            return self.names[index]
+        given = self.unused(f"given_{variable.name}")
+        self.names[index] = self.unused(variable.name)
+        self.out.append(s.VarDecl(self.names[index], expression(variable.type), s.Name(given), span=variable.span))
+        return given
+
+    def leave_function(self, span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
+        """What a function does when something is undefined."""
+        assert self.function is not None  # noqa: S101 - static values are never undefined
+        return (s.Return(s.NoneValue() if self.function.result is not None else FALSE, span=span),)
+
+    @contextmanager
+    def block(self) -> Generator[list[s.Stmt], None, None]:
+        """Statements written inside go to a list of their own."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    def stmts(self, body: tuple[z.Stmt, ...]) -> s.Block:
+        """Statements as a block."""
+        with self.block() as found:
+            for stmt in body:
+                self.stmt(stmt)
+        return s.Block(tuple(found))
+
+    @contextmanager
+    def loop(self, name: str) -> Generator[Loop, None, None]:
+        """A loop is open inside."""
+        loop = Loop(self.unused(name))
+        self.loops.append(loop)
+        try:
+            yield loop
+        finally:
+            self.loops.pop()
+
+    def jump(self, word: type[s.Break | s.Continue], loop: Loop, span: Span | None = None) -> s.Stmt:
+        """`break` or `continue` of an open loop."""
+        if self.loops[-1] is loop:
+            return word(span=span)
+        loop.needed = True
+        return word(loop.label, span=span)
+
+    def unless(self, bad: s.Expr, span: Span | None, why: str) -> None:
+        """Leaves if `bad` holds."""
+        self.out.append(s.If(bad, s.Block(self.leave(span, why)), span=span))
+
+    def bound(self, expr: s.Expr, type_: t.Type, hint: str) -> s.Expr:
+        """`expr` as something that may be evaluated again, at the same price and with the same value."""
+        if self.single or _repeatable(expr):
+            return expr
+        name = self.unused(hint)
+        shown = expression(type_) if isinstance(expr, s.ListValue | s.MapValue | s.RecordValue) else None
+        borrows = t.is_flat(type_) or self.is_call(expr)
+        self.out.append((s.Let if borrows else s.VarDecl)(name, shown, expr, span=expr.span))
+        return s.Name(name, span=expr.span)
+
+    def is_call(self, expr: s.Expr) -> bool:
+        """Whether it is a call of a function of the program: its result is fresh."""
+        return isinstance(expr, s.Call) and expr.function in self.consts.fns.values()
+
+    # -- expressions
+
+    def expr(self, expr: z.Expr) -> s.Expr:
+        """The value of an expression; what must happen before is written."""
+        return evolve(self.plain(expr), span=expr.span)
+
+    def plain(self, expr: z.Expr) -> s.Expr:
+        """As `expr`, without the span of its root."""
+        span = expr.span
+        match expr:
+            case z.Constant(type_, value):
+                return _constant(type_, value)
+            case z.Read(_, variable, definite):
+                if not definite:
+                    flag = s.Unary("not", s.Name(self.flags[variable]))
+                    self.unless(flag, span, f"`{self.variable(variable).name}` has no value")
+                return s.Name(self.named(variable))
+            case z.Field(_, value, name, missing):
+                found = s.Member(self.expr(value), name, span=span)
+                if not missing:
+                    return found
+                found = self.bound(found, t.Optional(expr.type), name)
+                self.unless(s.IsNone(found), span, f"`{_text(span)}`: the field is missing")
+                return s.Force(found)
+            case z.Item():
+                return self.item(expr)
+            case z.Part(type_, value, low, high):
+                whole = self.bound(self.expr(value), type_, "whole")
+                length = s.Call("len", (whole,))
+                start = self.expr(low)
+                start = start if isinstance(start, s.Int) else s.Call("max", (start, s.Int(0)))
+                start = self.bound(s.Call("min", (start, length)), t.I64, "low")
+                end = s.Call("max", (s.Call("min", (self.expr(high), length)), start))
+                return s.Slice(whole, start, self.bound(end, t.I64, "high"))
+            case z.Apply():
+                return self.apply(expr)
+            case z.Match(_, operation, pattern, value):
+                return s.Call(MATCHES[operation][0], (s.Name(self.consts.pattern(pattern)), self.expr(value)))
+            case z.Logic(_, op, left, right):
+                return self.logic(op, left, right)
+            case z.Defined(_, value):
+                return self.defined(value)
+            case z.Call():
+                return self.call(expr)
+            case z.ArrayOf(_, items):
+                return s.ListValue(self.every(items))
+            case z.MapOf(_, items):
+                flat = self.every(tuple(part for pair in items for part in pair))
+                return s.MapValue(tuple(zip(flat[::2], flat[1::2], strict=True)))
+            case z.RecordOf(type_, values):
+                return _record(type_, self.every(values))
+            case _:
+                assert_never(expr)
+
+    def every(self, exprs: tuple[z.Expr, ...]) -> tuple[s.Expr, ...]:
+        """The values of expressions, from left to right."""
+        return tuple(self.expr(e) for e in exprs)
+
+    def named(self, variable: int) -> str:
+        """The name of a variable."""
+        return self.names[variable] if variable in self.names else self.consts.names[variable]
+
+    def item(self, expr: z.Item) -> s.Expr:
+        """`value[index]`, tested."""
+        span = expr.span
+        value = self.bound(self.expr(expr.value), expr.value.type, "whole")
+        match expr.value.type:
+            case t.Map(key, item):
+                index = self.bound(self.expr(expr.index), key, "key")
+                why = f"`{_text(span)}`: no such key"
+                if not t.is_flat(item):
+                    self.unless(s.Unary("not", s.Call("has", (value, index))), span, why)
+                    return s.Index(value, index)
+                found = self.bound(s.Call("get", (value, index)), t.Optional(item), "found")
+                self.unless(s.IsNone(found), span, why)
+                return s.Force(found)
+            case type_:
+                index = self.position(value, expr.index, span)
+                found = s.Index(value, index, span=span)
+                return found if isinstance(type_, t.List) else s.Call("i64", (found,))
+
+    def position(self, value: s.Expr, index: z.Expr, span: Span | None) -> s.Expr:
+        """An index of an array, string or byte string, tested."""
+        found = self.bound(self.expr(index), t.I64, "index")
+        length = s.Call("len", (value,))
+        match found:
+            case s.Int(number):
+                bad = s.Binary("<=", length, s.Int(number))
+            case _:
+                bad = s.Binary("or", s.Binary("<", found, s.Int(0)), s.Binary(">=", found, length))
+        if (value, found) not in self.within:
+            self.unless(bad, span, f"`{_text(span)}`: index out of range")
+        return found
+
+    def apply(self, expr: z.Apply) -> s.Expr:
+        """An operation, tested if it may have no result."""
+        operation = OPERATIONS[expr.operation]
+        types = tuple(arg.type for arg in expr.args)
+        args = self.every(expr.args)
+        if operation.repeats or operation.guard is not None:
+            args = tuple(self.bound(arg, type_, "operand") for arg, type_ in zip(args, types, strict=True))
+        why = f"`{_text(expr.span)}`: {operation.undefined}"
+        if operation.guard is not None and not _harmless(operation.name, args):
+            self.unless(operation.guard(args, types), expr.span, why)
+        found = operation.river(args, types)
+        if not operation.optional:
+            return found
+        found = self.bound(found, t.Optional(expr.type), "result")
+        self.unless(s.IsNone(found), expr.span, why)
+        return s.Force(found)
+
+    def logic(self, op: str, left: z.Expr, right: z.Expr) -> s.Expr:
+        """`and`, `or`: what the right side needs happens only if the left one does not decide."""
+        first = self.expr(left)
+        with self.block() as before:
+            second = self.expr(right)
+        if not before:
+            return s.Binary(op, first, second)
+        name = self.unused("holds")
+        self.out.append(s.VarDecl(name, None, first))
+        result = s.Name(name)
+        cond = result if op == "and" else s.Unary("not", result)
+        self.out.append(s.If(cond, s.Block((*before, s.Assign(result, second)))))
+        return result
+
+    def defined(self, value: z.Expr) -> s.Expr:
+        """`def(value)`."""
+        before = self.leave
+        with self.loop("defined") as loop:
+            marker = s.Break(loop.label)
+
+            def leave(span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
+                return (evolve(marker, label=None if self.loops[-1] is loop else self.needed(loop), span=span),)
+
+            self.leave = leave
+            with self.block() as found:
+                last = self.expr(value)
+                if self.is_call(last):
+                    self.bound(last, value.type, "value")
+            self.leave = before
+        exits = (s.Break(),)
+        match found:
+            case [*lets, s.If(cond, s.Block(stmts), None)] if stmts == exits and all(isinstance(x, s.Let) for x in lets):
+                self.out += lets
+                return _negated(cast("s.Expr", cond))
+            case [*lets] if all(isinstance(x, s.Let | s.VarDecl) for x in lets):
+                self.out += lets
+                return TRUE
+            case _:
+                result = s.Name(self.unused("known"))
+                self.out.append(s.VarDecl(result.name, None, FALSE))
+                body = s.Block((*found, s.Assign(result, TRUE), s.Break()))
+                self.out.append(s.While(loop.written(), TRUE, body))
+                return result
+
+    def needed(self, loop: Loop) -> str:
+        """The label of a loop, which is needed."""
+        loop.needed = True
+        return loop.label
+
+    def call(self, expr: z.Call) -> s.Expr:
+        """A call of a function of the program, with a result."""
+        call = self.called(expr)
+        fails = self.consts.program.functions[expr.function].fails
+        if not fails:
+            return self.bound(call, expr.type, "result") if expr.function in self.consts.emitting else call
+        found = self.bound(call, t.Optional(expr.type), "result")
+        self.unless(s.IsNone(found), expr.span, f"`{_text(expr.span)}`: the result is undefined")
+        return s.Force(found)
+
+    def called(self, expr: z.Call) -> s.Call:
+        """The call itself."""
+        args = list(self.every(expr.args))
+        for capture in expr.captures:
+            args.append(s.Name(self.named(capture.variable), span=expr.span))
+            if capture.variable in self.flags:
+                args.append(s.Name(self.flags[capture.variable], span=expr.span))
+        return s.Call(self.consts.fns[expr.function], tuple(args), span=expr.span)
+
+    # -- statements
+
+    def stmt(self, stmt: z.Stmt) -> None:
+        """Writes a statement."""
+        span = stmt.span
+        match stmt:
+            case z.Declare(variable, value):
+                self.declare(variable, value, span)
+            case z.Assign(place, value):
+                target = self.place(place)
+                self.out.append(s.Assign(target, self.expr(value), span=span))
+                if isinstance(place, z.Read) and place.variable in self.flags:
+                    self.out.append(s.Assign(s.Name(self.flags[place.variable]), TRUE, span=span))
+            case z.Step(place, by):
+                self.step(place, by, span)
+            case z.Evaluate(call):
+                self.evaluate(call)
+            case z.Assert(cond, text):
+                self.out.append(s.If(_negated(self.expr(cond)), s.Block((s.Trap(text, span=span),)), span=span))
+            case z.Emit():
+                self.emit(stmt)
+            case z.If(cond, then, other):
+                condition = self.expr(cond)
+                first = self.stmts(then)
+                self.out.append(s.If(condition, first, _otherwise(self.stmts(other)), span=span))
+            case z.While(cond, body):
+                self.forever(cond, body, (), span)
+            case z.DoWhile(body, cond):
+                self.do_while(body, cond, span)
+            case z.For():
+                self.for_(stmt)
+            case z.Switch():
+                self.switch(stmt)
+            case z.When():
+                self.when(stmt)
+            case z.Break():
+                self.out.append(self.jump(s.Break, self.targets[-1].leave, span))
+            case z.Continue():
+                word, loop = next(target.go_on for target in reversed(self.targets) if target.go_on is not None)
+                self.out.append(self.jump(word, loop, span))
+            case z.Return(value):
+                self.return_(value, span)
+            case _:
+                assert_never(stmt)
+
+    def declare(self, index: int, value: z.Expr | None, span: Span | None) -> None:
+        """A variable comes into being. One that may be read too early has a flag that says whether it has a value."""
+        variable = self.variable(index)
+        first = s.Call("zero", ()) if value is None else self.expr(value)
+        name = self.names[index] = self.unused(variable.name)
+        program = self.consts.program
+        body = program.body if self.function is None else self.function.body
+        fixed = value is not None and t.is_flat(variable.type) and index not in assigned(body)
+        self.out.append((s.Let if fixed else s.VarDecl)(name, expression(variable.type), first, span=span))
+        if variable.loose:
+            flag = self.flags[index] = self.unused(f"{variable.name}_set")
+            self.out.append(s.VarDecl(flag, None, TRUE if value is not None else FALSE, span=span))
+
+    def place(self, place: z.Expr) -> s.Expr:
+        """A place to assign to; the last index of a map need not be there."""
+        match place:
+            case z.Read(_, variable, _):
+                return s.Name(self.named(variable), span=place.span)
+            case z.Field(_, value, name, _):
+                return s.Member(self.inner(value), name, span=place.span)
+            case z.Item(_, value, index):
+                whole = self.inner(value)
+                if isinstance(value.type, t.Map):
+                    return s.Index(whole, self.bound(self.expr(index), value.type.key, "key"), span=place.span)
+                return s.Index(whole, self.position(whole, index, place.span), span=place.span)
+            case _:
+                raise AssertionError(place)  # the checker makes no other places
+
+    def inner(self, place: z.Expr) -> s.Expr:
+        """A place of which a part is changed: it must be there."""
+        if isinstance(place, z.Read):
+            return self.expr(place)
+        found = self.place(place)
+        if isinstance(place, z.Item) and isinstance(place.value.type, t.Map) and isinstance(found, s.Index):
+            missing = s.Unary("not", s.Call("has", (found.value, found.index)))
+            self.unless(missing, place.span, f"`{_text(place.span)}`: no such key")
+        return found
+
+    def step(self, place: z.Expr, by: int, span: Span | None) -> None:
+        """`place++;`."""
+        target = self.inner(place)
+        before = target
+        if isinstance(place, z.Field) and place.missing:
+            self.unless(s.IsNone(target), place.span, f"`{_text(place.span)}`: the field is missing")
+            before = s.Force(target)
+        sign = "+" if by > 0 else "-"
+        op = sign if place.type == t.F64 else f"{sign}%"
+        self.out.append(s.Assign(target, s.Binary(op, before, _constant(place.type, 1)), span=span))
+
+    def evaluate(self, call: z.Call) -> None:
+        """A call for its effect."""
+        function = self.consts.program.functions[call.function]
+        if function.result is not None and function.fails:
+            self.call(call)
+        elif function.fails:
+            bad = s.Unary("not", self.called(call))
+            self.unless(bad, call.span, f"`{_text(call.span)}`: something in it is undefined")
+        else:
+            self.out.append(s.Do(self.called(call), span=call.span))
+
+    def emit(self, stmt: z.Emit) -> None:
+        """One item for a table."""
+        table = self.consts.program.tables[stmt.table]
+        values = list(self.every(stmt.index))
+        match stmt.value:
+            case z.RecordOf(_, parts) if table.whole:
+                values += self.every(parts)
+            case value if table.whole:
+                record = self.bound(self.expr(value), value.type, "record")
+                values += [s.Member(record, name, span=value.span) for name, _ in table.value]
+            case value:
+                values.append(self.expr(value))
+        if stmt.weight is not None:
+            values.append(self.expr(stmt.weight))
+        row = t.Record((*table.index, *table.value, *table.weight))
+        self.out.append(s.Emit(table.name, _record(row, tuple(values)), span=stmt.span))
+
+    def return_(self, value: z.Expr | None, span: Span | None) -> None:
+        """`return`."""
+        if value is not None:
+            self.out.append(s.Return(self.expr(value), span=span))
+        elif self.function is not None and self.function.fails:
+            self.out.append(s.Return(TRUE, span=span))
+        else:
+            self.out.append(s.Return(span=span))
+
+    # -- loops
+
+    def forever(self, cond: z.Expr | None, body: tuple[z.Stmt, ...], step: tuple[z.Stmt, ...], span: Span | None) -> None:
+        """`while (cond) {body; step}`; `continue` comes to the step."""
+        with self.loop("loop") as loop, self.block() as found:
+            condition = TRUE if cond is None else self.expr(cond)
+            if found:
+                found.append(s.If(_negated(condition), s.Block((s.Break(),))))
+                condition = TRUE
+            self.round(loop, body, step)
+        self.out.append(s.While(loop.written(), condition, s.Block(tuple(found)), span=span))
+
+    def round(self, loop: Loop, body: tuple[z.Stmt, ...], step: tuple[z.Stmt, ...]) -> None:
+        """One round of a loop: the body, then the step."""
+        if not step or not any(map(_continues, body)):
+            self.targets.append(Target(loop, (s.Continue, loop)))
+            self.out += self.stmts(body).items
+        else:
+            with self.loop("once") as once:
+                self.targets.append(Target(loop, (s.Break, once)))
+                inner = self.stmts(body)
+            self.out.append(s.While(once.written(), TRUE, s.Block((*inner.items, s.Break()))))
+        self.targets.pop()
+        for stmt in step:
+            self.stmt(stmt)
+
+    def do_while(self, body: tuple[z.Stmt, ...], cond: z.Expr, span: Span | None) -> None:
+        """`do body while (cond);` - `continue` comes to the condition."""
+        with self.loop("loop") as loop, self.block() as found:
+            if any(map(_continues, body)):
+                with self.loop("once") as once:
+                    self.targets.append(Target(loop, (s.Break, once)))
+                    inner = self.stmts(body)
+                self.out.append(s.While(once.written(), TRUE, s.Block((*inner.items, s.Break()))))
+            else:
+                self.targets.append(Target(loop, (s.Continue, loop)))
+                self.out += self.stmts(body).items
+            self.targets.pop()
+            self.out.append(s.If(_negated(self.expr(cond)), s.Block((s.Break(),))))
+        self.out.append(s.While(loop.written(), TRUE, s.Block(tuple(found)), span=span))
+
+    def for_(self, stmt: z.For) -> None:
+        """`for`: counted where the text shows that it is."""
+        counted = _counted(stmt, assigned(stmt.body))
+        if counted is None:
+            for part in stmt.init:
+                self.stmt(part)
+            self.forever(stmt.cond, stmt.body, stmt.step, stmt.span)
+            return
+        index, low, high = counted
+        range_ = s.Range(self.expr(low), self.expr(high))
+        name = self.names[index] = self.unused(self.variable(index).name)
+        steady = (range_.high.args[0], s.Name(name)) if isinstance(range_.high, s.Call) and low == _ZERO else None
+        with self.loop("loop") as loop, self.inside(cast("tuple[s.Expr, s.Expr] | None", steady)):
+            self.targets.append(Target(loop, (s.Continue, loop)))
+            body = self.stmts(stmt.body)
+            self.targets.pop()
+        self.out.append(s.For(loop.written(), (name,), range_, body, span=stmt.span))
+
+    @contextmanager
+    def inside(self, pair: tuple[s.Expr, s.Expr] | None) -> Generator[None, None, None]:
+        """An index is known to be in the range of a value."""
+        new = pair is not None and pair not in self.within
+        if pair is not None and new:
+            self.within.add(pair)
+        yield
+        if pair is not None and new:
+            self.within.remove(pair)
+
+    def switch(self, stmt: z.Switch) -> None:
+        """`switch`: a chain of tests; in a loop that is left at once, where a `break` needs one."""
+        value = self.bound(self.expr(stmt.value), stmt.value.type, "value")
+        if not any(map(_breaks, (*(part for case in stmt.cases for part in case.body), *stmt.default))):
+            self.targets.append(Target(Loop(""), None))
+            self.cases(value, stmt.cases, stmt.default)
+            self.targets.pop()
+            return
+        with self.loop("switch") as loop:
+            self.targets.append(Target(loop, None))
+            with self.block() as found:
+                self.cases(value, stmt.cases, stmt.default)
+                found.append(s.Break())
+            self.targets.pop()
+        self.out.append(s.While(loop.written(), TRUE, s.Block(tuple(found)), span=stmt.span))
+
+    def cases(self, value: s.Expr, cases: tuple[z.Case, ...], default: tuple[z.Stmt, ...]) -> None:
+        """The first case that fits, or the default."""
+        if not cases:
+            for part in default:
+                self.stmt(part)
+            return
+        case = cases[0]
+        tests = [s.Binary("==", value, self.expr(v)) for v in case.values]
+        cond: s.Expr = tests[0]
+        for test in tests[1:]:
+            cond = s.Binary("or", cond, test)
+        then = self.stmts(case.body)
+        with self.block() as rest:
+            self.cases(value, cases[1:], default)
+        self.out.append(s.If(cond, then, _otherwise(s.Block(tuple(rest))), span=case.span))
+
+    def when(self, stmt: z.When) -> None:
+        """`when`: nested loops; `some` is left after the body, `all` tests before it."""
+        self.choose(stmt, 0, [])
+
+    def choose(self, stmt: z.When, depth: int, found: list[tuple[z.Quantifier, Loop, s.Name | None]]) -> None:
+        """Writes the loop of quantifier number `depth`, and what is inside."""
+        if depth == len(stmt.quantifiers) or stmt.quantifiers[depth].quantity == "all":
+            self.chosen(stmt, depth, found)
+            return
+        quantifier = stmt.quantifiers[depth]
+        range_, pair = self.range(quantifier, stmt.body)
+        later = [q.quantity for q in stmt.quantifiers[depth + 1 :]]
+        flag = None
+        if quantifier.quantity == "some" and "each" in later:
+            flag = s.Name(self.unused("found"))
+            self.out.append(s.VarDecl(flag.name, None, FALSE))
+        name = self.named(quantifier.variable)
+        with self.loop(f"{quantifier.quantity}_{name}") as loop, self.inside(pair), self.block() as body:
+            self.choose(stmt, depth + 1, [*found, (quantifier, loop, flag)])
+            if flag is not None:
+                body.append(s.If(flag, s.Block((s.Break(),))))
+        self.out.append(s.For(loop.written(), (name,), range_, s.Block(tuple(body)), span=quantifier.span))
+
+    def chosen(self, stmt: z.When, depth: int, found: list[tuple[z.Quantifier, Loop, s.Name | None]]) -> None:
+        """The condition, under the `all` that remain, then the body, then out of the `some`."""
+        if depth == len(stmt.quantifiers):
+            cond = self.expr(stmt.cond)
+        else:
+            cond = s.Name(self.unused("holds"))
+            self.out.append(s.VarDecl(cond.name, None, TRUE))
+            self.require(stmt, depth, cond, None)
+        with self.block() as body:
+            for part in stmt.body:
+                self.stmt(part)
+            if not z.leaves(stmt.body):
+                self.onwards(found)
+        self.out.append(s.If(cond, s.Block(tuple(body)), span=stmt.span))
+
+    def onwards(self, found: list[tuple[z.Quantifier, Loop, s.Name | None]]) -> None:
+        """After the body: the loops of `some` end, up to the next `each`."""
+        for _, _, flag in found:
+            if flag is not None:
+                self.out.append(s.Assign(flag, TRUE))
+        last: Loop | None = None
+        for quantifier, loop, _ in reversed(found):
+            if quantifier.quantity != "some":
+                break
+            last = loop
+        if last is not None:
+            self.out.append(self.jump(s.Break, last))
+
+    def require(self, stmt: z.When, depth: int, holds: s.Name, outermost: Loop | None) -> None:
+        """The loops of `all`: the first choice that does not meet the condition decides."""
+        quantifier = stmt.quantifiers[depth]
+        range_, pair = self.range(quantifier, ())
+        with self.loop(f"all_{self.named(quantifier.variable)}") as loop, self.inside(pair), self.block() as body:
+            first = outermost or loop
+            if depth + 1 < len(stmt.quantifiers):
+                self.require(stmt, depth + 1, holds, first)
+            else:
+                cond = self.expr(stmt.cond)
+                out = self.jump(s.Break, first)
+                body.append(s.If(_negated(cond), s.Block((s.Assign(holds, FALSE), out))))
+        name = self.named(quantifier.variable)
+        self.out.append(s.For(loop.written(), (name,), range_, s.Block(tuple(body)), span=quantifier.span))
+
+    def range(self, quantifier: z.Quantifier, body: tuple[z.Stmt, ...]) -> tuple[s.Range | s.Expr, tuple[s.Expr, s.Expr] | None]:
+        """What a quantifier ranges over, and what is known of its variable."""
+        over = self.bound(self.expr(quantifier.over), quantifier.over.type, "whole")
+        name = self.names[quantifier.variable] = self.unused(self.variable(quantifier.variable).name)
+        if isinstance(quantifier.over.type, t.Map):
+            return s.Call("sort", (s.Call("keys", (over,)),)), None
+        fixed = _steady(quantifier.over, assigned(body))
+        return s.Range(s.Int(0), s.Call("len", (over,))), (over, s.Name(name)) if fixed else None
+
+
+_ZERO = z.Constant(t.I64, 0)
+
+
+def _counted(stmt: z.For, written: frozenset[int]) -> tuple[int, z.Expr, z.Expr] | None:
+    """The variable and bounds of a loop that counts up by one, when the body changes neither."""
+    match stmt:
+        case z.For(
+            (z.Declare(index, low),), z.Apply(_, "<", (z.Read(t.I64, read, _), high)),
+            (z.Step(z.Read(_, stepped, _), 1),), _,
+        ) if low is not None and index == read == stepped and index not in written:  # fmt: skip
+            return (index, low, high) if _steady(high, written | {index}) else None
+        case _:
+            return None
+
+
+def _steady(expr: z.Expr, written: frozenset[int]) -> bool:
+    """Whether an expression always has the same value while only `written` change."""
+    match expr:
+        case z.Constant():
+            return True
+        case z.Read(_, variable, definite):
+            return definite and variable not in written
+        case z.Field(_, value, _, missing):
+            return not missing and _steady(value, written)
+        case z.Apply(_, "len", (value,)):
+            return _steady(value, written)
+        case _:
+            return False
+
+
+def _continues(stmt: z.Stmt) -> bool:
+    """Whether a `continue` inside belongs to the loop around the statement."""
+    match stmt:
+        case z.Continue():
+            return True
+        case z.If(_, then, other):
+            return any(map(_continues, (*then, *other)))
+        case z.Switch(_, cases, default):
+            return any(map(_continues, (*(part for case in cases for part in case.body), *default)))
+        case z.When(_, _, body):
+            return any(map(_continues, body))
+        case _:
+            return False
+
+
+def _breaks(stmt: z.Stmt) -> bool:
+    """Whether a `break` inside belongs to the loop or switch around the statement."""
+    match stmt:
+        case z.Break():
+            return True
+        case z.If(_, then, other):
+            return any(map(_breaks, (*then, *other)))
+        case z.When(_, _, body):
+            return any(map(_breaks, body))
+        case _:
+            return False
+
+
+def _otherwise(block: s.Block) -> s.Block | s.If | None:
+    """What stands behind `else`."""
+    match block.items:
+        case ():
+            return None
+        case (s.If() as only,):
+            return only
+        case _:
+            return block
+
+
+def _repeatable(expr: s.Expr) -> bool:
+    """Whether an expression costs little, changes nothing, and means the same when it is evaluated again."""
+    match expr:
+        case s.Name() | s.Int() | s.Float() | s.Bool() | s.String() | s.Bytes():
+            return True
+        case s.Member(value, _) | s.Force(value) | s.Unary("-", value):
+            return _repeatable(value)
+        case s.Index(value, index):
+            return _repeatable(value) and _repeatable(index)
+        case _:
+            return False
+
+
+def _harmless(name: str, args: tuple[s.Expr, ...]) -> bool:
+    """Whether a division is by a number that is not zero."""
+    return name in ("/", "%") and isinstance(args[1], s.Int | s.Float) and args[1].value != 0
+
+
+def _negated(cond: s.Expr) -> s.Expr:
+    match cond:
+        case s.Unary("not", value):
+            return value
+        case _:
+            return s.Unary("not", cond)
+
+
+def _record(type_: t.Record, values: tuple[s.Expr, ...]) -> s.RecordValue:
+    fields = zip(type_.fields, values, strict=True)
+    return s.RecordValue(tuple(s.FieldValue(name, value) for (name, _), value in fields))
+
+
+def _constant(type_: t.Type, value: object) -> s.Expr:
+    """A value as a literal."""
+    match value:
+        case bool():
+            return s.Bool(value)
+        case int() if type_ != t.F64:
+            return s.Int(value) if value >= 0 else s.Unary("-", s.Int(-value))
+        case int() | float():
+            number = float(value)
+            return s.Float(number) if number >= 0 else s.Unary("-", s.Float(-number))
+        case str():
+            return s.String(value)
+        case bytes():
+            return s.Bytes(value)
+        case _:
+            raise AssertionError(value)  # the checker makes no other constants
+
+
+def _text(span: Span | None) -> str:
+    """The text of an expression, on one line."""
+    return "" if span is None else " ".join(span.text.split())

@@ -1,0 +1,560 @@
+"""Declarations and statements: syntax to typed. All errors of a program are found at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never, cast
+
+from attrs import define, evolve, field
+
+from frontends.sawzall import syntax as a
+from frontends.sawzall import typed as z
+from frontends.sawzall.expressions import Expressions, spelled
+from frontends.sawzall.names import Known, Names, both
+from frontends.sawzall.report import Report
+from frontends.sawzall.tables import ABSENT, KINDS
+from river.diagnostics import Rejected, closest
+from river.il.trees import fresh, rebuild, walk
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import Declared, Scope, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from river.source import Span
+
+TYPES = {"int": t.I64, "uint": t.U64, "float": t.F64}
+SCALARS = (t.BOOL, t.I64, t.U64, t.F64, t.STRING, t.BYTES, t.TIME)
+
+
+def check(ast: a.Program) -> z.Program:
+    """The program with every name and type resolved.
+
+    Raises: Rejected with all errors.
+    """
+    report = Report()
+    checker = _Checker(report, Names(report))
+    for item in ast.items:
+        with report.recover():
+            checker.item(item)
+            continue
+        if isinstance(item, a.StaticDecl | a.InputDecl | a.FunctionDecl | a.TableDecl | a.Declare):
+            checker.names.refuse(item.name)
+    checker.finish(ast)
+    if report.found:
+        raise Rejected(report.found)
+    assert checker.input is not None  # noqa: S101 - finish has seen to it
+    return z.Program(
+        checker.input,
+        tuple(_loosened(checker.names.variables, checker.functions)),
+        tuple(checker.statics),
+        tuple(checker.tables),
+        tuple(checker.functions),
+        tuple(checker.body),
+        span=ast.span,
+    )
+
+
+def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) -> list[z.Variable]:
+    """The variables, with captures as loose as what they capture."""
+    found = list(variables)
+    for function in functions:
+        for outside, inside in function.captures:
+            found[inside] = evolve(found[inside], loose=found[outside].loose)
+    return found
+
+
+@define
+class _Checker:
+    report: Report
+    names: Names
+    types: dict[str, Declared] = field(
+        factory=lambda: {name: Declared((), s.TypeName(_primitive(type_))) for name, type_ in TYPES.items()}
+    )
+    functions: list[z.Function] = field(factory=list[z.Function])
+    tables: list[z.Table] = field(factory=list[z.Table])
+    statics: list[tuple[int, z.Expr]] = field(factory=list[tuple[int, z.Expr]])
+    body: list[z.Stmt] = field(factory=list[z.Stmt])
+    input: int | None = None
+    asked: bool = False
+
+    @property
+    def exprs(self) -> Expressions:
+        """The checker of expressions, as things stand."""
+        return Expressions(self.report, self.names, Scope(self.types), self.functions)
+
+    def finish(self, ast: a.Program) -> None:
+        """What must be true of the whole program."""
+        if not self.asked:
+            hint = "declare the record, for instance `log: {url: string, ms: float} = input;`"
+            self.report.error("sawzall-input", "the program has no input", ast.span, hint)
+        if not any(isinstance(item, a.TableDecl) for item in ast.items):
+            hint = "declare one, for instance `hits: table sum[url: string] of int;`"
+            self.report.error("sawzall-no-table", "the program has no table: nothing would come out", ast.span, hint)
+
+    # -- types
+
+    def type(self, expr: s.TypeExpr, *, inside: bool = False) -> t.Type:
+        """A type of Sawzall. `inside`: of a field, which may be optional."""
+        found = resolve(expr, Scope(self.types))
+        self.allowed(found, expr.span, inside=inside)
+        return found
+
+    def allowed(self, type_: t.Type, span: Span | None, *, inside: bool = False) -> None:
+        """Refuses types of the operator language that Sawzall does not have."""
+        match type_:
+            case t.Optional(inner) if inside:
+                self.allowed(inner, span)
+            case t.Optional():
+                hint = "any value may be undefined: `?` is for fields of records that may be missing"
+                raise self.report.error("sawzall-optional", "only a field may be optional", span, hint)
+            case t.Record(fields):
+                for _, part in fields:
+                    self.allowed(part, span, inside=True)
+            case t.List(item):
+                self.allowed(item, span)
+            case t.Map(key, value):
+                self.allowed(key, span)
+                self.allowed(value, span)
+            case _ if type_ in SCALARS:
+                pass
+            case _:
+                hint = "types are bool, int, uint, float, string, bytes, time, fingerprint, arrays, maps and records"
+                raise self.report.error("sawzall-type", f"Sawzall has no type `{spelled(type_)}`", span, hint)
+
+    # -- declarations
+
+    def item(self, item: a.Item) -> None:
+        """One declaration or statement of the program."""
+        match item:
+            case a.TypeDecl(name, type_):
+                if name in self.types:
+                    raise self.report.error("sawzall-duplicate", f"type `{name}` is already declared", item.span)
+                self.type(type_)
+                self.types[name] = Declared((), type_, item.span)
+            case a.StaticDecl():
+                self.static(item)
+            case a.InputDecl(name, type_):
+                again, self.asked = self.asked, True
+                if again:
+                    hint = "one program reads one input"
+                    raise self.report.error("sawzall-input", "there are two inputs", item.span, hint)
+                found = self.type(type_)
+                if not isinstance(found, t.Record) or not found.fields:
+                    hint = "name its fields: `{line: string}`"
+                    raise self.report.error("sawzall-input", "the input must be a record", item.span, hint)
+                self.input = self.names.variable(name, found, "input", item.span)
+                self.names.assign(self.input)
+            case a.FunctionDecl():
+                self.function(item)
+            case a.TableDecl():
+                self.table(item)
+            case _:
+                self.body += self.statement(item)
+
+    def static(self, item: a.StaticDecl) -> None:
+        """`static x: T = e;`."""
+        type_ = self.type(item.type)
+        value = self.exprs.check(item.value, type_)
+        failing = frozenset(i for i, f in enumerate(self.functions) if f.fails)
+        for node in walk(value):
+            match node:
+                case z.Read(_, variable, _) if self.names.variables[variable].kind != "static":
+                    message = "a static value depends on nothing but other static values"
+                    raise self.report.error("sawzall-static", message, node.span or item.span)
+                case z.Defined(_, inner) if z.may_fail(inner, failing):
+                    raise self.report.error("sawzall-static", "a static value tests nothing with `def`", node.span)
+                case z.Call():
+                    raise self.report.error("sawzall-static", "a static value calls no functions", node.span)
+                case _:
+                    pass
+        if z.may_fail(value, failing):
+            raise self.report.error("sawzall-static", "a static value may not be undefined", item.value.span)
+        index = self.names.variable(item.name, type_, "static", item.span)
+        self.names.assign(index)
+        self.statics.append((index, value))
+
+    def function(self, item: a.FunctionDecl) -> None:
+        """A function; its name is known inside."""
+        result = None if item.result is None else self.type(item.result)
+        types = [self.type(param.type) for param in item.params]
+        index = len(self.functions)
+        self.names.declare(item.name, Known("function", index), item.span)
+        with self.names.function(result) as frame:
+            params = tuple(
+                self.names.variable(param.name, type_, "parameter", param.span)
+                for param, type_ in zip(item.params, types, strict=True)
+            )
+            for param in params:
+                self.names.assign(param)
+            start = z.Function(item.name, params, (), result, (), fails=False, span=item.span)
+            self.functions.append(start)
+            body = self.statements(item.body)
+            captures = tuple(frame.captures.items())
+        failing = frozenset(i for i, f in enumerate(self.functions) if f.fails)
+        fails = any(z.may_fail(part, failing) for part in body) or (result is not None and not z.leaves(body))
+        own = tuple(z.Read(self.names.variables[inside].type, inside) for _, inside in captures)
+        body = tuple(_recursive(part, index, own) for part in body)
+        self.functions[index] = evolve(start, captures=captures, body=body, fails=fails)
+
+    def table(self, item: a.TableDecl) -> None:
+        """`t: table kind...;`."""
+        if item.name == UNDEFINED:
+            message = f"`{UNDEFINED}` is where undefined values are reported"
+            raise self.report.error("sawzall-duplicate", message, item.span, "rename the table")
+        if item.kind in ABSENT:
+            hint = f"tables are {', '.join(KINDS)}"
+            raise self.report.error("sawzall-unsupported", f"River-Sawzall has no `{item.kind}` tables", item.kind_span, hint)
+        if item.kind not in KINDS:
+            hint = closest(item.kind, KINDS) or f"tables are {', '.join(KINDS)}"
+            raise self.report.error("sawzall-unknown-table", f"unknown kind of table `{item.kind}`", item.kind_span, hint)
+        kind = KINDS[item.kind]
+        if kind.limit == "must" and item.limit is None:
+            message, hint = f"`{item.kind}` takes a number", f"write `{item.kind}(10)`"
+            raise self.report.error("sawzall-table", message, item.kind_span, hint)
+        if kind.limit == "never" and item.limit is not None:
+            raise self.report.error("sawzall-table", f"`{item.kind}` takes no number", item.kind_span)
+        if item.limit == 0:
+            raise self.report.error("sawzall-table", "a table of nothing", item.kind_span)
+        value = self.type(item.value.type)
+        if not kind.value(value):
+            message = f"`{item.kind}` takes {kind.wants}, not `{spelled(value)}`"
+            raise self.report.error("sawzall-table", message, item.value.span)
+        index = [(element.name, self.key(element)) for element in item.index]
+        weight = self.weight(item)
+        self.tables.append(self.fields(item, index, value, weight))
+        self.names.declare(item.name, Known("table", len(self.tables) - 1), item.span)
+
+    def key(self, element: a.Element) -> t.Type:
+        """The type of an index."""
+        type_ = self.type(element.type)
+        if not t.is_key(type_):
+            raise self.report.error("sawzall-key-type", f"`{spelled(type_)}` cannot be an index", element.span)
+        return type_
+
+    def weight(self, item: a.TableDecl) -> t.Type | None:
+        """The type of the weight."""
+        takes = KINDS[item.kind].weight
+        if item.weight is None:
+            if takes is not None:
+                raise self.report.error("sawzall-table", f"`{item.kind}` needs a weight", item.kind_span, "... weight w: int")
+            return None
+        type_ = self.type(item.weight.type)
+        if takes is None:
+            raise self.report.error("sawzall-table", f"`{item.kind}` takes no weight", item.weight.span)
+        if not takes(type_):
+            raise self.report.error("sawzall-table", f"`{spelled(type_)}` cannot be a weight", item.weight.span)
+        return type_
+
+    def fields(
+        self, item: a.TableDecl, index: list[tuple[str | None, t.Type]], value: t.Type, weight: t.Type | None
+    ) -> z.Table:
+        """The table with a name for each field of its items. What the text does not name takes a name that is free."""
+        whole = isinstance(value, t.Record) and bool(value.fields)
+        given = [name for name, _ in index if name is not None]
+        if isinstance(value, t.Record) and whole:
+            given += [name for name, _ in value.fields]
+        elif item.value.name is not None:
+            given.append(item.value.name)
+        if item.weight is not None and item.weight.name is not None:
+            given.append(item.weight.name)
+        for name in given:
+            if given.count(name) > 1:
+                message = f"the table has two fields `{name}`"
+                raise self.report.error("sawzall-duplicate", message, item.span, "name the index, the value or the weight")
+        taken = set(given)
+
+        def named(name: str | None, otherwise: str) -> str:
+            found = name if name is not None else fresh(otherwise, taken)
+            taken.add(found)
+            return found
+
+        keys = tuple((named(name, f"key{i}"), type_) for i, (name, type_) in enumerate(index))
+        values = value.fields if isinstance(value, t.Record) and whole else ((named(item.value.name, "value"), value),)
+        weights = () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
+        return z.Table(item.name, item.kind, item.limit, keys, values, weights, whole, span=item.span)
+
+    # -- statements
+
+    def statements(self, body: tuple[a.Stmt, ...]) -> tuple[z.Stmt, ...]:
+        """Statements in the current scope."""
+        found: list[z.Stmt] = []
+        for item in body:
+            with self.report.recover():
+                found += self.statement(item)
+                continue
+            if isinstance(item, a.Declare):
+                self.names.refuse(item.name)
+        return tuple(found)
+
+    def block(self, body: tuple[a.Stmt, ...]) -> tuple[z.Stmt, ...]:
+        """Statements in a scope of their own."""
+        with self.names.scope():
+            return self.statements(body)
+
+    def loop(self, body: tuple[a.Stmt, ...]) -> tuple[z.Stmt, ...]:
+        """The body of a loop."""
+        self.names.frame.jumps.append("loop")
+        try:
+            return self.block(body)
+        finally:
+            self.names.frame.jumps.pop()
+
+    def statement(self, item: a.Stmt) -> tuple[z.Stmt, ...]:
+        """One statement; a block becomes its statements."""
+        span, exprs, names = item.span, self.exprs, self.names
+        match item:
+            case a.Block(body):
+                return self.block(body)
+            case a.Declare():
+                return (self.declare(item),)
+            case a.Assign(place, value):
+                target = self.place(place)
+                node = exprs.check(value, target.type)
+                if isinstance(target, z.Read):
+                    names.assign(target.variable)
+                return (z.Assign(target, node, span=span),)
+            case a.Step(place, by):
+                target = exprs.infer(place)
+                self.place(place)
+                if target.type not in TYPES.values():
+                    raise self.report.error("sawzall-operands", f"`{spelled(target.type)}` is not counted", span)
+                return (z.Step(target, by, span=span),)
+            case a.Do(call):
+                return (self.do(call),)
+            case a.Emit():
+                return (self.emit(item),)
+            case a.If(cond, then, other):
+                condition = exprs.check(cond, t.BOOL)
+                before = names.sure
+                first = self.block(then)
+                after, names.sure = names.sure, before
+                second = self.block(other)
+                names.sure = both(after, names.sure)
+                return (z.If(condition, first, second, span=span),)
+            case a.While(cond, body):
+                condition = exprs.check(cond, t.BOOL)
+                before = names.sure
+                inner = self.loop(body)
+                names.sure = before
+                return (z.While(condition, inner, span=span),)
+            case a.DoWhile(body, cond):
+                before = names.sure
+                inner = self.loop(body)
+                names.sure = before
+                return (z.DoWhile(inner, exprs.check(cond, t.BOOL), span=span),)
+            case a.For():
+                return self.for_(item)
+            case a.Switch():
+                return (self.switch(item),)
+            case a.When():
+                return (self.when(item),)
+            case a.Break():
+                if not names.frame.jumps:
+                    raise self.report.error("sawzall-jump", "there is nothing to leave here", span)
+                names.frame.broken = names.frame.broken or names.frame.jumps[-1] == "switch"
+                names.sure = None
+                return (z.Break(span=span),)
+            case a.Continue():
+                if "loop" not in names.frame.jumps:
+                    raise self.report.error("sawzall-jump", "there is no loop to go on with", span)
+                names.sure = None
+                return (z.Continue(span=span),)
+            case a.Return(value):
+                return (self.return_(value, span),)
+            case _:
+                assert_never(item)
+
+    def declare(self, item: a.Declare) -> z.Stmt:
+        """`x: T = e;`, `x: T;`, `x := e;`."""
+        if item.name == UNDEFINED:
+            hint = "rename the variable"
+            raise self.report.error("sawzall-duplicate", f"`{UNDEFINED}` is where undefined values are reported", item.span, hint)
+        wanted = None if item.type is None else self.type(item.type)
+        value = None
+        if item.value is not None:
+            value = self.exprs.infer(item.value) if wanted is None else self.exprs.check(item.value, wanted)
+        type_ = wanted or (value.type if value is not None else t.UNIT)
+        index = self.names.variable(item.name, type_, "local", item.span)
+        if value is not None:
+            self.names.assign(index)
+        return z.Declare(index, value, span=item.span)
+
+    def place(self, expr: s.Expr) -> z.Expr:
+        """What may be assigned to: a variable of this function, or a part of one."""
+        match expr:
+            case s.Name(name):
+                known = self.names.find(name, expr.span)
+                if known.what != "variable":
+                    raise self.exprs.not_a_value(name, known.what, expr.span)
+                variable = self.names.variables[known.index]
+                if variable.kind in ("static", "capture", "quantifier"):
+                    what = {"static": "a static value", "capture": "a variable outside of the function"}
+                    message = f"`{name}` is {what.get(variable.kind, 'bound by `when`')} and cannot be changed"
+                    raise self.report.error("sawzall-assign", message, expr.span, "copy it into a variable")
+                return z.Read(variable.type, known.index, span=expr.span)
+            case s.Member(value, name):
+                return self.exprs.field(self.inner(value), name, expr.span)
+            case s.Index(value, index):
+                node = self.exprs.item(self.inner(value), index, expr.span)
+                if isinstance(node, z.Item) and node.value.type in (t.STRING, t.BYTES):
+                    message = f"a part of `{spelled(node.value.type)}` cannot be changed"
+                    raise self.report.error("sawzall-assign", message, expr.span)
+                return node
+            case _:
+                raise self.report.error("sawzall-assign", "this is not a place to assign to", expr.span)
+
+    def inner(self, expr: s.Expr) -> z.Expr:
+        """A place of which a part is changed: it is also read."""
+        found = self.place(expr)
+        if isinstance(found, z.Field) and found.missing:
+            hint = "copy it into a variable, change that, and assign it"
+            raise self.report.error("sawzall-assign", "a part of a field that may be missing", expr.span, hint)
+        return self.names.read(found.variable, expr.span) if isinstance(found, z.Read) else found
+
+    def do(self, call: s.Call) -> z.Stmt:
+        """A call as a statement."""
+        if self.exprs.user_function(call.function) is not None:
+            return z.Evaluate(self.exprs.user_call(call.function, call.args, call.span), span=call.span)
+        match call:
+            case s.Call("assert", (cond, *rest)) if len(rest) <= 1:
+                text = rest[0] if rest else s.String("assertion failed")
+                if not isinstance(text, s.String):
+                    raise self.report.error("sawzall-arguments", "the message must be a string literal", call.span)
+                return z.Assert(self.exprs.check(cond, t.BOOL), text.value, span=call.span)
+            case _:
+                self.exprs.infer(call)
+                hint = "assign its result to a variable"
+                raise self.report.error("sawzall-no-effect", f"`{call.function}` has no effect", call.span, hint)
+
+    def emit(self, item: a.Emit) -> z.Stmt:
+        """`emit t[i] <- v weight w;`."""
+        known = self.names.find(item.table, item.table_span)
+        if known.what == "refused":
+            raise self.exprs.not_a_value(item.table, known.what, item.span)
+        if known.what != "table":
+            raise self.report.error("sawzall-emit", f"`{item.table}` is not a table", item.table_span)
+        table = self.tables[known.index]
+        if len(item.index) != len(table.index):
+            message = f"`{table.name}` has {len(table.index)} indices, {len(item.index)} given"
+            raise self.report.error("sawzall-emit", message, item.table_span)
+        if (item.weight is None) != (not table.weight):
+            message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
+            raise self.report.error("sawzall-emit", message, item.span)
+        exprs = self.exprs
+        index = tuple(exprs.check(e, type_) for e, (_, type_) in zip(item.index, table.index, strict=True))
+        value = exprs.check(item.value, t.Record(table.value) if table.whole else table.value[0][1])
+        weight = None if item.weight is None else exprs.check(item.weight, table.weight[0][1])
+        return z.Emit(known.index, index, value, weight, span=item.span)
+
+    def for_(self, item: a.For) -> tuple[z.Stmt, ...]:
+        """`for`."""
+        names = self.names
+        with names.scope():
+            init = () if item.init is None else self.statement(item.init)
+            cond = None if item.cond is None else self.exprs.check(item.cond, t.BOOL)
+            before = names.sure
+            body = self.loop(item.body)
+            names.sure = before
+            step = () if item.step is None else self.statement(item.step)
+            names.sure = before
+        return (z.For(init, cond, step, body, span=item.span),)
+
+    def switch(self, item: a.Switch) -> z.Stmt:
+        """`switch`."""
+        names = self.names
+        value = self.exprs.infer(item.value)
+        before, outer = names.sure, names.frame.broken
+        ends: list[frozenset[int] | None] = []
+        names.frame.broken = False
+        names.frame.jumps.append("switch")
+        cases: list[z.Case] = []
+        for case in item.cases:
+            names.sure = before
+            values = tuple(self.exprs.check(v, value.type) for v in case.values)
+            cases.append(z.Case(values, self.block(case.body), span=case.span))
+            ends.append(names.sure)
+        names.sure = before
+        default = self.block(item.default)
+        names.frame.jumps.pop()
+        for end in ends:
+            names.sure = both(names.sure, end)
+        if names.frame.broken:
+            names.sure = before
+        names.frame.broken = outer
+        return z.Switch(value, tuple(cases), default, span=item.span)
+
+    def when(self, item: a.When) -> z.Stmt:
+        """`when`."""
+        names = self.names
+        bound: list[z.Quantifier] = []
+        with names.scope():
+            for i, quantifier in enumerate(item.quantifiers):
+                if quantifier.quantity != "all" and bound and bound[-1].quantity == "all":
+                    raise self.report.error("sawzall-when", "`all` comes behind `some` and `each`", quantifier.span)
+                later = frozenset(q.name for q in item.quantifiers[i:])
+                bound.append(self.quantifier(quantifier, item.cond, later))
+            cond = self.exprs.check(item.cond, t.BOOL)
+            for quantifier in item.quantifiers:
+                if quantifier.quantity == "all":
+                    del names.frame.scopes[-1][quantifier.name]
+            before = names.sure
+            body = self.block(item.body)
+            names.sure = before
+        return z.When(tuple(bound), cond, body, span=item.span)
+
+    def quantifier(self, item: a.Quantifier, cond: s.Expr, later: frozenset[str]) -> z.Quantifier:
+        """`i: some int;`: it ranges over what the condition indexes by it first."""
+        type_ = self.type(item.type)
+        for node in walk(cond):
+            match node:
+                case s.Index(value, s.Name(name)) if name == item.name and not _mentions(value, later):
+                    break
+                case _:
+                    pass
+        else:
+            hint = f"write `a[{item.name}]` in it, for the array or map `a` that is meant"
+            raise self.report.error("sawzall-when", f"the condition indexes nothing by `{item.name}`", item.span, hint)
+        over = self.exprs.infer(value)
+        wanted = over.type.key if isinstance(over.type, t.Map) else t.I64
+        if type_ != wanted:
+            raise self.exprs.mismatch(wanted, type_, item.span)
+        index = self.names.variable(item.name, type_, "quantifier", item.span)
+        self.names.assign(index)
+        return z.Quantifier(item.quantity, index, over, span=item.span)
+
+    def return_(self, value: s.Expr | None, span: Span | None) -> z.Stmt:
+        """`return`."""
+        names = self.names
+        wanted = names.frame.result
+        if value is not None and not names.inside:
+            raise self.report.error("sawzall-return", "a program returns no value", span, "`emit` sends a value to a table")
+        if (value is None) != (wanted is None):
+            message = "this function returns no value" if wanted is None else f"a `{spelled(wanted)}` must be returned"
+            raise self.report.error("sawzall-return", message, span)
+        node = None if value is None or wanted is None else self.exprs.check(value, wanted)
+        names.sure = None
+        return z.Return(node, span=span)
+
+
+UNDEFINED = "undefined"
+"""The output that reports undefined values."""
+
+
+def _recursive(body: z.Stmt, index: int, own: tuple[z.Read, ...]) -> z.Stmt:
+    """A part of function `index` that passes its own captures on where it calls itself."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        node = rebuild(node, rewrite)
+        return evolve(node, captures=own) if isinstance(node, z.Call) and node.function == index else node
+
+    return cast("z.Stmt", rewrite(body)) if own else body
+
+
+def _mentions(expr: s.Expr, names: frozenset[str]) -> bool:
+    return any(isinstance(node, s.Name) and node.name in names for node in walk(expr))
+
+
+def _primitive(type_: t.Type) -> str:
+    assert isinstance(type_, t.Primitive)  # noqa: S101 - the three are
+    return type_.name

@@ -1,0 +1,368 @@
+"""Expressions: syntax to typed. Literals, arrays, maps and records take their type from what is wanted of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, assert_never
+
+from attrs import define
+
+from frontends.sawzall import typed as z
+from frontends.sawzall.operations import CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named
+from river.diagnostics import closest
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.patterns import BadPattern, compile_pattern
+from river.lang.scope import Scope, show
+
+if TYPE_CHECKING:
+    from frontends.sawzall.names import Names
+    from frontends.sawzall.report import Failed, Report
+    from river.source import Span
+
+BOUNDS = {t.I64: (-(1 << 63), (1 << 63) - 1), t.U64: (0, (1 << 64) - 1)}
+ABSENT = frozenset({
+    "saw", "sawn", "sawzall", "submatch", "rand", "now", "new", "load", "convert", "splitcsv", "strrfind", "sortx",
+    "getenv", "addday", "addmonth", "addyear", "addweek", "trunctoday", "trunctohour", "formattime", "inproto",
+    "clearproto", "regex", "skip", "rest", "result", "bytesfind", "Gunzip", "print", "unpack", "geo",
+})  # fmt: skip
+"""Functions of szl that River-Sawzall does not have."""
+
+
+@define
+class Expressions:
+    """The checker of expressions. `functions`: those that are declared so far."""
+
+    report: Report
+    names: Names
+    scope: Scope
+    functions: list[z.Function]
+
+    def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
+        """Notes an error, to be raised."""
+        return self.report.error(code, message, span, help_line)
+
+    def check(self, expr: s.Argument, wanted: t.Type) -> z.Expr:
+        """The typed form of `expr`, which must be a `wanted` (or what is inside, if that is optional)."""
+        inner = wanted.inner if isinstance(wanted, t.Optional) else wanted
+        node = self.infer(expr, inner)
+        if node.type != inner:
+            raise self.mismatch(inner, node.type, expr.span)
+        return node
+
+    def mismatch(self, wanted: t.Type, found: t.Type, span: Span | None) -> Failed:
+        """The error that something has another type."""
+        help_line = f"convert it: `{spelled(wanted)}(...)`" if {wanted, found} <= {*NUMBERS, t.STRING} else None
+        message = f"expected `{spelled(wanted)}`, found `{spelled(found)}`"
+        return self.error("sawzall-type-mismatch", message, span, help_line)
+
+    def infer(self, expr: s.Argument, wanted: t.Type | None = None) -> z.Expr:
+        """The typed form of `expr`; `wanted` is a hint for what has no type of its own."""
+        span = expr.span
+        match expr:
+            case s.Int(value):
+                return self.number(value, wanted, span)
+            case s.Float(value):
+                return z.Constant(t.F64, value, span=span)
+            case s.String(value):
+                return z.Constant(t.STRING, value, span=span)
+            case s.Bytes(value):
+                return z.Constant(t.BYTES, value, span=span)
+            case s.Bool(value):
+                return z.Constant(t.BOOL, value, span=span)
+            case s.Name(name):
+                known = self.names.find(name, span)
+                if known.what != "variable":
+                    raise self.not_a_value(name, known.what, span)
+                return self.names.read(known.index, span)
+            case s.Member(value, name):
+                return self.field(self.infer(value), name, span)
+            case s.Index(value, index):
+                return self.item(self.infer(value), index, span)
+            case s.Slice(value, low, high):
+                node = self.infer(value)
+                if not isinstance(node.type, t.List) and node.type not in (t.STRING, t.BYTES):
+                    raise self.error("sawzall-not-indexed", f"`{spelled(node.type)}` has no parts", span)
+                return z.Part(node.type, node, self.check(low, t.I64), self.check(high, t.I64), span=span)
+            case s.Unary("-", s.Int(value)):
+                return self.number(-value, wanted, span)
+            case s.Unary(op, value):
+                return self.operation({"-": "neg", "+": "pos"}.get(op, op), (value,), wanted, span)
+            case s.Binary("and" | "or" as op, left, right):
+                return z.Logic(t.BOOL, op, self.check(left, t.BOOL), self.check(right, t.BOOL), span=span)
+            case s.Binary(op, left, right):
+                return self.operation(op, (left, right), wanted, span)
+            case s.Call(function, args):
+                return self.call(function, args, wanted, expr)
+            case s.ListValue(items):
+                return self.array(items, wanted, span)
+            case s.MapValue(items):
+                return self.entries(items, wanted, span)
+            case (
+                s.NoneValue() | s.Var() | s.Hole() | s.Force() | s.IsNone() | s.IfExpr() | s.RecordValue()
+                | s.TupleValue() | s.Comprehension() | s.Lambda()
+            ):  # fmt: skip
+                raise AssertionError(expr)  # the grammar has none of them
+            case _:
+                assert_never(expr)
+
+    def not_a_value(self, name: str, what: str, span: Span | None) -> Failed:
+        """The error that a function or a table stands where a value should."""
+        if what == "refused":
+            from frontends.sawzall.report import Failed  # its declaration has an error, which is reported
+
+            return Failed()
+        hint = "functions are called" if what == "function" else f"a table takes `emit {name} <- ...`"
+        return self.error("sawzall-not-a-value", f"`{name}` is a {what}, not a value", span, hint)
+
+    def number(self, value: int, wanted: t.Type | None, span: Span | None) -> z.Expr:
+        """A whole number as what is wanted, int otherwise."""
+        if wanted == t.F64:
+            return z.Constant(t.F64, float(value), span=span)
+        type_ = t.U64 if wanted == t.U64 else t.I64
+        low, high = BOUNDS[type_]
+        if not low <= value <= high:
+            message = f"{value} is out of the range of `{spelled(type_)}`"
+            raise self.error("sawzall-literal-range", message, span)
+        return z.Constant(type_, value, span=span)
+
+    def field(self, value: z.Expr, name: str, span: Span | None) -> z.Expr:
+        """`value.name`."""
+        if not isinstance(value.type, t.Record):
+            raise self.error("sawzall-unknown-field", f"`{spelled(value.type)}` has no fields", span)
+        type_ = value.type.field(name)
+        if type_ is None:
+            fields = [field for field, _ in value.type.fields]
+            help_line = closest(name, fields) or f"it has {', '.join(f'`{f}`' for f in fields)}"
+            raise self.error("sawzall-unknown-field", f"no field `{name}` in this record", span, help_line)
+        if isinstance(type_, t.Optional):
+            return z.Field(type_.inner, value, name, missing=True, span=span)
+        return z.Field(type_, value, name, span=span)
+
+    def item(self, value: z.Expr, index: s.Expr, span: Span | None) -> z.Expr:
+        """`value[index]`."""
+        match value.type:
+            case t.List(item):
+                return z.Item(item, value, self.check(index, t.I64), span=span)
+            case t.Map(key, item):
+                return z.Item(item, value, self.check(index, key), span=span)
+            case t.STRING | t.BYTES:
+                return z.Item(t.I64, value, self.check(index, t.I64), span=span)
+            case type_:
+                raise self.error("sawzall-not-indexed", f"`{spelled(type_)}` cannot be indexed", span)
+
+    # -- operations and calls
+
+    def operation(self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None) -> z.Expr:
+        """An operator or built-in function applied; whole numbers take the type of the other operand."""
+        nodes = [None if flexible(arg) else self.infer(arg) for arg in args]
+        types = tuple(None if node is None else node.type for node in nodes)
+        if not any(types) and wanted in NUMBERS and name in OPERATIONS:
+            signature = OPERATIONS[name].rule((wanted,) * len(args))
+            if signature is not None and signature[1] == wanted:
+                types = (wanted,) * len(args)
+        found = OPERATIONS.get(named(name, types))
+        signature = None if found is None else found.rule(types)
+        if signature is None:
+            sign = "-" if name == "neg" else name
+            shown = ", ".join("`int`" if type_ is None else f"`{spelled(type_)}`" for type_ in types)
+            raise self.error("sawzall-operands", f"`{sign}` does not apply to {shown or 'nothing'}", span, _advice(name, types))
+        params, result = signature
+        operands = tuple(
+            self.check(arg, param) if node is None else node
+            for arg, node, param in zip(args, nodes, params, strict=True)
+        )
+        return z.Apply(result, named(name, params), operands, span=span)
+
+    def call(self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, expr: s.Call) -> z.Expr:
+        """A call of a function that gives a value."""
+        span = expr.span
+        if self.user_function(name) is not None:
+            call = self.user_call(name, args, span)
+            if call.type == t.UNIT:
+                raise self.error("sawzall-no-result", f"`{name}` has no result", span)
+            return call
+        match name, args:
+            case "def", (value,):
+                return z.Defined(t.BOOL, self.infer(value), span=span)
+            case "match" | "matchstrs" | "matchposns", (pattern, text):
+                return self.match(name, pattern, text, span)
+            case "format", (pattern, *rest):
+                return self.format(pattern, rest, span)
+            case "assert", _:
+                raise self.error("sawzall-no-result", "`assert` is a statement", span)
+            case _:
+                pass
+        if name in ABSENT or name.startswith(("saw.", "sawzall.")):
+            raise self.error("sawzall-unsupported", f"`{name}` is not part of River-Sawzall", span, "see docs/sawzall.md")
+        if name in CONVERTERS or name in OPERATIONS:
+            return self.operation(name, args, wanted, span)
+        known = [*OPERATIONS, *CONVERTERS, *MATCHES, "def", "format", *(f.name for f in self.functions)]
+        if name in (*MATCHES, "def", "format"):
+            raise self.error("sawzall-arguments", f"`{name}` takes other arguments", span)
+        raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, closest(name, known))
+
+    def user_function(self, name: str) -> int | None:
+        """The number of a function of the program."""
+        for frame in (self.names.frame, self.names.outer):
+            for scope in reversed(frame.scopes):
+                if name in scope:
+                    return scope[name].index if scope[name].what == "function" else None
+        return None
+
+    def user_call(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Call:
+        """A call of a function of the program; its type is unit if it has no result."""
+        index = self.user_function(name)
+        assert index is not None  # noqa: S101 - asked before
+        function = self.functions[index]
+        if len(args) != len(function.params):
+            count = len(function.params)
+            message = f"`{name}` takes {count} argument{'s' * (count != 1)}, {len(args)} given"
+            raise self.error("sawzall-arguments", message, span)
+        types = [self.names.variables[param].type for param in function.params]
+        values = tuple(self.check(arg, type_) for arg, type_ in zip(args, types, strict=True))
+        captures = tuple(self.pass_on(outside) for outside, _ in function.captures)
+        return z.Call(function.result or t.UNIT, index, values, captures, span=span)
+
+    def pass_on(self, outside: int) -> z.Read:
+        """What a capture of a called function is here: nothing is read of it yet."""
+        index = self.names.captured(outside)
+        return z.Read(self.names.variables[index].type, index)
+
+    def match(self, name: str, pattern: s.Argument, text: s.Argument, span: Span | None) -> z.Expr:
+        """`match(pattern, text)` and its like."""
+        if not isinstance(pattern, s.String):
+            raise self.error("sawzall-pattern", "the pattern must be a string literal", pattern.span)
+        try:
+            compile_pattern(pattern.value)
+        except BadPattern as bad:
+            raise self.error("sawzall-pattern", f"not a regular expression: {bad}", pattern.span) from None
+        return z.Match(MATCHES[name][1], name, pattern.value, self.check(text, t.STRING), span=span)
+
+    def format(self, pattern: s.Argument, args: list[s.Argument], span: Span | None) -> z.Expr:
+        """`format("... %d ...", ...)` as a sum of strings."""
+        if not isinstance(pattern, s.String):
+            raise self.error("sawzall-format", "the format must be a string literal", pattern.span)
+        parts = re.split(r"(%(?:[-+ 0-9.#]*.|$))", pattern.value)
+        rest = iter(args)
+        found: list[z.Expr] = []
+        for part in parts:
+            if not part.startswith("%") or part == "%%":
+                if part:
+                    found.append(z.Constant(t.STRING, "%" if part == "%%" else part, span=pattern.span))
+                continue
+            arg = next(rest, None)
+            if arg is None:
+                raise self.error("sawzall-format", f"no value for `{part}`", span)
+            found.append(self.formatted(part, arg))
+        if next(rest, None) is not None:
+            raise self.error("sawzall-format", "there are more values than places for them", span)
+        whole: z.Expr = z.Constant(t.STRING, "", span=span)
+        for i, part in enumerate(found):
+            whole = part if i == 0 else z.Apply(t.STRING, "+", (whole, part), span=span)
+        return whole
+
+    def formatted(self, part: str, arg: s.Argument) -> z.Expr:
+        """One value in a format."""
+        kinds: dict[str, tuple[t.Type, ...]] = {
+            "%d": (t.I64, t.U64), "%u": (t.U64,), "%s": (t.STRING,), "%g": (t.F64,), "%t": (t.TIME,), "%b": (t.BOOL,),
+            "%v": (t.BOOL, t.I64, t.U64, t.F64, t.STRING, t.TIME),
+        }  # fmt: skip
+        if part not in kinds:
+            hint = "places are %d %u %s %g %t %b, %v for any of them, and %%, without width"
+            raise self.error("sawzall-format", f"`{part}` is no place for a value", arg.span, hint)
+        node = self.infer(arg)
+        if node.type not in kinds[part]:
+            raise self.error("sawzall-format", f"`{part}` does not take `{spelled(node.type)}`", arg.span)
+        return node if node.type == t.STRING else z.Apply(t.STRING, named("string", (node.type,)), (node,), span=arg.span)
+
+    # -- displays
+
+    def array(self, items: tuple[s.Expr, ...], wanted: t.Type | None, span: Span | None) -> z.Expr:
+        """`{a, b}`: an array, or the values of a record in order."""
+        match wanted:
+            case t.List(item):
+                return z.ArrayOf(wanted, tuple(self.check(i, item) for i in items), span=span)
+            case t.Record(fields):
+                if len(items) != len(fields):
+                    message = f"the record has {len(fields)} fields, {len(items)} values given"
+                    raise self.error("sawzall-type-mismatch", message, span)
+                values = tuple(self.check(i, type_) for i, (_, type_) in zip(items, fields, strict=True))
+                return z.RecordOf(wanted, values, span=span)
+            case _:
+                if not items:
+                    hint = "state it: `x: array of int = {};`"
+                    raise self.error("sawzall-needs-type", "the type of `{}` is not known here", span, hint)
+                known = next((i for i in items if not flexible(i)), items[0])
+                item = self.infer(known).type
+                return z.ArrayOf(t.List(item), tuple(self.check(i, item) for i in items), span=span)
+
+    def entries(self, items: tuple[tuple[s.Expr, s.Expr], ...], wanted: t.Type | None, span: Span | None) -> z.Expr:
+        """`{k: v}`: a map where one is wanted or a key is not a bare name, else a record."""
+        names = [key.name for key, _ in items if isinstance(key, s.Name)]
+        match wanted:
+            case t.Map(key, value):
+                pairs = tuple((self.check(k, key), self.check(v, value)) for k, v in items)
+                return z.MapOf(wanted, pairs, span=span)
+            case t.Record(fields):
+                given = {k.name: v for k, v in items if isinstance(k, s.Name)}
+                if len(names) < len(items) or sorted(names) != sorted(name for name, _ in fields):
+                    shown = ", ".join(f"`{name}`" for name, _ in fields)
+                    raise self.error("sawzall-type-mismatch", f"the record has the fields {shown}, each once", span)
+                ordered = [self.check(given[name], type_) for name, type_ in fields]
+                return z.RecordOf(wanted, tuple(ordered), span=span)
+            case _:
+                pass
+        if not items:
+            hint = "state it: `x: map [string] of int = {:};`"
+            raise self.error("sawzall-needs-type", "the type of `{:}` is not known here", span, hint)
+        if len(names) == len(items):
+            if len(set(names)) < len(names):
+                raise self.error("sawzall-duplicate", "a field is given twice", span)
+            nodes = tuple(self.infer(v) for _, v in items)
+            type_ = t.Record(tuple((name, node.type) for name, node in zip(names, nodes, strict=True)))
+            return z.RecordOf(type_, nodes, span=span)
+        key, value = self.infer(items[0][0]).type, self.infer(items[0][1]).type
+        if not t.is_key(key):
+            raise self.error("sawzall-key-type", f"`{spelled(key)}` cannot be the key of a map", span)
+        return self.entries(items, t.Map(key, value), span)
+
+
+def flexible(expr: s.Argument) -> bool:
+    """Whether `expr` is a whole number whose type is still open."""
+    match expr:
+        case s.Int():
+            return True
+        case s.Unary("-" | "+" | "~", value):
+            return flexible(value)
+        case s.Binary("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>", left, right):
+            return flexible(left) and flexible(right)
+        case _:
+            return False
+
+
+def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:
+    known = [type_ for type_ in types if type_ is not None]
+    if len(known) > 1 and known[0] != known[1] and set(known) <= {*NUMBERS, t.STRING}:
+        return f"convert one of them, for instance `{spelled(known[0])}(...)`"
+    return OPERATIONS[name].doc if name in OPERATIONS else None
+
+
+_SPELLED = {t.I64: "int", t.U64: "uint", t.F64: "float"}
+
+
+def spelled(type_: t.Type) -> str:
+    """The type as Sawzall says it."""
+    match type_:
+        case t.List(item):
+            return f"array of {spelled(item)}"
+        case t.Map(key, value):
+            return f"map [{spelled(key)}] of {spelled(value)}"
+        case t.Record(fields):
+            return "{" + ", ".join(f"{name}: {spelled(field)}" for name, field in fields) + "}"
+        case t.Optional(inner):
+            return f"{spelled(inner)}?"
+        case t.Primitive():
+            return _SPELLED.get(type_) or show(type_)
+        case _:
+            return show(type_)

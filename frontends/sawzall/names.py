@@ -1,0 +1,154 @@
+"""What a name means while a program is checked: scopes, captures, and which variables surely have a value."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+from attrs import define, evolve, field, frozen
+
+from frontends.sawzall import typed as z
+from river.diagnostics import closest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from frontends.sawzall.report import Report
+    from river.lang import types as t
+    from river.source import Span
+
+
+@frozen
+class Known:
+    """What a name stands for: a variable, function or table, by number."""
+
+    what: Literal["variable", "function", "table", "refused"]
+    index: int
+
+
+@define
+class Frame:
+    """One function, or the body of the program: its scopes, and its captures (variable outside to variable inside)."""
+
+    scopes: list[dict[str, Known]] = field(factory=lambda: [{}])
+    captures: dict[int, int] = field(factory=dict[int, int])
+    jumps: list[Literal["loop", "switch"]] = field(factory=list[Literal["loop", "switch"]])
+    broken: bool = False
+    result: t.Type | None = None
+
+
+@define
+class Names:
+    """All names of a program.
+
+    `sure`: the variables that surely have a value here; None where control does not come.
+    """
+
+    report: Report
+    variables: list[z.Variable] = field(factory=list[z.Variable])
+    outer: Frame = field(factory=Frame)
+    frame: Frame = field(init=False)
+    sure: frozenset[int] | None = frozenset()
+
+    def __attrs_post_init__(self) -> None:
+        """The body of the program is the first frame."""
+        self.frame = self.outer
+
+    @property
+    def inside(self) -> bool:
+        """Whether a function is being checked."""
+        return self.frame is not self.outer
+
+    @contextmanager
+    def scope(self) -> Generator[None, None, None]:
+        """Names that are declared inside end with it."""
+        self.frame.scopes.append({})
+        try:
+            yield
+        finally:
+            self.frame.scopes.pop()
+
+    @contextmanager
+    def function(self, result: t.Type | None) -> Generator[Frame, None, None]:
+        """A frame of its own. What surely has a value is that which has one where the function is declared."""
+        before = self.sure
+        self.frame = Frame(result=result)
+        try:
+            yield self.frame
+        finally:
+            self.frame = self.outer
+            self.sure = before
+
+    def declare(self, name: str, known: Known, span: Span | None) -> None:
+        """Gives a name its meaning in the innermost scope."""
+        if name in self.frame.scopes[-1]:
+            raise self.report.error("sawzall-duplicate", f"`{name}` is already declared here", span, "rename one of them")
+        self.frame.scopes[-1][name] = known
+
+    def variable(
+        self,
+        name: str,
+        type_: t.Type,
+        kind: Literal["input", "static", "local", "parameter", "quantifier"],
+        span: Span | None,
+    ) -> int:
+        """A new variable."""
+        index = len(self.variables)
+        self.declare(name, Known("variable", index), span)
+        self.variables.append(z.Variable(name, type_, kind, span=span))
+        return index
+
+    def refuse(self, name: str) -> None:
+        """Makes uses of a name say nothing more."""
+        self.frame.scopes[-1].setdefault(name, Known("refused", 0))
+
+    def find(self, name: str, span: Span | None) -> Known:
+        """What a name stands for. A variable of the program's body that a function names becomes a capture."""
+        for scope in reversed(self.frame.scopes):
+            if name in scope:
+                return scope[name]
+        if self.inside:
+            for scope in reversed(self.outer.scopes):
+                if name in scope:
+                    known = scope[name]
+                    return Known("variable", self.captured(known.index)) if known.what == "variable" else known
+        names = [n for frame in (self.frame, self.outer) for scope in frame.scopes for n in scope]
+        raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, closest(name, names))
+
+    def captured(self, index: int) -> int:
+        """The variable by which the current function knows variable `index` of the program's body."""
+        if not self.inside or self.variables[index].kind == "static":
+            return index
+        if index not in self.frame.captures:
+            self.frame.captures[index] = len(self.variables)
+            if self.sure is not None and index in self.sure:
+                self.sure |= {len(self.variables)}
+            outside = self.variables[index]
+            self.variables.append(z.Variable(outside.name, outside.type, "capture", span=outside.span))
+        return self.frame.captures[index]
+
+    def read(self, index: int, span: Span | None) -> z.Read:
+        """A read of a variable, which is loose if it need not have a value."""
+        definite = self.sure is None or index in self.sure
+        if not definite:
+            self.loosen(index)
+        return z.Read(self.variables[index].type, index, definite, span=span)
+
+    def loosen(self, index: int) -> None:
+        """Notes that variable `index`, and what it captures, may be read before it has a value."""
+        self.variables[index] = evolve(self.variables[index], loose=True)
+        for outside, inside in self.frame.captures.items():
+            if inside == index:
+                self.variables[outside] = evolve(self.variables[outside], loose=True)
+
+    def assign(self, index: int) -> None:
+        """From here on the variable has a value."""
+        if self.sure is not None:
+            self.sure |= {index}
+
+
+def both(a: frozenset[int] | None, b: frozenset[int] | None) -> frozenset[int] | None:
+    """What surely has a value after either of two ways."""
+    if a is None or b is None:
+        return a if b is None else b
+    return a & b

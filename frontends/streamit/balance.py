@@ -1,0 +1,168 @@
+"""The steady state of a graph: how often each part fires until every queue is as it was.
+
+Paper: StreamIt's balance equations (synchronous data flow); River il.md P9.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import gcd, lcm
+from typing import TYPE_CHECKING, assert_never
+
+from attrs import define, field, frozen
+
+from frontends.streamit import typed as ty
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from frontends.sql.report import Report
+
+
+class NotFixed(Exception):  # noqa: N818 - no error: some rate differs from firing to firing
+    """There is no steady state, because a push rate is not fixed."""
+
+
+@frozen
+class Flow:
+    """Items into and out of a part in one of its own steady states."""
+
+    taken: Fraction
+    given: Fraction
+
+
+def firings(graph: ty.Graph, report: Report) -> dict[int, int]:
+    """How often each part fires in a steady state of the whole, by identity; empty when no steady state is known.
+
+    Of a feedback loop it is how often its joiner goes round.
+
+    Raises: Failed, when it is reported (code streamit-unbalanced).
+    """
+    balance = _Balance(report)
+    try:
+        balance.flow(graph)
+    except NotFixed:
+        return {}
+    return balance.firings(graph)
+
+
+@define
+class _Balance:
+    report: Report
+    shares: dict[int, Fraction] = field(factory=dict[int, Fraction])  # firings in one steady state of what is around
+
+    def firings(self, graph: ty.Graph) -> dict[int, int]:
+        """Shares multiplied along the graph, made whole."""
+        found: dict[int, Fraction] = {}
+        stack: list[tuple[ty.Graph, Fraction]] = [(graph, Fraction(1))]
+        while stack:
+            part, times = stack.pop()
+            own = times * self.shares.get(id(part), Fraction(1))
+            found[id(part)] = own
+            stack += [(inner, own) for inner in parts(part)]
+        whole = lcm(*(share.denominator for share in found.values()))
+        common = gcd(*(int(share * whole) for share in found.values())) or 1
+        return {key: int(share * whole) // common for key, share in found.items()}
+
+    def flow(self, graph: ty.Graph) -> Flow:
+        """What a part takes and gives."""
+        match graph:
+            case ty.Node(rates=rates):
+                if rates.push is None:
+                    raise NotFixed
+                return Flow(Fraction(rates.pop), Fraction(rates.push))
+            case ty.Identity():
+                return Flow(Fraction(1), Fraction(1))
+            case ty.File(_, reads):
+                return Flow(Fraction(not reads), Fraction(reads))
+            case ty.Pipeline(_, _, _, inner):
+                return self.pipeline(graph, inner)
+            case ty.SplitJoin():
+                return self.split_join(graph)
+            case ty.FeedbackLoop():
+                return self.feedback(graph)
+            case _:
+                assert_never(graph)
+
+    def share(self, part: ty.Graph, times: Fraction) -> None:
+        """Notes how often a part goes round."""
+        self.shares[id(part)] = times
+
+    def unbalanced(self, graph: ty.Graph, message: str) -> Exception:
+        """The error that items would pile up or run out."""
+        return self.report.error("streamit-unbalanced", message, graph.span)
+
+    def pipeline(self, graph: ty.Pipeline, inner: Iterable[ty.Graph]) -> Flow:
+        """Each part takes what the one before it gives."""
+        flows = [self.flow(part) for part in inner]
+        times = Fraction(1)
+        self.share(graph.parts[0], times)
+        for i, (before, after) in enumerate(zip(flows, flows[1:], strict=False)):
+            if before.given == 0 or after.taken == 0:
+                if before.given != after.taken:
+                    first, second = ("nothing", f"{after.taken}") if before.given == 0 else (f"{before.given}", "none")
+                    message = f"part {i + 1} of this pipeline gives {first}, part {i + 2} takes {second}"
+                    raise self.unbalanced(graph, message)
+            else:
+                times = times * before.given / after.taken
+            self.share(graph.parts[i + 1], times)
+        return Flow(flows[0].taken, times * flows[-1].given)
+
+    def split_join(self, graph: ty.SplitJoin) -> Flow:
+        """Each branch takes its part of the splitter's turn and gives its part of the joiner's."""
+        flows = [self.flow(part) for part in graph.parts]
+        weights = graph.split if graph.split is not None else tuple(int(p.input != ty.VOID) for p in graph.parts)
+        times: list[Fraction | None] = [
+            Fraction(w) / f.taken if f.taken else None for w, f in zip(weights, flows, strict=True)
+        ]
+        turns: Fraction | None = None
+        for i, (own, flow, weight) in enumerate(zip(times, flows, graph.join, strict=True)):
+            if own is None:
+                continue
+            if (own * flow.given == 0) != (weight == 0):
+                raise self.unbalanced(graph, f"the joiner takes {weight} from branch {i + 1}, which gives {own * flow.given}")
+            if weight:
+                found = own * flow.given / weight
+                if turns is not None and turns != found:
+                    message = f"branch {i + 1} gives {own * flow.given} where the joiner takes {turns * weight}"
+                    raise self.unbalanced(graph, message)
+                turns = found
+        turns = Fraction(1) if turns is None else turns
+        for part, own, flow, weight in zip(graph.parts, times, flows, graph.join, strict=True):
+            if own is not None:
+                self.share(part, own)
+            elif flow.given:
+                self.share(part, turns * weight / flow.given)
+            else:
+                self.share(part, Fraction(1))
+        taken = sum(weights) if graph.split is not None else int(any(weights))
+        return Flow(Fraction(taken), turns * sum(graph.join))
+
+    def feedback(self, graph: ty.FeedbackLoop) -> Flow:
+        """What goes round once, with one turn of the joiner."""
+        body, loop = self.flow(graph.body), self.flow(graph.loop)
+        joined = Fraction(sum(graph.join))
+        if not (body.taken and body.given and loop.taken and loop.given):
+            raise self.unbalanced(graph, "body and loop of a feedback loop must pass items on")
+        times = joined / body.taken
+        given = times * body.given
+        out, back = (1, 1) if graph.split is None else graph.split
+        turns = given if graph.split is None else given / (out + back)
+        around = turns * back / loop.taken
+        if around * loop.given != graph.join[1]:
+            message = f"the joiner takes {graph.join[1]} from the loop, which gives {around * loop.given} meanwhile"
+            raise self.unbalanced(graph, message)
+        self.share(graph.body, times)
+        self.share(graph.loop, around)
+        return Flow(Fraction(graph.join[0]), turns * out if graph.output != ty.VOID else Fraction(0))
+
+
+def parts(graph: ty.Graph) -> tuple[ty.Graph, ...]:
+    """What a part consists of."""
+    match graph:
+        case ty.Pipeline(parts=inner) | ty.SplitJoin(parts=inner):
+            return inner
+        case ty.FeedbackLoop(body=body, loop=loop):
+            return (body, loop)
+        case _:
+            return ()

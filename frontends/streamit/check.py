@@ -1,0 +1,391 @@
+"""The arrow from syntax to typed programs: declarations are checked once each, then the graph is elaborated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from frontends.sql.report import Report
+from frontends.streamit import syntax as c
+from frontends.streamit import typed as ty
+from frontends.streamit.code import STREAM_WORDS, Code, Place, Surroundings, parts
+from frontends.streamit.elaborate import elaborate
+from river.diagnostics import closest
+from river.lang import check as lang
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.operations import OPERATIONS
+from river.lang.scope import Declared
+
+if TYPE_CHECKING:
+    from river.lang.scope import Scope
+    from river.source import Span
+
+LIBRARY = ("Identity", "FileReader", "FileWriter")
+"""Streams that need no declaration; each takes a type."""
+
+ALIASES: Mapping[str, Declared] = MappingProxyType({
+    "int": Declared((), s.TypeName("i32")),
+    "float": Declared((), s.TypeName("f32")),
+    "boolean": Declared((), s.TypeName("bool")),
+})  # fmt: skip
+"""StreamIt's names of types, for functions of the operator language."""
+
+
+def check(program: c.Program) -> ty.Program:
+    """The program with all names resolved, all types known, and its graph.
+
+    Raises: Rejected with every error found (codes streamit-*, lang-*); the graph is made only when there is none before.
+    """
+    return _Checker(program).program()
+
+
+@define
+class _Declared:
+    """A stream while it is being checked."""
+
+    ast: c.Stream
+    name: str
+    around: Surroundings
+
+
+@define
+class _Checker:
+    ast: c.Program
+    report: Report = field(factory=Report)
+    scope: Scope = field(init=False)
+    known: dict[str, _Declared] = field(factory=dict[str, _Declared])
+    done: dict[str, ty.Stream] = field(factory=dict[str, ty.Stream])
+    used: set[str] = field(factory=set[str])
+    signatures: dict[str, tuple[tuple[t.Type, ...], t.Type] | None] = field(
+        factory=dict[str, "tuple[tuple[t.Type, ...], t.Type] | None"]
+    )
+    anonymous: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.scope = lang.scope(ALIASES, self.ast.fns)
+
+    def program(self) -> ty.Program:
+        """The whole program."""
+        for fn in self.ast.fns:
+            with self.report.recover():
+                self.fn(fn)
+        constants, static = self.statics()
+        top: list[str] = []
+        for stream in self.ast.streams:
+            with self.report.recover():
+                top.append(self.introduce(stream, static).name)
+        for name in top:
+            with self.report.recover():
+                self.stream(self.known[name])
+        main = self.main(top)
+        self.report.remarks()
+        assert main is not None  # noqa: S101 - without it there is an error
+        return elaborate(self.done, main, constants, self.ast.fns, self.report)
+
+    # -- functions of the operator language
+
+    def fn(self, fn: s.Fn) -> None:
+        """Checks a function, also one that nobody calls."""
+        if fn.name in OPERATIONS or fn.name in STREAM_WORDS or sum(f.name == fn.name for f in self.ast.fns) > 1:
+            self.report.error("streamit-duplicate-name", f"there is already a function `{fn.name}`", fn.span)
+        self.functions(fn.name)
+
+    def functions(self, name: str) -> tuple[tuple[t.Type, ...], t.Type] | None:
+        """The types of a function of the operator language, None when there is none."""
+        if name not in self.scope.fns:
+            return None
+        if name not in self.signatures:
+            self.signatures[name] = None
+            table, index = lang.function(name, self.scope)
+            found = table[index]
+            if any(param.ref for param in found.params):
+                message = f"`{name}` changes its arguments: a stream cannot call it"
+                raise self.report.error("streamit-type", message, found.span)
+            self.signatures[name] = tuple(p.type for p in found.params), found.result
+        return self.signatures[name]
+
+    # -- declarations
+
+    def statics(self) -> tuple[tuple[ty.Block, ...], Code]:
+        """The constants of the program, and the code that knows them."""
+        code = Code(self.report, Surroundings(), Place.BUILD, self.functions)
+        blocks: list[ty.Block] = []
+        for static in self.ast.statics:
+            for item in static.body:
+                with self.report.recover():
+                    blocks.append(ty.Block((code.statement(item),), span=item.span))
+        return tuple(blocks), code
+
+    def introduce(self, ast: c.Stream, outer: Code) -> _Declared:
+        """A stream's name and parameters, before its body is looked at."""
+        name = ast.name
+        if name is None:
+            self.anonymous += 1
+            name = f"{ast.kind}_{self.anonymous}"
+        elif name in self.known or name in LIBRARY:
+            raise self.report.error("streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span)
+        around = Surroundings(outer=outer.lookup)
+        code = Code(self.report, around, Place.FIELD, self.functions)
+        for param in ast.params:
+            with self.report.recover():
+                if param.name in around.params:
+                    raise self.report.error(
+                        "streamit-duplicate-name", f"parameter `{param.name}` is declared twice", param.span
+                    )
+                type_ = code.value_type(param.type)
+                around.params[param.name] = ty.Parameter(param.name, type_, span=param.span)
+        self.known[name] = _Declared(ast, name, around)
+        return self.known[name]
+
+    def main(self, top: Sequence[str]) -> str | None:
+        """The stream that is the program."""
+        roots = [name for name in top if name not in self.used]
+        if len(roots) > 1:
+            whole = [n for n in roots if (f := self.known[n].ast.signature) and f[0].name == f[1].name == "void"]
+            roots = whole if len(whole) == 1 else roots
+        if len(roots) > 1 and "Main" in roots:
+            roots = ["Main"]
+        if len(roots) != 1:
+            found = ", ".join(f"`{name}`" for name in roots) or "none"
+            message = f"one stream that no other one adds is the program; here are: {found}"
+            self.report.error("streamit-no-main", message, self.ast.span)
+            return None
+        if self.known[roots[0]].ast.params:
+            message = f"`{roots[0]}` is the program: it cannot have parameters"
+            self.report.error("streamit-no-main", message, self.known[roots[0]].ast.name_span)
+        return roots[0]
+
+    # -- streams
+
+    def stream(self, stream: _Declared) -> None:
+        """Checks a stream and those inside of it."""
+        ast = stream.ast
+        self.done[stream.name] = self.filter(stream) if ast.kind == "filter" else self.composite(stream)
+
+    def signature(self, stream: _Declared) -> tuple[ty.Type, ty.Type] | None:
+        """The types of a stream's input and output, when they are written."""
+        if stream.ast.signature is None:
+            return None
+        code = Code(self.report, stream.around, Place.FIELD, self.functions)
+        input_, output = stream.ast.signature
+        return code.type(input_), code.type(output)
+
+    def composite(self, stream: _Declared) -> ty.Composite:
+        """A pipeline, splitjoin or feedback loop."""
+        ast = stream.ast
+        kind = ast.kind
+        assert kind != "filter"  # noqa: S101 - the caller has seen to it
+        found = self.signature(stream)
+        code = Code(self.report, stream.around, Place.BUILD, self.functions, self.create)
+        body = code.block(ast.body, ast.span)
+        params = (*stream.around.params.values(), *stream.around.captures.values())
+        input_, output = found or (None, None)
+        return ty.Composite(kind, stream.name, params, input_, output, body, span=ast.name_span)
+
+    def create(self, code: Code, add: c.Add) -> ty.Stmt:
+        """`add F(1);` and its like."""
+        match add.creation:
+            case c.Named(name, type_, args) as named if name in LIBRARY:
+                return ty.Add(add.role, self.library(code, named, type_, args), span=add.span)
+            case c.Named(name, type_, args, span=span):
+                if name not in self.known:
+                    help_line = closest(name, [*self.known, *LIBRARY])
+                    raise self.report.error("streamit-unknown-stream", f"unknown stream `{name}`", span, help_line)
+                if type_ is not None:
+                    raise self.report.error("streamit-arguments", f"`{name}` takes no type", type_.span)
+                self.used.add(name)
+                params = tuple(self.known[name].around.params.values())
+                code.arity(name, args, len(params), span)
+                given = tuple(code.initial(a, p.type) for a, p in zip(args, params, strict=True))
+                return ty.Add(add.role, ty.Create(name, None, given, span=span), span=add.span)
+            case c.Stream() as ast:
+                if ast.name is not None or ast.params:
+                    help_line = "declare it beside the others and `add` it by its name"
+                    raise self.report.error(
+                        "streamit-misplaced", "a stream inside another has neither name nor parameters",
+                        ast.name_span, help_line,
+                    )  # fmt: skip
+                stream = self.introduce(ast, code)
+                self.stream(stream)
+                return ty.Add(add.role, ty.Create(stream.name, None, (), span=ast.name_span), span=add.span)
+
+    def library(self, code: Code, named: c.Named, type_: c.TypeName | None, args: Sequence[c.Expr]) -> ty.Create:
+        """`Identity<float>()`, `FileReader<int>("name")`."""
+        if type_ is None:
+            help_line = f"write `{named.name}<float>`"
+            raise self.report.error("streamit-arguments", f"`{named.name}` needs a type", named.span, help_line)
+        item = code.value_type(type_)
+        code.arity(named.name, args, 0 if named.name == "Identity" else 1, named.span)
+        return ty.Create(named.name, item, tuple(code.expr(a, ty.TEXT) for a in args), span=named.span)
+
+    # -- filters
+
+    def filter(self, stream: _Declared) -> ty.Filter:
+        """A filter."""
+        ast, around = stream.ast, stream.around
+        found = self.signature(stream) or self.inferred(ast)
+        around.input, around.output = found
+        members = ast.members
+        fields: list[ty.FieldDecl] = []
+        for member in members:
+            if isinstance(member, c.Declare):
+                fields += self.fields(member, around)
+        self.helper_signatures([m for m in members if isinstance(m, c.Helper)], around)
+        works = [m for m in members if isinstance(m, c.Work)]
+        for work in works:
+            fields += self.implied(work, around)
+        helpers = tuple(self.helper(m, around) for m in members if isinstance(m, c.Helper))
+        inits = [m for m in members if isinstance(m, c.Init)]
+        init: ty.Block | None = None
+        for member in inits:
+            init = self.code(around, Place.INIT).block(member.body.items, member.span)
+        normal = [self.work(w, around) for w in works if not w.first]
+        first = [self.work(w, around) for w in works if w.first]
+        for twice in (inits[1:], [w for w in works if not w.first][1:], [w for w in works if w.first][1:]):
+            for member in twice:
+                self.report.error("streamit-duplicate-name", "there is already one of these", member.span)
+        if not normal:
+            raise self.report.error("streamit-work-missing", "a filter needs a `work` function", ast.name_span)
+        params = (*around.params.values(), *around.captures.values())
+        return ty.Filter(
+            stream.name, params, around.input, around.output, tuple(fields), helpers, init, normal[0],
+            first[0] if first else None, span=ast.name_span,
+        )  # fmt: skip
+
+    def code(self, around: Surroundings, place: Place, result: ty.Type = ty.VOID) -> Code:
+        """The checker of a body of a filter."""
+        return Code(self.report, around, place, self.functions, result=result)
+
+    def fields(self, member: c.Declare, around: Surroundings) -> Iterator[ty.FieldDecl]:
+        """The fields that one declaration makes."""
+        code = self.code(around, Place.FIELD)
+        with self.report.recover():
+            type_ = code.value_type(member.type)
+            for name in member.names:
+                if name.name in around.fields or name.name in around.params:
+                    self.report.error("streamit-duplicate-name", f"`{name.name}` is declared twice", name.span)
+                value = None
+                with self.report.recover():
+                    value = None if name.value is None else code.initial(name.value, type_)
+                around.fields[name.name] = ty.FieldDecl(name.name, type_, value, span=name.span)
+                yield around.fields[name.name]
+
+    def helper_signatures(self, members: Sequence[c.Helper], around: Surroundings) -> None:
+        """The functions of a filter, so that they may call one another."""
+        for member in members:
+            with self.report.recover():
+                if member.name in around.helpers or member.name in STREAM_WORDS:
+                    message = f"there is already a function `{member.name}`"
+                    raise self.report.error("streamit-duplicate-name", message, member.span)
+                code = self.code(around, Place.HELPER)
+                params = tuple(ty.Declare(p.name, code.value_type(p.type), None, span=p.span) for p in member.params)
+                result = code.type(member.type)
+                around.helpers[member.name] = ty.Helper(member.name, params, result, ty.Block(()), span=member.span)
+
+    def helper(self, member: c.Helper, around: Surroundings) -> ty.Helper:
+        """A function of a filter."""
+        signature = around.helpers.get(member.name)
+        if signature is None:
+            return ty.Helper(member.name, (), ty.VOID, ty.Block(()), span=member.span)
+        code = self.code(around, Place.HELPER, signature.result)
+        locals_ = [code.declare(p.key, p.type, p.span) for p in signature.params]
+        body = code.block(member.body.items, member.span)
+        if signature.result != ty.VOID and not _returns(body):
+            message = f"`{member.name}` may end without returning a value"
+            self.report.error("streamit-type", message, member.span)
+        params = tuple(ty.Declare(x.key, x.type, None, span=x.span) for x in locals_)
+        return ty.Helper(member.name, params, signature.result, body, span=member.span)
+
+    def work(self, member: c.Work, around: Surroundings) -> ty.Work:
+        """`work` or `prework`."""
+        rates: dict[str, ty.Expr | None] = {}
+        code = self.code(around, Place.FIELD)
+        for rate in member.rates:
+            with self.report.recover():
+                if rate.word in rates:
+                    raise self.report.error("streamit-rate", f"`{rate.word}` is given twice", rate.span)
+                if rate.value is None and rate.word != "push":
+                    help_line = "only `push` may differ from firing to firing"
+                    raise self.report.error("streamit-rate", f"`{rate.word}` must be fixed", rate.span, help_line)
+                side, word = (around.output, "output") if rate.word == "push" else (around.input, "input")
+                rates[rate.word] = value = None if rate.value is None else code.expr(rate.value, ty.INT)
+                if value is not None:
+                    code.closed(value, rate.span)
+                if side == ty.VOID and not _is_zero(value):
+                    raise self.report.error("streamit-rate", f"there is no {word} to {rate.word}", rate.span)
+        body_code = self.code(around, Place.WORK)
+        body_code.first_item = int(any(isinstance(i, c.OutOfLine) for i in member.body.items))
+        body = body_code.block(member.body.items, member.body.span)
+        free = "push" in rates and rates["push"] is None
+        return ty.Work(rates.get("pop"), rates.get("peek"), rates.get("push"), free, body, span=member.span)
+
+    # -- out of line
+
+    def inferred(self, ast: c.Stream) -> tuple[ty.Type, ty.Type]:
+        """The types of a filter that does not say them, from the functions that it calls."""
+        taken: list[t.Type] = []
+        results: dict[str, t.Type] = {}
+        pushed: list[c.Expr] = []
+        items = [i for m in ast.members if isinstance(m, c.Work) for i in m.body.items]
+        takes = False
+        for item in items:
+            match item:
+                case c.OutOfLine(targets, call) if (found := self.functions(call.name)) is not None:
+                    pairs = zip(call.args, found[0], strict=False)
+                    taken += [type_ for arg, type_ in pairs if isinstance(arg, c.Call) and arg.name in ("peek", "pop")]
+                    whole = [found[1]] if len(targets) == 1 else parts(found[1]) or []
+                    results |= {target.name: type_ for target, type_ in zip(targets, whole, strict=False)}
+                case c.Do(c.Call("push", (value,))):
+                    pushed.append(value)
+                case c.Do(c.Call("pop" | "peek")):
+                    takes = True
+                case _:
+                    pass
+        input_: ty.Type | None = taken[0] if taken else None if takes else ty.VOID
+        given = [results.get(v.name) if isinstance(v, s.Name) else input_ for v in pushed]
+        output: ty.Type | None = given[0] if given else ty.VOID
+        if not items or input_ is None or output is None:
+            help_line = "write it in front: `float->float filter`"
+            message = "the types of this filter's items are not known"
+            raise self.report.error("streamit-type-needed", message, ast.name_span, help_line)
+        return input_, output
+
+    def implied(self, member: c.Work, around: Surroundings) -> Iterator[ty.FieldDecl]:
+        """State that out-of-line code implies: what a firing reads before it sets it."""
+        read: set[str] = set()
+        written: set[str] = set()
+        types: dict[str, tuple[t.Type, Span | None]] = {}
+        for item in member.body.items:
+            if isinstance(item, c.OutOfLine) and (found := self.functions(item.call.name)) is not None:
+                read |= {arg.name for arg in item.call.args if isinstance(arg, s.Name)} - written
+                whole = [found[1]] if len(item.targets) == 1 else parts(found[1]) or []
+                for target, type_ in zip(item.targets, whole, strict=False):
+                    types.setdefault(target.name, (type_, target.span))
+                    written.add(target.name)
+        for name in sorted(read & written - set(around.fields) - set(around.params)):
+            type_, span = types[name]
+            around.fields[name] = ty.FieldDecl(name, type_, None, span=span)
+            yield around.fields[name]
+
+
+def _is_zero(expr: ty.Expr | None) -> bool:
+    return isinstance(expr, ty.Constant) and expr.value == 0
+
+
+def _returns(body: ty.Block) -> bool:
+    """Whether every path through the block returns."""
+    for item in body.items:
+        match item:
+            case ty.Return():
+                return True
+            case ty.Block() if _returns(item):
+                return True
+            case ty.If(_, then, ty.Block() as other) if _returns(then) and _returns(other):
+                return True
+            case _:
+                pass
+    return False

@@ -1,0 +1,630 @@
+"""The C-like code of filters and streams: from syntax to typed trees.
+
+`int` and `float` mix as in C: a whole number becomes a float where one is wanted; the way back is a cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, assert_never
+
+from attrs import define, evolve, field
+
+from frontends.sql.report import Failed, Report
+from frontends.streamit import constants
+from frontends.streamit import syntax as c
+from frontends.streamit import typed as ty
+from frontends.streamit.trees import root
+from river.diagnostics import closest
+from river.il.trees import walk
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import show as show_type
+from river.lang.values import TrapSignal
+
+if TYPE_CHECKING:
+    from river.source import Span
+
+PI = constants.apply("f32", (t.F64,), ty.FLOAT, (3.141592653589793,))
+
+WORDS: Mapping[str, t.Type] = MappingProxyType(
+    {"int": ty.INT, "float": ty.FLOAT, "boolean": ty.BOOLEAN, "bit": ty.BIT, "void": ty.VOID}
+)
+RANKS: Mapping[ty.Type, int] = MappingProxyType({ty.BIT: 0, ty.INT: 1, ty.FLOAT: 2, t.F64: 3})
+"""Numbers; those of a lower rank become those of a higher one where they meet."""
+
+WHOLE = MappingProxyType({
+    "+": "+%", "-": "-%", "*": "*%", "/": "div.trunc.wrap", "%": "rem.trunc.wrap", "<<": "<<", ">>": ">>",
+    "&": "&", "|": "|", "^": "^",
+})  # fmt: skip
+REAL = MappingProxyType({"+": "+", "-": "-", "*": "*", "/": "/", "%": "rem.trunc"})
+COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
+LOGIC = MappingProxyType({"&&": "and", "||": "or"})
+
+REAL_FUNCTIONS: Mapping[str, int] = MappingProxyType({
+    **dict.fromkeys(
+        ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sqrt", "exp", "log", "log2", "log10",
+         "floor", "ceil", "round"),
+        1,
+    ),
+    "atan2": 2, "pow": 2,
+})  # fmt: skip
+"""Functions of floats, and how many they take."""
+
+NUMBER_FUNCTIONS: Mapping[str, int] = MappingProxyType({"abs": 1, "min": 2, "max": 2})
+CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At)
+"""What an expression that is known when the graph is made consists of."""
+
+STREAM_WORDS = ("push", "pop", "peek", "print", "println")
+
+
+class Place(Enum):
+    """Where code stands; the value says it to people."""
+
+    WORK = "a work function"
+    INIT = "`init`"
+    HELPER = "a function of a filter"
+    FIELD = "a field"
+    BUILD = "the body of a stream"
+
+
+@define
+class Surroundings:
+    """What the code of a stream may name besides its own locals: parameters, fields, functions, and what is around."""
+
+    params: dict[str, ty.Parameter] = field(factory=dict[str, ty.Parameter])
+    fields: dict[str, ty.FieldDecl] = field(factory=dict[str, ty.FieldDecl])
+    helpers: dict[str, ty.Helper] = field(factory=dict[str, ty.Helper])
+    input: ty.Type = ty.VOID
+    output: ty.Type = ty.VOID
+    outer: Callable[[str], ty.Expr | None] = field(default=lambda _: None)
+    captures: dict[str, ty.Parameter] = field(factory=dict[str, ty.Parameter])
+
+    def lookup(self, name: str) -> ty.Expr | None:
+        """What a name denotes; something of the surroundings becomes a parameter."""
+        if name in self.fields:
+            return ty.Field(self.fields[name].type, name)
+        if name not in self.params and name not in self.captures:
+            found = self.outer(name)
+            if found is None:
+                return None
+            self.captures[name] = ty.Parameter(name, found.type, found)
+        known = self.params.get(name) or self.captures[name]
+        return ty.Param(known.type, name)
+
+
+Functions = Callable[[str], "tuple[tuple[t.Type, ...], t.Type] | None"]
+"""Parameter types and result type of a function of the operator language. Raises: Rejected with its errors."""
+
+Creator = Callable[["Code", c.Add], ty.Stmt]
+"""How a stream that is added becomes a creation."""
+
+
+@define
+class Code:
+    """The checker of one body."""
+
+    report: Report
+    around: Surroundings
+    place: Place
+    functions: Functions
+    creator: Creator | None = None
+    result: ty.Type = ty.VOID
+    first_item: int = 0  # what `peek` counts from
+    scopes: list[dict[str, ty.Expr]] = field(factory=lambda: [{}])
+    count: int = 0
+    loops: int = 0
+
+    # -- names
+
+    def lookup(self, name: str) -> ty.Expr | None:
+        """What a name denotes."""
+        for names in reversed(self.scopes):
+            if name in names:
+                return names[name]
+        return self.around.lookup(name)
+
+    def declare(self, name: str, type_: ty.Type, span: Span | None) -> ty.Local:
+        """A new local variable."""
+        if name in self.scopes[-1]:
+            self.report.error("streamit-duplicate-name", f"`{name}` is declared twice", span)
+        self.count += 1
+        local = ty.Local(type_, f"{name}#{self.count}", span=span)
+        self.scopes[-1][name] = local
+        return local
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names declared inside end with it."""
+        self.scopes.append({})
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    def misplaced(self, what: str, span: Span | None, help_line: str | None = None) -> Failed:
+        """The error that something does not belong here."""
+        return self.report.error("streamit-misplaced", f"{what} has no place in {self.place.value}", span, help_line)
+
+    # -- types
+
+    def type(self, expr: c.TypeName) -> ty.Type:
+        """What a type says."""
+        found: ty.Type = WORDS[expr.name]
+        if found == ty.VOID and expr.sizes:
+            raise self.report.error("streamit-type", "there are no arrays of `void`", expr.span)
+        for size in reversed(expr.sizes):
+            node = self.expr(size, ty.INT)
+            self.closed(node, size.span)
+            found = ty.Vector(found, node)
+        return found
+
+    def closed(self, node: ty.Expr, span: Span | None) -> None:
+        """Refuses a size or a rate that is not known when the graph is made."""
+        if self.place is not Place.BUILD and not all(isinstance(part, CLOSED) for part in walk(node)):
+            help_line = "sizes and rates are made of parameters and constants"
+            self.report.error("streamit-constant", "this is not known when the graph is made", span, help_line)
+
+    def value_type(self, expr: c.TypeName) -> ty.Type:
+        """The type of something that has a value."""
+        found = self.type(expr)
+        if found == ty.VOID:
+            raise self.report.error("streamit-type", "nothing can have the type `void`", expr.span)
+        return found
+
+    # -- statements
+
+    def block(self, items: Sequence[c.Stmt], span: Span | None) -> ty.Block:
+        """Statements in a scope of their own; a wrong one is left out, so that all errors are found."""
+        found: list[ty.Stmt] = []
+        with self.scope():
+            for item in items:
+                with self.report.recover():
+                    found.append(self.statement(item))
+        return ty.Block(tuple(found), span=span)
+
+    def body(self, item: c.Stmt) -> ty.Block:
+        """The body of a loop or a branch."""
+        return self.block(item.items if isinstance(item, c.Block) else (item,), item.span)
+
+    def statement(self, item: c.Stmt) -> ty.Stmt:
+        """One statement. Raises: Failed, when it is reported."""
+        span = item.span
+        match item:
+            case c.Declare(type_, names):
+                return self.declaration(type_, names, span)
+            case c.Do(c.Call(("push" | "print" | "println") as word, args) as call):
+                return self.effect(word, args, call)
+            case c.Do(value):
+                node = self.expr(value)
+                if not isinstance(node, ty.Update | ty.Pop | ty.Call | ty.Function):
+                    raise self.report.error("streamit-no-effect", "this value is not used", span)
+                return ty.Do(node, span=span)
+            case c.Block(items):
+                return self.block(items, span)
+            case c.If(cond, then, other):
+                return ty.If(
+                    self.cond(cond), self.body(then), None if other is None else self.body(other), span=span
+                )
+            case c.For():
+                return self.for_loop(item)
+            case c.While(cond, body, late):
+                self.loops += 1
+                inner = self.body(body)
+                self.loops -= 1
+                return ty.While(self.cond(cond), inner, late, span=span)
+            case c.Return(value):
+                return self.return_(value, item)
+            case c.Break() | c.Continue():
+                if not self.loops:
+                    raise self.report.error("streamit-loop", "there is no loop to leave here", span)
+                return ty.Break(span=span) if isinstance(item, c.Break) else ty.Continue(span=span)
+            case c.OutOfLine(targets, call):
+                return self.out_of_line(targets, call, item)
+            case c.Add() | c.Split() | c.Join() | c.Enqueue():
+                return self.build(item)
+            case _:
+                assert_never(item)
+
+    def declaration(self, type_: c.TypeName, names: Sequence[c.Declarator], span: Span | None) -> ty.Stmt:
+        """`int x = 1, y;`."""
+        found: list[ty.Stmt] = []
+        kind: ty.Type | None = None
+        with self.report.recover():
+            kind = self.value_type(type_)
+        for name in names:
+            value = None
+            with self.report.recover():
+                value = None if kind is None or name.value is None else self.initial(name.value, kind)
+            local = self.declare(name.name, kind or ty.INT, name.span)
+            found.append(ty.Declare(local.key, local.type, value, span=name.span))
+        return found[0] if len(found) == 1 else ty.Block(tuple(found), span=span)
+
+    def initial(self, value: c.Expr, wanted: ty.Type) -> ty.Expr:
+        """An initial value, which may be a display."""
+        if not isinstance(value, c.Display):
+            return self.expr(value, wanted)
+        if not isinstance(wanted, ty.Vector):
+            raise self.mismatch("an array", wanted, value.span)
+        items = tuple(self.initial(i, wanted.item) for i in value.items)
+        return ty.Display(wanted, items, span=value.span)
+
+    def effect(self, word: str, args: Sequence[c.Expr], call: c.Call) -> ty.Stmt:
+        """`push(e);`, `print(e);`, `println(e);`."""
+        allowed = (Place.WORK,) if word == "push" else (Place.WORK, Place.HELPER)
+        if self.place not in allowed:
+            raise self.misplaced(f"`{word}`", call.span)
+        self.arity(word, args, 1, call.span)
+        if word == "push":
+            if self.around.output == ty.VOID:
+                raise self.report.error("streamit-type", "this filter has no output to push to", call.span)
+            return ty.Push(self.expr(args[0], self.around.output), span=call.span)
+        return ty.Print(self.text(self.expr(args[0])), word == "println", span=call.span)
+
+    def for_loop(self, item: c.For) -> ty.Stmt:
+        """`for (...; ...; ...) ...`."""
+        with self.scope():
+            first = tuple(self.statement(stmt) for stmt in item.first)
+            yes = ty.Constant(ty.BOOLEAN, value=True, span=item.span)
+            cond = yes if item.cond is None else self.cond(item.cond)
+            steps = tuple(self.expr(step) for step in item.steps)
+            self.loops += 1
+            body = self.body(item.body)
+            self.loops -= 1
+        return ty.For(first, cond, steps, body, span=item.span)
+
+    def return_(self, value: c.Expr | None, item: c.Return) -> ty.Stmt:
+        """`return e;`."""
+        if self.place is not Place.HELPER:
+            help_line = "its end is where its statements end: turn the condition round"
+            raise self.misplaced("`return`", item.span, help_line)
+        if (value is None) != (self.result == ty.VOID):
+            wanted = "no value" if self.result == ty.VOID else f"a value of `{shown(self.result)}`"
+            raise self.report.error("streamit-type", f"{wanted} is to be returned", item.span)
+        return ty.Return(None if value is None else self.expr(value, self.result), span=item.span)
+
+    def out_of_line(self, targets: Sequence[s.Name], call: c.Call, item: c.Stmt) -> ty.Stmt:
+        """`s, y <- f(s, peek(1));`: what is a field keeps its value until the next firing."""
+        if self.place is not Place.WORK:
+            raise self.misplaced("`<-`", item.span)
+        signature = self.functions(call.name)
+        if signature is None:
+            raise self.unknown_function(call)
+        node = self.function(call, signature)
+        types = [signature[1]] if len(targets) == 1 else parts(signature[1])
+        if types is None or len(types) != len(targets):
+            message = f"`{call.name}` gives `{show_type(signature[1])}`, which is not {len(targets)} values"
+            raise self.report.error("streamit-type", message, call.span)
+        places: list[ty.Local | ty.Field] = []
+        for target, type_ in zip(targets, types, strict=True):
+            known = self.lookup(target.name)
+            if known is None or isinstance(known, ty.Param):
+                places.append(self.declare(target.name, type_, target.span))
+            elif isinstance(known, ty.Field) and known.type == type_:
+                places.append(evolve(known, span=target.span))
+            elif isinstance(known, ty.Local):
+                raise self.report.error("streamit-duplicate-name", f"`{target.name}` is set twice", target.span)
+            else:
+                raise self.mismatch(shown(type_), known.type, target.span)
+        return ty.Bind(tuple(places), node, span=item.span)
+
+    def build(self, item: c.Add | c.Split | c.Join | c.Enqueue) -> ty.Stmt:
+        """A statement that builds the graph."""
+        if self.place is not Place.BUILD or self.creator is None:
+            words = {c.Split: "`split`", c.Join: "`join`", c.Enqueue: "`enqueue`"}
+            raise self.misplaced(words.get(type(item), "a stream"), item.span)
+        match item:
+            case c.Add():
+                return self.creator(self, item)
+            case c.Split(weights):
+                found = None if weights is None else tuple(self.expr(w, ty.INT) for w in weights)
+                return ty.Split(found, span=item.span)
+            case c.Join(weights):
+                return ty.Join(tuple(self.expr(w, ty.INT) for w in weights), span=item.span)
+            case c.Enqueue(value):
+                return ty.Enqueue(self.expr(value), span=item.span)
+            case _:
+                assert_never(item)
+
+    # -- expressions
+
+    def cond(self, value: c.Expr) -> ty.Expr:
+        """A condition."""
+        return self.expr(value, ty.BOOLEAN)
+
+    def expr(self, value: c.Expr, wanted: ty.Type | None = None) -> ty.Expr:
+        """A typed expression, converted to the wanted type. Raises: Failed, when it is reported."""
+        node = self.plain(value)
+        if node.type == ty.VOID:
+            if wanted is None and isinstance(node, ty.Call | ty.Function):
+                return node
+            raise self.report.error("streamit-type", "this has no value", value.span)
+        return node if wanted is None else self.convert(node, wanted, value.span)
+
+    def convert(self, node: ty.Expr, wanted: ty.Type, span: Span | None) -> ty.Expr:
+        """The expression as a value of another type, where C does that by itself."""
+        found = node.type
+        if found == wanted:
+            return node
+        match found, wanted:
+            case _ if RANKS.get(found, 9) < RANKS.get(wanted, -1):
+                if wanted == ty.INT:
+                    return evolve(node, type=ty.INT)
+                return self.fold(ty.Apply(wanted, show_type(constants.scalar(wanted)), (node,), span=span))
+            case ty.INT, ty.BIT if isinstance(node, ty.Constant) and node.value in (0, 1):
+                return evolve(node, type=ty.BIT)
+            case ty.BIT, ty.BOOLEAN:
+                zero = ty.Constant(ty.INT, 0, span=span)
+                return self.fold(ty.Apply(ty.BOOLEAN, "!=", (evolve(node, type=ty.INT), zero), span=span))
+            case _:
+                raise self.mismatch(shown(found), wanted, span)
+
+    def mismatch(self, found: str, wanted: ty.Type, span: Span | None) -> Failed:
+        """The error that something has the wrong type."""
+        name = shown(wanted)
+        help_line = None
+        if wanted == ty.BOOLEAN:
+            help_line = "compare it, for instance with `!= 0`"
+        elif wanted in RANKS and any(found == shown(rank) for rank in RANKS):
+            help_line = f"convert it: `({name})`"
+        quoted = found if found.startswith("an ") else f"`{found}`"
+        return self.report.error("streamit-type", f"expected `{name}`, found {quoted}", span, help_line)
+
+    def fold(self, node: ty.Apply) -> ty.Expr:
+        """The expression, or its value when all operands are known."""
+        values = [arg.value for arg in node.args if isinstance(arg, ty.Constant)]
+        if len(values) < len(node.args):
+            return node
+        try:
+            value = constants.apply(node.operation, [arg.type for arg in node.args], node.type, values)
+        except TrapSignal:
+            return node  # it traps where it is reached
+        return ty.Constant(node.type, value, span=node.span)
+
+    def plain(self, value: c.Expr) -> ty.Expr:
+        """A typed expression."""
+        span = value.span
+        match value:
+            case s.Int(number):
+                return ty.Constant(ty.INT, self.whole(number, span), span=span)
+            case s.Float(number):
+                return ty.Constant(ty.FLOAT, constants.apply("f32", (t.F64,), ty.FLOAT, (number,)), span=span)
+            case s.Bool(known):
+                return ty.Constant(ty.BOOLEAN, known, span=span)
+            case s.String(text):
+                return ty.Constant(ty.TEXT, text, span=span)
+            case s.Name(name):
+                return self.name(name, span)
+            case c.Unary(op, inner):
+                return self.unary(op, inner, span)
+            case c.Binary(op, left, right):
+                if op in LOGIC:
+                    return ty.Logic(ty.BOOLEAN, LOGIC[op], self.cond(left), self.cond(right), span=span)
+                return self.binary(op, self.expr(left), self.expr(right), span)
+            case c.Choose(cond, then, other):
+                test, a, b = self.cond(cond), self.expr(then), self.expr(other)
+                type_ = b.type if RANKS.get(a.type, 9) < RANKS.get(b.type, -1) else a.type
+                a, b = self.convert(a, type_, then.span), self.convert(b, type_, other.span)
+                return ty.Choose(type_, test, a, b, span=span)
+            case c.Cast(type_, inner):
+                return self.cast(self.value_type(type_), self.expr(inner), span)
+            case c.Index(array, index):
+                base = self.expr(array)
+                if not isinstance(base.type, ty.Vector):
+                    raise self.report.error("streamit-type", f"`{shown(base.type)}` is not an array", array.span)
+                return ty.At(base.type.item, base, self.expr(index, ty.INT), span=span)
+            case c.Call():
+                return self.call(value)
+            case c.Assign(place, op, inner):
+                return self.assign(self.writable(place), op, inner, span)
+            case c.Step(place, op, after):
+                target = self.writable(place)
+                one = self.convert(ty.Constant(ty.INT, 1, span=span), target.type, span)
+                node = self.binary(op, target, one, span)
+                if not isinstance(node, ty.Apply) or node.type != target.type:
+                    raise self.mismatch(shown(target.type), ty.INT, span)
+                return ty.Update(target.type, target, node.operation, one, after, span=span)
+            case c.Display():
+                help_line = "declare an array with it: `float[2] a = {1, 2};`"
+                raise self.report.error("streamit-type", "braces hold the initial value of an array", span, help_line)
+            case _:
+                assert_never(value)
+
+    def whole(self, number: int, span: Span | None) -> int:
+        """A literal as an int; hexadecimal ones wrap."""
+        written = "" if span is None else span.text
+        if number > 0xFFFFFFFF or (number > 1 << 31 and not written.lower().startswith("0x")):
+            raise self.report.error("streamit-number", f"{number} is out of the range of `int`", span)
+        return constants.apply("i32.wrap", (t.I64,), ty.INT, (number,))
+
+    def name(self, name: str, span: Span | None) -> ty.Expr:
+        """A variable, a field, a parameter, or pi."""
+        found = self.lookup(name)
+        if found is not None:
+            return evolve(found, span=span)
+        if name == "pi":
+            return ty.Constant(ty.FLOAT, PI, span=span)
+        known = [n for names in self.scopes for n in names] + [*self.around.fields, *self.around.params]
+        raise self.report.error("streamit-unknown-name", f"unknown name `{name}`", span, closest(name, known))
+
+    def unary(self, op: str, inner: c.Expr, span: Span | None) -> ty.Expr:
+        """`-e`, `+e`, `~e`, `!e`."""
+        if op == "!":
+            node = self.cond(inner)
+            return self.fold(ty.Apply(ty.BOOLEAN, "not", (node,), span=span))
+        node = self.expr(inner)
+        if node.type not in RANKS or (op == "~" and node.type not in (ty.INT, ty.BIT)):
+            raise self.mismatch(shown(node.type), ty.INT, span)
+        if op == "+":
+            return node
+        if op == "~" and node.type == ty.BIT:
+            return self.fold(ty.Apply(ty.BIT, "^", (node, ty.Constant(ty.BIT, 1, span=span)), span=span))
+        node = self.convert(node, ty.INT, span) if node.type == ty.BIT else node
+        name = "~" if op == "~" else "neg%" if node.type == ty.INT else "neg"
+        return self.fold(ty.Apply(node.type, name, (node,), span=span))
+
+    def binary(self, op: str, left: ty.Expr, right: ty.Expr, span: Span | None) -> ty.Expr:
+        """An infix operator on operands that are converted to what they have in common."""
+        if op == "+" and ty.TEXT in (left.type, right.type):
+            return self.fold(ty.Apply(ty.TEXT, "+", (self.text(left), self.text(right)), span=span))
+        if op in ("==", "!=") and left.type == right.type == ty.BOOLEAN:
+            return self.fold(ty.Apply(ty.BOOLEAN, op, (left, right), span=span))
+        for side in (left, right):
+            if side.type not in RANKS:
+                message = f"`{op}` does not apply to `{shown(side.type)}`"
+                raise self.report.error("streamit-type", message, side.span or span)
+        if op in ("&", "|", "^") and left.type == right.type == ty.BIT:
+            common: ty.Type = ty.BIT
+        else:
+            common = max(left.type, right.type, ty.INT, key=lambda type_: RANKS[type_])
+        table = WHOLE if common in (ty.INT, ty.BIT) else REAL
+        if op not in COMPARE and op not in table:
+            raise self.report.error("streamit-type", f"`{op}` does not apply to `{shown(common)}`", span)
+        a, b = self.convert(left, common, left.span), self.convert(right, common, right.span)
+        if op in COMPARE:
+            return self.fold(ty.Apply(ty.BOOLEAN, op, (a, b), span=span))
+        return self.fold(ty.Apply(common, table[op], (a, b), span=span))
+
+    def text(self, node: ty.Expr) -> ty.Expr:
+        """What is printed of a value."""
+        if isinstance(node.type, ty.Vector) or node.type == ty.VOID:
+            raise self.report.error("streamit-type", f"`{shown(node.type)}` cannot be printed", node.span)
+        return node if node.type == ty.TEXT else self.fold(ty.Apply(ty.TEXT, "string", (node,), span=node.span))
+
+    def cast(self, wanted: ty.Type, node: ty.Expr, span: Span | None) -> ty.Expr:
+        """`(type) e`."""
+        found = node.type
+        if RANKS.get(found, 9) <= RANKS.get(wanted, -1) or found == wanted:
+            return self.convert(node, wanted, span)
+        if wanted == ty.INT and found in RANKS:
+            return self.fold(ty.Apply(ty.INT, "i32.wrap", (node,), span=span))
+        if wanted == ty.FLOAT and found == t.F64:
+            return self.fold(ty.Apply(ty.FLOAT, "f32", (node,), span=span))
+        if wanted == ty.BIT and found == ty.INT:
+            return self.fold(ty.Apply(ty.BIT, "&", (evolve(node, type=ty.BIT), ty.Constant(ty.BIT, 1, span=span)), span=span))
+        if found == ty.BOOLEAN and wanted in (ty.INT, ty.BIT):
+            one, zero = ty.Constant(wanted, 1, span=span), ty.Constant(wanted, 0, span=span)
+            return ty.Choose(wanted, node, one, zero, span=span)
+        if wanted == ty.BOOLEAN and found in (ty.INT, ty.BIT):
+            return self.binary("!=", node, ty.Constant(ty.INT, 0, span=span), span)
+        raise self.report.error("streamit-type", f"`{shown(found)}` cannot become `{shown(wanted)}`", span)
+
+    def writable(self, place: c.Expr) -> ty.Expr:
+        """A place that may be changed."""
+        node = self.expr(place)
+        if isinstance(node, ty.Field | ty.Local) or (
+            isinstance(node, ty.At) and isinstance(root(node), ty.Field | ty.Local)
+        ):
+            return node
+        if isinstance(root(node), ty.Param):
+            help_line = "parameters are constants: copy it to a variable"
+            raise self.report.error("streamit-place", "a parameter cannot be changed", place.span, help_line)
+        raise self.report.error("streamit-place", "only variables and their parts can be changed", place.span)
+
+    def assign(self, place: ty.Expr, op: str, value: c.Expr, span: Span | None) -> ty.Expr:
+        """`place = e`, `place op= e`."""
+        if not op:
+            return ty.Update(place.type, place, None, self.expr(value, place.type), span=span)
+        operand = self.expr(value)
+        node = self.binary(op, place, operand, span)
+        if node.type != place.type:
+            raise self.mismatch(shown(node.type), place.type, value.span)
+        assert isinstance(node, ty.Apply)  # noqa: S101 - a place is no constant
+        return ty.Update(place.type, place, node.operation, node.args[1], span=span)
+
+    # -- calls
+
+    def arity(self, name: str, args: Sequence[c.Expr], count: int, span: Span | None) -> None:
+        """Refuses another number of arguments."""
+        if len(args) != count:
+            message = f"`{name}` takes {count} argument{'s' * (count != 1)}, {len(args)} given"
+            raise self.report.error("streamit-arguments", message, span)
+
+    def call(self, call: c.Call) -> ty.Expr:
+        """A function of the filter, of the library, or of the operator language; or the next item."""
+        name, args, span = call.name, call.args, call.span
+        if name in self.around.helpers:
+            helper = self.around.helpers[name]
+            self.arity(name, args, len(helper.params), span)
+            found = tuple(self.expr(a, p.type) for a, p in zip(args, helper.params, strict=True))
+            return ty.Call(helper.result, name, found, span=span)
+        if name in REAL_FUNCTIONS:
+            self.arity(name, args, REAL_FUNCTIONS[name], span)
+            nodes = tuple(self.expr(a) for a in args)
+            wide = t.F64 if any(node.type == t.F64 for node in nodes) else ty.FLOAT
+            real = tuple(self.convert(n, wide, a.span) for n, a in zip(nodes, args, strict=True))
+            return self.fold(ty.Apply(wide, name, real, span=span))
+        if name in NUMBER_FUNCTIONS:
+            return self.number_function(call)
+        if name in STREAM_WORDS:
+            return self.item(call)
+        signature = self.functions(name)
+        if signature is None:
+            raise self.unknown_function(call)
+        if self.place in (Place.BUILD, Place.FIELD):
+            help_line = "functions of the operator language are for the code of filters"
+            raise self.misplaced(f"`{name}`", span, help_line)
+        return self.function(call, signature)
+
+    def number_function(self, call: c.Call) -> ty.Expr:
+        """`abs`, `min`, `max` of ints or of floats."""
+        self.arity(call.name, call.args, NUMBER_FUNCTIONS[call.name], call.span)
+        nodes = [self.expr(a) for a in call.args]
+        for node in nodes:
+            if node.type not in RANKS:
+                raise self.mismatch(shown(node.type), ty.FLOAT, node.span)
+        common = max((ty.INT, *(node.type for node in nodes)), key=lambda type_: RANKS[type_])
+        args = tuple(self.convert(node, common, node.span) for node in nodes)
+        if call.name == "abs" and common == ty.INT:  # of the smallest int it is that number itself, as in C
+            return ty.Apply(ty.INT, "abs", args, span=call.span)
+        return self.fold(ty.Apply(common, call.name, args, span=call.span))
+
+    def item(self, call: c.Call) -> ty.Expr:
+        """`pop()`, `peek(i)`."""
+        if call.name not in ("pop", "peek"):
+            raise self.report.error("streamit-type", f"`{call.name}` has no value", call.span)
+        if self.place is not Place.WORK:
+            raise self.misplaced(f"`{call.name}`", call.span, "take items in `work` and pass them on")
+        self.arity(call.name, call.args, 1 if call.name == "peek" else 0, call.span)
+        if self.around.input == ty.VOID:
+            raise self.report.error("streamit-type", "this filter has no input", call.span)
+        if call.name == "pop":
+            return ty.Pop(self.around.input, span=call.span)
+        index = self.expr(call.args[0], ty.INT)
+        if self.first_item:
+            index = self.binary("-", index, ty.Constant(ty.INT, self.first_item, span=call.span), call.span)
+        return ty.Peek(self.around.input, index, span=call.span)
+
+    def function(self, call: c.Call, signature: tuple[tuple[t.Type, ...], t.Type]) -> ty.Function:
+        """A call of a function of the operator language."""
+        params, result = signature
+        self.arity(call.name, call.args, len(params), call.span)
+        args = tuple(self.expr(a, p) for a, p in zip(call.args, params, strict=True))
+        return ty.Function(result, call.name, args, span=call.span)
+
+    def unknown_function(self, call: c.Call) -> Failed:
+        """The error that nothing bears the name."""
+        known = [*self.around.helpers, *REAL_FUNCTIONS, *NUMBER_FUNCTIONS, *STREAM_WORDS]
+        message = f"unknown function `{call.name}`"
+        return self.report.error("streamit-unknown-function", message, call.span, closest(call.name, known))
+
+
+def parts(type_: t.Type) -> list[t.Type] | None:
+    """The types of what a result has, in order."""
+    match type_:
+        case t.Tuple(items):
+            return list(items)
+        case t.Record(fields):
+            return [field_type for _, field_type in fields]
+        case _:
+            return None
+
+
+def shown(type_: ty.Type) -> str:
+    """The type in StreamIt's words."""
+    if isinstance(type_, ty.Vector):
+        return f"{shown(type_.item)}[]"
+    return next((word for word, known in WORDS.items() if known == type_), None) or show_type(type_)

@@ -1,0 +1,80 @@
+"""The values of expressions that do not depend on the stream: one meaning, that of the operator language's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, assert_never
+
+from frontends.streamit import typed as ty
+from river.lang import types as t
+from river.lang.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from frontends.streamit.typed import Expr, Type
+
+Value = Any
+"""A number, a boolean, a text, or an array of values: a list while it may change, else a tuple."""
+
+
+def scalar(type_: Type) -> t.Type:
+    """The operator language's type of a scalar."""
+    assert not isinstance(type_, ty.Vector)  # noqa: S101 - callers have arrays apart
+    return t.I32 if type_ == ty.BIT else type_
+
+
+def apply(operation: str, types: Sequence[Type], result: Type, values: Sequence[Value]) -> Value:
+    """What the operation makes of values. Raises: values.TrapSignal."""
+    meaning = OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))
+    return meaning(*values)
+
+
+def zero(type_: Type, sizes: Mapping[str, Value] | None = None) -> Value:
+    """Zero, false, or an array of such."""
+    if isinstance(type_, ty.Vector):
+        return [zero(type_.item, sizes) for _ in range(evaluate(type_.size, sizes or {}))]
+    return {ty.FLOAT: 0.0, ty.BOOLEAN: False, ty.TEXT: ""}.get(type_, 0)
+
+
+def evaluate(expr: Expr, values: Mapping[str, Value]) -> Value:
+    """The value of an expression over parameters and locals, by name and key, without effects.
+
+    Raises: values.TrapSignal; IndexError outside of an array; LookupError for what has no value here.
+    """
+    match expr:
+        case ty.Constant(_, value):
+            return value
+        case ty.Local(_, name) | ty.Param(_, name):
+            return values[name]
+        case ty.Apply(type_, operation, args):
+            operands = [evaluate(arg, values) for arg in args]
+            return apply(operation, [arg.type for arg in args], type_, operands)
+        case ty.Logic(_, operation, left, right):
+            first = evaluate(left, values)
+            return first if first == (operation == "or") else evaluate(right, values)
+        case ty.Choose(_, cond, then, other):
+            return evaluate(then if evaluate(cond, values) else other, values)
+        case ty.At(_, array, index):
+            return item(evaluate(array, values), evaluate(index, values))
+        case ty.Display(_, items):
+            return [evaluate(i, values) for i in items]
+        case ty.Field() | ty.Peek() | ty.Pop() | ty.Call() | ty.Function() | ty.Update():
+            raise LookupError
+        case _:
+            assert_never(expr)
+
+
+def item(array: Sequence[Value], index: int) -> Value:
+    """The item at an index that counts from the beginning."""
+    if index < 0:
+        raise IndexError
+    return array[index]
+
+
+def frozen(value: Value) -> Value:
+    """The value with tuples for lists."""
+    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+
+
+def thawed(value: Value) -> Value:
+    """A copy with lists for tuples."""
+    return list(map(thawed, value)) if isinstance(value, list | tuple) else value  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]

@@ -1,0 +1,546 @@
+"""From declarations to the graph: stream-level statements run when the program is compiled.
+
+Every stream's body runs by itself and says which streams are to be made; those are made afterwards, so the depth of a
+recursion needs no stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field
+
+from frontends.sql.report import Failed, Report
+from frontends.streamit import constants
+from frontends.streamit import typed as ty
+from frontends.streamit.balance import firings, parts
+from frontends.streamit.rates import rates
+from frontends.streamit.trees import Usage
+from river.il.trees import walk
+from river.lang import types as t
+from river.lang.parse import RESERVED
+from river.lang.scope import show
+from river.lang.values import TrapSignal
+
+if TYPE_CHECKING:
+    from frontends.streamit.code import Code
+    from river.lang import syntax as s
+    from river.source import Span
+
+LARGEST = 10_000
+DEEPEST = 200
+LONGEST = 1_000_000
+
+Values = dict[str, Any]
+
+OWN_NAMES = frozenset({"input", "output", "clock", "stdout"})
+"""Queues of the program that are no files."""
+
+
+def elaborate(
+    streams: Mapping[str, ty.Stream], main: str, statics: Sequence[ty.Block], fns: tuple[s.Fn, ...], report: Report
+) -> ty.Program:
+    """The program whose graph `main` makes. Raises: Rejected (codes streamit-*)."""
+    work = _Elaborator(streams, report)
+    graph: ty.Graph | None = None
+    turns: dict[int, int] = {}
+    with report.recover():
+        for block in statics:
+            work.run(block.items, work.statics, None)
+        graph = work.build(ty.Create(main, None, (), span=streams[main].span))
+    if graph is not None and not report.errors:
+        with report.recover():
+            turns = firings(graph, report)
+            _look_at_prints(graph, turns, report)
+    remarks = report.remarks()
+    assert graph is not None  # noqa: S101 - without it there is an error
+    return ty.Program(streams, graph, turns, fns, remarks, span=streams[main].span)
+
+
+@define
+class _Open:
+    """A stream that is being made."""
+
+    stream: ty.Composite
+    depth: int
+    span: Span | None
+    wanted: list[tuple[ty.Role, ty.Create, Values]] = field(factory=list[tuple[ty.Role, ty.Create, Values]])
+    made: list[ty.Graph] = field(factory=list["ty.Graph"])
+    split: ty.Split | None = None
+    join: ty.Join | None = None
+    weights: dict[str, tuple[int, ...] | None] = field(factory=dict[str, "tuple[int, ...] | None"])
+    waiting: list[tuple[ty.Expr, Any]] = field(factory=list[tuple["ty.Expr", Any]])
+    values: Values = field(factory=dict[str, Any])
+
+
+@define
+class _Elaborator:
+    streams: Mapping[str, ty.Stream]
+    report: Report
+    statics: Values = field(factory=dict[str, Any])
+    count: int = 0
+    steps: int = 0
+    files: dict[str, Span | None] = field(factory=dict[str, "Span | None"])
+    nodes: dict[tuple[str, Any], ty.Node] = field(factory=dict[tuple[str, Any], "ty.Node"])
+
+    # -- streams
+
+    def build(self, creation: ty.Create) -> ty.Graph:
+        """The graph of a stream and of all inside of it."""
+        root = self.start(creation, self.bound(creation, {}), 1)
+        if not isinstance(root, _Open):
+            return root
+        stack = [root]
+        while True:
+            top = stack[-1]
+            if len(top.made) < len(top.wanted):
+                _, wanted, values = top.wanted[len(top.made)]
+                found = self.start(wanted, values, top.depth + 1)
+                if isinstance(found, _Open):
+                    stack.append(found)
+                else:
+                    top.made.append(found)
+                continue
+            stack.pop()
+            graph = self.finish(top)
+            if not stack:
+                return graph
+            stack[-1].made.append(graph)
+
+    def bound(self, creation: ty.Create, values: Values) -> Values:
+        """The values of the parameters of a stream that is to be made here."""
+        stream = self.streams.get(creation.stream)
+        if stream is None:  # of the library
+            return {str(i): self.value(arg, values) for i, arg in enumerate(creation.args)}
+        found: Values = {}
+        own = [param for param in stream.params if param.value is None]
+        for param, arg in zip(own, creation.args, strict=True):
+            found[param.name] = constants.frozen(self.value(arg, values))
+        around = {**self.statics, **values}
+        for param in stream.params:
+            if param.value is not None:
+                found[param.name] = constants.frozen(self.value(param.value, around))
+        for param, arg in zip(own, creation.args, strict=True):
+            self.fits(param.type, found[param.name], found, arg.span or creation.span)
+        return found
+
+    def fits(self, type_: ty.Type, value: Any, values: Values, span: Span | None) -> None:
+        """Refuses an array of another size."""
+        if isinstance(type_, ty.Vector):
+            size = self.value(type_.size, values)
+            if len(value) != size:
+                raise self.report.error("streamit-size", f"expected {size} items, found {len(value)}", span)
+            for part in value:
+                self.fits(type_.item, part, values, span)
+
+    def start(self, creation: ty.Create, values: Values, depth: int) -> ty.Graph | _Open:
+        """A filter, or a stream whose parts are still to be made."""
+        span = creation.span
+        if depth > DEEPEST:
+            message = f"streams are nested deeper than {DEEPEST} levels"
+            raise self.report.error("streamit-too-deep", message, span, "does the recursion end?")
+        stream = self.streams.get(creation.stream)
+        match stream:
+            case ty.Composite():
+                opened = _Open(stream, depth, span, values=values)
+                self.run(stream.body.items, dict(values), opened)
+                return opened
+            case _:
+                self.count += 1
+                if self.count > LARGEST:
+                    raise self.report.error("streamit-too-many", f"the graph has more than {LARGEST:,} filters", span)
+                return self.library(creation, values) if stream is None else self.filter(stream, values, span)
+
+    def filter(self, stream: ty.Filter, values: Values, span: Span | None) -> ty.Node:
+        """A filter of the graph."""
+        key = (stream.name, tuple(sorted((name, repr(value)) for name, value in values.items())))
+        known = self.nodes.get(key)
+        if known is None:
+            input_, output = self.concrete(stream.input, values), self.concrete(stream.output, values)
+            usual = rates(stream, stream.work, values, self.report)
+            first = None if stream.prework is None else rates(stream, stream.prework, values, self.report)
+            if input_ != ty.VOID and usual.pop == 0:
+                message = "a filter with an input must take an item at each firing"
+                raise self.report.error("streamit-rate", message, stream.span)
+            self.sizes(stream, values)
+            known = ty.Node(stream, values, input_, output, usual, first, span=span)
+            self.nodes[key] = known
+        return evolve(known, span=span)
+
+    def sizes(self, stream: ty.Filter, values: Values) -> None:
+        """Computes all sizes in the code of a filter, and compares those of arrays that meet."""
+        bodies = [stream.work.body, *(h.body for h in stream.helpers)]
+        bodies += [b for b in (stream.init, stream.prework and stream.prework.body) if b is not None]
+        nodes = [node for body in bodies for node in walk(body)]
+        shapes = _Shapes(self, values)
+        for found in (*stream.fields, *(p for h in stream.helpers for p in h.params), *nodes):
+            match found:
+                case ty.FieldDecl(_, type_, value) | ty.Declare(_, type_, value):
+                    shapes.meet(type_, value, found.span)
+                case ty.Update(type_, _, _, value):
+                    shapes.meet(type_, value, found.span)
+                case ty.Push(value):
+                    shapes.meet(stream.output, value, found.span)
+                case ty.Call(_, name, args):
+                    params = next(h.params for h in stream.helpers if h.name == name)
+                    for param, arg in zip(params, args, strict=True):
+                        shapes.meet(param.type, arg, found.span)
+                case ty.Choose(type_, _, _, other):
+                    shapes.meet(type_, other, found.span)
+                case _:
+                    pass
+        for helper in stream.helpers:
+            for node in walk(helper.body):
+                if isinstance(node, ty.Return):
+                    shapes.meet(helper.result, node.value, node.span)
+
+    def concrete(self, type_: ty.Type, values: Values) -> t.Type:
+        """The type in the operator language, sizes computed."""
+        if isinstance(type_, ty.Vector):
+            size = self.value(type_.size, values)
+            if not 0 <= size <= 1 << 24:
+                raise self.report.error("streamit-size", f"an array cannot have {size} items", type_.size.span)
+            return t.Array(self.concrete(type_.item, values), size)
+        return constants.scalar(type_)
+
+    def library(self, creation: ty.Create, values: Values) -> ty.Graph:
+        """`Identity`, `FileReader`, `FileWriter`."""
+        assert creation.type is not None  # noqa: S101 - the checker has seen to it
+        item = self.concrete(creation.type, values)
+        if creation.stream == "Identity":
+            return ty.Identity(item, span=creation.span)
+        name = PurePosixPath(values["0"]).stem
+        if not name.isidentifier() or not name.isascii() or name in OWN_NAMES or name in RESERVED:
+            message = f"`{name}` cannot name an input or output"
+            help_line = "it is the file's name without folder and suffix: letters, digits and `_`"
+            raise self.report.error("streamit-file", message, creation.span, help_line)
+        if name in self.files:
+            raise self.report.error("streamit-file", f"`{name}` is used twice", creation.span)
+        self.files[name] = creation.span
+        return ty.File(name, creation.stream == "FileReader", item, span=creation.span)
+
+    # -- what a stream's parts make together
+
+    def finish(self, top: _Open) -> ty.Graph:
+        """The stream of its parts, which must fit."""
+        stream = top.stream
+        if stream.kind != "feedbackloop" and not top.made:
+            raise self.report.error("streamit-parts", f"this {stream.kind} has no parts", stream.span)
+        match stream.kind:
+            case "pipeline":
+                graph: ty.Graph = self.pipeline(top)
+            case "splitjoin":
+                graph = self.split_join(top)
+            case "feedbackloop":
+                graph = self.feedback(top)
+        sides = (("input", stream.input, graph.input), ("output", stream.output, graph.output))
+        for word, stated, found in sides:
+            if stated is not None and self.concrete(stated, top.values) != found:
+                wanted = _shown(self.concrete(stated, top.values))
+                message = f"the {word} of `{stream.name}` is `{wanted}`, but its parts have `{_shown(found)}`"
+                raise self.report.error("streamit-connection", message, stream.span)
+        return graph
+
+    def pipeline(self, top: _Open) -> ty.Pipeline:
+        """One after the other."""
+        self.none(top, "split", "join")
+        for (_, creation, _), before, after in zip(top.wanted[1:], top.made, top.made[1:], strict=False):
+            if before.output != after.input or after.input == ty.VOID:
+                message = f"`{_shown(before.output)}` comes out before, `{_shown(after.input)}` goes in here"
+                raise self.report.error("streamit-connection", message, creation.span)
+        made = tuple(top.made)
+        return ty.Pipeline(top.stream.name, made[0].input, made[-1].output, made, span=top.span)
+
+    def split_join(self, top: _Open) -> ty.SplitJoin:
+        """Side by side."""
+        if top.join is None or (top.split is None and any(part.input != ty.VOID for part in top.made)):
+            message = "a splitjoin needs `split` and `join`"
+            raise self.report.error("streamit-parts", message, top.stream.span)
+        input_ = self.common(top, [part.input for part in top.made], "take")
+        output = self.common(top, [part.output for part in top.made], "give")
+        split: tuple[int, ...] | None = (0,) * len(top.made)
+        if top.split is not None:
+            split = self.weights(top, "split", [part.input != ty.VOID for part in top.made], top.split.span)
+        join = self.weights(top, "join", [part.output != ty.VOID for part in top.made], top.join.span)
+        assert join is not None  # noqa: S101 - only `split` may be duplicate
+        return ty.SplitJoin(top.stream.name, input_, output, split, tuple(top.made), join, span=top.span)
+
+    def common(self, top: _Open, types: Sequence[t.Type], verb: str) -> t.Type:
+        """The one type of those that are not void."""
+        found = list(dict.fromkeys(type_ for type_ in types if type_ != ty.VOID))
+        if len(found) > 1:
+            shown = ", ".join(f"`{_shown(type_)}`" for type_ in found)
+            message = f"the branches of a splitjoin {verb} different types: {shown}"
+            raise self.report.error("streamit-connection", message, top.stream.span)
+        return found[0] if found else ty.VOID
+
+    def weights(self, top: _Open, word: str, takes: Sequence[bool], span: Span | None) -> tuple[int, ...] | None:
+        """Weights for all branches; those without a queue there have none."""
+        found = top.weights[word]
+        if found is None:
+            return None
+        count = len(takes)
+        whole = found * count if len(found) == 1 else found or (1,) * count
+        if len(whole) != count:
+            message = f"there are {count} branches, but {len(whole)} weights"
+            raise self.report.error("streamit-weights", message, span)
+        if any(w < 0 for w in whole) or (any(takes) and not any(w for w, has in zip(whole, takes, strict=True) if has)):
+            raise self.report.error("streamit-weights", "weights are whole numbers from 0, not all 0", span)
+        return tuple(w if has else 0 for w, has in zip(whole, takes, strict=True))
+
+    def feedback(self, top: _Open) -> ty.FeedbackLoop:
+        """joiner, body, splitter, loop."""
+        roles = [role for role, _, _ in top.wanted]
+        if sorted(roles) != ["body", "loop"] or top.join is None or top.split is None:
+            message = "a feedbackloop needs `join`, `body`, `loop` and `split`, each once"
+            raise self.report.error("streamit-parts", message, top.stream.span)
+        body, loop = top.made[roles.index("body")], top.made[roles.index("loop")]
+        if body.input != loop.output or body.output != loop.input or ty.VOID in (body.input, body.output):
+            message = (
+                f"the body is `{_shown(body.input)}->{_shown(body.output)}`, "
+                f"the loop `{_shown(loop.input)}->{_shown(loop.output)}`: they must go round"
+            )
+            raise self.report.error("streamit-connection", message, top.stream.span)
+        join = self.weights(top, "join", (True, True), top.join.span)
+        split = self.weights(top, "split", (True, True), top.split.span)
+        if join is None or join[1] == 0 or (split is not None and split[1] == 0):
+            raise self.report.error("streamit-weights", "nothing would go round", top.join.span)
+        waiting = tuple(self.item(expr, value, body.input) for expr, value in top.waiting)
+        input_ = ty.VOID if join[0] == 0 else body.input
+        output = ty.VOID if split is not None and split[0] == 0 else body.output
+        pair = None if split is None else (split[0], split[1])
+        return ty.FeedbackLoop(
+            top.stream.name, input_, output, (join[0], join[1]), body, loop, pair, waiting, span=top.span
+        )
+
+    def item(self, expr: ty.Expr, value: Any, wanted: t.Type) -> Any:
+        """What is enqueued as an item of the loop."""
+        found = t.I32 if expr.type == ty.BIT else expr.type
+        if found == t.I32 and wanted == t.F32:
+            return constants.apply("f32", (t.I32,), t.F32, (value,))
+        if isinstance(found, ty.Vector) or found != wanted:
+            message = f"the loop carries `{_shown(wanted)}`, not this"
+            raise self.report.error("streamit-type", message, expr.span)
+        return value
+
+    def none(self, top: _Open, *words: str) -> None:
+        """Refuses statements that belong to other kinds of streams."""
+        extra = [word for word in words if word in top.weights]
+        roles = {role for role, _, _ in top.wanted} - {"add"}
+        if extra or roles or top.waiting:
+            word = (*extra, *sorted(roles), "enqueue")[0]
+            message = f"`{word}` has no place in a {top.stream.kind}"
+            raise self.report.error("streamit-misplaced", message, top.stream.span)
+
+    # -- statements
+
+    def run(self, items: Sequence[ty.Stmt], values: Values, top: _Open | None) -> str | None:
+        """Runs statements; `break` or `continue` when one of them ends a loop's turn."""
+        for item in items:
+            left = self.statement(item, values, top)
+            if left is not None:
+                return left
+        return None
+
+    def statement(self, item: ty.Stmt, values: Values, top: _Open | None) -> str | None:
+        """Runs a statement."""
+        self.steps += 1
+        if self.steps > LONGEST:
+            message = f"making the graph took more than {LONGEST:,} steps"
+            raise self.report.error("streamit-endless", message, item.span, "does the loop end?")
+        match item:
+            case ty.Declare(key, type_, value):
+                values[key] = self.declared(type_, value, values)
+            case ty.Do(value):
+                self.effect(value, values)
+            case ty.Block(inner):
+                return self.run(inner, values, top)
+            case ty.If(cond, then, other):
+                if self.value(cond, values):
+                    return self.run(then.items, values, top)
+                return None if other is None else self.run(other.items, values, top)
+            case ty.For() | ty.While():
+                self.loop(item, values, top)
+            case ty.Break():
+                return "break"
+            case ty.Continue():
+                return "continue"
+            case ty.Add() | ty.Split() | ty.Join() | ty.Enqueue() if top is not None:
+                self.graph(item, values, top)
+            case _:
+                raise self.report.error("streamit-misplaced", "this has no place here", item.span)
+        return None
+
+    def loop(self, item: ty.For | ty.While, values: Values, top: _Open | None) -> None:
+        """Runs a loop."""
+        first, steps = (item.first, item.steps) if isinstance(item, ty.For) else ((), ())
+        self.run(first, values, top)
+        late = isinstance(item, ty.While) and item.late
+        while late or self.value(item.cond, values):
+            late = False
+            left = self.run((ty.Block(item.body.items, span=item.span),), values, top)
+            if left == "break":
+                return
+            for step in steps:
+                self.effect(step, values)
+
+    def graph(self, item: ty.Add | ty.Split | ty.Join | ty.Enqueue, values: Values, top: _Open) -> None:
+        """Runs a statement that builds."""
+        match item:
+            case ty.Add(role, creation):
+                if (role == "add") == (top.stream.kind == "feedbackloop"):
+                    message = f"`{role}` has no place in a {top.stream.kind}"
+                    raise self.report.error("streamit-misplaced", message, item.span)
+                if len(top.wanted) >= LARGEST:
+                    raise self.report.error("streamit-too-many", f"the graph has more than {LARGEST:,} filters", item.span)
+                top.wanted.append((role, creation, self.bound(creation, values)))
+            case ty.Split(weights):
+                self.once(top, "split", item)
+                top.split = item
+                top.weights["split"] = None if weights is None else tuple(self.value(w, values) for w in weights)
+            case ty.Join(weights):
+                self.once(top, "join", item)
+                top.join = item
+                top.weights["join"] = tuple(self.value(w, values) for w in weights)
+            case ty.Enqueue(value):
+                if top.stream.kind != "feedbackloop":
+                    message = f"`enqueue` has no place in a {top.stream.kind}"
+                    raise self.report.error("streamit-misplaced", message, item.span)
+                top.waiting.append((value, constants.frozen(self.value(value, values))))
+
+    def once(self, top: _Open, word: str, item: ty.Stmt) -> None:
+        """Refuses a second splitter or joiner."""
+        if word in top.weights:
+            raise self.report.error("streamit-parts", f"there is already a `{word}`", item.span)
+
+    # -- values
+
+    def declared(self, type_: ty.Type, value: ty.Expr | None, values: Values) -> Any:
+        """The first value of a variable."""
+        if value is None:
+            return self.guarded(lambda: constants.zero(type_, values), None)
+        found = constants.thawed(self.value(value, values))
+        self.fits(type_, found, values, value.span)
+        return found
+
+    def value(self, expr: ty.Expr, values: Values) -> Any:
+        """The value of an expression. Raises: Failed, when it is reported."""
+        if isinstance(expr, ty.Update):
+            return self.effect(expr, values)
+        return self.guarded(lambda: constants.evaluate(expr, values), expr.span)
+
+    def guarded(self, compute: Any, span: Span | None) -> Any:
+        """What `compute` gives, its failures as diagnostics."""
+        try:
+            return compute()
+        except TrapSignal as trap:
+            reason = trap.code.replace("-", " ")
+        except IndexError:
+            reason = "an index is outside of its array"
+        except LookupError:
+            reason = "it depends on the stream, or changes something inside of an expression"
+        raise self.report.error("streamit-constant", f"this cannot be computed: {reason}", span)
+
+    def effect(self, expr: ty.Expr, values: Values) -> Any:
+        """Runs an assignment."""
+        if not isinstance(expr, ty.Update):
+            return self.value(expr, values)
+        place, operation = expr.place, expr.operation
+        before = None
+        if operation is not None or expr.after:
+            before = self.value(place, values)
+        new = self.value(expr.value, values)
+        if operation is not None:
+            types = (place.type, expr.value.type)
+            new = self.guarded(lambda: constants.apply(operation, types, expr.type, (before, new)), expr.span)
+        self.store(place, constants.thawed(new), values)
+        return before if expr.after else new
+
+    def store(self, place: ty.Expr, value: Any, values: Values) -> None:
+        """Changes a place."""
+        match place:
+            case ty.Local(_, key):
+                values[key] = value
+            case ty.At(_, array, index):
+                target, where = self.value(array, values), self.value(index, values)
+                if not 0 <= where < len(target):
+                    message = "this cannot be computed: an index is outside of its array"
+                    raise self.report.error("streamit-constant", message, place.span)
+                target[where] = value
+            case _:
+                raise self.report.error("streamit-place", "only variables can be changed here", place.span)
+
+
+@define
+class _Shapes:
+    """Compares the sizes of arrays that meet."""
+
+    work: _Elaborator
+    values: Values
+
+    def meet(self, type_: ty.Type, value: ty.Expr | None, span: Span | None) -> None:
+        """Refuses a value of another shape."""
+        wanted = self.work.concrete(type_, self.values)
+        if isinstance(value, ty.Display):
+            self.display(wanted, value)
+        elif value is not None and isinstance(type_, ty.Vector):
+            found = self.work.concrete(value.type, self.values)
+            if found != wanted:
+                message = f"expected `{_shown(wanted)}`, found `{_shown(found)}`"
+                raise self.work.report.error("streamit-size", message, span)
+
+    def display(self, wanted: t.Type, value: ty.Display) -> None:
+        """Compares a display with an array."""
+        assert isinstance(wanted, t.Array)  # noqa: S101 - the checker has seen to it
+        if len(value.items) != wanted.size:
+            message = f"expected {wanted.size} items, found {len(value.items)}"
+            raise self.work.report.error("streamit-size", message, value.span)
+        for item in value.items:
+            if isinstance(item, ty.Display):
+                self.display(wanted.item, item)
+
+
+def _look_at_prints(graph: ty.Graph, turns: Mapping[int, int], report: Report) -> None:
+    """Refuses prints of several filters that cannot be put in order; warns of lines that never end."""
+    printing = [node for node in leaves(graph) if isinstance(node, ty.Node) and prints(node.filter)]
+    if len(printing) > 1:
+        for node in printing:
+            fixed = node.rates.prints is not None and (node.first is None or node.first.prints == 0)
+            if not fixed or not turns:
+                message = "several filters print, but how many lines each firing of this one prints is not fixed"
+                raise report.error("streamit-print-rate", message, node.filter.span)
+    for filter_ in {node.filter.name: node.filter for node in printing}.values():
+        if not any(isinstance(n, ty.Print) and n.line for body in bodies(filter_) for n in walk(body)):
+            message = f"`{filter_.name}` prints, but never ends a line: nothing will be seen"
+            report.warn("streamit-print-line", message, filter_.span, "end it with `println`")
+
+
+def leaves(graph: ty.Graph) -> list[ty.Graph]:
+    """The filters of a graph in the order of the text."""
+    found: list[ty.Graph] = []
+    stack = [graph]
+    while stack:
+        part = stack.pop()
+        inner = parts(part)
+        stack += reversed(inner)
+        if not inner:
+            found.append(part)
+    return found
+
+
+def bodies(filter_: ty.Filter) -> list[ty.Block]:
+    """The code of a filter that runs with the stream."""
+    own = [filter_.work.body, *(helper.body for helper in filter_.helpers)]
+    return own if filter_.prework is None else [*own, filter_.prework.body]
+
+
+def prints(filter_: ty.Filter) -> bool:
+    """Whether the filter prints."""
+    return any(isinstance(node, ty.Print) for body in bodies(filter_) for node in walk(body))
+
+
+def _shown(type_: t.Type) -> str:
+    names = {ty.VOID: "void", t.I32: "int", t.F32: "float", t.BOOL: "boolean"}
+    return names.get(type_) or show(type_)

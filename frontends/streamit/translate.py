@@ -1,0 +1,737 @@
+"""C-like code to statements of the operator language.
+
+Expressions of C may change things, those of the operator language may not: a change becomes a statement before, and what
+was read before it is kept in a `let`. `pop` has no counterpart: a firing sees its items as a window, and the place of
+the next one is known from the code before it (`Cursor`), or else counted at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, assert_never
+
+from attrs import define, field
+
+from frontends.streamit import typed as ty
+from frontends.streamit.rates import Counted, Intervals, breaks, counted, leaves
+from frontends.streamit.trees import Usage, named, root, updated
+from river.il.trees import fresh, walk
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.parse import RESERVED
+
+if TYPE_CHECKING:
+    from river.source import Span
+
+INFIX = frozenset({
+    "+", "-", "*", "/", "+%", "-%", "*%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=",
+})  # fmt: skip
+PREFIX = {"neg": "-", "neg%": "-%", "~": "~", "not": "not"}
+
+
+class NotStatic(Exception):  # noqa: N818 - no error: the place of the next item must be counted at run time
+    """The code's paths take different numbers of items."""
+
+
+# ---------------------------------------------------------------------------------------------- whole numbers, exactly
+
+
+def number(value: int, span: Span | None = None) -> s.Expr:
+    """A whole number."""
+    return s.Int(value, span=span) if value >= 0 else s.Unary("-", s.Int(-value, span=span), span=span)
+
+
+def known(expr: s.Expr) -> int | None:
+    """The value of a written number."""
+    match expr:
+        case s.Int(value):
+            return value
+        case s.Unary("-", s.Int(value)):
+            return -value
+        case _:
+            return None
+
+
+def plus(a: s.Expr, b: s.Expr) -> s.Expr:
+    """The sum, written as short as may be."""
+    x, y = known(a), known(b)
+    if x is not None and y is not None:
+        return number(x + y)
+    if x == 0 or y == 0:
+        return b if x == 0 else a
+    if y is not None:
+        match a:
+            case s.Binary("+" | "-" as op, left, right) if (z := known(right)) is not None:
+                return plus(left, number((z if op == "+" else -z) + y))
+            case _:
+                return s.Binary("-", a, s.Int(-y)) if y < 0 else s.Binary("+", a, b)
+    return s.Binary("+", a, b)
+
+
+def times(a: s.Expr, b: s.Expr) -> s.Expr:
+    """The product, written as short as may be."""
+    x, y = known(a), known(b)
+    if x is not None and y is not None:
+        return number(x * y)
+    if 1 in (x, y):
+        return b if x == 1 else a
+    return s.Int(0) if 0 in (x, y) else s.Binary("*", a, b)
+
+
+def minus(a: s.Expr, b: s.Expr) -> s.Expr:
+    """The difference, written as short as may be."""
+    y = known(b)
+    return plus(a, number(-y)) if y is not None else s.Binary("-", a, b)
+
+
+# ---------------------------------------------------------------------------------------------- what code stands in
+
+
+@define
+class Setting:
+    """What the code of one filter may name in the operator language.
+
+    `seen`: what is known in each use of the filter. `constant`: the expression of a whole number that is the same
+    throughout each use, from literals and holes. `param`: the constant that a parameter is.
+    """
+
+    usage: Usage
+    seen: tuple[Intervals, ...]
+    constant: Callable[[ty.Expr], s.Expr | None]
+    size: Callable[[ty.Expr], s.Expr]
+    param: Callable[[ty.Param], s.Expr]
+    type: Callable[[ty.Type], s.TypeExpr]
+    functions: Mapping[str, str]  # the names of the filter's functions
+    taken: frozenset[str]  # names that locals do not hide
+    line: s.Expr | None = None  # where an unfinished line is kept
+
+
+@define
+class Cursor:
+    """Where the next item of the window is; `counter` when that is counted at run time."""
+
+    window: str
+    at: s.Expr = field(factory=lambda: s.Int(0))
+    counter: str | None = None
+
+
+@define
+class Writer:
+    """The translation of one body: of a handler, or of a function."""
+
+    setting: Setting
+    fields: dict[str, s.Expr]
+    changed: frozenset[str]  # locals and fields that the body changes
+    cursor: Cursor | None = None
+    line: s.Expr | None = None
+    names: dict[str, s.Expr] = field(factory=dict[str, s.Expr])
+    wide: dict[str, s.Expr] = field(factory=dict[str, s.Expr])  # counters that are i64
+    variable: set[str] = field(factory=set[str])  # names that are declared by `var`
+    scopes: list[set[str]] = field(factory=lambda: [set[str]()])
+    out: list[s.Stmt] = field(factory=list[s.Stmt])
+    seen: tuple[Intervals, ...] = ()
+    again: list[Callable[[], None]] = field(factory=list[Callable[[], None]])  # what stands before a loop's next turn
+
+    def __attrs_post_init__(self) -> None:
+        self.seen = self.seen or self.setting.seen
+
+    # -- names and blocks
+
+    def unused(self, name: str) -> str:
+        """A name like `name` that nothing in sight bears."""
+        taken = self.setting.taken.union(RESERVED, *self.scopes)
+        found = fresh(name, taken)
+        self.scopes[-1].add(found)
+        return found
+
+    @contextmanager
+    def block(self) -> Iterator[list[s.Stmt]]:
+        """Statements of a block of their own."""
+        before, seen = self.out, self.seen
+        self.out = inside = []
+        self.scopes.append(set())
+        try:
+            yield inside
+        finally:
+            self.scopes.pop()
+            self.out, self.seen = before, seen
+
+    def put(self, stmt: s.Stmt) -> None:
+        """The next statement."""
+        self.out.append(stmt)
+
+    def bind(self, key: str, type_: ty.Type, value: s.Expr, span: Span | None, *, fixed: bool) -> None:
+        """A local variable: `let` when nothing changes it."""
+        name = self.unused(key.partition("#")[0])
+        self.names[key] = s.Name(name)
+        kind = self.setting.type(type_)
+        if fixed and not isinstance(type_, ty.Vector) and (not isinstance(type_, t.Type) or t.is_flat(type_)):
+            self.put(s.Let(name, kind, value, span=span))
+        else:
+            self.variable.add(name)
+            self.put(s.VarDecl(name, kind, value, span=span))
+
+    def pin(self, value: s.Expr, type_: ty.Type) -> s.Expr:
+        """The value, kept as it is now."""
+        name = self.unused("t")
+        if isinstance(type_, ty.Vector):
+            self.put(s.VarDecl(name, self.setting.type(type_), value, span=value.span))
+        else:
+            self.put(s.Let(name, None, value, span=value.span))
+        return s.Name(name, span=value.span)
+
+    def stable(self, value: s.Expr) -> bool:
+        """Whether no statement changes what the expression gives."""
+        return not any(
+            isinstance(node, s.Var | s.Call) or (isinstance(node, s.Name) and node.name in self.variable)
+            for node in walk(value)
+        )
+
+    # -- statements
+
+    def body(self, items: Sequence[ty.Stmt]) -> s.Block:
+        """Statements as a block."""
+        with self.block() as inside:
+            self.statements(items)
+        return s.Block(tuple(inside))
+
+    def statements(self, items: Sequence[ty.Stmt]) -> None:
+        """Statements, one after the other."""
+        for item in items:
+            self.statement(item)
+
+    def statement(self, item: ty.Stmt) -> None:
+        """One statement."""
+        span = item.span
+        match item:
+            case ty.Declare(key, type_, value):
+                fixed = value is not None and key not in self.changed
+                found = zero(type_) if value is None else self.expr(value)
+                self.bind(key, type_, found, span, fixed=fixed)
+                if fixed and type_ == ty.INT and value is not None:
+                    self.seen = tuple(seen.within({key: seen.of(value)}) for seen in self.seen)
+            case ty.Do(value):
+                self.effect(value)
+            case ty.Push(value):
+                self.put(s.Emit("y", self.expr(value), span=span))
+            case ty.Print(value, line):
+                self.print(self.expr(value), span, line=line)
+            case ty.Bind(targets, call):
+                self.results(targets, call, span)
+            case ty.If(cond, then, other):
+                self.branch(self.expr(cond), then, other, span)
+            case ty.For():
+                self.for_loop(item)
+            case ty.While(cond, body, late):
+                self.while_loop(cond, body, (), span, late=late)
+            case ty.Break():
+                self.put(s.Break(span=span))
+            case ty.Continue():
+                self.again[-1]()
+                self.put(s.Continue(span=span))
+            case ty.Return(value):
+                self.put(s.Return(None if value is None else self.expr(value), span=span))
+            case ty.Block(items):
+                self.statements(items)
+            case ty.Add() | ty.Split() | ty.Join() | ty.Enqueue():
+                raise AssertionError  # the checker refuses them in filters
+            case _:
+                assert_never(item)
+
+    def print(self, text: s.Expr, span: Span | None, *, line: bool) -> None:
+        """Part of a line, or its end."""
+        if self.line is None:
+            self.put(s.Emit("print", text, span=span))
+            return
+        whole = s.Binary("+", self.line, text, span=span)
+        if line:
+            self.put(s.Emit("print", whole, span=span))
+            self.put(s.Assign(self.line, s.String(""), span=span))
+        else:
+            self.put(s.Assign(self.line, whole, span=span))
+
+    def results(self, targets: Sequence[ty.Local | ty.Field], call: ty.Function, span: Span | None) -> None:
+        """`s, y <- f(...)`."""
+        value = self.expr(call)
+        if len(targets) == 1:
+            values = [value]
+        else:
+            whole = self.pin(value, call.type)
+            parts = call.type.fields if isinstance(call.type, t.Record) else ()
+            labels = [label for label, _ in parts] or [str(i) for i in range(len(targets))]
+            values = [s.Member(whole, label, span=span) for label in labels]
+        for target, part in zip(targets, values, strict=True):
+            match target:
+                case ty.Field(_, name):
+                    self.put(s.Assign(self.fields[name], part, span=span))
+                case ty.Local(type_, key):
+                    self.bind(key, type_, part, target.span, fixed=True)
+
+    def branch(self, cond: s.Expr, then: ty.Block, other: ty.Block | None, span: Span | None) -> None:
+        """`if`; both sides take the same number of items."""
+        before = self.here()
+        first = self.body(then.items)
+        after = self.here()
+        self.move(before)
+        second = None if other is None else self.body(other.items)
+        if self.here() != after:
+            raise NotStatic
+        self.put(s.If(cond, first, second, span=span))
+
+    def here(self) -> s.Expr:
+        """Where the next item is."""
+        return s.Int(0) if self.cursor is None else self.cursor.at
+
+    def move(self, at: s.Expr) -> None:
+        """The next item is there."""
+        if self.cursor is not None:
+            self.cursor.at = at
+
+    # -- loops
+
+    def for_loop(self, item: ty.For) -> None:
+        """`for`: a counted loop if it is one."""
+        found = counted(item)
+        if found is None or not (self.counted_loop(found, item) or self.plain_loop(found, item)):
+            self.statements(item.first)
+            self.while_loop(item.cond, item.body, item.steps, item.span, late=False)
+
+    def counted_loop(self, loop: Counted, item: ty.For) -> bool:
+        """A loop whose turns are known from the parameters: its counter is an i64."""
+        turns = [seen.turns(loop) for seen in self.seen]
+        start, bound = self.setting.constant(loop.start), self.setting.constant(loop.bound)
+        if start is None or bound is None or None in turns:
+            return False
+        bound = plus(bound, number(loop.step // abs(loop.step))) if loop.closed else bound
+        name = loop.key.partition("#")[0]
+        before = self.here()
+        with self.block() as inside:
+            if loop.step == 1:
+                counter: s.Expr = s.Name(self.unused(name))
+                low, high = start, bound
+                turn = minus(counter, start)
+                count = minus(bound, start)
+            else:
+                turn = s.Name(self.unused("k"))
+                counter = plus(start, turn) if loop.step == 1 else self.stepped(start, turn, loop.step)
+                count = _turns(start, bound, loop.step)
+                low, high = s.Int(0), count
+            label = counter if loop.step == 1 else turn
+            assert isinstance(label, s.Name)  # noqa: S101 - just made
+            self.wide[loop.key] = counter
+            self.seen = tuple(
+                seen.within({loop.key: found[1]}) for seen, found in zip(self.seen, turns, strict=True) if found
+            )
+            takes = self.taken(loop.body)
+            self.move(plus(before, times(turn, takes)))
+            self.again.append(lambda: None)
+            with self.block() as statements:
+                self.statements(loop.body.items)
+            self.again.pop()
+            range_ = s.Range(low, high, span=item.span)
+            self.put(s.For(None, (label.name,), range_, s.Block(tuple(statements)), span=item.span))
+        self.out += inside
+        self.move(plus(before, times(count, takes)))
+        return True
+
+    def stepped(self, start: s.Expr, turn: s.Expr, step: int) -> s.Expr:
+        """The counter in a turn of a loop with another step than 1."""
+        if step == -1:
+            return minus(start, turn)
+        product = times(turn, number(abs(step)))
+        return plus(start, product) if step > 0 else minus(start, product)
+
+    def plain_loop(self, loop: Counted, item: ty.For) -> bool:
+        """A loop upwards by 1 to a bound that is only known at run time: its counter is an i32."""
+        if loop.step != 1 or loop.closed or known(self.taken(loop.body)) != 0:
+            return False
+        low, high = self.operands([loop.start, loop.bound])
+        if isinstance(loop.start, ty.Constant) and isinstance(loop.bound, ty.Constant):
+            return False
+        with self.block():
+            name = self.unused(loop.key.partition("#")[0])
+            self.names[loop.key] = s.Name(name)
+            self.again.append(lambda: None)
+            body = self.body(loop.body.items)
+            self.again.pop()
+        self.put(s.For(None, (name,), s.Range(low, high, span=item.span), body, span=item.span))
+        return True
+
+    def while_loop(
+        self, cond: ty.Expr, body: ty.Block, steps: Sequence[ty.Expr], span: Span | None, *, late: bool
+    ) -> None:
+        """`while`, `do`, and `for` that is not counted."""
+        before = self.here()
+
+        def step() -> None:
+            for value in steps:
+                self.effect(value)
+
+        def ask() -> None:
+            self.put(s.If(negated(self.expr(cond)), s.Block((s.Break(span=span),)), None, span=span))
+
+        with self.block() as tests:
+            test = self.expr(cond)
+        simple = not tests and not late
+        self.again.append(ask if late else step)
+        with self.block() as inside:
+            if not simple and not late:
+                ask()
+            self.statements(body.items)
+            if not body.items or not isinstance(body.items[-1], ty.Continue | ty.Break | ty.Return):
+                self.again[-1]()
+        self.again.pop()
+        if self.here() != before:
+            raise NotStatic
+        loop = s.While(None, test if simple else s.Bool(True), s.Block(tuple(inside)), span=span)
+        self.put(loop)
+
+    def taken(self, body: ty.Block) -> s.Expr:
+        """How many items a turn of a loop takes. Raises: NotStatic, when that differs."""
+        if self.cursor is None or self.cursor.counter is not None:
+            return s.Int(0)
+        if not any(isinstance(node, ty.Pop) for node in walk(body)):
+            return s.Int(0)
+        if any(breaks(item) or leaves(item) for item in body.items):
+            raise NotStatic
+        saved = (self.cursor.at, self.seen, dict(self.names), dict(self.wide), set(self.variable))
+        self.cursor.at = s.Int(0)
+        with self.block():
+            self.again.append(lambda: None)
+            self.statements(body.items)
+            self.again.pop()
+        found = self.cursor.at
+        self.cursor.at, self.seen, self.names, self.wide, self.variable = saved
+        if any(isinstance(node, s.Name | s.Var) for node in walk(found)):
+            raise NotStatic
+        return found
+
+    # -- expressions
+
+    def effect(self, value: ty.Expr) -> None:
+        """An expression for its effect."""
+        match value:
+            case ty.Update():
+                self.update(value, used=False)
+            case ty.Call():
+                call = self.call(value)
+                self.put(s.Do(call, span=value.span))
+            case ty.Pop():
+                self.pop(value, used=False)
+            case _:
+                self.pin(self.expr(value), value.type)
+
+    def expr(self, value: ty.Expr) -> s.Expr:
+        """An expression; what it changes stands in statements before."""
+        span = value.span
+        match value:
+            case ty.Constant(type_, known_value):
+                return literal(known_value, type_, span)
+            case ty.Local(_, key):
+                return s.Call("i32.wrap", (self.wide[key],), span=span) if key in self.wide else self.names[key]
+            case ty.Field(_, name):
+                return self.fields[name]
+            case ty.Param():
+                return self.setting.param(value)
+            case ty.Peek(_, index):
+                assert self.cursor is not None  # noqa: S101 - only work functions peek
+                return s.Index(s.Name(self.cursor.window), self.behind(index), span=span)
+            case ty.Pop():
+                return self.pop(value, used=True)
+            case ty.Apply():
+                return self.apply(value)
+            case ty.Logic(_, operation, left, right):
+                return self.logic(operation, left, right, span)
+            case ty.Choose(type_, cond, then, other):
+                return self.choose(type_, cond, then, other, span)
+            case ty.At(_, array, index):
+                base, place = self.operands([array, index], index=1)
+                return s.Index(base, place, span=span)
+            case ty.Call():
+                call = self.call(value)
+                helper = self.setting.usage.helpers[value.helper]
+                return self.pin(call, helper.result) if self.acts(helper) else call
+            case ty.Function(_, name, args):
+                return s.Call(name, tuple(self.operands(args)), span=span)
+            case ty.Display(_, items):
+                return s.ListValue(tuple(self.operands(items)), span=span)
+            case ty.Update():
+                return self.update(value, used=True)
+            case _:
+                assert_never(value)
+
+    def operands(self, values: Sequence[ty.Expr], index: int | None = None) -> list[s.Expr]:
+        """Expressions from left to right; `index`: the position of one that indexes an array."""
+        found: list[s.Expr] = []
+        for i, value in enumerate(values):
+            before = len(self.out)
+            node = self.index(value) if i == index else self.expr(value)
+            later = self.out[before:]
+            if later:
+                del self.out[before:]
+                found = [
+                    old if self.stable(old) else self.pin(old, values[j].type) for j, old in enumerate(found)
+                ]
+                self.out += later
+            found.append(node)
+        return found
+
+    def apply(self, value: ty.Apply) -> s.Expr:
+        """An operation."""
+        operation, span = value.operation, value.span
+        match value:
+            case ty.Apply(_, "f32", (ty.Local(_, key),)) if key in self.wide:
+                return s.Call("f32", (self.wide[key],), span=span)
+            case ty.Apply(t.I32, "abs", (inner,)):
+                operand = self.expr(inner)
+                operand = operand if isinstance(operand, s.Name) else self.pin(operand, inner.type)
+                return s.Call("max", (operand, s.Unary("-%", operand, span=span)), span=span)
+            case _:
+                args = self.operands(value.args)
+        if operation in INFIX:
+            return s.Binary(operation, args[0], args[1], span=span)
+        if operation in PREFIX:
+            return s.Unary(PREFIX[operation], args[0], span=span)
+        return s.Call(operation, tuple(args), span=span)
+
+    def logic(self, operation: str, left: ty.Expr, right: ty.Expr, span: Span | None) -> s.Expr:
+        """`and`, `or`; the right side only if it is asked."""
+        first = self.expr(left)
+        with self.block() as inside:
+            second = self.expr(right)
+            if not inside:
+                return s.Binary(operation, first, second, span=span)
+            name = self.unused_outside("t")
+            self.put(s.Assign(s.Name(name), second, span=span))
+        self.variable.add(name)
+        self.put(s.VarDecl(name, s.TypeName("bool"), first, span=span))
+        cond: s.Expr = s.Name(name) if operation == "and" else s.Unary("not", s.Name(name))
+        self.put(s.If(cond, s.Block(tuple(inside)), None, span=span))
+        return s.Name(name, span=span)
+
+    def choose(
+        self, type_: ty.Type, cond: ty.Expr, then: ty.Expr, other: ty.Expr, span: Span | None
+    ) -> s.Expr:
+        """`c ? a : b`."""
+        test = self.expr(cond)
+        before = self.here()
+        with self.block() as left:
+            first = self.expr(then)
+        after = self.here()
+        self.move(before)
+        with self.block() as right:
+            second = self.expr(other)
+        if self.here() != after:
+            raise NotStatic
+        if not left and not right:
+            return s.IfExpr(test, first, second, span=span)
+        name = self.unused("t")
+        self.variable.add(name)
+        self.put(s.VarDecl(name, self.setting.type(type_), zero(type_), span=span))
+        blocks = [s.Block((*part, s.Assign(s.Name(name), value))) for part, value in ((left, first), (right, second))]
+        self.put(s.If(test, blocks[0], blocks[1], span=span))
+        return s.Name(name, span=span)
+
+    def unused_outside(self, name: str) -> str:
+        """An unused name for the block around this one."""
+        found = self.unused(name)
+        self.scopes[-2].add(found)
+        return found
+
+    # -- places and indices
+
+    def update(self, value: ty.Update, *, used: bool) -> s.Expr:
+        """An assignment as a statement; its value."""
+        span, operation = value.span, value.operation
+        place = self.place(value.place, steady=not isinstance(value.value, ty.Constant))
+        before = len(self.out)
+        operand = self.expr(value.value)
+        if before != len(self.out) and operation is not None and not self.stable(place):
+            self.out, later = self.out[:before], self.out[before:]
+            place = self.place(value.place, steady=True)
+            self.out += later
+        old: s.Expr = place
+        if used and value.after:
+            old = self.pin(place, value.type)
+        new = operand
+        if operation is not None:
+            binary = operation in INFIX
+            new = s.Binary(operation, old, operand, span=span) if binary else s.Call(operation, (old, operand), span=span)
+        self.put(s.Assign(place, new, span=span))
+        return old if value.after else place
+
+    def place(self, value: ty.Expr, *, steady: bool) -> s.Expr:
+        """A place; its indices are kept when something may change them before it is written."""
+        match value:
+            case ty.At(_, array, index):
+                base = self.place(array, steady=steady)
+                found = self.index(index)
+                if steady and not self.stable(found):
+                    found = self.pin(found, index.type)
+                return s.Index(base, found, span=value.span)
+            case _:
+                return self.expr(value)
+
+    def index(self, value: ty.Expr) -> s.Expr:
+        """A whole number as an index: an i64 where no 32 bits can overflow, else an i32."""
+        return self.widened(value) or self.expr(value)
+
+    def widened(self, value: ty.Expr) -> s.Expr | None:
+        """The number as an i64, if that is the same."""
+        match value:
+            case ty.Constant(_, int() as known_value):
+                return number(known_value, value.span)
+            case ty.Local(_, key):
+                return self.wide.get(key)
+            case ty.Param():
+                return self.setting.constant(value)
+            case ty.Apply(_, "+%" | "-%" | "*%" as operation, (left, right)):
+                if any(seen.of(value) is None for seen in self.seen):
+                    return None
+                a, b = self.widened(left), self.widened(right)
+                if a is None or b is None:
+                    return None
+                return {"+%": plus, "-%": minus, "*%": times}[operation](a, b)
+            case _:
+                return None
+
+    # -- items
+
+    def behind(self, index: ty.Expr) -> s.Expr:
+        """The position in the window of an item behind the next one."""
+        assert self.cursor is not None  # noqa: S101 - only work functions peek
+        at: s.Expr = self.cursor.at if self.cursor.counter is None else s.Name(self.cursor.counter)
+        found = self.widened(index)
+        if found is not None:
+            return plus(at, found)
+        narrow = self.expr(index)
+        if known(at) == 0:
+            return narrow
+        return plus(s.Call("i64", (narrow,)), at)
+
+    def pop(self, value: ty.Pop, *, used: bool) -> s.Expr:
+        """The next item."""
+        cursor = self.cursor
+        assert cursor is not None  # noqa: S101 - only work functions pop
+        if cursor.counter is None:
+            item = s.Index(s.Name(cursor.window), cursor.at, span=value.span)
+            cursor.at = plus(cursor.at, s.Int(1))
+            return item
+        counter = s.Name(cursor.counter)
+        item = s.Index(s.Name(cursor.window), counter, span=value.span)
+        found = self.pin(item, value.type) if used else item
+        self.put(s.Assign(counter, s.Binary("+", counter, s.Int(1)), span=value.span))
+        return found
+
+    # -- functions of the filter
+
+    def acts(self, helper: ty.Helper) -> bool:
+        """Whether calling the function does more than giving a value."""
+        usage = self.setting.usage
+        return bool(usage.changed((helper.body,))) or usage.prints((helper.body,))
+
+    def call(self, value: ty.Call) -> s.Call:
+        """A call; the function gets the fields that it uses."""
+        usage = self.setting.usage
+        helper = usage.helpers[value.helper]
+        args = self.operands(value.args)
+        changed = usage.changed((helper.body,))
+        for i, arg in enumerate(value.args):
+            if isinstance(arg.type, ty.Vector) and named(root(arg)) in changed:
+                args[i] = self.pin(args[i], arg.type)
+        args += [self.fields[name] for name in usage.touched((helper.body,))]
+        if usage.prints_parts((helper.body,)) and self.line is not None:
+            args.append(self.line)
+        return s.Call(self.setting.functions[value.helper], tuple(args), span=value.span)
+
+
+def function(setting: Setting, helper: ty.Helper) -> s.Fn:
+    """A function of the filter as one of the operator: the fields that it uses become parameters."""
+    usage, body = setting.usage, helper.body
+    writer = Writer(setting, {}, frozenset(updated(body)))
+    params: list[s.Param] = []
+    for param in helper.params:
+        name = writer.unused(param.key.partition("#")[0])
+        kind = setting.type(param.type)
+        if param.key in writer.changed:
+            writer.bind(param.key, param.type, s.Name(name), param.span, fixed=False)
+        else:
+            writer.names[param.key] = s.Name(name)
+        params.append(s.Param(name, kind, span=param.span))
+    changed = usage.changed((body,))
+    for name in usage.touched((body,)):
+        own = writer.unused(name)
+        writer.fields[name] = s.Name(own)
+        if name in changed:
+            writer.variable.add(own)
+        params.append(s.Param(own, setting.type(setting.field_type(name)), name in changed))
+    if usage.prints_parts((body,)):
+        own = writer.unused("line")
+        writer.line = s.Name(own)
+        writer.variable.add(own)
+        params.append(s.Param(own, s.TypeName("string"), ref=True))
+    writer.statements(body.items)
+    result = None if helper.result == ty.VOID else setting.type(helper.result)
+    return s.Fn(
+        setting.functions[helper.name], tuple(params), result, s.Block(tuple(writer.out)), span=helper.span
+    )
+
+
+# ---------------------------------------------------------------------------------------------- values
+
+
+def _turns(start: s.Expr, bound: s.Expr, step: int) -> s.Expr:
+    """How often a loop turns whose step is not 1; `bound` is not reached."""
+    distance = minus(bound, start) if step > 0 else minus(start, bound)
+    size = abs(step)
+    value = known(distance)
+    if value is not None:
+        return number(max(0, -(-value // size)))
+    whole = distance if size == 1 else s.Call("div.trunc", (plus(distance, number(size - 1)), number(size)))
+    return s.Call("max", (whole, s.Int(0)))
+
+
+def negated(cond: s.Expr) -> s.Expr:
+    """The opposite."""
+    match cond:
+        case s.Unary("not", inner):
+            return inner
+        case _:
+            return s.Unary("not", cond, span=cond.span)
+
+
+def zero(type_: ty.Type) -> s.Expr:
+    """Zero of a type."""
+    match type_:
+        case ty.INT | ty.BIT:
+            return s.Int(0)
+        case ty.FLOAT:
+            return s.Float(0.0)
+        case ty.BOOLEAN:
+            return s.Bool(False)
+        case ty.TEXT:
+            return s.String("")
+        case _:
+            return s.Call("zero", ())
+
+
+def literal(value: Any, type_: ty.Type, span: Span | None = None) -> s.Expr:
+    """A known value."""
+    if isinstance(type_, ty.Vector):
+        return s.ListValue(tuple(literal(item, type_.item, span) for item in value), span=span)
+    match value:
+        case bool():
+            return s.Bool(value, span=span)
+        case int():
+            return number(value, span)
+        case str():
+            return s.String(value, span=span)
+        case _ if value != value:
+            return s.Call("nan", (), span=span)
+        case _ if abs(value) == float("inf"):
+            infinity = s.Call("inf", (), span=span)
+            return infinity if value > 0 else s.Unary("-", infinity, span=span)
+        case _:
+            negative = value < 0 or str(value).startswith("-")
+            return s.Unary("-", s.Float(-value, span=span), span=span) if negative else s.Float(value, span=span)

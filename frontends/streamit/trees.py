@@ -1,0 +1,99 @@
+"""Questions about typed trees; walking them is `river.il.trees`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import field, frozen
+
+from frontends.streamit import typed as ty
+from river.il.trees import walk
+from river.lang import syntax as s
+
+
+def root(place: ty.Expr) -> ty.Expr:
+    """What a place is a part of."""
+    while isinstance(place, ty.At):
+        place = place.array
+    return place
+
+
+def pure(expr: ty.Expr) -> bool:
+    """Whether evaluating the expression takes nothing, changes nothing and calls nothing."""
+    return not any(isinstance(node, ty.Update | ty.Pop | ty.Call | ty.Function) for node in walk(expr))
+
+
+def updated(body: s.Node) -> set[str]:
+    """The locals (by key) and fields (by name) that are changed below, functions aside."""
+    found: set[str] = set()
+    for node in walk(body):
+        match node:
+            case ty.Update(_, place):
+                found.add(named(root(place)))
+            case ty.Bind(targets):
+                found.update(named(target) for target in targets)
+            case _:
+                pass
+    return found
+
+
+def read(body: s.Node) -> set[str]:
+    """The locals and fields that stand below."""
+    return {named(node) for node in walk(body) if isinstance(node, ty.Local | ty.Field)}
+
+
+def named(place: ty.Expr) -> str:
+    """The key of a local, the name of a field."""
+    match place:
+        case ty.Local(_, name) | ty.Field(_, name):
+            return name
+        case _:
+            return ""
+
+
+@frozen(slots=False)
+class Usage:
+    """What the functions of a filter do, with all that they call."""
+
+    helpers: Mapping[str, ty.Helper]
+    fields: tuple[str, ...] = field(converter=tuple)
+
+    @classmethod
+    def of(cls, filter_: ty.Filter) -> Usage:
+        """The usage of a filter's functions."""
+        return cls({helper.name: helper for helper in filter_.helpers}, (f.name for f in filter_.fields))
+
+    def reached(self, bodies: Iterable[s.Node]) -> tuple[ty.Helper, ...]:
+        """The functions that the code calls, directly or not, in the order of the text."""
+        found: set[str] = set()
+        waiting = list(bodies)
+        while waiting:
+            for node in walk(waiting.pop()):
+                if isinstance(node, ty.Call) and node.helper not in found:
+                    found.add(node.helper)
+                    waiting.append(self.helpers[node.helper].body)
+        return tuple(helper for name, helper in self.helpers.items() if name in found)
+
+    def all(self, bodies: Iterable[s.Node]) -> tuple[s.Node, ...]:
+        """The code and that of all functions that it calls."""
+        own = tuple(bodies)
+        return (*own, *(helper.body for helper in self.reached(own)))
+
+    def touched(self, bodies: Iterable[s.Node]) -> tuple[str, ...]:
+        """The fields that the code reads or changes."""
+        every = self.all(bodies)
+        found = set().union(*map(read, every), *map(updated, every))
+        return tuple(name for name in self.fields if name in found)
+
+    def changed(self, bodies: Iterable[s.Node]) -> tuple[str, ...]:
+        """The fields that the code changes."""
+        found = set[str]().union(*map(updated, self.all(bodies)))
+        return tuple(name for name in self.fields if name in found)
+
+    def prints(self, bodies: Iterable[s.Node]) -> bool:
+        """Whether the code prints."""
+        return any(isinstance(node, ty.Print) for body in self.all(bodies) for node in walk(body))
+
+    def prints_parts(self, bodies: Iterable[s.Node]) -> bool:
+        """Whether the code prints less than a line."""
+        return any(isinstance(n, ty.Print) and not n.line for body in self.all(bodies) for n in walk(body))

@@ -1,0 +1,489 @@
+"""What a program means: declared streams with all names and types known, and the graph that they make.
+
+`Program.streams` are declarations, each checked once for all values of its parameters; sizes of arrays and rates are
+still expressions there. `Program.graph` is what the program becomes when the stream-level statements have run: filters
+with the values of their parameters, pipelines, splitjoins and feedback loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from attrs import field, frozen
+
+from river.diagnostics import Diagnostic
+from river.lang import syntax as s
+from river.lang import types as t
+
+# ---------------------------------------------------------------------------------------------- types
+
+
+@frozen
+class Vector:
+    """An array; `size` is an expression over parameters, which comparison ignores: elaboration compares sizes."""
+
+    item: Type
+    size: Expr = field(eq=False)
+
+
+Type: TypeAlias = t.Type | Vector
+
+VOID = t.UNIT
+INT = t.I32
+FLOAT = t.F32
+BOOLEAN = t.BOOL
+TEXT = t.STRING
+BIT = t.Primitive("bit")
+"""0 or 1; an i32 in the operator language."""
+
+# ---------------------------------------------------------------------------------------------- expressions
+
+
+@frozen
+class Constant(s.Node):
+    """A known value; of an array, a tuple."""
+
+    type: Type
+    value: Any
+
+
+@frozen
+class Local(s.Node):
+    """A local variable. Keys are unique in a body: `x`, `x#2`."""
+
+    type: Type
+    key: str
+
+
+@frozen
+class Field(s.Node):
+    """A field of the filter."""
+
+    type: Type
+    name: str
+
+
+@frozen
+class Param(s.Node):
+    """A parameter of the stream, or what it uses of its surroundings."""
+
+    type: Type
+    name: str
+
+
+@frozen
+class Peek(s.Node):
+    """The item `index` places behind the next one."""
+
+    type: Type
+    index: Expr
+
+
+@frozen
+class Pop(s.Node):
+    """The next item, which is taken."""
+
+    type: Type
+
+
+@frozen
+class Apply(s.Node):
+    """An operation of the operator language's table."""
+
+    type: Type
+    operation: str
+    args: tuple[Expr, ...]
+
+
+@frozen
+class Logic(s.Node):
+    """`and`, `or`: the right side only if the left one does not decide."""
+
+    type: Type
+    operation: str
+    left: Expr
+    right: Expr
+
+
+@frozen
+class Choose(s.Node):
+    """`c ? a : b`."""
+
+    type: Type
+    cond: Expr
+    then: Expr
+    other: Expr
+
+
+@frozen
+class At(s.Node):
+    """`a[i]`."""
+
+    type: Type
+    array: Expr
+    index: Expr
+
+
+@frozen
+class Call(s.Node):
+    """A function of the filter."""
+
+    type: Type
+    helper: str
+    args: tuple[Expr, ...]
+
+
+@frozen
+class Function(s.Node):
+    """A function of the operator language."""
+
+    type: Type
+    name: str
+    args: tuple[Expr, ...]
+
+
+@frozen
+class Display(s.Node):
+    """`{a, b}`."""
+
+    type: Type
+    items: tuple[Expr, ...]
+
+
+@frozen
+class Update(s.Node):
+    """`p = value`, or `p = p operation value`; its value is the new one, `after` the old one."""
+
+    type: Type
+    place: Expr
+    operation: str | None
+    value: Expr
+    after: bool = False
+
+
+Expr = (
+    Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | Call | Function | Display | Update
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- statements
+
+
+@frozen
+class Declare(s.Node):
+    """A local variable; without value it is zero."""
+
+    key: str
+    type: Type
+    value: Expr | None
+
+
+@frozen
+class Do(s.Node):
+    """An expression for its effect."""
+
+    value: Expr
+
+
+@frozen
+class Push(s.Node):
+    """`push(e)`."""
+
+    value: Expr
+
+
+@frozen
+class Print(s.Node):
+    """`print(e)`; `line`: `println(e)`. The value is a text."""
+
+    value: Expr
+    line: bool
+
+
+@frozen
+class Bind(s.Node):
+    """`s, y <- f(...)`: the parts of a result in places; a `Local` is declared by it."""
+
+    targets: tuple[Local | Field, ...]
+    call: Function
+
+
+@frozen
+class If(s.Node):
+    """`if (c) ... else ...`."""
+
+    cond: Expr
+    then: Block
+    other: Block | None
+
+
+@frozen
+class For(s.Node):
+    """`for (first; cond; steps) body`."""
+
+    first: tuple[Stmt, ...]
+    cond: Expr
+    steps: tuple[Expr, ...]
+    body: Block
+
+
+@frozen
+class While(s.Node):
+    """`while (c) body`; `late`: the condition is asked after the body."""
+
+    cond: Expr
+    body: Block
+    late: bool
+
+
+@frozen
+class Return(s.Node):
+    """`return e;`."""
+
+    value: Expr | None
+
+
+@frozen
+class Break(s.Node):
+    """`break;`."""
+
+
+@frozen
+class Continue(s.Node):
+    """`continue;`."""
+
+
+@frozen
+class Block(s.Node):
+    """Statements."""
+
+    items: tuple[Stmt, ...]
+
+
+Role = Literal["add", "body", "loop"]
+
+
+@frozen
+class Create(s.Node):
+    """A stream to be made: a declared one with arguments, or one of the library's with a type."""
+
+    stream: str
+    type: Type | None
+    args: tuple[Expr, ...]
+
+
+@frozen
+class Add(s.Node):
+    """`add`, `body`, `loop`."""
+
+    role: Role
+    creation: Create
+
+
+@frozen
+class Split(s.Node):
+    """`split`; no weights: duplicate; empty weights: one each."""
+
+    weights: tuple[Expr, ...] | None
+
+
+@frozen
+class Join(s.Node):
+    """`join`; empty weights: one each."""
+
+    weights: tuple[Expr, ...]
+
+
+@frozen
+class Enqueue(s.Node):
+    """`enqueue e`."""
+
+    value: Expr
+
+
+Stmt = (
+    Declare | Do | Push | Print | Bind | If | For | While | Return | Break | Continue | Block | Add | Split | Join
+    | Enqueue
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- declarations
+
+
+@frozen
+class Parameter(s.Node):
+    """A parameter; of a capture, `value` says what of the surroundings it is."""
+
+    name: str
+    type: Type
+    value: Expr | None = None
+
+
+@frozen
+class FieldDecl(s.Node):
+    """A field of a filter; without value it is zero."""
+
+    name: str
+    type: Type
+    value: Expr | None
+
+
+@frozen
+class Helper(s.Node):
+    """A function of a filter. `params` are the keys of locals."""
+
+    name: str
+    params: tuple[Declare, ...]
+    result: Type
+    body: Block
+
+
+@frozen
+class Work(s.Node):
+    """What one firing does. A rate that is not written is None; `free`: the push rate is not fixed."""
+
+    pop: Expr | None
+    peek: Expr | None
+    push: Expr | None
+    free: bool
+    body: Block
+
+
+@frozen
+class Filter(s.Node):
+    """A filter. `params` are those of the declaration, then the captures."""
+
+    name: str
+    params: tuple[Parameter, ...]
+    input: Type
+    output: Type
+    fields: tuple[FieldDecl, ...]
+    helpers: tuple[Helper, ...]
+    init: Block | None
+    work: Work
+    prework: Work | None
+
+
+@frozen
+class Composite(s.Node):
+    """A pipeline, splitjoin or feedback loop. Types that are not written are None; `anonymous`: it has no name."""
+
+    kind: Literal["pipeline", "splitjoin", "feedbackloop"]
+    name: str
+    params: tuple[Parameter, ...]
+    input: Type | None
+    output: Type | None
+    body: Block
+
+
+Stream = Filter | Composite
+
+# ---------------------------------------------------------------------------------------------- the graph
+
+
+@frozen
+class Rates:
+    """Items of one firing. `push` and `prints` are None when they differ from firing to firing."""
+
+    pop: int
+    peek: int
+    push: int | None
+    prints: int | None = 0
+
+
+@frozen(eq=False)
+class Node(s.Node):
+    """A filter in the graph: its declaration, the values of its parameters, and what follows from them.
+
+    `values` has numbers, booleans and tuples of such. `sizes`: the values of all expressions that must be constant.
+    """
+
+    filter: Filter
+    values: Mapping[str, Any]
+    input: t.Type
+    output: t.Type
+    rates: Rates
+    first: Rates | None
+
+
+@frozen(eq=False)
+class Identity(s.Node):
+    """Passes every item."""
+
+    input: t.Type
+
+    @property
+    def output(self) -> t.Type:
+        """The type of its output."""
+        return self.input
+
+
+@frozen(eq=False)
+class File(s.Node):
+    """An input (`reads`) or an output of the program by name."""
+
+    name: str
+    reads: bool
+    item: t.Type
+
+    @property
+    def input(self) -> t.Type:
+        """Nothing for a reader."""
+        return VOID if self.reads else self.item
+
+    @property
+    def output(self) -> t.Type:
+        """Nothing for a writer."""
+        return self.item if self.reads else VOID
+
+
+@frozen(eq=False)
+class Pipeline(s.Node):
+    """One after the other."""
+
+    name: str
+    input: t.Type
+    output: t.Type
+    parts: tuple[Graph, ...]
+
+
+@frozen(eq=False)
+class SplitJoin(s.Node):
+    """Side by side. `split` is None for duplicate."""
+
+    name: str
+    input: t.Type
+    output: t.Type
+    split: tuple[int, ...] | None
+    parts: tuple[Graph, ...]
+    join: tuple[int, ...]
+
+
+@frozen(eq=False)
+class FeedbackLoop(s.Node):
+    """join, body, split, loop, and back. `split` is None for duplicate; `waiting`: what is enqueued."""
+
+    name: str
+    input: t.Type
+    output: t.Type
+    join: tuple[int, int]
+    body: Graph
+    loop: Graph
+    split: tuple[int, int] | None
+    waiting: tuple[Any, ...]
+
+
+Graph = Node | Identity | File | Pipeline | SplitJoin | FeedbackLoop
+
+
+@frozen
+class Program(s.Node):
+    """The checked program. `firings`: how often each part of the graph fires in one steady state, by identity.
+
+    Empty when some rate is not fixed. `fns` are the program's functions of the operator language.
+    """
+
+    streams: Mapping[str, Stream]
+    graph: Graph
+    firings: Mapping[int, int]
+    fns: tuple[s.Fn, ...]
+    remarks: tuple[Diagnostic, ...] = ()

@@ -1,0 +1,461 @@
+"""Expansion: parallel regions, until then annotations, become splits, replicas and merges.
+
+Neighbouring regions are expanded together. Where one ends and the next begins, the merge and the split are rotated, if
+that keeps the order: each replica of the first has a split, each of the second a merge, and no item passes through a
+single operator. Each replica is a `@Group` of its own.
+
+Paper: River §4.4 (fission optimizer, steps 1 to 3); Auto-parallelizing §4.4 (shuffles).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from attrs import evolve, field, frozen
+from attrs.validators import ge
+
+from optimizers.queries import Names, changed, source, type_names, type_text
+from river.diagnostics import Note, Rejected
+from river.il import annotations as a
+from river.il.annotations import annotated, annotation, row_type
+from river.il.lift import lift
+from river.il.model import instance_model
+from river.il.program import Instance, Lift, Program, Queue, Result, Use, Variable
+from river.lang import syntax as s
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from river.il import graph as g
+    from river.il.program import Decl
+    from river.passes import Verified
+    from river.platform import Platform
+    from river.source import Span
+
+ROLES: Final = ("split", "replica", "merge")
+TAGS: Final = ("seqno", "seqno_marks")
+SEQ: Final = "seq"
+
+
+@frozen
+class Region:
+    """An annotated region: a chain of operators."""
+
+    id: str
+    strategy: str
+    keys: tuple[str, ...]
+    degree: int
+    epoch: int
+    members: tuple[int, ...]
+
+
+@frozen
+class Site:
+    """Neighbouring regions, in the order in which items pass them."""
+
+    regions: tuple[Region, ...]
+
+
+@frozen
+class Expand:
+    """`expand`: the operators of `@Region`s become replicas. `epoch`: where the region says nothing of its marks."""
+
+    name: ClassVar[str] = "expand"
+    epoch: int = field(default=64, validator=ge(1))
+
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
+        graph = verified.graph
+        regions = _regions(graph, self.epoch)
+        entries = {region.members[0]: region for region in regions}
+        following: dict[str, Region] = {}
+        for region in regions:
+            last = graph.instances[region.members[-1]]
+            ends = [graph.queues[out].consumer for out in last.outs]
+            after = [entries[end.instance] for end in ends if end is not None and end.instance in entries]
+            following |= {region.id: after[0]} if after and after[0] is not region else {}
+        later = {after.id for after in following.values()}
+        for region in regions:
+            if region.id in later:
+                continue
+            chain = [region]
+            while chain[-1].id in following:
+                chain.append(following[chain[-1].id])
+            yield Site(tuple(chain))
+
+    def guard(self, verified: Verified, site: Site, /) -> Note | None:
+        graph = verified.graph
+        tagging = TAGS if len(site.regions) == 1 else (*TAGS, "round_robin")
+        for region in site.regions:
+            for member in region.members:
+                instance = graph.instances[member]
+                reason = _obstacle(verified, instance, tagged=region.strategy in tagging)
+                if reason is not None:
+                    return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
+        return None
+
+    def rewrite(self, verified: Verified, site: Site, /) -> Program:
+        return _Expansion(verified, site.regions).program()
+
+
+def _regions(graph: g.Graph, epoch: int) -> tuple[Region, ...]:
+    """The regions that stand as annotations."""
+    found: dict[str, list[g.Instance]] = {}
+    for instance in graph.instances:
+        said = annotated(instance.use)
+        if said.parallel is not None and said.parallel.degree is not None and said.regions:
+            region = said.regions[-1]
+            if region.what not in ROLES:
+                found.setdefault(region.id, []).append(instance)
+    return tuple(_region(id_, _chain(graph, members), epoch) for id_, members in found.items())
+
+
+def _region(id_: str, members: Sequence[g.Instance], epoch: int) -> Region:
+    said = annotated(members[0].use)
+    assert said.parallel is not None  # noqa: S101 - a region has a degree
+    degree = said.parallel.degree or 1
+    what = said.regions[-1]
+    stated = epoch if said.epoch is None else said.epoch.items
+    return Region(id_, what.what, what.keys, degree, stated, tuple(m.index for m in members))
+
+
+def _chain(graph: g.Graph, members: Sequence[g.Instance]) -> list[g.Instance]:
+    """The members in the order in which items pass them."""
+    inside = {m.index: m for m in members}
+
+    def fed(instance: g.Instance) -> bool:
+        producers = (graph.queues[q].producer for q in instance.ins)
+        return any(end is not None and end.instance in inside for end in producers)
+
+    found = [next((m for m in members if not fed(m)), members[0])]
+    while len(found) < len(members):
+        ends = (graph.queues[out].consumer for out in found[-1].outs)
+        after = [inside[end.instance] for end in ends if end is not None and end.instance in inside]
+        if not after or after[0] in found:
+            break
+        found.append(after[0])
+    return found
+
+
+def _obstacle(verified: Verified, instance: g.Instance, *, tagged: bool) -> str | None:
+    """Why one operator of a region cannot be written out as replicas."""
+    graph = verified.graph
+    for view in graph.views:
+        if view.variable in instance.variables:
+            return f"has `${view.variable}`, of which the output `{view.name}` is a view: it has to stay in one piece"
+    if tagged:
+        text = source(verified, instance.use.operator)
+        assert text is not None  # noqa: S101 - the program is verified
+        try:
+            lift(text, SEQ, instance.use.span)
+        except Rejected as rejected:
+            return "; ".join(d.message.removeprefix(f"`{text.name}` ") for d in rejected.diagnostics)
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------- mechanism
+
+
+@frozen
+class _Stream:
+    """The type of what flows in one place of the original program."""
+
+    type: t.Type
+    by: str | None
+
+
+class _Expansion:
+    """One chain of regions being written out."""
+
+    def __init__(self, verified: Verified, regions: tuple[Region, ...]) -> None:
+        self.verified = verified
+        self.graph = verified.graph
+        self.regions = regions
+        self.names = Names(verified.program)
+        self.types = type_names(verified)
+        self.operators: list[Decl] = []
+        self.uses: list[Use] = []
+        self.parts: dict[str, tuple[str, ...]] = {}
+        self.lifts: dict[str, str] = {}
+        self.span: Span | None = None
+        self.rotated = tuple(self.rotates(i) for i in range(len(regions) - 1))
+
+    # -- how neighbours meet
+
+    def rotates(self, i: int) -> bool:
+        """Whether the merge after region `i` and the split after it may change places."""
+        before, after = self.regions[i], self.regions[i + 1]
+        if before.strategy == after.strategy == "time_merge":
+            return True
+        if before.strategy == after.strategy == "unordered":
+            return True
+        tags = (*TAGS, "round_robin")
+        if before.strategy not in tags or after.strategy not in tags:
+            return False
+        # Items with one tag must leave by one replica: then a merge by tags finds their order again.
+        models = (instance_model(self.graph.instances[m]) for m in before.members)
+        return all((high := model.selectivity[0].most) is not None and high <= 1 for model in models)
+
+    def tagged(self, i: int) -> bool:
+        """Whether the items inside region `i` carry serial numbers."""
+        if self.regions[i].strategy in TAGS:
+            return True
+        turns = self.regions[i].strategy == "round_robin"
+        beside = (*self.rotated[i - 1 : i], *self.rotated[i : i + 1]) if i else self.rotated[:1]
+        return turns and any(beside)
+
+    # -- the program
+
+    def program(self) -> Program:
+        """The program with the regions written out."""
+        flows: tuple[str, ...] = ()
+        for i, region in enumerate(self.regions):
+            entry = self.graph.instances[region.members[0]]
+            self.span = entry.use.span
+            turned = i > 0 and self.rotated[i - 1]
+            flows = self.rotation(i, flows) if turned else self.split(i, entry.ins[0])
+            flows = self.replicas(i, flows)
+            if i + 1 < len(self.regions) and self.rotated[i]:
+                continue
+            exits = self.graph.instances[region.members[-1]].outs
+            if exits:
+                self.merge(i, flows, exits[0])
+        return self.replaced()
+
+    def stream(self, queue: str) -> _Stream:
+        found = self.graph.queues[queue]
+        return _Stream(found.type, found.by)
+
+    def entry(self, i: int) -> _Stream:
+        """What enters region `i` in the original program, as its first operator takes it."""
+        first = self.graph.instances[self.regions[i].members[0]]
+        return _Stream(first.operator.ports[0].type, first.operator.ports[0].by)
+
+    def text(self, type_: t.Type) -> s.TypeExpr:
+        return type_text(type_, self.types)
+
+    def tag(self, type_: t.Type) -> s.TypeExpr:
+        """The type of a tagged item."""
+        return s.RecordType((s.FieldType(SEQ, s.TypeName("i64")), s.FieldType("v", self.text(type_))))
+
+    def instance(self, name: str, template: str, *args: tuple[str, s.TemplateArg]) -> str:
+        """A new operator of the standard template `template`."""
+        found = self.names.operator(name)
+        self.operators.append(Instance(found, f"std.{template}", args, span=self.span))
+        return found
+
+    def use(
+        self, role: str, i: int, replica: int | None, operator: str, ins: Iterable[str], outs: Iterable[str],
+        said: Sequence[a.Known] = (),
+    ) -> None:  # fmt: skip
+        """A new use in region `i`, placed with replica `replica`, after the regions that enclose it."""
+        region = self.regions[i]
+        around = annotated(self.graph.instances[region.members[0]].use)
+        known: list[a.Known] = [*around.regions[:-1], a.Region(region.id, role), *said]
+        if replica is not None:
+            known.append(a.Group(f"{region.id}_{replica}"))
+        elif around.group is not None:
+            known.append(around.group)
+        self.uses.append(Use(tuple(outs), operator, tuple(ins), tuple(map(annotation, known)), span=self.span))
+
+    # -- splits and merges
+
+    def queues(self, base: str, n: int) -> tuple[str, ...]:
+        return tuple(self.names.queue(f"{base}_{m}") for m in range(n))
+
+    def split(self, i: int, queue: str) -> tuple[str, ...]:
+        """The split of region `i`, before which nothing is divided."""
+        region, stream = self.regions[i], self.entry(i)
+        n = ("n", s.Int(region.degree))
+        type_ = ("T", self.text(stream.type))
+        outs = self.queues(queue, region.degree)
+        name = f"{region.id}_split"
+        if self.tagged(i):
+            counter = self.names.variable(f"{region.id}_n")
+            epoch = ("epoch", s.Int(region.epoch))
+            if region.keys:
+                operator = self.instance(name, "split_hash", type_, ("key", _key(region.keys)), n, epoch)
+            else:
+                operator = self.instance(name, "split_rr", type_, n, epoch)
+            self.operators.append(Variable(counter, s.TypeName("i64"), s.Int(0), span=self.span))
+            self.use("split", i, None, operator, (queue, f"${counter}"), (*outs, f"${counter}"))
+            return outs
+        if region.strategy in ("round_robin", "unordered") and not region.keys:
+            weights = ("w", s.ListValue((s.Int(1),) * region.degree))
+            operator = self.instance(name, "rr_split", type_, weights)
+        else:
+            operator = self.plain_split(i, name)
+        self.use("split", i, None, operator, (queue,), outs)
+        return outs
+
+    def plain_split(self, i: int, name: str) -> str:
+        """A split that neither counts nor tags."""
+        region, stream = self.regions[i], self.entry(i)
+        n = ("n", s.Int(region.degree))
+        if region.strategy != "time_merge":
+            return self.instance(name, "split_keys", ("T", self.text(stream.type)), ("key", _key(region.keys)), n)
+        if region.keys:
+            return self.instance(name, "split_rows", *self.delta(stream.type), ("key", _key(region.keys)), n)
+        assert stream.by is not None  # noqa: S101 - the strategy is for ordered queues
+        by = ("by", s.Name(stream.by))
+        return self.instance(name, "split_time", ("T", self.text(stream.type)), n, by)
+
+    def delta(self, type_: t.Type) -> tuple[tuple[str, s.TemplateArg], ...]:
+        """The arguments of a template on deltas of this type."""
+        rows = row_type(type_)
+        assert rows is not None  # noqa: S101 - the strategy is for deltas
+        assert isinstance(type_, t.Record)  # noqa: S101 - a delta is one
+        return ("R", self.text(rows)), ("Tau", self.text(type_.fields[0][1]))
+
+    def merge(self, i: int, flows: tuple[str, ...], queue: str) -> None:
+        """The merge of region `i`, after which nothing is divided."""
+        region, stream = self.regions[i], self.stream(queue)
+        n = ("n", s.Int(len(flows)))
+        type_ = ("T", self.text(stream.type))
+        name = f"{region.id}_merge"
+        if self.tagged(i):
+            operator = self.instance(name, "merge_seq", type_, n)
+        elif region.strategy == "round_robin":
+            operator = self.instance(name, "rr_join", type_, ("w", s.ListValue((s.Int(1),) * len(flows))))
+        else:
+            operator = self.plain_merge(region, name, stream, len(flows))
+        self.use("merge", i, None, operator, flows, (queue,))
+
+    def plain_merge(self, region: Region, name: str, stream: _Stream, count: int) -> str:
+        """A merge of items without tags, of `count` flows."""
+        n = ("n", s.Int(count))
+        if region.strategy == "unordered":
+            return self.instance(name, "gather", ("T", self.text(stream.type)), n)
+        if region.keys:
+            return self.instance(name, "merge_rows", *self.delta(stream.type), n)
+        by = stream.by or self.last_key(region)
+        return self.instance(name, "merge_time", ("T", self.text(stream.type)), n, ("by", s.Name(by)))
+
+    def last_key(self, region: Region) -> str:
+        """The key by which the region's last operator sends."""
+        (out,) = self.graph.instances[region.members[-1]].operator.outs
+        assert out.by is not None  # noqa: S101 - the strategy is for ordered queues
+        return out.by
+
+    def rotation(self, i: int, flows: tuple[str, ...]) -> tuple[str, ...]:
+        """A split after each of `flows`, the replicas of the region before, and a merge before each of this one's."""
+        before, region = self.regions[i - 1], self.regions[i]
+        queue = self.graph.instances[region.members[0]].ins[0]
+        stream = self.entry(i)
+        n = ("n", s.Int(region.degree))
+        if self.tagged(i):
+            tag = ("T", self.tag(stream.type))
+            key = _key(region.keys, "v") if region.keys else s.Lambda(("m",), s.Member(s.Name("m"), SEQ))
+            by = ("by", s.Name(SEQ))
+            split = self.instance(f"{region.id}_split", "split_keys", tag, ("key", key), n, by)
+            merge = self.instance(f"{before.id}_merge", "merge_time", tag, ("n", s.Int(len(flows))), by)
+        elif region.strategy == "unordered" and not region.keys:
+            weights = ("w", s.ListValue((s.Int(1),) * region.degree))
+            split = self.instance(f"{region.id}_split", "rr_split", ("T", self.text(stream.type)), weights)
+            merge = self.plain_merge(before, f"{before.id}_merge", self.stream(queue), len(flows))
+        else:
+            split = self.plain_split(i, f"{region.id}_split")
+            merge = self.plain_merge(before, f"{before.id}_merge", self.stream(queue), len(flows))
+        parts = [self.queues(flow, region.degree) for flow in flows]
+        for m, (flow, outs) in enumerate(zip(flows, parts, strict=True)):
+            self.use("split", i, None, split, (flow,), outs, (a.Group(f"{before.id}_{m}"),))
+        merged = self.queues(queue, region.degree)
+        for m, out in enumerate(merged):
+            self.use("merge", i - 1, None, merge, [outs[m] for outs in parts], (out,), (a.Group(f"{region.id}_{m}"),))
+        return merged
+
+    # -- replicas
+
+    def replicas(self, i: int, flows: tuple[str, ...]) -> tuple[str, ...]:
+        """The replicas of region `i` on its flows; what flows out of them."""
+        region = self.regions[i]
+        for member in region.members:
+            instance = self.graph.instances[member]
+            self.span = instance.use.span
+            operator = self.lifted(instance.use.operator) if self.tagged(i) else instance.use.operator
+            variables = {v: self.divided(v, region.degree) for v in instance.variables}
+            written = {
+                v for v, p in zip(instance.variables, instance.operator.vars, strict=True) if p.written
+            }
+            outs = self.queues(instance.outs[0], region.degree) if instance.outs else ()
+            for m, flow in enumerate(flows):
+                own = [f"${variables[v][m]}" for v in instance.variables]
+                left = [f"${variables[v][m]}" for v in instance.variables if v in written]
+                said = _replicated(instance.use, region.id, m, tagged=self.tagged(i))
+                self.use("replica", i, m, operator, (flow, *own), (*outs[m : m + 1], *left), said)
+            flows = outs
+        return flows
+
+    def lifted(self, operator: str) -> str:
+        """The operator on tagged items."""
+        if operator not in self.lifts:
+            self.lifts[operator] = self.names.operator(f"{operator}_{SEQ}")
+            self.operators.append(Lift(self.lifts[operator], operator, SEQ, span=self.span))
+        return self.lifts[operator]
+
+    def divided(self, variable: str, degree: int) -> tuple[str, ...]:
+        """The parts of a variable, one for each replica."""
+        if variable not in self.parts:
+            self.parts[variable] = tuple(self.names.variable(f"{variable}.{m}") for m in range(degree))
+        return self.parts[variable]
+
+    # -- the new text
+
+    def replaced(self) -> Program:
+        """The program with the new declarations in place of the old uses and variables."""
+        gone = {id(self.graph.instances[m].use) for region in self.regions for m in region.members}
+        inner = self.inner()
+        placed = False
+
+        def change(decl: Decl) -> Decl | Iterable[Decl] | None:
+            nonlocal placed
+            match decl:
+                case Variable(name) if name in self.parts:
+                    return [evolve(decl, name=part) for part in self.parts[name]] + self.result(name)
+                case Result(_, parts) if any(part in self.parts for part in parts):
+                    flat = (self.parts.get(part, (part,)) for part in parts)
+                    return evolve(decl, parts=tuple(part for own in flat for part in own))
+                case Queue(name) if name in inner:
+                    return None
+                case Use() if id(decl) in gone:
+                    first, placed = not placed, True
+                    return self.uses if first else None
+                case _:
+                    return decl
+
+        return changed(self.verified.program, change, self.operators)
+
+    def result(self, name: str) -> list[Decl]:
+        """The union that keeps a divided variable part of the result, unless it is part of one already."""
+        if any(name in result.parts for result in self.graph.results):
+            return []
+        return [Result(name, self.parts[name], span=self.span)]
+
+    def inner(self) -> frozenset[str]:
+        """The queues that are no more: those inside the regions, and those where a rotation is."""
+        found: set[str] = set()
+        for i, region in enumerate(self.regions):
+            exits = [out for m in region.members for out in self.graph.instances[m].outs]
+            rotated = i < len(self.rotated) and self.rotated[i]
+            found.update(exits if rotated else exits[:-1])
+        return frozenset(found)
+
+
+def _key(keys: tuple[str, ...], inside: str | None = None) -> s.Lambda:
+    """The function from an item, or a row, to its key."""
+    item: s.Expr = s.Name("r") if inside is None else s.Member(s.Name("r"), inside)
+    parts: Mapping[int, s.Expr] = {i: s.Member(item, key) for i, key in enumerate(keys)}
+    return s.Lambda(("r",), parts[0] if len(parts) == 1 else s.TupleValue(tuple(parts.values())))
+
+
+def _replicated(use: Use, region: str, replica: int, *, tagged: bool) -> list[a.Known]:
+    """What is said of an operator and holds of each replica, too; of tagged items it is the tag that has fields."""
+    said = annotated(use)
+    found: list[a.Known] = []
+    if said.fuse is not None:
+        found.append(a.Fuse(f"{region}_{said.fuse.id}_{replica}"))
+    if said.commutative:
+        found.append(a.Commutative())
+    if said.keys is not None and not tagged:
+        found.append(said.keys)
+    return found

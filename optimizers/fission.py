@@ -1,0 +1,334 @@
+"""Fission: which operators run as replicas, in which regions, and how the order of items is kept.
+
+The decision is written into the program as annotations, `@Parallel(degree) @Region(id, strategy, keys...)`: a platform
+with an ordered runtime of its own obeys them as they stand, the pass `expand` makes splits, replicas and merges of them.
+
+Regions are formed from left to right, as long as possible. A region is a chain of operators without state, or with state
+that is keyed by fields which all of them pass on; neighbours with other keys begin the next region, and a shuffle is
+between the two.
+
+    strategy      queues                            split            merge
+    round_robin   in no order                       in turns         in turns; every firing sends exactly one item
+    seqno         in no order                       by hash          by serial number; every firing sends exactly one
+    seqno_marks   in no order                       in turns, hash   by serial number, and marks tell what will not come
+    time_merge    ordered by a key                  by the key       by the key; the order is in the items
+    time_merge    deltas, keyed state               by rows' keys    by the instant; the parts become one delta again
+    unordered     nobody can see the order          in turns, hash   as items come
+
+Paper: River §4.4 (fission optimizer); Auto-parallelizing §3.1, §3.3 (region formation), Table 1 (strategies).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from attrs import evolve, field, frozen
+from attrs.validators import ge, optional
+
+from optimizers.queries import downstream, successors, topological, users
+from optimizers.rows import rowwise
+from river.diagnostics import Note
+from river.il import annotations as a
+from river.il.annotations import annotated, annotation, row_type
+from river.il.flow import item_findings
+from river.il.loops import loops
+from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
+from river.il.program import Program
+from river.lang import typed
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from river.il import graph as g
+    from river.il.model import Model
+    from river.il.program import Decl
+    from river.passes import Verified
+    from river.platform import Platform
+
+ONE: Final = Selectivity(1, 1)
+
+
+@frozen
+class Site:
+    """A chain of operators that may become a region, with its degree."""
+
+    members: tuple[int, ...]
+    degree: int
+
+
+@frozen
+class Plan:
+    """How a region keeps order, and the fields of its items (or rows) by whose values they are divided."""
+
+    strategy: str
+    keys: tuple[str, ...]
+
+
+@frozen
+class Fission:
+    """`fission`: forms parallel regions where `@Parallel` asks for them; `auto`: wherever it is safe.
+
+    `degree`: how many replicas where the directive does not say; without it, one for each core of the platform.
+    `epoch`: after how many items of a split marks follow, where marks are needed.
+    """
+
+    name: ClassVar[str] = "fission"
+    degree: int | None = field(default=None, validator=optional(ge(1)))
+    epoch: int = field(default=64, validator=ge(1))
+    auto: bool = False
+
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
+        graph = verified.graph
+        degrees = {i.index: self.wanted(i, platform) for i in graph.instances}
+        seen: set[int] = set()
+        for start in topological(graph):
+            degree = degrees[start]
+            if degree == 1 or start in seen:
+                continue
+            members = (start,)
+            while isinstance(region(graph, members), Plan):
+                after = successors(graph, graph.instances[members[-1]])
+                longer = (*members, *after)
+                joins = len(after) == 1 and after[0] not in seen and degrees[after[0]] == degree
+                if not joins or after[0] in members or isinstance(region(graph, longer), Note):
+                    break
+                members = longer
+            members = _cut(graph, members)
+            seen.update(members)
+            if self.asked(graph, members) or isinstance(region(graph, members), Plan):
+                yield Site(members, degree)
+
+    def wanted(self, instance: g.Instance, platform: Platform) -> int:
+        """The degree that is asked for, 1 if none is."""
+        said = annotated(instance.use)
+        if said.regions or (said.parallel is None and not self.auto):
+            return 1
+        here = platform.cores * platform.machines if self.degree is None else self.degree
+        return here if said.parallel is None or said.parallel.degree is None else said.parallel.degree
+
+    def asked(self, graph: g.Graph, members: tuple[int, ...]) -> bool:
+        """Whether somebody waits for an answer."""
+        return any(annotated(graph.instances[m].use).parallel is not None for m in members)
+
+    def guard(self, verified: Verified, site: Site, /) -> Note | None:
+        found = region(verified.graph, site.members)
+        if isinstance(found, Note):
+            return found
+        return _fused_outside(verified.graph, site.members)
+
+    def rewrite(self, verified: Verified, site: Site, /) -> Program:
+        graph = verified.graph
+        plan = region(graph, site.members)
+        assert isinstance(plan, Plan)  # noqa: S101 - the guard has approved
+        id_ = _fresh(graph)
+        added = [a.Parallel(site.degree), a.Region(id_, plan.strategy, plan.keys)]
+        marks = plan.strategy in ("seqno", "seqno_marks")
+        uses = {id(graph.instances[m].use): m == site.members[0] for m in site.members}
+
+        def change(decl: Decl) -> Decl:
+            if id(decl) not in uses:
+                return decl
+            first = uses[id(decl)]
+            use = a.without(next(u for u in verified.program.uses if u is decl), "Parallel")
+            known = [*added, a.Epoch(self.epoch)] if first and marks else added
+            return evolve(use, annotations=(*map(annotation, known), *use.annotations))
+
+        return Program(tuple(map(change, verified.program.decls)))
+
+
+def _fresh(graph: g.Graph) -> str:
+    """An id that no region bears."""
+    known = {r.id for i in graph.instances for r in annotated(i.use).regions}
+    return next(f"r{n}" for n in range(1, len(known) + 2) if f"r{n}" not in known)
+
+
+# ------------------------------------------------------------------------------------------------------------- fusion
+
+
+def _fused_outside(graph: g.Graph, members: Sequence[int]) -> Note | None:
+    """A refusal if a member is to be fused with an operator outside (Auto-parallelizing §3.1, the last condition)."""
+    for member in members:
+        use = graph.instances[member].use
+        fuse = annotated(use).fuse
+        for other in graph.instances:
+            if fuse is not None and annotated(other.use).fuse == fuse and other.index not in members:
+                message = f"`{use.operator}` is to be fused with `{other.use.operator}`, which cannot be in its region"
+                return Note(message, use.span)
+    return None
+
+
+def _cut(graph: g.Graph, members: tuple[int, ...]) -> tuple[int, ...]:
+    """The members before the first that is to be fused with an operator outside; at least one."""
+    while len(members) > 1 and _fused_outside(graph, members) is not None:
+        cut = next(i for i, m in enumerate(members) if _fused_outside_of(graph, m, members))
+        members = members[: max(1, cut)]
+    return members
+
+
+def _fused_outside_of(graph: g.Graph, member: int, members: tuple[int, ...]) -> bool:
+    fuse = annotated(graph.instances[member].use).fuse
+    return fuse is not None and any(
+        annotated(o.use).fuse == fuse and o.index not in members for o in graph.instances
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- safety
+
+
+def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
+    """How the chain `members` can be a region, or why it cannot; about the last member, if the others can."""
+    instances = [graph.instances[m] for m in members]
+    for i, instance in enumerate(instances):
+        reason = _obstacle(graph, instance, last=i == len(instances) - 1)
+        if reason is not None:
+            return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
+    models = [instance_model(i) for i in instances]
+    ordered = graph.queues[instances[0].ins[0]].by is not None and instances[0].operator.ports[0].by is not None
+    for instance in instances:
+        ends = (*instance.operator.ports, *instance.operator.outs)
+        if any((end.by is not None) != ordered for end in ends):
+            return Note(f"`{instance.use.operator}` begins or ends an order of its items", instance.use.span)
+    keys = _keys(instances, models)
+    if keys == frozenset():
+        message = f"no key of `{instances[-1].use.operator}` reaches it unchanged through the region"
+        return Note(message, instances[-1].use.span)
+    if ordered:
+        return _ordered(graph, instances, models, keys)
+    exact = all(model.selectivity == (ONE,) for model in models)
+    names = () if keys is None else _in_order(instances[0], keys)
+    if _unseen(graph, instances[-1]):
+        return Plan("unordered", names)
+    if not names:
+        return Plan("round_robin" if exact else "seqno_marks", ())
+    return Plan("seqno" if exact else "seqno_marks", names)
+
+
+def _obstacle(graph: g.Graph, instance: g.Instance, *, last: bool) -> str | None:
+    """Why one operator cannot be replicated, whatever its neighbours."""
+    op = instance.operator
+    if len(op.ports) != 1:
+        return f"has {len(op.ports)} inputs: a region has one entry"
+    if len(op.outs) > 1 or (not op.outs and not last):
+        return f"has {len(op.outs)} outputs: a region has one exit"
+    if _makes_deltas(op):
+        return "makes deltas of items"
+    model = instance_model(instance)
+    if model.hidden:
+        return "keeps items waiting between firings"
+    if isinstance(op, typed.Operator) and op.mark is not None:
+        return "acts on marks, of which each replica would see its own"
+    if isinstance(op, typed.Operator) and any(found.marks for found in item_findings(op)):
+        return "sends marks of its own"
+    if any(instance.index in loop for loop in loops(graph)):
+        return "is part of a loop"
+    if isinstance(model.state, Unknown):
+        return f"has state that is not known to be kept by key: {_shown(instance.variables)}"
+    for variable in instance.variables:
+        if len(users(graph, variable)) > 1:
+            return f"shares `${variable}` with another operator"
+        if not _starts_empty(graph, variable):
+            return f"has `${variable}`, which is not empty at first"
+    return None
+
+
+def _makes_deltas(op: typed.Operator | typed.Extern) -> bool:
+    """Whether items become deltas: what belongs to one instant is then gathered here."""
+    return any(row_type(o.type) is not None for o in op.outs) and any(row_type(p.type) is None for p in op.ports)
+
+
+def _shown(variables: Iterable[str]) -> str:
+    return ", ".join(f"`${v}`" for v in variables)
+
+
+def _starts_empty(graph: g.Graph, name: str) -> bool:
+    variable = next(v for v in graph.variables if v.name == name)
+    return isinstance(variable.type, t.Map | t.OMap) and len(variable.initial) == 0
+
+
+def _keys(instances: Sequence[g.Instance], models: Sequence[Model]) -> frozenset[str] | None:
+    """The fields of the first items by which the region may be divided; None if any will do, empty if none will.
+
+    They are fields that every keyed operator keeps its state by, as they reach it: unchanged, perhaps renamed.
+    """
+    alive = {name: name for name in _fields(instances[0].operator.ports[0].type)}
+    found: frozenset[str] | None = None
+    for instance, model in zip(instances, models, strict=True):
+        if isinstance(model.state, Keyed):
+            said = annotated(instance.use).keys
+            own = [k for k in model.state.keys[0] if said is None or k in said.fields] or model.state.keys[0]
+            reached = frozenset(alive[k] for k in own if k in alive)
+            found = reached if found is None else found & reached
+        if instance.operator.outs:
+            alive = {out: alive[source] for out, source in model.forwarded[0] if source in alive}
+    return found
+
+
+def _reaching(instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str]) -> tuple[bool, ...]:
+    """For each operator, whether the values of `keys` reach it unchanged."""
+    alive = {name: name for name in _fields(instances[0].operator.ports[0].type)}
+    found: list[bool] = []
+    for model in models:
+        found.append(keys <= set(alive.values()))
+        alive = {out: alive[source] for out, source in (*model.forwarded, ())[0] if source in alive}
+    return tuple(found)
+
+
+def _fields(type_: t.Type) -> tuple[str, ...]:
+    rows = row_type(type_)
+    carrier = type_ if rows is None else rows
+    return tuple(name for name, _ in carrier.fields) if isinstance(carrier, t.Record) else ()
+
+
+def _in_order(first: g.Instance, keys: frozenset[str]) -> tuple[str, ...]:
+    return tuple(name for name in _fields(first.operator.ports[0].type) if name in keys)
+
+
+# -------------------------------------------------------------------------------------------------------------- order
+
+
+def _ordered(
+    graph: g.Graph, instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str] | None
+) -> Plan | Note:
+    """The plan of a region on ordered queues: the items themselves tell their order."""
+    first, last = instances[0], instances[-1]
+    if not last.operator.outs:
+        return Note(f"`{last.use.operator}` ends an ordered queue and sends nothing", last.use.span)
+    if keys is None:
+        return Plan("time_merge", ())
+    if any(isinstance(m.state, Keyed) and not m.state.rows for m in models):
+        by = first.operator.ports[0].by
+        message = f"`{last.use.operator}` reads items in the order of `{by}`, of which two with equal `{by}` would change places"
+        return Note(message, last.use.span)
+    reaching = _reaching(instances, models, keys)
+    for instance, reached in zip(instances, reaching, strict=True):
+        rows = rowwise(instance.operator)
+        if rows.obstacle is not None:
+            return Note(f"`{instance.use.operator}` cannot be given parts of a delta: {rows.obstacle}", instance.use.span)
+        if rows.compares and not reached:
+            message = f"`{instance.use.operator}` compares rows, of which equal ones may come from different replicas"
+            return Note(message, instance.use.span)
+    for index in sorted(downstream(graph, successors(graph, last))):
+        after = graph.instances[index]
+        if not _bag_reader(after):
+            message = f"`{after.use.operator}` may read the order of rows within an instant, which replicas would change"
+            return Note(message, last.use.span)
+    return Plan("time_merge", _in_order(first, keys))
+
+
+def _bag_reader(instance: g.Instance) -> bool:
+    """Whether the order of the rows inside a delta does not matter to an operator, but for that of its own output."""
+    if _makes_deltas(instance.operator):
+        return False
+    model = instance_model(instance)
+    return model.commutative or (isinstance(model.state, Stateless) and rowwise(instance.operator).obstacle is None)
+
+
+def _unseen(graph: g.Graph, last: g.Instance) -> bool:
+    """Whether nobody can tell in which order the region sends: it sends nothing, or to what commutes and sends nothing."""
+    if not last.operator.outs:
+        return True
+    after = [graph.instances[i] for i in successors(graph, last)]
+    return bool(after) and all(
+        annotated(i.use).commutative and not i.operator.outs and not graph.queues[i.ins[0]].by for i in after
+    )

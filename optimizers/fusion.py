@@ -1,0 +1,263 @@
+"""Fusion: connected operators become one, and the queues between them calls.
+
+Asked for by `@Fuse(id)`: all uses with one id become one operator, queue by queue, as far as that is safe. With the
+option `auto`, straight pipelines are fused without being asked to.
+
+An inner queue goes, so what its two ends did to one item now happens in one firing. The fused operator has fewer schedules
+than the two; an input on which one of them traps still ends in a trap, of one of them.
+
+Paper: River §4.3 (fusion optimizer).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from attrs import evolve, frozen
+
+from optimizers.joining import Link, joined
+from optimizers.queries import (
+    Names,
+    changed,
+    convex,
+    source,
+    successors,
+    topological,
+    type_names,
+    type_text,
+    users,
+)
+from river.diagnostics import Note, Rejected
+from river.il import annotations as a
+from river.il.program import Annotation, Program, Queue, Use
+from river.il.verify import verify
+from river.lang import syntax as s
+from river.lang import typed
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from river.il import graph as g
+    from river.il.program import Decl
+    from river.passes import Verified
+    from river.platform import Platform
+
+
+@frozen
+class Site:
+    """Two operators, the first of which feeds the second; `second` is None if nothing connects what is to be fused."""
+
+    first: int
+    second: int | None
+
+
+@frozen
+class Fusion:
+    """`fusion`: operators of one `@Fuse(id)` become one; `auto`: straight pipelines do so unasked."""
+
+    name: ClassVar[str] = "fusion"
+    auto: bool = False
+
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
+        graph = verified.graph
+        order = {index: rank for rank, index in enumerate(topological(graph))}
+        ids = _ids(graph)
+        found: dict[Site, None] = {}
+        for first in order:
+            for second in sorted(successors(graph, graph.instances[first]), key=order.__getitem__):
+                asked = first in ids and ids[first] == ids.get(second)
+                if asked or (self.auto and _straight(graph, first, second)):
+                    found[Site(first, second)] = None
+        connected = {end for site in found for end in (site.first, site.second)}
+        for id_ in dict.fromkeys(ids.values()):
+            members = [index for index in order if ids.get(index) == id_]
+            loose = [index for index in members if index not in connected]
+            if len(members) > 1:
+                found |= {Site(index, None): None for index in loose}
+        return tuple(found)
+
+    def guard(self, verified: Verified, site: Site, /) -> Note | None:
+        graph = verified.graph
+        first = graph.instances[site.first]
+        if site.second is None:
+            return Note(f"no queue connects `{first.use.operator}` with others of its `@Fuse`", first.use.span)
+        second = graph.instances[site.second]
+        if (reason := _obstacle(graph, first, second)) is not None:
+            both = f"`{first.use.operator}` and `{second.use.operator}`"
+            return Note(f"{both} stay apart: {reason}", second.use.span)
+        try:
+            verify(self.rewrite(verified, site), verified.library)
+        except Rejected as rejected:
+            reasons = "; ".join(d.message for d in rejected.diagnostics)
+            return Note(f"the body of `{first.use.operator}` cannot hold that of the other: {reasons}", second.use.span)
+        return None
+
+    def rewrite(self, verified: Verified, site: Site, /) -> Program:
+        first, second = verified.graph.instances[site.first], _second(verified.graph, site)
+        firsts, seconds = source(verified, first.use.operator), source(verified, second.use.operator)
+        assert isinstance(firsts, s.Operator)  # noqa: S101 - the guard has approved
+        assert isinstance(seconds, s.Operator)  # noqa: S101 - the guard has approved
+        name = Names(verified.program).operator(f"{first.use.operator}_{second.use.operator}")
+        link = _link(verified, first, second)
+        program = _fused(verified, first, second, joined(name, firsts, seconds, link))
+        if link.explicit or first.operator.outs == () or not _unsaid(verified, program):
+            return program
+        return _fused(verified, first, second, joined(name, firsts, seconds, evolve(link, explicit=True)))
+
+
+def _second(graph: g.Graph, site: Site) -> g.Instance:
+    assert site.second is not None  # noqa: S101 - the guard has approved
+    return graph.instances[site.second]
+
+
+# ------------------------------------------------------------------------------------------------------------- policy
+
+
+def _ids(graph: g.Graph) -> dict[int, str]:
+    found = ((i.index, a.annotated(i.use).fuse) for i in graph.instances)
+    return {index: fuse.id for index, fuse in found if fuse is not None}
+
+
+def _straight(graph: g.Graph, first: int, second: int) -> bool:
+    """Whether two operators with item handlers are neighbours in a pipeline, and keep their variables to themselves."""
+    one, other = graph.instances[first], graph.instances[second]
+    alone = len(one.outs) == 1 and len(other.ins) == 1
+    private = all(len(users(graph, v)) == 1 for v in (*one.variables, *other.variables))
+    return alone and private and _obstacle(graph, one, other) is None
+
+
+# -------------------------------------------------------------------------------------------------------------- guard
+
+
+def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | None:
+    """Why two operators, the first of which feeds the second, cannot become one."""
+    one, other = first.operator, second.operator
+    names = {first.index: f"`{first.use.operator}`", second.index: f"`{second.use.operator}`"}
+    if isinstance(one, typed.Extern) or isinstance(other, typed.Extern):
+        name = names[first.index if isinstance(one, typed.Extern) else second.index]
+        return f"the body of {name} is not text"
+    if first.index == second.index or first.index in successors(graph, second):
+        return "they feed one another in a circle"
+    if not convex(graph, {first.index, second.index}):
+        return "another path leads from one to the other"
+    if _said(first.use, "Region") != _said(second.use, "Region"):
+        return "a border of a parallel region is between them"
+    groups = {group.args for use in (first.use, second.use) for group in _said(use, "Group")}
+    if len(groups) > 1:
+        return "they are placed in different groups"
+    if one.merge is None and not one.items:
+        return f"{names[first.index]} fires at stated rates"
+    if not other.items:
+        return f"{names[second.index]} waits for {'several inputs' if other.merge else 'a stated number of items'}"
+    if any(out.push is not None for out in (*one.outs, *other.outs)):
+        return "they state how many items they send"
+    if shared := [v for v in first.variables if v in second.variables]:
+        return f"both use `${shared[0]}`"
+    own = [port for port, queue in zip(other.ports, second.ins, strict=True) if queue not in first.outs]
+    ordered = any(end.by is not None for op in (one, other) for end in op.ports)
+    if own and ordered:
+        return f"{names[second.index]} has another input, which would have to keep step with the marks of the first"
+    linked = [port for port, queue in zip(other.ports, second.ins, strict=True) if queue in first.outs]
+    if len(linked) > 1 and any(port.by is not None for port in linked):
+        return f"{names[second.index]} waits for the marks of both its inputs"
+    if own and one.merge is not None:
+        return f"{names[second.index]} has another input, and {names[first.index]} waits for several"
+    return None
+
+
+def _said(use: Use, name: str) -> tuple[Annotation, ...]:
+    return tuple(said for said in use.annotations if said.name == name)
+
+
+# ---------------------------------------------------------------------------------------------------------- mechanism
+
+
+def _link(verified: Verified, first: g.Instance, second: g.Instance) -> Link:
+    one, other = first.operator, second.operator
+    assert isinstance(one, typed.Operator)  # noqa: S101 - the guard has approved
+    assert isinstance(other, typed.Operator)  # noqa: S101 - the guard has approved
+    feeds = dict(zip(second.ins, other.ports, strict=True))
+    ports = {out.name: feeds[queue].name for queue, out in zip(first.outs, one.outs, strict=True) if queue in feeds}
+    keys = [port for port in feeds.values() if port.by is not None and port.name in ports.values()]
+    forwards = bool(keys)
+    key = _key_text(verified, keys[0]) if keys else None
+    told = forwards and other.mark is not None
+    own_order = not forwards and any(out.by is not None for out in other.outs)
+    listens = any(port.by is not None for port in one.ports)
+    explicit = one.mark is None and listens and (told or own_order)
+    written = frozenset(v.name for v in other.vars if v.written)
+    return Link(ports, written, key, forwards, explicit)
+
+
+def _key_text(verified: Verified, port: typed.Port) -> s.TypeExpr:
+    assert isinstance(port.type, t.Record)  # noqa: S101 - it has a key
+    assert port.by is not None  # noqa: S101 - it has a key
+    key = port.type.field(port.by)
+    assert key is not None  # noqa: S101 - the program is verified
+    return type_text(key, type_names(verified))
+
+
+def _unsaid(verified: Verified, program: Program) -> bool:
+    """Whether the only thing wrong with the fused program is that it does not state its marks."""
+    try:
+        verify(program, verified.library)
+    except Rejected as rejected:
+        if any(d.code != "il-mark" for d in rejected.diagnostics):
+            raise
+        return True
+    return False
+
+
+def _fused(verified: Verified, first: g.Instance, second: g.Instance, operator: s.Operator) -> Program:
+    """The program with one use in place of the two."""
+    inner = {queue for queue in first.outs if queue in second.ins}
+    written = _written(first) + _written(second)
+    ids = _ids(verified.graph)
+    others = [i for i, id_ in ids.items() if id_ == ids.get(first.index) and i not in (first.index, second.index)]
+    use = Use(
+        (*(q for q in first.outs if q not in inner), *second.outs, *(f"${v}" for v in written)),
+        operator.name,
+        (
+            *first.ins,
+            *(q for q in second.ins if q not in inner),
+            *(f"${v}" for v in (*first.variables, *second.variables)),
+        ),
+        _annotations(first.use, second.use, keep_fuse=bool(others)),
+        span=first.use.span,
+    )
+
+    def change(decl: Decl) -> Decl | None:
+        if decl is first.use:
+            return use
+        gone = decl is second.use or (isinstance(decl, Queue) and decl.name in inner)
+        return None if gone else decl
+
+    return changed(verified.program, change, (operator,))
+
+
+def _written(instance: g.Instance) -> tuple[str, ...]:
+    params = zip(instance.variables, instance.operator.vars, strict=True)
+    return tuple(name for name, param in params if param.written)
+
+
+def _annotations(first: Use, second: Use, *, keep_fuse: bool) -> tuple[Annotation, ...]:
+    """What holds of both: a promise if both give it, the place of either, the unknown of both."""
+    return tuple(_kept(first, second, keep_fuse=keep_fuse))
+
+
+def _kept(first: Use, second: Use, *, keep_fuse: bool) -> Iterator[Annotation]:
+    one, other = first.annotations, second.annotations
+    for said in one:
+        match said.name:
+            case "Fuse":
+                if keep_fuse:
+                    yield said
+            case "Parallel" | "Commutative" | "Keys":
+                if said in other:
+                    yield said
+            case _:
+                yield said
+    yield from (said for said in other if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys"))
+
+

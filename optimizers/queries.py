@@ -1,0 +1,210 @@
+"""Questions that passes ask of a program: who feeds whom, who shares what, and the text behind an operator."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, assert_never
+
+from river.diagnostics import Rejected
+from river.il.expand import expand, named_operators
+from river.il.program import Instance, Lift, Program, TypeDecl, Use, Variable
+from river.il.trees import fresh
+from river.il.verify import scope
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from river.il import graph as g
+    from river.il.program import Decl
+    from river.passes import Verified
+
+
+# ---------------------------------------------------------------------------------------------------------- the graph
+
+
+def successors(graph: g.Graph, instance: g.Instance) -> tuple[int, ...]:
+    """The operators that consume what `instance` sends, each once, in the order of its outputs."""
+    consumers = (graph.queues[out].consumer for out in instance.outs)
+    return tuple(dict.fromkeys(end.instance for end in consumers if end is not None))
+
+
+def downstream(graph: g.Graph, start: Iterable[int]) -> frozenset[int]:
+    """The operators of `start` and all that their items can reach."""
+    found: set[int] = set()
+    waiting = list(start)
+    while waiting:
+        index = waiting.pop()
+        if index not in found:
+            found.add(index)
+            waiting += successors(graph, graph.instances[index])
+    return frozenset(found)
+
+
+def convex(graph: g.Graph, members: Collection[int]) -> bool:
+    """Whether no path leaves `members` and comes back."""
+    outside = {
+        after for member in members for after in successors(graph, graph.instances[member]) if after not in members
+    }
+    return downstream(graph, outside).isdisjoint(members)
+
+
+def topological(graph: g.Graph) -> tuple[int, ...]:
+    """The operators, each after those that feed it; those in loops where their loop is first entered."""
+    found: list[int] = []
+    seen: set[int] = set()
+    for root in range(len(graph.instances)):
+        stack: list[tuple[int, bool]] = [(root, False)]
+        while stack:
+            index, done = stack.pop()
+            if done:
+                found.append(index)
+            elif index not in seen:
+                seen.add(index)
+                stack.append((index, True))
+                stack += [(after, False) for after in successors(graph, graph.instances[index])]
+    return tuple(reversed(found))
+
+
+def users(graph: g.Graph, variable: str) -> tuple[int, ...]:
+    """The operators that read or write a variable."""
+    return tuple(i.index for i in graph.instances if variable in i.variables)
+
+
+# ----------------------------------------------------------------------------------------------------------- the text
+
+
+def source(verified: Verified, name: str) -> s.Operator | s.Extern | None:
+    """The text of operator `name` of the program, instances and lifts expanded."""
+    decls = named_operators(verified.program)
+    match decls.get(name):
+        case s.Operator() | s.Extern() as operator:
+            return operator
+        case Instance() | Lift() as decl:
+            return expand(decl, decls, verified.library)
+        case _:
+            return None
+
+
+def changed(
+    program: Program,
+    change: Callable[[Decl], Decl | Iterable[Decl] | None],
+    added: Iterable[Decl] = (),
+) -> Program:
+    """The program with each declaration replaced, and new ones before its first use.
+
+    Operators that were used before and are not any more go.
+    """
+    before = used(program)
+    decls: list[Decl] = []
+    for decl in program.decls:
+        after = change(decl)
+        if after is None:
+            continue
+        decls += [after] if isinstance(after, s.Node) else list(after)
+    place = next((i for i, decl in enumerate(decls) if isinstance(decl, Use)), len(decls))
+    result = Program((*decls[:place], *added, *decls[place:]))
+    idle = before - used(result)
+    return Program(tuple(d for d in result.decls if _operator_name(d) not in idle))
+
+
+def used(program: Program) -> frozenset[str]:
+    """The operators that uses name, and those that lifts of these are made of."""
+    names = {use.operator for use in program.uses}
+    lifts = {d.name: d.operator for d in program.decls if isinstance(d, Lift)}
+    while more := {lifts[name] for name in names if name in lifts} - names:
+        names |= more
+    return frozenset(names)
+
+
+def _operator_name(decl: Decl) -> str | None:
+    match decl:
+        case s.Operator(name) | s.Extern(name) | Instance(name) | Lift(name):
+            return name
+        case _:
+            return None
+
+
+class Names:
+    """Fresh names for what a rewriting adds to a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.operators = set(named_operators(program))
+        self.queues = {end for use in program.uses for end in (*use.ins, *use.outs)}
+        self.queues |= {d.name for d in (*program.inputs, *program.outputs)}
+        self.variables = {d.name for d in program.decls if isinstance(d, Variable)}
+
+    def operator(self, wanted: str) -> str:
+        """A name for an operator."""
+        return _taken(wanted, self.operators)
+
+    def queue(self, wanted: str) -> str:
+        """A name for a queue."""
+        return _taken(wanted, self.queues)
+
+    def variable(self, wanted: str) -> str:
+        """A name for a variable, without its dollar sign."""
+        return _taken(wanted, self.variables)
+
+
+def _taken(wanted: str, names: set[str]) -> str:
+    found = fresh(wanted, names)
+    names.add(found)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- types
+
+
+def type_names(verified: Verified) -> Mapping[t.Type, str]:
+    """The program's own names of record types."""
+    inside = scope(verified.program, verified.library)
+    found: dict[t.Type, str] = {}
+    for decl in verified.program.decls:
+        if isinstance(decl, TypeDecl) and not decl.params:
+            try:
+                type_ = resolve(s.TypeName(decl.name), inside)
+            except Rejected:  # pragma: no cover - verification has resolved them all
+                continue
+            if isinstance(type_, t.Record):
+                found.setdefault(type_, decl.name)
+    return found
+
+
+@cache
+def _container(kind: type) -> str:
+    return kind.__name__.lower()
+
+
+def type_text(type_: t.Type, names: Mapping[t.Type, str]) -> s.TypeExpr:
+    """A text for a type, by the program's own names where it has one."""
+
+    def inner(part: t.Type) -> s.TypeExpr:
+        return type_text(part, names)
+
+    if type_ in names:
+        return s.TypeName(names[type_])
+    match type_:
+        case t.Primitive(name):
+            return s.TypeName(name)
+        case t.Decimal(precision, scale):
+            return s.TypeName("decimal", (s.Int(precision), s.Int(scale)))
+        case t.Optional(part):
+            return s.OptionalType(inner(part))
+        case t.Record(fields):
+            return s.RecordType(tuple(s.FieldType(name, inner(part)) for name, part in fields))
+        case t.Tuple(items):
+            return s.TupleType(tuple(map(inner, items)))
+        case t.Array(item, size):
+            return s.TypeName("array", (inner(item), s.Int(size)))
+        case t.List(item) | t.Deque(item) | t.Bag(item):
+            return s.TypeName(_container(type(type_)), (inner(item),))
+        case t.Map(key, value) | t.OMap(key, value):
+            return s.TypeName(_container(type(type_)), (inner(key), inner(value)))
+        case t.Function():
+            raise AssertionError("no queue carries functions")
+        case _:
+            assert_never(type_)
+

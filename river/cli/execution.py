@@ -1,0 +1,180 @@
+"""`river run` and `river check`: programs over data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from river.cli.arguments import (
+    BATCH,
+    BOUND,
+    EXTERN,
+    FORMAT_IN,
+    IN,
+    LANG,
+    LATENESS,
+    ON_ERROR,
+    PROGRAM,
+    SEED,
+    WORKERS,
+    backends,
+    job_of,
+    one_of,
+    pairs,
+    program_of,
+)
+from river.cli.terminal import Progress, Screen, say
+from river.diagnostics import Diagnostic, Rejected
+
+if TYPE_CHECKING:
+    from river.cli.terminal import Streams
+
+
+@click.command("run")
+@PROGRAM
+@LANG
+@IN
+@click.option(
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="where an output goes; without it, standard output",
+)
+@FORMAT_IN
+@click.option(
+    "--out-format",
+    "out_formats",
+    multiple=True,
+    metavar="NAME=FORMAT",
+    help="csv, tsv, jsonl, parquet, arrow or table: when the suffix does not tell",
+)
+@click.option(
+    "--format",
+    "format_",
+    metavar="FORMAT",
+    shell_complete=one_of(lambda: ("csv", "jsonl", "tsv", "table")),
+    help="format of what goes to standard output: csv, jsonl, tsv or table (default on a terminal)",
+)
+@click.option(
+    "--limit", type=click.IntRange(0), help="print only the first N rows of each output to standard output"
+)
+@click.option(
+    "--backend",
+    default="multicore",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=one_of(backends),
+    help="multicore or reference",
+)
+@ON_ERROR
+@WORKERS
+@BATCH
+@BOUND
+@SEED
+@LATENESS
+@EXTERN
+@click.option("-q", "--quiet", is_flag=True, help="no progress and no summary")
+@click.pass_obj
+def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
+    """Run PROGRAM over data files.
+
+    Inputs and outputs are CSV, TSV, JSON lines, Parquet or Arrow files, by suffix. A relation comes out as its change log:
+    rows with `op` + (inserted) or - (deleted), and the instant at which that happened.
+
+    \b
+    Examples:
+      river run delays.cql --in flights=flights.csv
+      river run delays.cql --in flights=flights.csv --out delays=delays.parquet
+      cat flights.csv | river run delays.cql --in flights=- --in-format flights=csv --format csv | head
+      river run q.cql --in s=s.jsonl --on-error dead-letter=bad.jsonl
+    """  # noqa: D301
+    from attrs import evolve
+
+    from river.driver import execute
+
+    compiled = program_of(streams, program, lang)
+    job = job_of(streams, given)
+    screen = Screen(streams, given["format_"], given["limit"], several=len(compiled.outputs) > 1)
+    targets = pairs("--out", given["outs"])
+    outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
+    progress = Progress(streams.stderr, quiet=given["quiet"])
+    job = evolve(
+        job,
+        outputs=outputs,
+        formats={**job.formats, **pairs("--out-format", given["out_formats"])},
+        default=screen.target,
+        watch=progress.update,
+    )
+    try:
+        results = execute(compiled, given["backend"], job)
+    finally:
+        progress.clear()
+    screen.finish()
+    say(streams, results.warnings)
+    if not given["quiet"]:
+        rate = results.read / results.seconds if results.seconds > 0 else 0.0
+        shown = ", ".join(f"{name}: {count:,} rows" for name, count in results.rows.items())
+        print(
+            f"{results.read:,} items in {results.seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr
+        )
+
+
+@click.command("check")
+@PROGRAM
+@LANG
+@IN
+@FORMAT_IN
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=one_of(backends),
+    help="a backend to compare; without it, all that are installed",
+)
+@ON_ERROR
+@WORKERS
+@BATCH
+@BOUND
+@SEED
+@LATENESS
+@EXTERN
+@click.pass_obj
+def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
+    """Run PROGRAM on every backend and compare the results with the calculus.
+
+    The reference backend is the Brooklet calculus itself: slow, and the definition of what is right.
+
+    \b
+    Example:
+      river check delays.cql --in flights=flights.csv
+    """  # noqa: D301
+    from river import plugins
+    from river.driver import compare
+
+    compiled = program_of(streams, program, lang)
+    others = given["backends"] or plugins.backends()
+    order = ("reference", *(name for name in others if name != "reference"))
+    compared = compare(compiled, job_of(streams, given), order)
+    for one in compared:
+        rows = ", ".join(f"{name}: {count:,} items" for name, count in one.rows.items())
+        verdict = "agrees" if not one.differences else "DIFFERS"
+        word = "is the measure" if one is compared[0] else verdict
+        print(f"{one.backend:<10} {word:<14} {one.seconds:8.2f} s  {rows}", file=streams.stdout)
+    differing = [one for one in compared if one.differences]
+    for one in differing:
+        for difference in one.differences:
+            print(f"  {one.backend}: {difference}", file=streams.stdout)
+    if differing:
+        shown = ", ".join(one.backend for one in differing)
+        raise Rejected(
+            [
+                Diagnostic(
+                    "check-differs",
+                    f"not what the calculus computes: {shown}",
+                    help="this is a mistake of River's: please report it",
+                )
+            ]
+        )

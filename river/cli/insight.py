@@ -1,0 +1,180 @@
+"""`river graph` and `river explain`: programs to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from river.cli.arguments import EXTERN, LANG, PROGRAM, backends, functions, one_of, program_of
+from river.cli.terminal import coloured, say, write
+from river.diagnostics import Diagnostic, Rejected
+
+if TYPE_CHECKING:
+    from river.cli.terminal import Streams
+    from river.driver import Compiled
+    from river.pictures.drawing import Drawing
+
+SUFFIXES = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid", ".md": "mermaid", ".txt": "text"}
+
+PASSES = click.option(
+    "-p", "--passes", metavar="PASSES", help="look at what these passes make of it, as in `river opt -p`"
+)
+BACKEND = click.option(
+    "--backend", metavar="NAME", shell_complete=one_of(backends), help="whose plan to look at"
+)
+
+
+@click.command("graph")
+@PROGRAM
+@LANG
+@click.option("-o", "--output", metavar="FILE", help="where the picture goes; without it, standard output")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["svg", "mermaid", "text"]),
+    help="without it, the suffix of FILE tells (.svg, .mmd, .txt); on standard output, text",
+)
+@click.option("--plan", "planned", is_flag=True, help="show how it will run: locks, and how much queues hold")
+@click.option(
+    "--backend",
+    default="multicore",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=one_of(backends),
+    help="whose plan to show",
+)
+@PASSES
+@EXTERN
+@click.pass_obj
+def graph_(
+    streams: Streams,
+    program: str,
+    lang: str | None,
+    output: str | None,
+    format_: str | None,
+    backend: str,
+    passes: str | None,
+    externs: tuple[str, ...],
+    *,
+    planned: bool,
+) -> None:
+    """Draw the operators, queues and variables of PROGRAM.
+
+    Operators with state have a folded corner, those that may run in parallel a second box behind them; variables are
+    dashed ellipses, regions and groups dashed frames. Under the pointer, an SVG tells the type of each queue.
+
+    \b
+    Examples:
+      river graph delays.cql
+      river graph delays.cql -o delays.svg
+      river graph delays.cql --plan -o plan.svg
+      river graph delays.cql --format mermaid
+    """  # noqa: D301
+    from river.pictures.drawing import Planned, drawing
+
+    form = format_ or _format(output)
+    compiled, remarks = _passed(program_of(streams, program, lang), passes)
+    say(streams, remarks)
+    plan = None
+    if planned:
+        plan = _plan(compiled, backend, externs)
+        if not isinstance(plan, Planned):
+            help_ = f"`river explain --backend {backend}` prints it"
+            raise Rejected([Diagnostic("graph-plan", f"the plan of `{backend}` cannot be drawn", help=help_)])
+    picture = drawing(compiled.graph, plan)
+    tinted = output in (None, "-") and coloured(streams.stdout)
+    write(streams, output, _picture(picture, form, Path(program).name, tinted=tinted))
+
+
+def _format(output: str | None) -> str:
+    if output is None or output == "-":
+        return "text"
+    suffix = Path(output).suffix
+    if suffix not in SUFFIXES:
+        message = f"the suffix of `{output}` does not tell the format of the picture"
+        raise Rejected(
+            [Diagnostic("graph-format", message, help="say it with `--format`: svg, mermaid or text")]
+        )
+    return SUFFIXES[suffix]
+
+
+def _picture(picture: Drawing, form: str, title: str, *, tinted: bool) -> str:
+    if form == "svg":
+        from river.pictures.svg import svg
+
+        return svg(picture, title)
+    if form == "mermaid":
+        from river.pictures.mermaid import mermaid
+
+        return mermaid(picture)
+    from river.pictures.text import text
+
+    return text(picture, coloured=tinted)
+
+
+def _passed(compiled: Compiled, passes: str | None) -> tuple[Compiled, tuple[Diagnostic, ...]]:
+    """The program after the passes, and what they refused to do."""
+    if passes is None:
+        return compiled, ()
+    from river import plugins
+    from river.driver import Compiled as Optimized
+    from river.passes import apply, pipeline
+    from river.platform import here
+
+    applied = apply(compiled.program, pipeline(passes, plugins.pass_), here(), compiled.library)
+    return Optimized(applied.program, compiled.library, compiled.warnings), applied.remarks
+
+
+def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...]) -> Any:
+    from river import plugins
+    from river.backend import Options
+    from river.platform import here
+
+    return plugins.backend(backend).plan(compiled.graph, here(), Options(externs=functions(modules)))
+
+
+@click.command("explain")
+@PROGRAM
+@LANG
+@BACKEND
+@PASSES
+@EXTERN
+@click.option("--json", "json_", is_flag=True, help="for programs: one JSON object")
+@click.pass_obj
+def explain_(
+    streams: Streams,
+    program: str,
+    lang: str | None,
+    backend: str | None,
+    passes: str | None,
+    externs: tuple[str, ...],
+    *,
+    json_: bool,
+) -> None:
+    """Tell what River knows of PROGRAM and its operators.
+
+    For each operator: where it comes from, its state and how that grows, what it sends per firing, the fields it passes on
+    and those it reads, whether order matters, how it can trap. With `-p`, also what passes refused to do, and why.
+
+    \b
+    Examples:
+      river explain delays.cql
+      river explain delays.cql --backend multicore
+      river explain delays.cql -p fission,fusion
+      river explain delays.cql --json
+    """  # noqa: D301
+    from river.explain.explain import explain
+    from river.explain.show import as_json, text
+
+    compiled, remarks = _passed(program_of(streams, program, lang), passes)
+    found = explain(compiled.graph, program)
+    plan = None if backend is None else str(_plan(compiled, backend, externs).show())
+    if json_:
+        streams.stdout.write(as_json(found, remarks, plan))
+        return
+    streams.stdout.write(text(found, coloured=coloured(streams.stdout)))
+    if plan is not None:
+        streams.stdout.write(f"\n{plan}\n")
+    say(streams, remarks)

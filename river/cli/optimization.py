@@ -1,0 +1,60 @@
+"""`river opt`: River IL to better River IL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from river.cli.arguments import LANG, PROGRAM, program_of
+from river.cli.terminal import say, write
+
+if TYPE_CHECKING:
+    from river.cli.terminal import Streams
+
+
+@click.command("opt")
+@PROGRAM
+@LANG
+@click.option(
+    "-p", "--passes", metavar="PASSES", help="what to apply, in this order; without it, the standard pipeline"
+)
+@click.option("--cores", type=click.IntRange(1, 4096), help="of one machine; without it, those of this one")
+@click.option("--machines", type=click.IntRange(1, 4096), default=1, show_default=True, help="machines alike")
+@click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
+@click.option("-q", "--quiet", is_flag=True, help="say nothing of what was refused")
+@click.pass_obj
+def opt_(
+    streams: Streams,
+    program: str,
+    lang: str | None,
+    passes: str | None,
+    cores: int | None,
+    machines: int,
+    output: str | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Optimize PROGRAM: River IL, or a text that is compiled to it first.
+
+    PASSES are names with options: `fusion,fission{degree=2,epoch=64},expand,placement`. What a pass refuses to do is told on
+    standard error, with the reason.
+
+    \b
+    Examples:
+      river opt -p fusion q.river
+      river opt -p 'fission{degree=4},expand' q.cql -o q4.river
+    """  # noqa: D301
+    from river import plugins
+    from river.il.pretty import pretty
+    from river.passes import STANDARD, apply, pipeline
+    from river.platform import Platform, here
+
+    found = pipeline(passes or STANDARD, plugins.pass_)
+    compiled = program_of(streams, program, lang)
+    platform = Platform(here().cores if cores is None else cores, machines)
+    applied = apply(compiled.program, found, platform, compiled.library)
+    if not quiet:
+        say(streams, applied.remarks)
+    text = pretty(applied.program)
+    write(streams, output, text)

@@ -1,0 +1,169 @@
+"""Where a command reads and writes, and what a person at a terminal sees: diagnostics in colour, a line of progress."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TextIO
+
+from attrs import define, field, frozen
+
+from river.diagnostics import Severity, render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from river.diagnostics import Diagnostic
+    from river.io.sinks import Sink
+    from river.lang.types import Type
+
+
+@frozen
+class Streams:
+    """Where a command reads and writes."""
+
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+
+
+COLOURS = {Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.REMARK: "36;1"}
+
+
+def say(streams: Streams, diagnostics: Iterable[Diagnostic]) -> None:
+    """Prints diagnostics to stderr, the severity in colour on a terminal."""
+    for diagnostic in diagnostics:
+        text = render(diagnostic)
+        if coloured(streams.stderr):
+            word = f"{diagnostic.severity.value}[{diagnostic.code}]"
+            text = text.replace(word, f"\x1b[{COLOURS[diagnostic.severity]}m{word}\x1b[0m", 1)
+        print(text, file=streams.stderr)
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal whose user wants colours (`NO_COLOR`)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def write(streams: Streams, output: str | None, text: str) -> None:
+    """Writes `text` to the file `output`, all or nothing; `-` and None are standard output. Raises: Rejected."""
+    if output is None or output == "-":
+        streams.stdout.write(text)
+        return
+    from river.io.atomic import Output
+
+    file = Output(output)
+    try:
+        file.write(text)
+        file.close()
+    except BaseException:
+        file.abort()
+        raise
+
+
+@define
+class Progress:
+    """A line on a terminal that says how many items were read; nothing elsewhere."""
+
+    stream: TextIO
+    quiet: bool
+    began: float = 0.0
+    last: float = 0.0
+    shown: bool = False
+
+    def update(self, items: int) -> None:
+        """Called from whichever thread reads: at most five lines a second, the first after half a second."""
+        import time
+
+        if self.quiet or not self.stream.isatty():
+            return
+        now = time.monotonic()
+        self.began = self.began or now
+        if now - self.began < 0.5 or now - self.last < 0.2:
+            return
+        self.last, self.shown = now, True
+        rate = items / (now - self.began)
+        self.stream.write(f"\r\x1b[K{items:,} items, {rate:,.0f}/s")
+        self.stream.flush()
+
+    def clear(self) -> None:
+        """Removes the line."""
+        if self.shown:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+
+@define
+class Screen:
+    """Standard output as the place of outputs that have no file: at once when there is one, else one after the other."""
+
+    streams: Streams
+    format: str | None
+    limit: int | None
+    several: bool
+    held: list[Print] = field(factory=list["Print"])
+
+    def target(self, name: str, type_: Type) -> Print:
+        """The sink of output `name`."""
+        form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
+        self.held.append(Print(self.streams.stdout, name, type_, form, self.limit, hold=self.several))
+        return self.held[-1]
+
+    def finish(self) -> None:
+        """Prints what was held back, each output under its name, and says what the limit left out."""
+        for sink in self.held:
+            sink.show()
+
+
+@define
+class Print:
+    """A sink that prints its first `limit` rows; `hold` keeps them until the end."""
+
+    stream: TextIO
+    name: str
+    type: Type
+    format: str
+    limit: int | None
+    hold: bool
+    seen: int = 0
+    rows: list[Any] = field(factory=list[Any])
+    sink: Sink | None = None
+
+    def write(self, items: Sequence[Any]) -> None:
+        """Takes rows."""
+        room = len(items) if self.limit is None else max(0, self.limit - self.seen)
+        self.seen += len(items)
+        shown = items[:room]
+        if self.hold:
+            self.rows.extend(shown)
+        elif shown or self.sink is None:
+            self._open().write(shown)
+
+    def _open(self) -> Sink:
+        from river.io.sinks import open_sink
+
+        if self.sink is None:
+            binary = self.format in ("arrow", "parquet")
+            target = getattr(self.stream, "buffer", self.stream) if binary else self.stream
+            self.sink = open_sink(target, self.type, name=self.name, format=self.format)
+        return self.sink
+
+    def close(self) -> None:
+        """Ends the output unless it is held back."""
+        if not self.hold:
+            self._open().close()
+
+    def abort(self) -> None:
+        """What is printed is printed; what is held back is dropped."""
+        self.rows.clear()
+        if self.sink is not None:
+            self.sink.abort()
+
+    def show(self) -> None:
+        """Prints what was held back, and how much the limit left out."""
+        if self.hold:
+            self.stream.write(f"# {self.name}\n")
+            sink = self._open()
+            sink.write(self.rows)
+            sink.close()
+        if self.limit is not None and self.seen > self.limit and self.format == "table":
+            self.stream.write(f"... {self.seen - self.limit:,} more rows\n")

@@ -1,0 +1,39 @@
+"""`river compile`: a text to River IL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from river.cli.arguments import LANG, PROGRAM, program_of
+from river.cli.terminal import write
+
+if TYPE_CHECKING:
+    from river.cli.terminal import Streams
+
+
+@click.command("compile")
+@PROGRAM
+@LANG
+@click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
+@click.option("--expand", is_flag=True, help="show the bodies behind template instances")
+@click.pass_obj
+def compile_(streams: Streams, program: str, lang: str | None, output: str | None, *, expand: bool) -> None:
+    """Translate PROGRAM to River IL, which is readable and can be edited.
+
+    \b
+    Examples:
+      river compile --lang cql q.cql
+      river compile q.cql -o q.river
+      echo '...' | river compile --lang cql -
+    """  # noqa: D301
+    compiled = program_of(streams, program, lang)
+    compiled.graph  # noqa: B018 - what does not verify is not handed out
+    text = compiled.text
+    if expand:
+        from river.il.pretty import pretty
+        from river.il.templates import expand_instances
+
+        text = pretty(expand_instances(compiled.program, compiled.library))
+    write(streams, output, text)

@@ -1,0 +1,136 @@
+"""Graph to explanation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import attrs
+
+from river.explain.facts import Explanation, Facts, Kept, Sent
+from river.explain.memory import Growth, growth
+from river.il.model import instance_model
+from river.il.pretty import pretty_decl
+from river.il.program import Instance as Made
+from river.il.program import Lift
+from river.lang import typed
+from river.lang.operations import OPERATIONS
+from river.lang.pretty import pretty
+from river.lang.scope import show
+
+if TYPE_CHECKING:
+    from river.il.graph import Graph, Instance
+    from river.il.model import Model
+    from river.source import Span
+
+
+ONE_LINE = 1 << 20  # columns
+
+
+def explain(graph: Graph, name: str) -> Explanation:
+    """What is known of the verified program `graph`, which people call `name`."""
+    reasons = tuple(r for r in graph.remarks if r.code == "il-not-deterministic")
+    return Explanation(name, reasons, tuple(_facts(graph, instance) for instance in graph.instances))
+
+
+def place(span: Span | None) -> str | None:
+    """`file:line:column`."""
+    if span is None:
+        return None
+    line, column = span.source.position(span.start)
+    return f"{span.source.name}:{line}:{column}"
+
+
+def _facts(graph: Graph, instance: Instance) -> Facts:
+    use, operator = instance.use, instance.operator
+    model = instance_model(instance)
+    return Facts(
+        name=instance.name,
+        place=place(use.span),
+        made_of=_made_of(graph, use.operator),
+        use=pretty_decl(attrs.evolve(use, annotations=()), ONE_LINE).removesuffix(";"),
+        annotations=tuple(
+            f"@{a.name}({', '.join(pretty(arg, ONE_LINE) for arg in a.args)})" for a in use.annotations
+        ),
+        state=_state(model, has_variables=bool(operator.vars)),
+        rows=model.rows,
+        sent=_sent(instance, model),
+        reads=model.reads,
+        order_reading=model.order_reading,
+        commutative=model.commutative,
+        can_trap=model.can_trap,
+        traps=_traps(operator) if model.can_trap else (),
+        kept=_kept(graph, instance),
+        host=_host(operator),
+    )
+
+
+def _made_of(graph: Graph, operator: str) -> str | None:
+    for decl in graph.program.decls:
+        match decl:
+            case Made(name, template) if name == operator:
+                return template
+            case Lift(name, lifted) if name == operator:
+                return f"lift({lifted})"
+            case _:
+                pass
+    return None
+
+
+def _state(model: Model, *, has_variables: bool) -> str:
+    shown = str(model.state)
+    if shown == "unknown":
+        shown = "of the operator as a whole"
+    elif shown == "none" and has_variables:
+        shown = "read only, or never touched"
+    return f"{shown}, and hidden state" if model.hidden else shown
+
+
+def _sent(instance: Instance, model: Model) -> tuple[Sent, ...]:
+    return tuple(
+        Sent(queue, str(rate), forwards)
+        for queue, rate, forwards in zip(instance.outs, model.selectivity, model.forwarded, strict=True)
+    )
+
+
+def _traps(operator: typed.Operator | typed.Extern) -> tuple[str, ...]:
+    match operator:
+        case typed.Extern():
+            return ("extern-failed",)
+        case typed.Operator(sites=sites):
+            return tuple(
+                dict.fromkeys(code for site in sites for code in site.codes if code != "recursion-depth")
+            )
+
+
+def _kept(graph: Graph, instance: Instance) -> tuple[Kept, ...]:
+    found: list[Kept] = []
+    named = zip(instance.variables, instance.operator.vars, growth(instance.operator), strict=True)
+    for name, param, how in named:
+        users = [other for other in graph.instances if name in other.variables]
+        grows = how in (Growth.GROWS, Growth.GROWS_KEYS, Growth.UNKNOWN)
+        found.append(Kept(name, show(param.type), how.value, grows, shared=len(users) > 1))
+    return tuple(found)
+
+
+def _host(operator: typed.Operator | typed.Extern) -> tuple[str, ...]:
+    """The library operations that native code has to ask Python for."""
+    if isinstance(operator, typed.Extern):
+        return (operator.target,)
+    found = dict.fromkeys(
+        name for name in _operations(operator) if name in OPERATIONS and OPERATIONS[name].native == "host"
+    )
+    return tuple(found)
+
+
+def _operations(node: object) -> list[str]:
+    if isinstance(node, tuple):
+        return [name for one in cast("tuple[object, ...]", node) for name in _operations(one)]
+    if not isinstance(node, typed.Node):
+        return []
+    own = [node.operation] if isinstance(node, typed.Apply) else []
+    return own + [
+        name
+        for f in attrs.fields(type(node))
+        if f.name != "span"
+        for name in _operations(getattr(node, f.name))
+    ]

@@ -1,0 +1,70 @@
+"""The facts that `river explain` tells, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from river.diagnostics import Diagnostic
+
+
+@frozen
+class Kept:
+    """A variable of an operator: its type, and how it grows."""
+
+    name: str
+    type: str
+    growth: str
+    grows: bool
+    shared: bool
+
+
+@frozen
+class Sent:
+    """An output of an operator: how many items a firing sends, which fields it passes on unchanged (out, in)."""
+
+    queue: str
+    rate: str
+    forwards: tuple[tuple[str, str], ...]
+
+
+@frozen
+class Facts:
+    """What is known of one operator use.
+
+    `place`: file:line:column of the text that it comes from. `made_of`: the template it is an instance of. `reads`: the
+    fields that matter to it, None if any may. `traps`: the codes of the traps its body may raise. `host`: operations
+    that only Python can do.
+    """
+
+    name: str
+    place: str | None
+    made_of: str | None
+    use: str
+    annotations: tuple[str, ...]
+    state: str
+    rows: bool
+    sent: tuple[Sent, ...]
+    reads: tuple[str, ...] | None
+    order_reading: bool
+    commutative: bool
+    can_trap: bool
+    traps: tuple[str, ...]
+    kept: tuple[Kept, ...]
+    host: tuple[str, ...]
+
+
+@frozen
+class Explanation:
+    """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is."""
+
+    name: str
+    reasons: tuple[Diagnostic, ...]
+    operators: tuple[Facts, ...]
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether every run gives the same result, whatever the schedule, the batches, the backend."""
+        return not self.reasons

@@ -1,0 +1,106 @@
+"""An explanation for people, and for programs."""
+
+from __future__ import annotations
+
+import json
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from river.diagnostics import render
+from river.explain.explain import place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from river.diagnostics import Diagnostic
+    from river.explain.facts import Explanation, Facts, Kept
+
+WIDTH = 110
+COLUMN = 13  # of the names of facts
+
+
+def text(explanation: Explanation, *, coloured: bool = False) -> str:
+    """The explanation as text: the program, then a paragraph for each operator."""
+
+    def bold(words: str) -> str:
+        return f"\x1b[1m{words}\x1b[0m" if coloured else words
+
+    parts = [
+        "\n".join(_program(explanation)),
+        *("\n".join(_operator(one, bold)) for one in explanation.operators),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _program(explanation: Explanation) -> Iterator[str]:
+    if explanation.deterministic:
+        yield f"{explanation.name}: deterministic by construction: one result, whatever the schedule and the backend"
+    else:
+        yield f"{explanation.name}: not deterministic by construction: results may depend on the schedule"
+        for reason in explanation.reasons:
+            yield from (f"  {line}" for line in render(reason).splitlines())
+    growing = [(one.name, kept) for one in explanation.operators for kept in one.kept if kept.grows]
+    for name, kept in growing:
+        yield f"memory: ${kept.name} of {name} {kept.growth}"
+
+
+def _operator(facts: Facts, bold: Callable[[str], str]) -> Iterator[str]:
+    origin = ", ".join(filter(None, (facts.made_of, facts.place)))
+    yield bold(facts.name) + (f"  ({origin})" if origin else "")
+    yield f"  {facts.use}"
+    if facts.annotations:
+        yield from _fact("annotations", " ".join(facts.annotations))
+    yield from _fact("state", facts.state)
+    for kept in facts.kept:
+        yield from _fact("", _kept(kept))
+    for sent in facts.sent:
+        yield from _fact("sends", f"{sent.queue}: {sent.rate} per firing")
+        passed = ", ".join(a if a == b else f"{a} (from {b})" for a, b in sent.forwards)
+        if passed:
+            yield from _fact("", f"unchanged{' of each row' if facts.rows else ''}: {passed}")
+    yield from _fact("reads", "anything" if facts.reads is None else ", ".join(facts.reads) or "no field")
+    yield from _fact("order", _order(facts))
+    yield from _fact("traps", ", ".join(facts.traps) or "never")
+    if facts.host:
+        yield from _fact("in Python", ", ".join(facts.host))
+
+
+def _kept(kept: Kept) -> str:
+    shared = " (shared)" if kept.shared else ""
+    return f"${kept.name}: {kept.type}{shared} {kept.growth}"
+
+
+def _order(facts: Facts) -> str:
+    if facts.commutative:
+        return "does not matter to the final state"
+    return "of items matters" if facts.order_reading else "does not matter"
+
+
+def _fact(name: str, words: str) -> Iterable[str]:
+    lines = wrap(words, WIDTH - COLUMN - 2, break_long_words=False, break_on_hyphens=False) or [""]
+    yield f"  {name:<{COLUMN}}{lines[0]}"
+    yield from (f"  {'':<{COLUMN}}{line}" for line in lines[1:])
+
+
+def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str | None) -> str:
+    """The explanation as one JSON object, with the remarks of passes, and the plan of a backend if one was asked for."""
+    found: dict[str, Any] = {
+        "program": explanation.name,
+        "deterministic": explanation.deterministic,
+        "reasons": [_diagnostic(reason) for reason in explanation.reasons],
+        "operators": [attrs.asdict(one) for one in explanation.operators],
+        "remarks": [_diagnostic(remark) for remark in remarks],
+    }
+    if plan is not None:
+        found["plan"] = plan
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "place": place(diagnostic.span) or diagnostic.place,
+    }

@@ -1,0 +1,242 @@
+"""The contract of an optimization, pipelines of them, and the loop that applies them.
+
+A pass is policy (`sites`), safety (`guard`) and mechanism (`rewrite`). The loop takes the next site whose guard passes,
+rewrites, verifies the new program and sees that its interface is what it was. A refusal is kept as a remark: people can
+ask why an operator was not replicated. A rewrite consumes the directive that asked for it, so a pass applied twice is a
+pass applied once.
+
+Paper: River §4.1 (safety guard and rewrite rule), §4.2 (policy and mechanism).
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, Union
+
+import attrs
+from attrs import frozen
+
+from river.diagnostics import Diagnostic, InternalError, Note, Rejected, Severity, closest
+from river.il.pretty import pretty
+from river.il.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from river.il.graph import Graph
+    from river.il.program import Program
+    from river.il.templates import Library
+    from river.platform import Platform
+
+Site = TypeVar("Site")
+
+STANDARD: Final = "hoisting,fission,fusion,placement"
+"""The pipeline that `river opt` applies when none is given."""
+
+MOST: Final = 10_000  # rewrites of one pass: more is a pass that does not consume its directives
+
+
+@frozen(slots=False, eq=False)
+class Verified:
+    """A program that verification has seen, with what it understood, and the templates that the program may name."""
+
+    program: Program
+    graph: Graph
+    library: Library
+
+    @classmethod
+    def of(cls, program: Program, library: Library) -> Verified:
+        """The program, verified. Raises: Rejected with every error."""
+        return cls(program, verify(program, library), library)
+
+
+class Pass(Protocol[Site]):
+    """An optimization: IL to IL. A frozen class, whose fields are its options.
+
+    Registered under the entry-point group `river.passes`.
+    """
+
+    name: ClassVar[str]
+
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
+        """Policy: where it is asked for, or pays."""
+        ...
+
+    def guard(self, verified: Verified, site: Site, /) -> Note | None:
+        """Safety: why the site must be left alone, or None. The note's place is where people are told."""
+        ...
+
+    def rewrite(self, verified: Verified, site: Site, /) -> Program:
+        """Mechanism: the program with the site rewritten, of which the guard has approved."""
+        ...
+
+
+@frozen
+class Applied:
+    """What passes made of a program, and what they refused to do."""
+
+    program: Program
+    remarks: tuple[Diagnostic, ...] = ()
+
+
+def apply(program: Program, passes: Iterable[Pass[Any]], platform: Platform, library: Library) -> Applied:
+    """The program after all passes, each applied until it finds nothing more to do.
+
+    Raises: Rejected if `program` does not verify; InternalError if a pass breaks it.
+    """
+    verified = Verified.of(program, library)
+    remarks: dict[Diagnostic, None] = {}
+    for one in passes:
+        verified, refused = _fixpoint(one, verified, platform)
+        remarks |= dict.fromkeys(refused)
+    return Applied(verified.program, tuple(remarks))
+
+
+def _fixpoint(one: Pass[Any], verified: Verified, platform: Platform) -> tuple[Verified, list[Diagnostic]]:
+    for _ in range(MOST):
+        refused: list[Diagnostic] = []
+        rewritten: Verified | None = None
+        for site in one.sites(verified, platform):
+            reason = one.guard(verified, site)
+            if reason is None:
+                rewritten = _checked(one, verified, one.rewrite(verified, site))
+                break
+            refused.append(remark(one.name, reason))
+        if rewritten is None:
+            return verified, refused
+        verified = rewritten
+    raise InternalError(f"pass `{one.name}` does not end on\n{pretty(verified.program)}")
+
+
+def remark(name: str, reason: Note) -> Diagnostic:
+    """A refusal of the pass `name`, for people."""
+    message = f"no {name}: {reason.message}"
+    return Diagnostic("pass-refused", message, reason.span, Severity.REMARK, place=name)
+
+
+def _checked(one: Pass[Any], before: Verified, program: Program) -> Verified:
+    try:
+        after = Verified.of(program, before.library)
+    except Rejected as rejected:
+        raise InternalError(f"pass `{one.name}` broke the program: {rejected}\n{pretty(program)}") from rejected
+    if (changed := _interface(before.graph)) != _interface(after.graph):
+        raise InternalError(f"pass `{one.name}` changed the interface {changed} of\n{pretty(program)}")
+    if lost := set(_observed(before.graph)) - set(_observed(after.graph)):
+        raise InternalError(f"pass `{one.name}` lost the variables {sorted(lost)} of\n{pretty(program)}")
+    return after
+
+
+def _interface(graph: Graph) -> object:
+    """What the world sees of a program before it runs."""
+    inputs = [(name, graph.queues[name].type, graph.queues[name].by) for name in graph.inputs]
+    outputs = [(name, graph.queues[name].type, graph.queues[name].by) for name in graph.outputs]
+    return inputs, outputs, [(view.name, view.type) for view in graph.views]
+
+
+def _observed(graph: Graph) -> Iterable[str]:
+    """The variables and unions that are part of a result."""
+    parts = {part for result in graph.results for part in result.parts}
+    yield from (v.name for v in graph.variables if v.name not in parts)
+    yield from (result.name for result in graph.results)
+
+
+# ---------------------------------------------------------------------------------------------------------- pipelines
+
+Find = typing.Callable[[str], type[Pass[Any]]]
+"""From the name of a pass to its class; raises Rejected for an unknown one."""
+
+
+def pipeline(text: str, find: Callable[[str], type[Pass[Any]]]) -> tuple[Pass[Any], ...]:
+    """The passes that a text like `fusion,fission{degree=2,epoch=64}` names, in its order.
+
+    Raises: Rejected with all of pass-syntax, pass-unknown-option, pass-option, and what `find` raises.
+    """
+    found: list[Pass[Any]] = []
+    errors: list[Diagnostic] = []
+    for item in _items(text):
+        try:
+            found.append(_pass(item, find))
+        except Rejected as rejected:
+            errors += rejected.diagnostics
+    if errors:
+        raise Rejected(errors)
+    return tuple(found)
+
+
+def show(passes: Sequence[Pass[Any]]) -> str:
+    """The text of a pipeline, with the options that are not the defaults; `pipeline` reads it back."""
+    return ",".join(f"{one.name}{_options(one)}" for one in passes)
+
+
+def _options(one: Pass[Any]) -> str:
+    given = [(f.name, getattr(one, f.name)) for f in attrs.fields(type(one)) if getattr(one, f.name) != f.default]
+    written = ",".join(f"{name}={_text(value)}" for name, value in given)
+    return f"{{{written}}}" if written else ""
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+_PASS: Final = re.compile(r"([A-Za-z_][\w-]*)(?:\{([^{}]*)\})?")
+
+
+def _items(text: str) -> list[str]:
+    """The text cut at the commas that stand outside braces."""
+    return [item.strip() for item in re.split(r",(?![^{}]*\})", text)]
+
+
+def _pass(item: str, find: Callable[[str], type[Pass[Any]]]) -> Pass[Any]:
+    matched = _PASS.fullmatch(item)
+    if matched is None:
+        help_ = "write `name` or `name{option=value,...}`, with commas between passes"
+        raise Rejected([Diagnostic("pass-syntax", f"`{item}` does not name a pass", help=help_)])
+    kind = find(matched[1])
+    errors: list[Diagnostic] = []
+    options: dict[str, Any] = {}
+    kinds = typing.get_type_hints(kind)
+    known = [f.name for f in attrs.fields(kind)]
+    for option in filter(None, map(str.strip, (matched[2] or "").split(","))):
+        name, equals, value = (part.strip() for part in option.partition("="))
+        if not equals or not name or not value:
+            errors.append(Diagnostic("pass-syntax", f"`{option}` is not of the form option=value", help=f"in `{item}`"))
+        elif name not in known:
+            shown = ", ".join(f"`{k}`" for k in known) or "none"
+            message = f"pass `{kind.name}` has no option `{name}`"
+            help_ = closest(name, known) or f"options: {shown}"
+            errors.append(Diagnostic("pass-unknown-option", message, help=help_))
+        elif name in options:
+            errors.append(Diagnostic("pass-option", f"`{name}` is given twice in `{item}`"))
+        else:
+            try:
+                options[name] = _value(value, kinds[name])
+            except ValueError as error:
+                errors.append(_wrong(kind, name, value, str(error)))
+    if errors:
+        raise Rejected(errors)
+    try:
+        return kind(**options)
+    except ValueError as error:  # an attrs validator of the pass
+        raise Rejected([Diagnostic("pass-option", f"pass `{kind.name}`: {error.args[0]}")]) from error
+
+
+def _wrong(kind: type[Pass[Any]], name: str, value: str, wants: str) -> Diagnostic:
+    return Diagnostic("pass-option", f"option `{name}` of pass `{kind.name}` wants {wants}, not `{value}`")
+
+
+def _value(text: str, kind: Any) -> Any:
+    """The value of an option of type `kind`. Raises: ValueError that says what is wanted."""
+    choices = typing.get_args(kind) if typing.get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if type(None) in choices and text == "none":
+        return None
+    for choice in choices:
+        if choice is bool and text in ("true", "false"):
+            return text == "true"
+        if choice is int and re.fullmatch(r"-?[0-9]+", text):
+            return int(text)
+        if choice is str:
+            return text
+    words = {bool: "true or false", int: "a whole number", type(None): "none"}
+    raise ValueError(" or ".join(words[choice] for choice in choices if choice in words))

@@ -1,0 +1,114 @@
+"""The laws of passes, for authors of passes: what a rewritten program may compute, and that twice is once.
+
+Paper: River §4.1 (an optimization leaves the observable behaviour of the program unchanged).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from calculus import FirstCome, Seeded, outcomes, run
+from calculus.observe import Faulted
+from river.il.annotations import row_type
+from river.il.erase import erase, inputs
+from river.il.observe import observe, observed_variables
+from river.il.pretty import pretty
+from river.il.verify import verify
+from river.lang import types as t
+from river.passes import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from calculus import Outcome
+    from river.il.graph import Graph
+    from river.il.program import Program
+    from river.il.templates import Library
+    from river.passes import Pass
+    from river.platform import Platform
+
+FAULT: Final = "fault"
+LIMIT: Final = 1_500
+
+
+@frozen
+class Results:
+    """Observations of executions: all there can be if `complete`, else some. `diverges`: some execution never ends."""
+
+    seen: frozenset[object]
+    complete: bool
+    diverges: bool
+
+
+def observation(graph: Graph, outcome: Outcome, variables: Collection[str]) -> object:
+    """What is compared of an outcome: the rows of a delta as a bag; of a trap, that there was one.
+
+    A pass may change which of several traps is met first.
+    """
+    found = observe(graph, outcome, sorted(variables))
+    if isinstance(found, Faulted):
+        return FAULT
+    outputs = [(name, tuple(_item(graph.queues[name].type, item) for item in items)) for name, items in found.outputs]
+    return tuple(outputs), found.views, found.variables
+
+
+def _item(type_: t.Type, item: Any) -> object:
+    if row_type(type_) is None:
+        return item
+    tau, inserted, deleted = item
+    return tau, tuple(sorted(inserted, key=repr)), tuple(sorted(deleted, key=repr))
+
+
+def variables(graph: Graph) -> frozenset[str]:
+    """The variables and unions that are part of a result."""
+    return frozenset(observed_variables(graph, {v.name: v.initial for v in graph.variables}))
+
+
+def results(
+    graph: Graph, data: Mapping[str, Sequence[Any]], names: Collection[str], *, limit: int = LIMIT, seeds: int = 4
+) -> Results:
+    """The observations of all executions; of `seeds` and one more, where more than `limit` configurations are needed."""
+    program, contents = erase(graph), inputs(graph, data)
+    found = outcomes(program, contents, limit=limit)
+    if found.complete:
+        seen = frozenset(observation(graph, outcome, names) for outcome in found.outcomes)
+        return Results(seen, complete=True, diverges=found.diverges)
+    ends = [run(program, contents, schedule).outcome for schedule in (FirstCome(), *map(Seeded, range(seeds)))]
+    seen = frozenset(observation(graph, end, names) for end in ends if end is not None)
+    return Results(seen, complete=False, diverges=False)
+
+
+def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]]) -> None:
+    """Fails unless what `after` may compute is something, and all of it what `before` may compute.
+
+    Where not all executions of `before` are known, it has to be deterministic by construction: one tells of all then.
+    """
+    names = variables(before)
+    assert names <= variables(after), names - variables(after)  # noqa: S101 - a law
+    was, now = results(before, data, names), results(after, data, names)
+    assert was.complete or before.deterministic, "too many executions to compare with"  # noqa: S101 - a law
+    assert now.seen, "no execution ends"  # noqa: S101 - a law
+    assert was.diverges or not now.diverges, pretty(after.program)  # noqa: S101 - a law
+    assert now.seen <= was.seen, f"{pretty(after.program)}\n{now.seen - was.seen}"  # noqa: S101 - a law
+
+
+def check_pipeline(
+    program: Program,
+    passes: Iterable[Pass[Any]],
+    platform: Platform,
+    library: Library,
+    data: Mapping[str, Sequence[Any]],
+) -> Program:
+    """Fails unless `passes` keep what the program computes on `data`; the program that they make."""
+    after = apply(program, passes, platform, library).program
+    check_same(verify(program, library), verify(after, library), data)
+    return after
+
+
+def check_idempotent(program: Program, one: Pass[Any], platform: Platform, library: Library) -> None:
+    """Fails unless `one` finds nothing to do in what it has made."""
+    once = apply(program, (one,), platform, library).program
+    twice = apply(once, (one,), platform, library).program
+    assert once == twice, f"{pretty(once)}\n{pretty(twice)}"  # noqa: S101 - a law

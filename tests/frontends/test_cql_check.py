@@ -1,0 +1,301 @@
+"""What River-CQL refuses, warns of and assumes: each code, and what the checked query is."""
+
+from __future__ import annotations
+
+import pytest
+
+from frontends.cql import FRONTEND
+from frontends.cql import typed as ty
+from frontends.sql import typed as r
+from river.diagnostics import Diagnostic, Rejected, Severity
+from river.lang import syntax as s
+from river.lang import types as t
+from river.source import Source
+
+INPUTS = """
+s: {ts: int; a: int; x: float; k: string; q: int?} stream by ts;
+t: {ts: int; a: int; b: int; k: string} stream by ts;
+p: {at: int; a: int; k: string} relation by at;
+"""
+
+
+def check(text: str, inputs: str = INPUTS) -> ty.Program:
+    return FRONTEND.check(FRONTEND.parse(Source("<query>", inputs + text)))
+
+
+def refused(text: str, inputs: str = INPUTS) -> tuple[Diagnostic, ...]:
+    with pytest.raises(Rejected) as found:
+        check(text, inputs)
+    return found.value.diagnostics
+
+
+def codes(text: str, inputs: str = INPUTS) -> list[str]:
+    return [d.code for d in refused(text, inputs)]
+
+
+def select(text: str) -> ty.View:
+    return check(f"v: relation = {text};").views[-1]
+
+
+def columns(text: str) -> dict[str, t.Type]:
+    return dict(select(text).row.fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "help_line"),
+    [
+        ("v: relation = select aa from s;", "sql-unknown-column", "did you mean `a`?"),
+        ("v: relation = select s.kk from s, t;", "sql-unknown-column", "did you mean `k`?"),
+        ("v: relation = select a from s, t;", "sql-ambiguous-column", "write `s.a` or `t.a`"),
+        ("v: relation = select u.* from s;", "sql-unknown-source", None),
+        ("v: relation = select a from s, s;", "sql-duplicate-source", "give one of them another name: `as other`"),
+        ("v: relation = select a from s where count(*) > 1;", "sql-aggregate-place", "conditions on groups stand after `having`"),
+        ("v: relation = select a from s where sum(a) > 1;", "sql-aggregate-place", None),
+        ("v: relation = select sum(max(a)) from s;", "sql-aggregate-place", None),
+        ("v: relation = select sum(k) from s;", "sql-aggregate-argument", None),
+        ("v: relation = select sum(distinct a) from s;", "sql-aggregate-argument", None),
+        ("v: relation = select avg() from s;", "sql-aggregate-argument", None),
+        ("v: relation = select k, count(*) from s group by a;", "sql-not-grouped", "add it to `group by`"),
+        ("v: relation = select count(*) from s having a > 1;", "sql-not-grouped", "aggregate it"),
+        ("v: relation = select a from s having a > 1;", "sql-having", None),
+        ("v: relation = select a from s where a;", "sql-condition", None),
+        ("v: relation = select a + 1 from s;", "sql-unnamed-column", "give it one with `as`"),
+        ("v: relation = select a, k as a from s;", "sql-duplicate-column", "rename one of them with `as`"),
+        ("v: {a: int; b: int} relation = select a from s;", "sql-arity", None),
+        ("v: {b: int} relation = select a as c from s;", "sql-column-name", "write `as b`, or nothing"),
+        ("v: {a: int} relation = select k from s;", "sql-column-type", None),
+        ("v: {q: int} relation = select q from s;", "sql-may-be-none", None),
+        ("v: {n: int} relation = select sum(a) from s;", "sql-may-be-none", None),
+        ("v: relation = select [i for i in 0 .. a] as b from s;", "sql-expression", None),
+        ("v: relation = select any([a], fn(i) => i > 0) as b from s;", "sql-expression", None),
+        ("v: relation = select a + k as b from s;", "lang-operation-types", None),
+        ("v: relation = select nope(a) as b from s;", "lang-unknown-function", None),
+        ("v: {a: nope} relation = select a from s;", "lang-unknown-type", None),
+        ("v: relation = select a from ss;", "cql-unknown-source", "did you mean `s`?"),
+        ("v: relation = select a from s; v: relation = select a from t;", "cql-duplicate-name", None),
+        ("v: relation = select a from w; w: relation = select a from v;", "cql-cyclic", None),
+        ("v: relation = select a from v;", "cql-cyclic", None),
+        ("v: relation = select a from p[range 3];", "cql-window-on-relation", None),
+        ("v: relation = select a from s[range 0];", "cql-window-empty", "the present alone is `[now]`"),
+        ("v: relation = select a from s[rows 0];", "cql-window-empty", None),
+        ("v: relation = select a from s[range 9007199254740992];", "cql-window-long", "write `[unbounded]`"),
+        ("v: relation = select a from s[range 3 minuts];", "cql-unit", "did you mean `minutes`?"),
+        ("v: relation = select a from s[range 3 milliseconds];", "cql-unit", None),
+        ("v: relation = select a from s[partition by a + 1 rows 3];", "cql-partition", None),
+        ("v: relation = select a from s[partition by aa rows 3];", "sql-unknown-column", "did you mean `a`?"),
+        ("v: relation = istream(select a from s);", "cql-stream-found", "declare it as `v: ... stream`"),
+        ("v: stream = select count(*) from s;", "cql-not-monotonic", None),
+        ("v: stream = select a from s[range 3];", "cql-not-monotonic", None),
+        ("v: stream = select a from p;", "cql-not-monotonic", None),
+        ("v: relation by ts = select a from s;", "cql-relation-stamp", "leave out `by ts`"),
+        ("v: stream by ts = istream(select ts, a from s);", "cql-stamp-selected", "leave it out of the select list"),
+        ("v: {ts: time; a: int} stream by ts = istream(select a from s);", "cql-stamp-type", None),
+        ("output i: {ts: int} stream by ts;", "cql-output", None),
+        ("i: stream by ts;", "cql-needs-type", "write `i: {ts: int; ...} stream by ts;`"),
+        ("i: {ts: int} relation by ts;", "cql-needs-type", None),
+        ("i: {ts: int} stream;", "cql-needs-stamp", "say which column is the time stamp: `by ts`"),
+        ("i: {time: int} stream by tim;", "sql-unknown-column", "did you mean `time`?"),
+        ("i: {ts: float} stream by ts;", "cql-stamp-type", None),
+        ("i: {ts: int; op: int} relation by ts;", "cql-reserved-column", None),
+        ("i: {ts: int; m: map<int, int>} stream by ts;", "cql-column-type", None),
+        ("i: {ts: time} stream by ts; v: relation = select s.a from s, i;", "cql-stamp-mixed", None),
+    ],
+)  # fmt: skip
+def test_what_is_refused(text: str, code: str, help_line: str | None) -> None:
+    found = [d for d in refused(text + " z: relation = select a from t;") if d.code == code]
+    assert found, refused(text)
+    assert found[0].span is not None
+    if help_line is not None:
+        assert found[0].help == help_line
+
+
+def test_grouping_by_what_cannot_be_compared() -> None:
+    assert codes("v: relation = select count(*) from s group by {a: a, m: {(k): a}};") == ["sql-key-type"]
+
+
+def test_a_program_without_query() -> None:
+    assert codes("") == ["cql-no-query"]
+
+
+def test_all_errors_are_told_at_once() -> None:
+    text = """
+        v: relation = select aa, bb + kk as c from s[range 0] where cc = 1;
+        w: relation = select dd, ee + ff as c, sum(k) from s where gg = 1 and hh = 2;
+        u: relation = select a from v;
+    """
+    found = [d.message for d in refused(text)]
+    unknown = [f"unknown column `{name}`" for name in ("aa", "bb", "kk", "cc", "dd", "ee", "ff", "gg", "hh")]
+    assert found[:3] == unknown[:3]  # in the order of the text
+    others = ["a window of length 0", "`sum` takes numbers, this is `string`"]
+    assert sorted(found) == sorted(unknown + others)  # what uses a refused declaration says nothing more
+
+
+def test_an_unused_input_is_told() -> None:
+    program = check("v: relation = select a from s;")
+    assert [(d.code, d.severity) for d in program.remarks] == [("cql-unused-input", Severity.WARNING)] * 2
+    assert [one.name for one in program.inputs] == ["s"]
+
+
+def test_a_fraction_that_is_dropped_is_told() -> None:
+    program = check(
+        "v: {m: int; k: string} relation = select avg(a), k from s; w: relation = select t.a from t, p;"
+    )
+    (warning,) = program.remarks
+    assert (warning.code, warning.severity) == ("sql-truncates", Severity.WARNING)
+    assert warning.span is not None
+    assert warning.span.text == "avg(a)"
+
+
+# ------------------------------------------------------------------------------------------------------ Figure 3(b)
+
+FIGURE_3B = """congested: { speed: int; seg_no: int; dir: int; hwy: int } relation
+  = select avg(speed), seg_no, dir, hwy from seg_speed[range 300];"""
+
+
+def test_figure_3b_is_accepted_as_printed() -> None:
+    program = check(FIGURE_3B, "")
+    warning, remark = program.remarks
+    assert (remark.code, remark.severity) == ("cql-assumed-source", Severity.REMARK)
+    assert "`{ts: int; speed: int; seg_no: int; dir: int; hwy: int} stream by ts`" in remark.message
+    assert warning.code == "sql-truncates"
+    (source,) = program.inputs
+    assert source.row == t.Record(tuple((n, t.I64) for n in ("ts", "speed", "seg_no", "dir", "hwy")))
+    group = program.views[0].query.relation
+    assert isinstance(group, r.Group)
+    assert [key.name for key in group.keys] == ["seg_no", "dir", "hwy"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "query", "columns"),
+    [
+        ("m: float?; n: int?", "select avg(v), max(w) from unseen", {"v": t.F64, "w": t.I64}),
+        ("m: float; k: string", "select avg(v), k from unseen", {"v": t.F64, "k": t.STRING}),
+        ("m: string; n: int", "select max(v), count(w) from unseen where w = 1", None),
+        ("m: string; n: int?", "select max(v), sum(w) from unseen group by v", {"v": t.STRING, "w": t.I64}),
+        ("m: int", "select v from unseen where ts > 3", {"v": t.I64}),
+        ("m: int", "select v from unseen where w > 3", None),
+        ("m: int; n: float", "select v, v from unseen", None),
+        ("m: int", "select u.v from unseen as u, s", {"v": t.I64}),
+        ("m: int; n: int", "select * from unseen", None),
+        ("m: int", "select v + 1 from unseen", None),
+    ],
+)
+def test_what_follows_for_an_undeclared_source(
+    declared: str, query: str, columns: dict[str, t.Type] | None
+) -> None:
+    text = f"v: {{{declared}}} relation = {query};"
+    if columns is None:
+        assert codes(text) == ["cql-unknown-source"]
+    else:
+        found = next(one for one in check(text).inputs if one.name == "unseen")
+        assert dict(found.row.fields) == {"ts": t.I64, **columns}
+
+
+# ------------------------------------------------------------------------------------------------------ types
+
+
+def test_names_and_types_of_results() -> None:
+    assert columns("select a, x as y, count(*), sum(a), avg(a), min(k), count(q) from s group by a, x") == {
+        "a": t.I64, "y": t.F64, "count": t.I64, "sum_a": t.I64, "avg_a": t.F64, "min_k": t.STRING, "count_q": t.I64,
+    }  # fmt: skip
+
+
+def test_without_groups_only_counts_are_always_there() -> None:
+    assert columns("select count(*), sum(a), avg(a), max(x) from s") == {
+        "count": t.I64, "sum_a": t.Optional(t.I64), "avg_a": t.Optional(t.F64), "max_x": t.Optional(t.F64),
+    }  # fmt: skip
+
+
+def test_numbers_meet_in_the_wider_type() -> None:
+    assert columns("select a + x as b, a / 2 as c, x / 2 as d, -a as e, q + 1 as f, a + q as g from s") == {
+        "b": t.F64, "c": t.I64, "d": t.F64, "e": t.I64, "f": t.Optional(t.I64), "g": t.Optional(t.I64),
+    }  # fmt: skip
+
+
+def test_division_is_spelled_out() -> None:
+    make = select("select a / 2 as c, x / 2 as d from s").query.relation
+    assert isinstance(make, r.Filter)
+    row = s.Name("r")
+    assert make.make.body == s.RecordValue(
+        (
+            s.FieldValue("c", s.Call("div.trunc", (s.Member(row, "a"), s.Int(2)))),
+            s.FieldValue("d", s.Call("div.trap", (s.Member(row, "x"), s.Float(2.0)))),
+        )
+    )
+
+
+def test_a_declared_type_converts() -> None:
+    view = check("v: {a: float; n: int?; q: float?} relation = select a, x, q from s;").views[0]
+    assert dict(view.row.fields) == {"a": t.F64, "n": t.Optional(t.I64), "q": t.Optional(t.F64)}
+
+
+def test_stars() -> None:
+    assert list(columns("select t.*, x from s, t")) == ["ts", "a", "b", "k", "x"]
+    assert list(columns("select * from p")) == ["a", "k"]
+    assert list(columns("select * from p, t")) == ["p_a", "p_k", "ts", "t_a", "b", "t_k"]
+
+
+def test_the_time_stamp_of_a_derived_stream() -> None:
+    views = check("""
+        plain: stream = select a from s;
+        taken: stream = select ts from s;
+        stated: stream by at = select a from s;
+        listed: {a: int; at: int} stream by at = select a from s;
+        uses: relation = select at, a from stated[now];
+    """).views
+    assert {v.name: (v.stamp.name, v.stamp.column, [n for n, _ in v.row.fields]) for v in views} == {
+        "plain": ("ts", False, ["a"]),
+        "taken": ("tau", False, ["ts"]),
+        "stated": ("at", True, ["at", "a"]),
+        "listed": ("at", True, ["a", "at"]),
+        "uses": ("tau", False, ["at", "a"]),
+    }
+
+
+def test_outputs_are_what_nobody_uses_and_what_says_so() -> None:
+    views = check(
+        "output a1: relation = select a from s; b1: relation = select a from a1; c1: relation = select a from b1;"
+    ).views
+    assert [(v.name, v.output) for v in views] == [("a1", True), ("b1", False), ("c1", True)]
+
+
+def test_time_in_microseconds() -> None:
+    inputs = "s: {at: time; a: int} stream by at;"
+    program = check(
+        "v: relation = select a from s[range 2 milliseconds]; w: relation = select a from s[range 3];", inputs
+    )
+    assert program.tau == t.TIME
+    lengths = [view.query.sources[0].window for view in program.views]
+    assert lengths == [ty.Range(2_000), ty.Range(3_000_000)]
+
+
+# ------------------------------------------------------------------------------------------------------ algebra
+
+
+def test_conditions_go_where_they_can() -> None:
+    view = select("select x, b from s[now], t where s.a = t.a and s.k = 'u' and x > b and s.a / t.b = 1")
+    rest = view.query.relation
+    assert isinstance(rest, r.Filter)  # what compares both sides, and what may trap, comes last
+    join = rest.input
+    assert isinstance(join, r.Join)
+    assert join.key == t.I64
+    assert isinstance(join.left, r.Filter)  # `s.k = 'u'`
+    assert isinstance(join.right, r.Input)
+    assert {name for name, _ in join.row.fields} == {"a", "x", "b"}
+
+
+def test_floats_are_no_keys_and_unknown_equals_nothing() -> None:
+    product = select("select s.k from s, s as o where s.x = o.x").query.relation
+    assert isinstance(product, r.Filter)
+    assert isinstance(product.input, r.Join)
+    assert product.input.key == t.UNIT
+    optional = select("select s.k from s, t where q = b").query.relation
+    assert isinstance(optional, r.Join)
+    assert optional.key == t.I64
+    assert isinstance(optional.left, r.Filter)
+
+
+def test_aggregates_are_computed_once() -> None:
+    view = select("select k, sum(a) + 1 as n, sum(a) as m from s group by k having sum(a) > 2")
+    assert isinstance(view.query.relation, r.Group)
+    assert len(view.query.relation.aggregates) == 1

@@ -1,0 +1,328 @@
+"""Typed queries to River IL: what the text looks like, and what small runs of it say."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from calculus.observe import Faulted, Finished
+from calculus.run import run
+from calculus.schedule import FirstCome
+from frontends.cql import FRONTEND
+from river.il import erase
+from river.il.parse import parse
+from river.il.pretty import pretty
+from river.il.program import Program, Use
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.types import Map
+from river.lang.values import Mark
+from river.source import Source
+
+LIBRARY = Library.of({"cql": FRONTEND.templates})
+FIGURE_3B = """congested: { speed: int; seg_no: int; dir: int; hwy: int } relation
+  = select avg(speed), seg_no, dir, hwy from seg_speed[range 300];"""
+INPUTS = """
+s: {ts: int; a: int; k: string} stream by ts;
+t: {ts: int; a: int; b: float?} stream by ts;
+p: {at: int; k: string; n: int} relation by at;
+"""
+
+
+def lower(text: str, inputs: str = INPUTS) -> Program:
+    return FRONTEND.lower(FRONTEND.check(FRONTEND.parse(Source("<query>", inputs + text))))
+
+
+def shown(text: str, begin: str, inputs: str = INPUTS) -> str:
+    """The declarations of the IL from the first that begins with `begin`."""
+    il = pretty(lower(text, inputs))
+    return il[il.index(f"\n{begin}") + 1 :]
+
+
+def says(text: str, inputs: str = INPUTS, **data: list[Any]) -> Any:
+    """What each output says; one output alone is given without its name."""
+    graph = verify(lower(text, inputs), LIBRARY)
+    found = {name: tuple(rows) for name, rows in data.items()}
+    outcome = run(erase.erase(graph), erase.inputs(graph, found), FirstCome()).outcome
+    if isinstance(outcome, Faulted):
+        return outcome.info
+    assert isinstance(outcome, Finished)
+    outputs = {
+        name: [item for item in items if not isinstance(item, Mark)] for name, items in outcome.outputs
+    }
+    return outputs if len(outputs) > 1 else outputs.popitem()[1]
+
+
+# ---------------------------------------------------------------------------------------------------- the texts
+
+
+def test_figure_3b() -> None:
+    assert pretty(lower(FIGURE_3B, "")) == dedent("""\
+        river 1;
+
+        type delta<R> = {tau: i64, ins: list<R>, del: list<R>};
+        type SegSpeed = {ts: i64, speed: i64, seg_no: i64, dir: i64, hwy: i64};
+        type Congested = {speed: i64, seg_no: i64, dir: i64, hwy: i64};
+        type CongestedAcc = {n: i64, sum_speed: i128};
+        type CongestedKey = {seg_no: i64, dir: i64, hwy: i64};
+
+        input seg_speed: SegSpeed by ts;
+        var $seg_speed_now: i64? = none;
+        var $seg_speed_ins: list<SegSpeed> = [];
+        var $congested_window_seg_speed: deque<{t: i64, r: SegSpeed}> = [];
+        var $congested_groups: map<CongestedKey, {acc: CongestedAcc, seen: i64?, was: Congested?}> = {};
+
+        operator seg_speed_in(x: SegSpeed by ts; $now: i64?, $ins: list<SegSpeed>) -> (out: delta<SegSpeed> by tau) {
+          on x(r) {
+            if $now is now {
+              if now < r.ts {
+                emit out {tau: now, ins: $ins, del: []};
+                $ins = [];
+              }
+            }
+            $now = r.ts;
+            push($ins, r);
+          }
+          on mark(k) {
+            if $now is now {
+              if now < k {
+                emit out {tau: now, ins: $ins, del: []};
+                $ins = [];
+                $now = none;
+              }
+            }
+            mark out k;
+          }
+        }
+
+        operator range_congested_seg_speed = cql.range<R = SegSpeed, Tau = i64, Span = i64, span = 300, granule = 1>;
+        operator group_congested = cql.group<
+          R = SegSpeed,
+          O = Congested,
+          Tau = i64,
+          K = CongestedKey,
+          Acc = CongestedAcc,
+          key = fn(r) => {seg_no: r.seg_no, dir: r.dir, hwy: r.hwy},
+          Sums = {sum_speed: i64 = fn(r) => r.speed},
+          FSums = {},
+          Orders = {},
+          Options = {},
+          keep = fn(k, a) => true,
+          row = fn(k, a) => {speed: i64(f64(a.sum_speed) / f64(a.n)), seg_no: k.seg_no, dir: k.dir, hwy: k.hwy},
+          quiet = true
+        >;
+
+        (seg_speed_deltas, $seg_speed_now, $seg_speed_ins) <- seg_speed_in(seg_speed, $seg_speed_now, $seg_speed_ins);
+        (congested_range_seg_speed, $congested_window_seg_speed) <- range_congested_seg_speed(
+          seg_speed_deltas,
+          $congested_window_seg_speed
+        );
+        @Parallel()
+        @Keys(seg_no, dir, hwy)
+        (congested, $congested_groups) <- group_congested(congested_range_seg_speed, $congested_groups);
+
+        output congested: delta<Congested> by tau;
+        """)
+
+
+def test_a_filtered_stream_keeps_nothing() -> None:
+    assert shown("v: stream by at = select a, k from s where a > 3;", "operator select_v") == dedent("""\
+        operator select_v = cql.select<
+          R = S,
+          O = VSelected,
+          Tau = i64,
+          keep = fn(r) => (r.a > 3),
+          row = fn(r) => {a: r.a, k: r.k},
+          quiet = true
+        >;
+        operator istream_v = cql.istream<
+          R = VSelected,
+          O = V,
+          Tau = i64,
+          row = fn(tau, r) => {at: tau, a: r.a, k: r.k}
+        >;
+
+        operator v_out(d: delta<V> by tau) -> (out: V by at) {
+          on d(x) {
+            for r in x.ins {
+              emit out r;
+            }
+          }
+          on mark(k) {
+            mark out k;
+          }
+        }
+
+        (s_deltas, $s_now, $s_ins) <- s_in(s, $s_now, $s_ins);
+        @Parallel() (v_selected) <- select_v(s_deltas);
+        @Parallel() (v_istream) <- istream_v(v_selected);
+        (v) <- v_out(v_istream);
+
+        output v: V by at;
+        """)
+
+
+def test_a_join_of_a_stream_with_itself_and_a_relation() -> None:
+    text = """v: stream = rstream(select one.a, n from s[now] as one, s[partition by k rows 2] as last, p
+                                  where one.k = last.k and one.k = p.k and one.a < last.a);"""
+    assert shown(text, "(s_deltas") == dedent("""\
+        (s_deltas, $s_now, $s_ins) <- s_in(s, $s_now, $s_ins);
+        (s_1, s_2) <- copy_s(s_deltas);
+        (p_deltas, $p_now, $p_ins, $p_del, $p_rows) <- p_in(p, $p_now, $p_ins, $p_del, $p_rows);
+        (v_range_one, $v_window_one) <- range_v_one(s_1, $v_window_one);
+        @Parallel() @Keys(k) (v_rows_last, $v_window_last) <- rows_by_v_last(s_2, $v_window_last);
+        @Parallel() @Keys(k) (v_joined, $v_left, $v_right) <- join_v(v_range_one, v_rows_last, $v_left, $v_right);
+        @Parallel() (v_selected) <- select_v(v_joined);
+        @Parallel()
+        @Keys(k)
+        (v_joined_1, $v_left_1, $v_right_1) <- join_v_1(v_selected, p_deltas, $v_left_1, $v_right_1);
+        (v_rstream, $v_rows) <- rstream_v(v_joined_1, $v_rows);
+        (v) <- v_out(v_rstream);
+
+        output v: VRow by ts;
+        """)
+
+
+TEXTS = (
+    FIGURE_3B,
+    "v: relation = select count(*), avg(b), min(b), count(distinct a) from t[range 2 minutes] where b is not null;",
+    "v: relation = select distinct s.k, sum(b) + 1 as m from s, t where s.a = t.a group by s.k having max(b) > 2;",
+    "x: relation = select k, n + 1 as m from p; y: stream = dstream(select * from x, s[rows 3] where s.k = x.k);",
+    "x: stream by at = select a from s; output y: relation = select * from x[now]; z: relation = select y.at from y, x;",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_programs_print_and_verify(text: str) -> None:
+    inputs = "" if text == FIGURE_3B else INPUTS
+    program = lower(text, inputs)
+    assert parse(Source("<il>", pretty(program))) == program
+    graph = verify(program, LIBRARY)
+    assert graph.deterministic
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_use_points_at_the_query(text: str) -> None:
+    inputs = "" if text == FIGURE_3B else INPUTS
+    uses = [decl for decl in lower(text, inputs).decls if isinstance(decl, Use)]
+    assert all(use.span is not None and use.span.source.name == "<query>" for use in uses)
+
+
+def test_time_stamps_of_type_time() -> None:
+    text = "v: relation = select a from u[range 2 minutes];"
+    il = shown(text, "operator range_v", "u: {at: time; a: int} stream by at;")
+    assert "Tau = time,\n  Span = duration,\n  span = duration(120000000),\n  granule = duration(1)\n" in il
+    second = 1_000_000
+    said = says(text, "u: {at: time; a: int} stream by at;", u=[(0, 1), (200 * second, 2)])
+    assert said == [(0, ((1,),), ()), (120 * second + 1, (), ((1,),)), (200 * second, ((2,),), ())]
+
+
+# ---------------------------------------------------------------------------------------------------- small runs
+
+
+def test_a_window_speaks_when_it_lets_go() -> None:
+    said = says("v: relation = select a from s[range 2];", s=[(1, 7, ""), (9, 8, "")])
+    assert said == [(1, ((7,),), ()), (4, (), ((7,),)), (9, ((8,),), ())]
+
+
+def test_time_stops_after_the_last_row() -> None:
+    assert says("v: relation = select a from s[now];", s=[(1, 7, ""), (1, 8, "")]) == [(1, ((7,), (8,)), ())]
+
+
+def test_a_row_that_goes_when_its_like_comes_is_not_told() -> None:
+    said = says("v: relation = select a from s[now];", s=[(1, 7, "x"), (2, 7, "y"), (3, 8, "z")])
+    assert said == [(1, ((7,),), ()), (3, ((8,),), ((7,),))]
+    assert says("v: stream = istream(select a from s[now]);", s=[(1, 7, "x"), (2, 7, "y")]) == [(1, 7)]
+    assert says("v: stream = rstream(select a from s[now]);", s=[(1, 7, "x"), (2, 7, "y")]) == [
+        (1, 7),
+        (2, 7),
+    ]
+
+
+def test_a_group_that_does_not_change_says_nothing() -> None:
+    said = says(
+        "v: relation = select k, max(a) from s[unbounded] group by k;",
+        s=[(1, 7, "x"), (2, 5, "x"), (3, 9, "x")],
+    )
+    assert said == [(1, (("x", 7),), ()), (3, (("x", 9),), (("x", 7),))]
+
+
+def test_extremes_survive_the_deletion_of_the_extreme() -> None:
+    said = says(
+        "v: relation = select k, min(a) from s[rows 2] group by k;",
+        s=[(1, 7, "x"), (2, 5, "x"), (3, 9, "x"), (4, 8, "x")],
+    )
+    assert said == [(1, (("x", 7),), ()), (2, (("x", 5),), (("x", 7),)), (4, (("x", 8),), (("x", 5),))]
+
+
+def test_sums_of_floats_do_not_drift() -> None:
+    rows = [(1, 0, 1e16), (2, 0, 1.0), (9, 0, 0.5), (10, 1, None)]
+    said = says("v: relation = select sum(b), count(b) from t[range 7];", t=rows)
+    assert [row for _, (row,), _ in said] == [(1e16, 1), (1e16 + 1, 2), (1.5, 2), (0.5, 1)]
+
+
+def test_more_rows_in_an_instant_than_a_window_holds() -> None:
+    said = says(
+        "v: relation = select k, sum(a) from s[rows 1] group by k;", s=[(1, 1, "x"), (1, 2, "y"), (1, 3, "z")]
+    )
+    assert said == [(1, (("z", 3),), ())]
+
+
+def test_without_groups_there_is_a_row_from_the_first_instant() -> None:
+    said = says(
+        "v: relation = select count(*), sum(a) from s[range 1] where a > 5;",
+        s=[(1, 3, ""), (4, 6, ""), (9, 1, "")],
+    )
+    assert said == [(1, ((0, None),), ()), (4, ((1, 6),), ((0, None),)), (6, ((0, None),), ((1, 6),))]
+
+
+def test_rstream_speaks_at_every_instant_of_its_sources() -> None:
+    text = "x: relation = select a from s[range 2] where a > 5; v: stream = rstream(select * from x);"
+    assert says(text, s=[(1, 6, ""), (2, 1, ""), (8, 7, "")]) == [(1, 6), (2, 6), (8, 7)]
+
+
+def test_a_relation_is_read_from_its_changes() -> None:
+    text = "v: relation = select k, sum(n) from p group by k;"
+    log = [(1, "+", "x", 3), (1, "+", "x", 4), (2, "-", "x", 3), (3, "-", "x", 4)]
+    assert says(text, p=log) == [(1, (("x", 7),), ()), (2, (("x", 4),), (("x", 7),)), (3, (), (("x", 4),))]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"), [((1, "-", "x", 3), "remove-missing"), ((1, "*", "x", 3), "assert")]
+)
+def test_a_wrong_change_is_a_trap_at_the_input(change: Any, code: str) -> None:
+    name, _, found, item = says("v: relation = select k from p;", p=[change])
+    assert (name, found, item) == ("p_in#0", code, change)
+
+
+def test_a_sum_traps_where_its_value_does_not_fit() -> None:
+    large = (1 << 63) - 1
+    rows = [(1, large, "x"), (1, 1, "x"), (1, -1, "x")]
+    assert says("v: relation = select k, sum(a) from s group by k;", s=rows) == [(1, (("x", large),), ())]
+    assert says("v: relation = select k, sum(a) from s group by k;", s=rows[:2])[2] == "overflow"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select k, sum(a), max(a), count(distinct a) from s[now] group by k",
+        "select distinct k from s[now]",
+        "select s.k from s[now], s[range 1] as o where s.k = o.k",
+    ],
+)
+def test_what_is_gone_is_forgotten(query: str) -> None:
+    graph = verify(lower(f"v: relation = {query};"), LIBRARY)
+    rows = ((1, 7, "x"), (1, 8, "y"), (9, 7, "z"))
+    outcome = run(erase.erase(graph), erase.inputs(graph, {"s": rows}), FirstCome()).outcome
+    assert isinstance(outcome, Finished)
+    state = dict(outcome.variables)
+    kept = [state[v.name] for v in graph.variables if isinstance(v.type, Map)]
+    assert kept
+    assert all(len(value) == 1 for value in kept)
+
+
+def test_several_outputs_and_a_view_that_is_used_and_shown() -> None:
+    text = "output x: relation = select a from s where a > 1; v: stream by at = istream(select a from x);"
+    assert says(text, s=[(1, 1, ""), (2, 5, "")]) == {"x": [(2, ((5,),), ())], "v": [(2, 5)]}

@@ -1,0 +1,447 @@
+"""River-Sawzall run directly: the typed tree is interpreted, with Python's own values and exact fractions.
+
+Independent of River IL: no operator language, no calculus. Values: int, float, str, bytes, bool; arrays are lists, maps dicts,
+records dicts; an absent optional field is None, a variable without a value ABSENT.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+from frontends.sawzall import typed as z
+from river.lang import types as t
+
+ABSENT = object()
+
+
+class Undefined(Exception):  # noqa: N818
+    pass
+
+
+class Leave(Exception):  # noqa: N818
+    """Break, continue, return."""
+
+    def __init__(self, word: str, value: Any = None) -> None:
+        super().__init__(word)
+        self.word, self.value = word, value
+
+
+def wrap(type_: t.Type, value: int) -> int:
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if type_ == t.I64 and value >> 63 else value
+
+
+def run(program: z.Program, records: list[dict[str, Any]]) -> dict[str, list[tuple[Any, ...]]]:
+    """Rows of every table, as tuples sorted by `repr`, and `undefined`: the lines at which records were given up."""
+    return Machine(program).run(records)
+
+
+class Machine:
+    def __init__(self, program: z.Program) -> None:
+        self.program = program
+        self.items: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        self.statics: dict[int, Any] = {}
+        for index, value in program.statics:
+            self.statics[index] = self.value(value, self.statics)
+
+    def run(self, records: list[dict[str, Any]]) -> dict[str, list[tuple[Any, ...]]]:
+        undone = 0
+        for record in records:
+            env = {**self.statics, self.program.input: copy.deepcopy(record)}
+            try:
+                self.all(self.program.body, env)
+            except Undefined:
+                undone += 1
+            except Leave as leave:
+                assert leave.word == "return"
+        rows = {table.name: self.rows(i, table) for i, table in enumerate(self.program.tables)}
+        return {name: sorted(found, key=repr) for name, found in rows.items()} | {"undefined": [()] * undone}
+
+    # -- tables
+
+    def rows(self, number: int, table: z.Table) -> list[tuple[Any, ...]]:
+        width, size = len(table.index), len(table.value)
+        groups: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+        for item in self.items[number]:
+            groups[frozen(item[:width])].append(item)
+        found: list[tuple[Any, ...]] = []
+        for items in groups.values():
+            index = items[0][:width]
+            values = [item[width : width + size] for item in items]
+            weights = [item[-1] for item in items]
+            match table.kind:
+                case "sum" | "mrcounter":
+                    parts = zip(*values, strict=True)
+                    types = [type_ for _, type_ in table.value]
+                    found.append((*index, *(total(x, list(part)) for x, part in zip(types, parts, strict=True))))
+                case "collection":
+                    found += items
+                case "set" | "unique":
+                    different = {frozen(v): v for v in values}
+                    if table.kind == "unique":
+                        found.append((*index, len(different)))
+                    elif table.limit is None or len(different) <= table.limit:
+                        found += [(*index, *v) for v in different.values()]
+                case "maximum" | "minimum":
+                    ranked = sorted(items, key=lambda i: (rank(i[-1]), rank(i[width : width + size])))
+                    best = ranked[-table.limit :] if table.kind == "maximum" else ranked[: table.limit]
+                    found += best
+                case "top":
+                    by_value: dict[Any, list[Any]] = defaultdict(list)
+                    for v, w in zip(values, weights, strict=True):
+                        by_value[frozen(v)].append((v, w))
+                    sums = [(pairs[0][0], total(table.weight[0][1], [w for _, w in pairs])) for pairs in by_value.values()]
+                    sums.sort(key=lambda vw: (rank(vw[1], down=True), rank(vw[0])))
+                    found += [(*index, *v, w) for v, w in sums[: table.limit]]
+                case kind:
+                    raise AssertionError(kind)
+        return [tuple(plain(part) for part in row) for row in found]
+
+    # -- statements
+
+    def all(self, body: tuple[z.Stmt, ...], env: dict[int, Any]) -> None:
+        for stmt in body:
+            self.stmt(stmt, env)
+
+    def looped(self, body: tuple[z.Stmt, ...], env: dict[int, Any]) -> bool:
+        """Whether the loop goes on."""
+        try:
+            self.all(body, env)
+        except Leave as leave:
+            if leave.word == "return":
+                raise
+            return leave.word == "continue"
+        return True
+
+    def stmt(self, stmt: z.Stmt, env: dict[int, Any]) -> None:
+        match stmt:
+            case z.Declare(variable, value):
+                env[variable] = ABSENT if value is None else copy.deepcopy(self.value(value, env))
+            case z.Assign(place, value):
+                store = self.place(place, env)
+                store(copy.deepcopy(self.value(value, env)))
+            case z.Step(place, by):
+                before = self.value(place, env)
+                after = before + by
+                self.place(place, env)(after if place.type == t.F64 else wrap(place.type, after))
+            case z.Evaluate(call):
+                self.call(call, env)
+            case z.Assert(cond, text):
+                assert self.value(cond, env), text
+            case z.Emit(table, index, value, weight):
+                parts = [self.value(e, env) for e in index]
+                found = self.value(value, env)
+                parts += list(found.values()) if self.program.tables[table].whole else [found]
+                parts += [] if weight is None else [self.value(weight, env)]
+                self.items[table].append(tuple(copy.deepcopy(parts)))
+            case z.If(cond, then, other):
+                self.all(then if self.value(cond, env) else other, env)
+            case z.While(cond, body):
+                while self.value(cond, env) and self.looped(body, env):
+                    pass
+            case z.DoWhile(body, cond):
+                while self.looped(body, env) and self.value(cond, env):
+                    pass
+            case z.For(init, cond, step, body):
+                self.all(init, env)
+                while (cond is None or self.value(cond, env)) and self.looped(body, env):
+                    self.all(step, env)
+            case z.Switch(value, cases, default):
+                self.switch(self.value(value, env), cases, default, env)
+            case z.When():
+                self.when(stmt, 0, env)
+            case z.Break():
+                raise Leave("break")
+            case z.Continue():
+                raise Leave("continue")
+            case z.Return(value):
+                raise Leave("return", None if value is None else copy.deepcopy(self.value(value, env)))
+
+    def switch(self, value: Any, cases: tuple[z.Case, ...], default: tuple[z.Stmt, ...], env: dict[int, Any]) -> None:
+        body = default
+        for case in cases:
+            if any([same(value, self.value(v, env), case.values[0].type) for v in case.values]):
+                body = case.body
+                break
+        try:
+            self.all(body, env)
+        except Leave as leave:
+            if leave.word != "break":
+                raise
+
+    def when(self, stmt: z.When, depth: int, env: dict[int, Any]) -> bool:
+        """Whether the body was run."""
+        if depth == len(stmt.quantifiers) or stmt.quantifiers[depth].quantity == "all":
+            holds = self.holds(stmt, depth, env)
+            if holds:
+                self.all(stmt.body, env)
+            return holds
+        quantifier = stmt.quantifiers[depth]
+        done = False
+        for choice in self.choices(quantifier, env):
+            env[quantifier.variable] = choice
+            done = self.when(stmt, depth + 1, env) or done
+            if done and quantifier.quantity == "some":
+                break
+        return done
+
+    def holds(self, stmt: z.When, depth: int, env: dict[int, Any]) -> bool:
+        if depth == len(stmt.quantifiers):
+            return self.value(stmt.cond, env)
+        quantifier = stmt.quantifiers[depth]
+        for choice in self.choices(quantifier, env):
+            env[quantifier.variable] = choice
+            if not self.holds(stmt, depth + 1, env):
+                return False
+        return True
+
+    def choices(self, quantifier: z.Quantifier, env: dict[int, Any]) -> list[Any]:
+        over = self.value(quantifier.over, env)
+        return sorted(over, key=rank) if isinstance(over, dict) else list(range(len(over)))
+
+    def place(self, place: z.Expr, env: dict[int, Any]) -> Any:
+        match place:
+            case z.Read(_, variable, _):
+                return lambda value: env.__setitem__(variable, value)
+            case z.Field(_, value, name, _):
+                record = self.value(value, env)
+                return lambda new: record.__setitem__(name, new)
+            case z.Item(_, value, index):
+                whole, key = self.value(value, env), self.value(index, env)
+                if isinstance(whole, list) and not 0 <= key < len(whole):
+                    raise Undefined
+                return lambda new: whole.__setitem__(key, new)
+            case _:
+                raise AssertionError(place)
+
+    # -- expressions
+
+    def value(self, expr: z.Expr, env: dict[int, Any]) -> Any:
+        match expr:
+            case z.Constant(_, value):
+                return value
+            case z.Read(_, variable, _):
+                if env[variable] is ABSENT:
+                    raise Undefined
+                return env[variable]
+            case z.Field(_, value, name, _):
+                found = self.value(value, env)[name]
+                if found is None:
+                    raise Undefined
+                return found
+            case z.Item(_, value, index):
+                whole, key = self.value(value, env), self.value(index, env)
+                if isinstance(whole, dict):
+                    if key not in whole:
+                        raise Undefined
+                    return whole[key]
+                if not 0 <= key < len(whole):
+                    raise Undefined
+                return ord(whole[key]) if isinstance(whole, str) else whole[key]
+            case z.Part(_, value, low, high):
+                whole, i, j = (self.value(e, env) for e in (value, low, high))
+                return whole[max(i, 0) : max(j, 0)]
+            case z.Apply(type_, operation, args):
+                return self.apply(type_, operation.partition(":")[0], args, [self.value(a, env) for a in args])
+            case z.Match(_, operation, pattern, value):
+                found = re.search(pattern, self.value(value, env), re.ASCII)
+                match operation:
+                    case "match":
+                        return found is not None
+                    case "matchstrs":
+                        return [] if found is None else [found[0], *found.groups("")]
+                    case _:
+                        return [] if found is None else [p for i in range(found.re.groups + 1) for p in found.span(i)]
+            case z.Logic(_, op, left, right):
+                first = self.value(left, env)
+                return self.value(right, env) if first == (op == "and") else first
+            case z.Defined(_, value):
+                try:
+                    self.value(value, env)
+                except Undefined:
+                    return False
+                return True
+            case z.Call():
+                return self.call(expr, env)
+            case z.ArrayOf(_, items):
+                return [copy.deepcopy(self.value(i, env)) for i in items]
+            case z.MapOf(_, items):
+                return {self.value(k, env): copy.deepcopy(self.value(v, env)) for k, v in items}
+            case z.RecordOf(type_, values):
+                names = [name for name, _ in type_.fields]
+                return {name: copy.deepcopy(self.value(v, env)) for name, v in zip(names, values, strict=True)}
+
+    def call(self, call: z.Call, env: dict[int, Any]) -> Any:
+        function = self.program.functions[call.function]
+        inner = dict(self.statics)
+        for param, arg in zip(function.params, call.args, strict=True):
+            inner[param] = copy.deepcopy(self.value(arg, env))
+        for (_, inside), capture in zip(function.captures, call.captures, strict=True):
+            inner[inside] = env[capture.variable]
+        try:
+            self.all(function.body, inner)
+        except Leave as leave:
+            return leave.value
+        if function.result is not None:
+            raise Undefined
+        return None
+
+    def apply(self, type_: t.Type, name: str, exprs: tuple[z.Expr, ...], args: list[Any]) -> Any:
+        kind = exprs[0].type if exprs else None
+        whole = type_ in (t.I64, t.U64)
+        match name, args:
+            case ("+" | "-" | "*"), [a, b]:
+                found = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b}[name]()
+                return wrap(type_, found) if whole else found
+            case ("/" | "%"), [a, b]:
+                if b == 0:
+                    raise Undefined
+                if kind == t.F64:
+                    return a / b
+                quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+                return wrap(type_, quotient if name == "/" else a - quotient * b)
+            case ("&" | "|" | "^"), [a, b]:
+                return {"&": a & b, "|": a | b, "^": a ^ b}[name]
+            case "<<", [a, b]:
+                return wrap(type_, a << b % 64)
+            case ">>", [a, b]:
+                return a >> b % 64
+            case "==", [a, b]:
+                return same(a, b, kind)
+            case "!=", [a, b]:
+                return not same(a, b, kind)
+            case "<", [a, b]:
+                return a < b
+            case "<=", [a, b]:
+                return a <= b
+            case ">", [a, b]:
+                return a > b
+            case ">=", [a, b]:
+                return a >= b
+            case "neg", [a]:
+                return wrap(type_, -a) if whole else -a
+            case "pos", [a]:
+                return a
+            case "~", [a]:
+                return wrap(type_, ~a)
+            case "not", [a]:
+                return not a
+            case "abs", [a]:
+                return wrap(type_, abs(a)) if whole else abs(a)
+            case ("min" | "max"), [a, b]:
+                if a != a or b != b:
+                    return math.nan
+                return min(a, b) if name == "min" else max(a, b)
+            case "len", [a]:
+                return len(a)
+            case ("int" | "uint"), [a, *rest]:
+                return whole_number(type_, a, *rest)
+            case "float", [str() as a]:
+                if not re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", a, re.ASCII):
+                    raise Undefined
+                return float(a)
+            case "float", [a]:
+                return float(a)
+            case "string", [a]:
+                return a if isinstance(a, str) else str(a).lower() if isinstance(a, bool) else repr(a)
+            case "keys", [a]:
+                return sorted(a, key=rank)
+            case "sort", [a]:
+                return sorted(a, key=rank)
+            case "haskey", [a, b]:
+                return b in a
+            case "lookup", [a, b, c]:
+                return a.get(b, c)
+            case "lowercase", [a]:
+                return a.lower()
+            case "uppercase", [a]:
+                return a.upper()
+            case "strfind", [a, b]:
+                return b.find(a)
+            case "strreplace", [a, b, c]:
+                return a.replace(b, c)
+            case "split", [a, b]:
+                return a.split(b)
+            case "bytes", [a]:
+                return a.encode()
+            case _:
+                raise AssertionError(name)
+
+
+def whole_number(type_: t.Type, value: Any, base: int = 10) -> int:
+    match value:
+        case str():
+            try:
+                found = int(value, base) if re.fullmatch(r"[+-]?[0-9A-Za-z]+", value) else None
+            except ValueError:
+                found = None
+            if found is None or wrap(type_, found) != found:
+                raise Undefined
+            return found
+        case float():
+            if math.isnan(value) or math.isinf(value) or wrap(type_, int(value)) != int(value):
+                raise Undefined
+            return int(value)
+        case _:
+            return wrap(type_, int(value))
+
+
+def total(type_: t.Type, values: list[Any]) -> Any:
+    if type_ != t.F64:
+        return wrap(type_, sum(values))
+    special = sum(v for v in values if not math.isfinite(v))
+    if not all(map(math.isfinite, values)):
+        return special
+    exact = sum(map(Fraction, values), Fraction(0))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def same(a: Any, b: Any, type_: t.Type | None) -> bool:
+    return a == b if type_ == t.F64 else frozen(a) == frozen(b)
+
+
+def frozen(value: Any) -> Any:
+    """A value as a key: NaN is NaN, 0.0 is -0.0, maps have no order."""
+    match value:
+        case float():
+            return "nan" if value != value else value + 0.0
+        case list() | tuple():
+            return tuple(map(frozen, value))
+        case dict():
+            return frozenset((frozen(k), frozen(v)) for k, v in value.items())
+        case _:
+            return value
+
+
+def rank(value: Any, *, down: bool = False) -> Any:
+    """A value as a sort key in the total order: NaN last, also downwards."""
+    match value:
+        case float():
+            return (value != value, 0.0 if value != value else -value if down else value)
+        case list() | tuple():
+            return tuple(map(rank, value))
+        case dict():
+            return tuple(map(rank, value.values()))
+        case _:
+            return -value if down else value
+
+
+def plain(value: Any) -> Any:
+    """A value as it is compared: NaN as a word, no negative zero."""
+    match value:
+        case float():
+            return "nan" if value != value else value + 0.0
+        case list() | tuple():
+            return tuple(map(plain, value))
+        case dict():
+            return {k: plain(v) for k, v in value.items()}
+        case _:
+            return value

@@ -1,0 +1,113 @@
+"""The laws of passes: for each pass, outcomes(after) is a non-empty subset of outcomes(before); twice is once; nobody
+outside sees another interface (`passes.apply` looks).
+
+Outcomes are found exhaustively where programs are small enough (two replicas, three items), by seeded schedules beyond.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optimizers import ORDER, Expand, Fission, Fusion, Hoisting, Placement
+from river.driver import compile_source
+from river.il.parse import parse
+from river.il.pretty import pretty
+from river.il.templates import Library
+from river.passes import STANDARD, apply, show
+from river.platform import Platform
+from river.source import Source
+from river.testing.pass_laws import check_idempotent, check_pipeline
+from river.testing.program_strategies import Case, cases, delta_cases, item_cases
+
+PLATFORM = Platform(cores=1, machines=2)
+PIPELINES: dict[str, tuple[Any, ...]] = {
+    "hoisting": (Hoisting(),),
+    "fusion": (Fusion(),),
+    "fusion auto": (Fusion(auto=True),),
+    "fission": (Fission(),),
+    "fission auto": (Fission(auto=True),),
+    "expand": (Fission(epoch=1), Expand()),
+    "expand auto": (Fission(auto=True, degree=2, epoch=2), Expand()),
+    "placement": (Placement(),),
+    "order": ORDER,
+    "everything": (Hoisting(), Fission(auto=True), Expand(epoch=2), Fusion(auto=True), Placement()),
+}
+few = settings(max_examples=25)
+
+
+@cache
+def library() -> Library:
+    return Library.of({})
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@few
+@given(cases)
+def test_passes_keep_the_outcomes(name: str, case: Case) -> None:
+    check_pipeline(case.program, PIPELINES[name], PLATFORM, library(), case.data)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+@few
+@given(cases)
+def test_a_pass_applied_twice_is_a_pass_applied_once(name: str, case: Case) -> None:
+    program = case.program
+    for one in PIPELINES[name]:
+        check_idempotent(program, one, PLATFORM, library())
+        program = apply(program, (one,), PLATFORM, library()).program
+
+
+@few
+@given(cases)
+def test_what_passes_make_is_text(case: Case) -> None:
+    after = apply(case.program, PIPELINES["everything"], PLATFORM, library()).program
+    assert parse(Source("again", pretty(after))) == after
+
+
+@settings(max_examples=15)
+@given(item_cases(most=5, items=8) | delta_cases(most=4, items=6))
+def test_longer_runs(case: Case) -> None:
+    check_pipeline(case.program, PIPELINES["everything"], PLATFORM, library(), case.data)
+
+
+def test_the_standard_pipeline_is_the_order() -> None:
+    assert show(ORDER) == STANDARD
+
+
+# ------------------------------------------------------------------------------------------------------------- queries
+
+STREAMS = """s: { ts: int; k: string; n: int } stream by ts;
+t: { ts: int; k: string; m: int } stream by ts;
+"""
+QUERIES = {
+    "select": "q: { k: string; n: int } relation = select k, n from s[range 2] where n > 0;",
+    "group": "q: { k: string; c: int; t: int } relation = select k, count(*) as c, sum(n) as t from s[range 2] group by k;",
+    "views": """v: { k: string; c: int } relation = select k, count(*) as c from s[range 2] group by k;
+q: { c: int; d: int } relation = select c, count(*) as d from v group by c;""",
+    "join": "q: { k: string; n: int; m: int } relation = select s.k, n, m from s[range 1], t[range 1] where s.k == t.k;",
+    "istream": "q: { k: string; c: int } stream = select istream(*) from (select k, count(*) as c from s[range 2] group by k);",
+}
+ticks = st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab"), st.integers(-1, 2)), max_size=5)
+
+
+def stamped(steps: list[tuple[int, str, int]]) -> tuple[tuple[int, str, int], ...]:
+    found: list[tuple[int, str, int]] = []
+    for step, k, n in steps:
+        found.append(((found[-1][0] if found else 0) + step, k, n))
+    return tuple(found)
+
+
+@pytest.mark.parametrize("pipeline", ["fusion auto", "expand", "expand auto", "order", "everything"])
+@pytest.mark.parametrize("query", QUERIES)
+@settings(max_examples=6)
+@given(ticks, ticks)
+def test_queries_mean_what_they_meant(query: str, pipeline: str, s: Any, t: Any) -> None:
+    compiled = compile_source(Source("q.cql", STREAMS + QUERIES[query]), "cql")
+    data = {name: items for name, items in (("s", stamped(s)), ("t", stamped(t))) if name in compiled.graph.inputs}
+    check_pipeline(compiled.program, PIPELINES[pipeline], PLATFORM, compiled.library, data)
