@@ -15,6 +15,9 @@ between the two.
     time_merge    deltas, keyed state               by rows' keys    by the instant; the parts become one delta again
     unordered     nobody can see the order          in turns, hash   as items come
 
+A queue of deltas carries one delta for an instant, with its rows in any order (il.md P3): that is what the division by
+rows relies on.
+
 Paper: River §4.4 (fission optimizer); Auto-parallelizing §3.1, §3.3 (region formation), Table 1 (strategies).
 """
 

@@ -76,7 +76,7 @@ def _respelled(operator: s.Operator, clashing: set[str], taken: frozenset[str]) 
 
 def _ends_apart(first: s.Operator, second: s.Operator, link: Link) -> tuple[s.Operator, frozenset[str]]:
     """The second with outputs, variables and other ports called unlike those of the first; what it writes."""
-    ends = {e.name for e in (*first.ports, *first.outs)}
+    ends = {e.name for e in (*first.ports, *first.outs) if e.name not in link.ports}
     variables = {v.name for v in first.vars}
     outs: dict[str, str] = {}
     ports: dict[str, str] = {}

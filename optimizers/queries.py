@@ -55,7 +55,7 @@ def topological(graph: g.Graph) -> tuple[int, ...]:
     """The operators, each after those that feed it; those in loops where their loop is first entered."""
     found: list[int] = []
     seen: set[int] = set()
-    for root in range(len(graph.instances)):
+    for root in reversed(range(len(graph.instances))):  # so that what is free follows the text
         stack: list[tuple[int, bool]] = [(root, False)]
         while stack:
             index, done = stack.pop()

@@ -21,6 +21,7 @@ from river.il.parse import parse
 from river.il.pretty import pretty
 from river.il.templates import Library
 from river.il.verify import verify
+from river.lang.types import UNIT
 from river.platform import here
 from river.source import Source
 
@@ -82,20 +83,27 @@ class Compiled:
         backend: str = "multicore",
         on_error: str = "stop",
         lateness: int = 0,
+        iterations: int | None = None,
         **options: Any,
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs` are collected in memory.
 
         `outputs` maps names to paths. `on_error` says what happens to rows and items that cannot be taken: `stop`,
         `skip`, or `dead-letter=FILE`. `lateness`: how far back in time, in units of the time stamp (ticks, or
-        microseconds), rows may come. Further keywords: see `river.backend.Options`.
+        microseconds), rows may come. `iterations`: so many ticks for the input `clock` of a program that makes its
+        own items. Further keywords: see `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
         """
         from river.io.errors import OnError as Policy
 
         job = Job(
-            inputs, dict(outputs or {}), Policy.parse(on_error), lateness=lateness, options=Options(**options)
+            inputs,
+            dict(outputs or {}),
+            Policy.parse(on_error),
+            lateness=lateness,
+            iterations=iterations,
+            options=Options(**options),
         )
         return execute(self, backend, job)
 
@@ -105,7 +113,8 @@ class Job:
     """What to run over: data, targets, the policy for bad rows.
 
     `formats` states the format of inputs and outputs whose name does not tell; `default` is the target of outputs that
-    `outputs` does not name (None: they are collected). `watch` is called with the number of items read so far.
+    `outputs` does not name (None: they are collected). `iterations`: how many ticks the input `clock` gets.
+    `watch` is called with the number of items read so far.
     """
 
     inputs: Inputs
@@ -114,6 +123,7 @@ class Job:
     formats: Mapping[str, str] = field(factory=dict)
     default: Callable[[str, Type], Any] | None = None
     lateness: int = 0
+    iterations: int | None = None
     options: Options = field(factory=Options)
     watch: Callable[[int], None] | None = None
 
@@ -230,7 +240,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     from river.io.sinks import Collector
 
     graph = compiled.graph
-    _names("input", "--in", graph.inputs, job.inputs, required=True)
+    _names("input", "--in", graph.inputs, _given(graph, job), required=True)
     _names("output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False)
     platform = plugins.backend(backend)
     refusals = Counter(job.on_error)
@@ -333,7 +343,9 @@ def _names(what: str, flag: str, known: Iterable[str], given: Iterable[str], *, 
     if required:
         errors += [
             Diagnostic(
-                f"missing-{what}", f"{what} `{name}` has no data", help=f"give it: `{flag} {name}=FILE`"
+                f"missing-{what}",
+                f"{what} `{name}` has no data",
+                help="say how often: `--iterations N`" if name == CLOCK else f"give it: `{flag} {name}=FILE`",
             )
             for name in known
             if name not in given
@@ -342,12 +354,36 @@ def _names(what: str, flag: str, known: Iterable[str], given: Iterable[str], *, 
         raise Rejected(errors)
 
 
+CLOCK = "clock"
+"""The input, of type unit, whose items are the iterations of a program that makes its own items (il.md P9)."""
+
+
+def _given(graph: Graph, job: Job) -> Inputs:
+    """The inputs that have data, the clock among them when iterations are asked for."""
+    if job.iterations is None:
+        return job.inputs
+    if CLOCK not in graph.inputs or graph.queues[CLOCK].type != UNIT:
+        message = f"the program has no input `{CLOCK}`, whose iterations could be counted"
+        raise Rejected([Diagnostic("run-iterations", message, help="it runs as long as it gets data")])
+    if CLOCK in job.inputs:
+        raise Rejected([Diagnostic("run-iterations", f"`{CLOCK}` is given iterations and data: one is enough")])
+    return {**job.inputs, CLOCK: _ticks(job.iterations, job.options.batch)}
+
+
+def _ticks(count: int, batch: int) -> Iterator[Items]:
+    for start in range(0, count, batch):
+        yield [()] * min(batch, count - start)
+
+
 def _open(graph: Graph, job: Job, refusals: Refusals) -> Mapping[str, Iterable[Items]]:
     from river.io.sources import open_source
 
     found: dict[str, Iterable[Items]] = {}
     for name in graph.inputs:
         queue = graph.queues[name]
+        if name == CLOCK and job.iterations is not None:
+            found[name] = _ticks(job.iterations, job.options.batch)
+            continue
         found[name] = open_source(
             job.inputs[name],
             queue.type,
@@ -436,7 +472,7 @@ def compare(compiled: Compiled, job: Job, backends: Iterable[str]) -> tuple[Comp
     from river.io.errors import Refusals as Counter
 
     refusals = Counter(job.on_error)
-    _names("input", "--in", graph.inputs, job.inputs, required=True)
+    _names("input", "--in", graph.inputs, _given(graph, job), required=True)
     data = {
         name: [item for batch in source for item in batch]
         for name, source in _open(graph, job, refusals).items()

@@ -22,6 +22,7 @@ from river.lang.values import END, INFINITY, Mark
 
 if TYPE_CHECKING:
     from river.lang.evaluate import Body
+    from river.lang.types import Type
 
 Fire = Callable[[list[Any], Any, list[list[Any]]], None]
 Report = Callable[[Trap], None]
@@ -117,8 +118,11 @@ class Instance:
                 self.outs[i].add(elements)
                 self._emitted[i] = []
 
-    def run(self, fire: Fire, arguments: Sequence[Any]) -> None:
-        """Fires once for each argument, in order; items that trap are skipped where that is allowed."""
+    def run(self, fire: Fire, arguments: Sequence[Any], type_: Type | None = None) -> None:
+        """Fires once for each argument, in order; items that trap are skipped where that is allowed.
+
+        `type_`: the type of the arguments where they are items, so that a trap can show its item.
+        """
         variables, emitted = self.variables, self._emitted
         if not self._guarded:
             for argument in arguments:
@@ -132,6 +136,8 @@ class Instance:
                 self._careful(fire, rest)
             except Trap as trap:
                 self.fired += left - length_hint(rest) - 1
+                if type_ is not None:
+                    trap.item = type_, arguments[len(arguments) - length_hint(rest) - 1]
                 if self._report is None or not _own(trap):
                     raise
                 self.skipped += 1
@@ -139,6 +145,10 @@ class Instance:
                 continue
             self.fired += left
             return
+
+    def _type(self, port: Port) -> Type:
+        """The type of a port's items."""
+        return self.operator.ports[self.ports.index(port)].type
 
     def _careful(self, fire: Fire, rest: Iterator[Any]) -> None:
         """Fires for each of `rest`; when one traps, what it has emitted is withdrawn."""
@@ -255,7 +265,7 @@ class Items(Instance):
         if count:
             items = port.items(count)
             port.pop(count)
-            self.run(fire, items)
+            self.run(fire, items, self._type(port))
             return count
         if port.mark() is not None:
             self.marked()
@@ -385,7 +395,7 @@ class Phases(Instance):
         if count:
             items = port.items(count)
             port.pop(count)
-            self.run(fire, items)
+            self.run(fire, items, self._type(port))
             self._left -= count
             if not self._left:
                 self._place = (self._place + 1) % len(self._cycle)

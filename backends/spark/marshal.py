@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 COLUMNS: Final = "queue int, chunk long, channel int, part int, at binary, items binary, marks string"
 """The columns of a row, as Spark writes them.
 
-`queue`: its number in the graph, or REPORT. `chunk`: the turn that its elements come from; order is by chunk, then by
+`queue`: its number in the graph; REPORT - n for what the tasks of stage n tell. `chunk`: the turn that its elements come from; order is by chunk, then by
 place. `channel`: of the keyed stage that reads it. `part`: of the keyed stage that wrote it.
 """
 
 REPORT: Final = -1
-"""The `queue` of a row that tells of a task: its JSON stands in `marks`."""
+"""The `queue` of a row that tells of a task of stage 0: its JSON stands in `marks`."""
 
 Places = list[int]
 

@@ -62,7 +62,7 @@ def _settings(workers: int) -> Mapping[str, str]:
         "spark.sql.adaptive.enabled": "false",  # it would join partitions of ours
         "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
         "spark.sql.parquet.columnarReaderBatchSize": "16",
-        "spark.sql.parquet.compression.codec": "lz4",
+        "spark.sql.parquet.compression.codec": "snappy",
         "spark.sql.sources.partitionOverwriteMode": "static",
     }
 

@@ -55,7 +55,7 @@ def _verified(program: Program) -> Graph:
 
 @frozen
 class Task:
-    """A stage as a worker sees it. Instances and queues keep their numbers and names from plan to worker.
+    """Stage number `stage` as a worker sees it. Instances and queues keep numbers and names from plan to worker.
 
     `prefix`: the instances without state that come first; `last`: the one with keyed state. `guarded`: the queues whose
     order nobody after this stage will see to. `joins`: for queues that come in parts, whether these are parts of
@@ -63,6 +63,7 @@ class Task:
     """
 
     graph: Graph
+    stage: int
     instances: tuple[int, ...]
     ins: tuple[str, ...]
     outs: tuple[str, ...]
@@ -97,6 +98,7 @@ def text(plan: Plan, stage: Stage, program: Program) -> str:
         {
             "program": program.text,
             "namespaces": program.namespaces,
+            "stage": stage.number,
             "instances": stage.instances,
             "ins": stage.ins,
             "outs": stage.outs,
@@ -125,6 +127,7 @@ def read(text_: str) -> Task:
     said: dict[str, Any] = json.loads(text_)
     return Task(
         graph=_verified(Program(said["program"], tuple(said["namespaces"]))),
+        stage=said["stage"],
         instances=tuple(said["instances"]),
         ins=tuple(said["ins"]),
         outs=tuple(said["outs"]),

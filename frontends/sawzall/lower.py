@@ -8,9 +8,10 @@ from __future__ import annotations
 from attrs import define, field
 
 from frontends.sawzall import typed as z
-from frontends.sawzall.body import Consts, Undefined, handler, local_function, port, static
+from frontends.sawzall.body import Undefined, handler, local_function, port
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.reduce import Reducer, item_type, reducer
+from frontends.sawzall.values import Consts, static
 from river.il import program as p
 from river.il.trees import fresh, walk
 from river.lang import syntax as s
@@ -100,7 +101,7 @@ class _Lowering:
             outs.append(s.Out(UNDEFINED, REPORT))
         operator = s.Operator(
             self.unused("map"), ports, (), tuple(outs),
-            (*consts.patterns(), *statics), tuple(functions), (body,), span=typed.span,
+            (*consts.patterns(), *(const for found in statics for const in found)), tuple(functions), (body,), span=typed.span,
         )  # fmt: skip
         return operator, failures.met
 

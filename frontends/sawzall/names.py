@@ -28,10 +28,15 @@ class Known:
 
 @define
 class Frame:
-    """One function, or the body of the program: its scopes, and its captures (variable outside to variable inside)."""
+    """One function, or the body of the program: its scopes, and its captures (variable outside to variable inside).
+
+    `start`: the variables outside that surely have a value where the function is declared; `given`: the captures of them.
+    """
 
     scopes: list[dict[str, Known]] = field(factory=lambda: [{}])
     captures: dict[int, int] = field(factory=dict[int, int])
+    start: frozenset[int] | None = frozenset()
+    given: set[int] = field(factory=set[int])
     jumps: list[Literal["loop", "switch"]] = field(factory=list[Literal["loop", "switch"]])
     broken: bool = False
     result: t.Type | None = None
@@ -72,7 +77,7 @@ class Names:
     def function(self, result: t.Type | None) -> Generator[Frame, None, None]:
         """A frame of its own. What surely has a value is that which has one where the function is declared."""
         before = self.sure
-        self.frame = Frame(result=result)
+        self.frame = Frame(result=result, start=before)
         try:
             yield self.frame
         finally:
@@ -121,15 +126,15 @@ class Names:
             return index
         if index not in self.frame.captures:
             self.frame.captures[index] = len(self.variables)
-            if self.sure is not None and index in self.sure:
-                self.sure |= {len(self.variables)}
+            if self.frame.start is None or index in self.frame.start:
+                self.frame.given.add(len(self.variables))
             outside = self.variables[index]
             self.variables.append(z.Variable(outside.name, outside.type, "capture", span=outside.span))
         return self.frame.captures[index]
 
     def read(self, index: int, span: Span | None) -> z.Read:
         """A read of a variable, which is loose if it need not have a value."""
-        definite = self.sure is None or index in self.sure
+        definite = self.sure is None or index in self.sure or index in self.frame.given
         if not definite:
             self.loosen(index)
         return z.Read(self.variables[index].type, index, definite, span=span)

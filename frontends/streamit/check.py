@@ -34,6 +34,8 @@ ALIASES: Mapping[str, Declared] = MappingProxyType({
 })  # fmt: skip
 """StreamIt's names of types, for functions of the operator language."""
 
+SCOPE = lang.scope(ALIASES)
+
 
 def check(program: c.Program) -> ty.Program:
     """The program with all names resolved, all types known, and its graph.

@@ -93,18 +93,18 @@ class Setting:
     """What the code of one filter may name in the operator language.
 
     `seen`: what is known in each use of the filter. `constant`: the expression of a whole number that is the same
-    throughout each use, from literals and holes. `param`: the constant that a parameter is.
+    throughout each use, from literals and holes; `whole` takes a hole of its own if need be. `param`: the constant that a parameter is.
     """
 
     usage: Usage
     seen: tuple[Intervals, ...]
     constant: Callable[[ty.Expr], s.Expr | None]
-    size: Callable[[ty.Expr], s.Expr]
+    whole: Callable[[ty.Expr], s.Expr | None]
     param: Callable[[ty.Param], s.Expr]
     type: Callable[[ty.Type], s.TypeExpr]
+    field_type: Callable[[str], ty.Type]
     functions: Mapping[str, str]  # the names of the filter's functions
     taken: frozenset[str]  # names that locals do not hide
-    line: s.Expr | None = None  # where an unfinished line is kept
 
 
 @define
@@ -166,7 +166,7 @@ class Writer:
         name = self.unused(key.partition("#")[0])
         self.names[key] = s.Name(name)
         kind = self.setting.type(type_)
-        if fixed and not isinstance(type_, ty.Vector) and (not isinstance(type_, t.Type) or t.is_flat(type_)):
+        if fixed and not isinstance(type_, ty.Vector) and t.is_flat(type_):
             self.put(s.Let(name, kind, value, span=span))
         else:
             self.variable.add(name)
@@ -178,7 +178,7 @@ class Writer:
         if isinstance(type_, ty.Vector):
             self.put(s.VarDecl(name, self.setting.type(type_), value, span=value.span))
         else:
-            self.put(s.Let(name, None, value, span=value.span))
+            self.put(s.Let(name, self.setting.type(type_), value, span=value.span))
         return s.Name(name, span=value.span)
 
     def stable(self, value: s.Expr) -> bool:
@@ -279,6 +279,11 @@ class Writer:
             raise NotStatic
         self.put(s.If(cond, first, second, span=span))
 
+    @property
+    def counts(self) -> bool:
+        """Whether the place of the next item is known from the code."""
+        return self.cursor is not None and self.cursor.counter is None
+
     def here(self) -> s.Expr:
         """Where the next item is."""
         return s.Int(0) if self.cursor is None else self.cursor.at
@@ -298,42 +303,52 @@ class Writer:
             self.while_loop(item.cond, item.body, item.steps, item.span, late=False)
 
     def counted_loop(self, loop: Counted, item: ty.For) -> bool:
-        """A loop whose turns are known from the parameters: its counter is an i64."""
+        """A loop whose turns are known from the parameters and from loops around: its counter is an i64."""
         turns = [seen.turns(loop) for seen in self.seen]
-        start, bound = self.setting.constant(loop.start), self.setting.constant(loop.bound)
+        start = self.widened(loop.start) or self.setting.whole(loop.start)
+        bound = self.widened(loop.bound) or self.setting.whole(loop.bound)
         if start is None or bound is None or None in turns:
             return False
         bound = plus(bound, number(loop.step // abs(loop.step))) if loop.closed else bound
-        name = loop.key.partition("#")[0]
+        count = self.turns(loop, start, bound)
         before = self.here()
         with self.block() as inside:
             if loop.step == 1:
-                counter: s.Expr = s.Name(self.unused(name))
-                low, high = start, bound
-                turn = minus(counter, start)
-                count = minus(bound, start)
+                turn = counter = s.Name(self.unused(loop.key.partition("#")[0]))
+                around, range_ = minus(counter, start), s.Range(start, bound, span=item.span)
+                self.wide[loop.key] = counter
             else:
-                turn = s.Name(self.unused("k"))
-                counter = plus(start, turn) if loop.step == 1 else self.stepped(start, turn, loop.step)
-                count = _turns(start, bound, loop.step)
-                low, high = s.Int(0), count
-            label = counter if loop.step == 1 else turn
-            assert isinstance(label, s.Name)  # noqa: S101 - just made
-            self.wide[loop.key] = counter
+                turn = around = s.Name(self.unused("k"))
+                range_ = s.Range(s.Int(0), count, span=item.span)
+                self.wide[loop.key] = self.stepped(start, turn, loop.step)
             self.seen = tuple(
                 seen.within({loop.key: found[1]}) for seen, found in zip(self.seen, turns, strict=True) if found
             )
             takes = self.taken(loop.body)
-            self.move(plus(before, times(turn, takes)))
+            self.move(plus(before, times(around, takes)))
             self.again.append(lambda: None)
-            with self.block() as statements:
-                self.statements(loop.body.items)
+            body = self.body(loop.body.items)
             self.again.pop()
-            range_ = s.Range(low, high, span=item.span)
-            self.put(s.For(None, (label.name,), range_, s.Block(tuple(statements)), span=item.span))
+            if body.items:
+                self.put(s.For(None, (turn.name,), range_, body, span=item.span))
         self.out += inside
         self.move(plus(before, times(count, takes)))
         return True
+
+    def turns(self, loop: Counted, start: s.Expr, bound: s.Expr) -> s.Expr:
+        """How often a loop turns; `bound` is not reached."""
+        distance = minus(bound, start) if loop.step > 0 else minus(start, bound)
+        size = abs(loop.step)
+        value = known(distance)
+        if value is not None:
+            return number(max(0, -(-value // size)))
+        whole = distance if size == 1 else s.Call("div.trunc", (plus(distance, number(size - 1)), number(size)))
+        forward = True
+        for seen in self.seen:
+            a, b = seen.of(loop.start), seen.of(loop.bound)
+            ends = (a, b) if loop.step > 0 else (b, a)
+            forward = forward and ends[0] is not None and ends[1] is not None and ends[0][1] <= ends[1][0]
+        return whole if forward else s.Call("max", (whole, s.Int(0)))
 
     def stepped(self, start: s.Expr, turn: s.Expr, step: int) -> s.Expr:
         """The counter in a turn of a loop with another step than 1."""
@@ -344,8 +359,10 @@ class Writer:
 
     def plain_loop(self, loop: Counted, item: ty.For) -> bool:
         """A loop upwards by 1 to a bound that is only known at run time: its counter is an i32."""
-        if loop.step != 1 or loop.closed or known(self.taken(loop.body)) != 0:
+        if loop.step != 1 or loop.closed:
             return False
+        if self.counts and any(isinstance(node, ty.Pop) for node in walk(loop.body)):
+            raise NotStatic
         low, high = self.operands([loop.start, loop.bound])
         if isinstance(loop.start, ty.Constant) and isinstance(loop.bound, ty.Constant):
             return False
@@ -389,9 +406,7 @@ class Writer:
 
     def taken(self, body: ty.Block) -> s.Expr:
         """How many items a turn of a loop takes. Raises: NotStatic, when that differs."""
-        if self.cursor is None or self.cursor.counter is not None:
-            return s.Int(0)
-        if not any(isinstance(node, ty.Pop) for node in walk(body)):
+        if self.cursor is None or not self.counts or not any(isinstance(node, ty.Pop) for node in walk(body)):
             return s.Int(0)
         if any(breaks(item) or leaves(item) for item in body.items):
             raise NotStatic
@@ -419,6 +434,8 @@ class Writer:
                 self.put(s.Do(call, span=value.span))
             case ty.Pop():
                 self.pop(value, used=False)
+            case ty.Function(_, name, args):
+                self.put(s.Do(s.Call(name, tuple(self.operands(args)), span=value.span), span=value.span))
             case _:
                 self.pin(self.expr(value), value.type)
 
@@ -445,9 +462,8 @@ class Writer:
                 return self.logic(operation, left, right, span)
             case ty.Choose(type_, cond, then, other):
                 return self.choose(type_, cond, then, other, span)
-            case ty.At(_, array, index):
-                base, place = self.operands([array, index], index=1)
-                return s.Index(base, place, span=span)
+            case ty.At():
+                return self.part(value)
             case ty.Call():
                 call = self.call(value)
                 helper = self.setting.usage.helpers[value.helper]
@@ -461,17 +477,18 @@ class Writer:
             case _:
                 assert_never(value)
 
-    def operands(self, values: Sequence[ty.Expr], index: int | None = None) -> list[s.Expr]:
-        """Expressions from left to right; `index`: the position of one that indexes an array."""
+    def operands(self, values: Sequence[ty.Expr], *, indices: bool = False) -> list[s.Expr]:
+        """Expressions from left to right; `indices`: each indexes an array."""
         found: list[s.Expr] = []
-        for i, value in enumerate(values):
+        for value in values:
             before = len(self.out)
-            node = self.index(value) if i == index else self.expr(value)
+            node = self.index(value) if indices else self.expr(value)
             later = self.out[before:]
             if later:
                 del self.out[before:]
                 found = [
-                    old if self.stable(old) else self.pin(old, values[j].type) for j, old in enumerate(found)
+                    old if self.stable(old) else self.pin(old, of.type)
+                    for old, of in zip(found, values, strict=False)
                 ]
                 self.out += later
             found.append(node)
@@ -481,29 +498,39 @@ class Writer:
         """An operation."""
         operation, span = value.operation, value.span
         match value:
-            case ty.Apply(_, "f32", (ty.Local(_, key),)) if key in self.wide:
-                return s.Call("f32", (self.wide[key],), span=span)
             case ty.Apply(t.I32, "abs", (inner,)):
                 operand = self.expr(inner)
                 operand = operand if isinstance(operand, s.Name) else self.pin(operand, inner.type)
                 return s.Call("max", (operand, s.Unary("-%", operand, span=span)), span=span)
             case _:
-                args = self.operands(value.args)
+                args = self.numbers(value) or self.operands(value.args)
         if operation in INFIX:
             return s.Binary(operation, args[0], args[1], span=span)
         if operation in PREFIX:
             return s.Unary(PREFIX[operation], args[0], span=span)
         return s.Call(operation, tuple(args), span=span)
 
+    def numbers(self, value: ty.Apply) -> list[s.Expr] | None:
+        """Operands of a comparison or conversion as i64, where that is the same and shorter."""
+        if value.operation not in ("f32", "string", "==", "!=", "<", "<=", ">", ">="):
+            return None
+        found = [self.widened(arg) for arg in value.args if arg.type == ty.INT]
+        whole = [node for node in found if node is not None]
+        return whole if len(whole) == len(value.args) else None
+
     def logic(self, operation: str, left: ty.Expr, right: ty.Expr, span: Span | None) -> s.Expr:
         """`and`, `or`; the right side only if it is asked."""
         first = self.expr(left)
+        before = self.here()
+        name = self.unused("t")
         with self.block() as inside:
             second = self.expr(right)
-            if not inside:
-                return s.Binary(operation, first, second, span=span)
-            name = self.unused_outside("t")
-            self.put(s.Assign(s.Name(name), second, span=span))
+        if self.here() != before:
+            raise NotStatic
+        if not inside:
+            self.scopes[-1].discard(name)
+            return s.Binary(operation, first, second, span=span)
+        inside.append(s.Assign(s.Name(name), second, span=span))
         self.variable.add(name)
         self.put(s.VarDecl(name, s.TypeName("bool"), first, span=span))
         cond: s.Expr = s.Name(name) if operation == "and" else s.Unary("not", s.Name(name))
@@ -533,45 +560,39 @@ class Writer:
         self.put(s.If(test, blocks[0], blocks[1], span=span))
         return s.Name(name, span=span)
 
-    def unused_outside(self, name: str) -> str:
-        """An unused name for the block around this one."""
-        found = self.unused(name)
-        self.scopes[-2].add(found)
-        return found
-
     # -- places and indices
 
     def update(self, value: ty.Update, *, used: bool) -> s.Expr:
-        """An assignment as a statement; its value."""
+        """An assignment as a statement; its value. What is assigned comes before the place."""
         span, operation = value.span, value.operation
-        place = self.place(value.place, steady=not isinstance(value.value, ty.Constant))
-        before = len(self.out)
         operand = self.expr(value.value)
-        if before != len(self.out) and operation is not None and not self.stable(place):
-            self.out, later = self.out[:before], self.out[before:]
-            place = self.place(value.place, steady=True)
+        before = len(self.out)
+        place = self.expr(value.place)
+        if before < len(self.out) and not self.stable(operand):
+            later = self.out[before:]
+            del self.out[before:]
+            operand = self.pin(operand, value.value.type)
             self.out += later
-        old: s.Expr = place
-        if used and value.after:
-            old = self.pin(place, value.type)
+        old = self.pin(place, value.type) if used and value.after else place
         new = operand
         if operation is not None:
-            binary = operation in INFIX
-            new = s.Binary(operation, old, operand, span=span) if binary else s.Call(operation, (old, operand), span=span)
+            infix = operation in INFIX
+            new = s.Binary(operation, old, operand, span=span) if infix else s.Call(operation, (old, operand), span=span)
         self.put(s.Assign(place, new, span=span))
-        return old if value.after else place
+        return old
 
-    def place(self, value: ty.Expr, *, steady: bool) -> s.Expr:
-        """A place; its indices are kept when something may change them before it is written."""
-        match value:
-            case ty.At(_, array, index):
-                base = self.place(array, steady=steady)
-                found = self.index(index)
-                if steady and not self.stable(found):
-                    found = self.pin(found, index.type)
-                return s.Index(base, found, span=value.span)
-            case _:
-                return self.expr(value)
+    def part(self, value: ty.At) -> s.Expr:
+        """A part of an array."""
+        indices: list[ty.Expr] = []
+        base: ty.Expr = value
+        while isinstance(base, ty.At):
+            indices.insert(0, base.index)
+            base = base.array
+        places = self.operands(indices, indices=True)
+        found = self.expr(base)
+        for place in places:
+            found = s.Index(found, place, span=value.span)
+        return found
 
     def index(self, value: ty.Expr) -> s.Expr:
         """A whole number as an index: an i64 where no 32 bits can overflow, else an i32."""
@@ -586,6 +607,8 @@ class Writer:
                 return self.wide.get(key)
             case ty.Param():
                 return self.setting.constant(value)
+            case ty.Apply() if (found := self.setting.constant(value)) is not None:
+                return found
             case ty.Apply(_, "+%" | "-%" | "*%" as operation, (left, right)):
                 if any(seen.of(value) is None for seen in self.seen):
                     return None
@@ -679,17 +702,6 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
 
 
 # ---------------------------------------------------------------------------------------------- values
-
-
-def _turns(start: s.Expr, bound: s.Expr, step: int) -> s.Expr:
-    """How often a loop turns whose step is not 1; `bound` is not reached."""
-    distance = minus(bound, start) if step > 0 else minus(start, bound)
-    size = abs(step)
-    value = known(distance)
-    if value is not None:
-        return number(max(0, -(-value // size)))
-    whole = distance if size == 1 else s.Call("div.trunc", (plus(distance, number(size - 1)), number(size)))
-    return s.Call("max", (whole, s.Int(0)))
 
 
 def negated(cond: s.Expr) -> s.Expr:

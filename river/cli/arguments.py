@@ -75,7 +75,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 def one_of(names: Callable[[], Iterable[str]]) -> Complete:
     """Completes what is typed to one of the names."""
 
-    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
         return [name for name in names() if name.startswith(typed)]
 
     return complete
@@ -145,6 +145,12 @@ LATENESS = click.option(
     show_default=True,
     help="how far back in time rows may come, in units of the time stamp",
 )
+ITERATIONS = click.option(
+    "--iterations",
+    type=click.IntRange(0),
+    metavar="N",
+    help="ticks of the clock, for a program that makes its own items",
+)
 EXTERN = click.option(
     "--extern",
     "externs",
@@ -190,5 +196,6 @@ def job_of(streams: Streams, given: Mapping[str, Any]) -> Job:
         OnError.parse(given["on_error"]),
         formats=formats,
         lateness=given["lateness"],
+        iterations=given["iterations"],
         options=options,
     )

@@ -12,6 +12,7 @@ from river.cli.arguments import (
     EXTERN,
     FORMAT_IN,
     IN,
+    ITERATIONS,
     LANG,
     LATENESS,
     ON_ERROR,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 @BOUND
 @SEED
 @LATENESS
+@ITERATIONS
 @EXTERN
 @click.option("-q", "--quiet", is_flag=True, help="no progress and no summary")
 @click.pass_obj
@@ -140,6 +142,7 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
 @BOUND
 @SEED
 @LATENESS
+@ITERATIONS
 @EXTERN
 @click.pass_obj
 def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:

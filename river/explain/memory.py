@@ -27,6 +27,7 @@ TAKES: Final = frozenset({"pop", "pop_front", "pop_back", "remove", "delete", "c
 class Growth(Enum):
     """How a variable grows; the value is what people read."""
 
+    READ = "is only read here"
     FIXED = "has a fixed size"
     BOUNDED = "holds what is put in until it is taken out again"
     KEYS = "has an entry for each live key; entries are dropped"
@@ -169,7 +170,9 @@ def growth(operator: typed.Operator | typed.Extern) -> tuple[Growth, ...]:
     )
     for handler in handlers:
         reader.read(handler, {})
-    return tuple(_growth(i, param.type, reader) for i, param in enumerate(operator.vars))
+    return tuple(
+        _growth(i, param.type, reader) if param.written else Growth.READ for i, param in enumerate(operator.vars)
+    )
 
 
 def _growth(index: int, type_: t.Type, reader: _Reader) -> Growth:

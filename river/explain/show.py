@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 COLUMN = 13  # of the names of facts
+LONGEST = 40  # characters of a type
 
 
 def text(explanation: Explanation, *, coloured: bool = False) -> str:
@@ -69,13 +70,14 @@ def _operator(facts: Facts, bold: Callable[[str], str]) -> Iterator[str]:
 
 def _kept(kept: Kept) -> str:
     shared = " (shared)" if kept.shared else ""
-    return f"${kept.name}: {kept.type}{shared} {kept.growth}"
+    type_ = kept.type if len(kept.type) <= LONGEST else f"{kept.type[: LONGEST - 3]}..."
+    return f"${kept.name}{shared} {kept.growth}: {type_}"
 
 
 def _order(facts: Facts) -> str:
     if facts.commutative:
         return "does not matter to the final state"
-    return "of items matters" if facts.order_reading else "does not matter"
+    return "matters" if facts.order_reading else "does not matter"
 
 
 def _fact(name: str, words: str) -> Iterable[str]:

@@ -81,7 +81,7 @@ def erase(graph: Graph, externs: Mapping[str, UserFunction] | None = None) -> Ca
     A trap faults with `(instance, site, code, item)`; the item is what the firing consumed: the item, the windows, the
     key and sides of a merge, or the mark.
 
-    Raises: Rejected("il-extern") if the function of an extern (`module:function`) is not among `externs`.
+    Raises: Rejected("run-extern") if the function of an extern (`module:function`) is not among `externs`.
 
     Paper: River §3.4 (River IL), §2 (Brooklet).
     """
@@ -123,7 +123,7 @@ def _handlers(operator: typed.Operator | typed.Extern, externs: Mapping[str, Use
             function = externs.get(operator.target)
             if function is None:
                 message = f"the Python function `{operator.target}` of `{operator.name}` is not given"
-                raise Rejected([Diagnostic("il-extern", message, operator.span)])
+                raise Rejected([Diagnostic("run-extern", message, operator.span)])
             fire = compile_extern(operator, function)
             return _Handlers(tuple(_at(fire, port) for port in range(len(operator.ports))), None)
         case _:

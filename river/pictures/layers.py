@@ -6,12 +6,16 @@ a layer is a waypoint there; arrows that close a loop run back below the others,
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
 from river.pictures.drawing import Drawing, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SWEEPS = 24
 GAP = 18.0  # between neighbours of a layer
@@ -85,8 +89,10 @@ class _Joint:
 
 
 def layers(drawing: Drawing) -> tuple[int, ...]:
-    """The layer of each node: an operator stands one to the right of the last that feeds it, an input just before its
-    consumer, a shared variable between its users.
+    """The layer of each node.
+
+    An operator stands one to the right of the last that feeds it, an input just before its consumer, a shared variable
+    between its users.
     """
     count = len(drawing.nodes)
     feeds: dict[int, list[int]] = {i: [] for i in range(count)}
@@ -193,12 +199,12 @@ class _Sheet:
             self.columns[at].append(cell)
         self.ways[index] = way
         if arrow.back:
-            for (_, nearer), (_, further) in zip(way, way[1:], strict=False):
+            for (_, nearer), (_, further) in itertools.pairwise(way):
                 _join(further, nearer, 0.0, 0.0, 8.0)
             return
         stops = [self.cells[arrow.source], *(cell for _, cell in way), self.cells[arrow.target]]
         offsets = [self._out(index), *(0.0 for _ in way), self._port(index)]
-        for i, (a, b) in enumerate(zip(stops, stops[1:], strict=False)):
+        for i, (a, b) in enumerate(itertools.pairwise(stops)):
             inner = (i > 0) + (i + 1 < len(stops) - 1)
             _join(a, b, offsets[i], offsets[i + 1], (1.0, 2.0, 8.0)[inner])
 

@@ -52,7 +52,7 @@ def _also(kind: Kind) -> Kind:
     return Kind.VIEW if kind is Kind.OUTPUT else kind
 
 
-def _plain(colour: str, words: str) -> str:
+def _plain(_colour: str, words: str) -> str:
     return words
 
 

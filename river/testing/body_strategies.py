@@ -17,7 +17,7 @@ from river.il.program import Program, TypeDecl
 from river.lang import check
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import Declared, Scope
+from river.lang.scope import Declared, Scope, show
 from river.lang.scope import expression as type_expression
 from river.testing.value_strategies import values_of
 
@@ -323,7 +323,7 @@ class _Generator:
 
     def integers(self, type_: t.Type, depth: int) -> list[Callable[[], s.Expr]]:
         """i32, i64, u64."""
-        name = {t.I32: "i32", t.I64: "i64", t.U64: "u64"}[type_]
+        name = show(type_)
 
         def binary() -> s.Expr:
             operator = self.choice(["+", "-", "*", "+%", "-%", "*%", "&", "|", "^", "<<", ">>", ">>>"])
@@ -362,7 +362,7 @@ class _Generator:
 
     def floats(self, type_: t.Type, depth: int) -> list[Callable[[], s.Expr]]:
         """f32, f64."""
-        name = "f32" if type_ == t.F32 else "f64"
+        name = show(type_)
 
         def binary() -> s.Expr:
             return s.Binary(self.choice("+-*/"), self.expr(type_, depth), self.expr(type_, depth))

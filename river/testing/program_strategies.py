@@ -116,9 +116,11 @@ DELTAS: Final = {
     "window": Kind(
         "operator NAME(d: D by tau; $v: deque<{t: i64, r: T}>) -> (out: D by tau) {"
         " fn expire(ref w: deque<{t: i64, r: T}>, before: i64) { while len(w) > 0 { let end = front(w).t + 2;"
-        " if end >= before { break; } emit out {tau: end, ins: [], del: [pop_front(w).r]}; } }"
-        " on d(x) { expire($v, x.tau); for r in x.ins { push_back($v, {t: x.tau, r: r}); }"
-        " emit out {tau: x.tau, ins: x.ins, del: []}; }"
+        " if end >= before { break; } var gone: list<T> = []; while len(w) > 0 { if front(w).t + 2 != end { break; }"
+        " push(gone, pop_front(w).r); } emit out {tau: end, ins: [], del: gone}; } }"
+        " on d(x) { expire($v, x.tau); var gone: list<T> = [];"
+        " while len($v) > 0 { if front($v).t + 2 != x.tau { break; } push(gone, pop_front($v).r); }"
+        " for r in x.ins { push_back($v, {t: x.tau, r: r}); } emit out {tau: x.tau, ins: x.ins, del: gone}; }"
         " on mark(k) { expire($v, k); mark out k; } }",
         "deque<{t: i64, r: T}>",
     ),

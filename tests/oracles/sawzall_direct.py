@@ -57,8 +57,8 @@ class Machine:
                 self.all(self.program.body, env)
             except Undefined:
                 undone += 1
-            except Leave as leave:
-                assert leave.word == "return"
+            except Leave:  # `return`
+                pass
         rows = {table.name: self.rows(i, table) for i, table in enumerate(self.program.tables)}
         return {name: sorted(found, key=repr) for name, found in rows.items()} | {"undefined": [()] * undone}
 
@@ -89,7 +89,8 @@ class Machine:
                         found += [(*index, *v) for v in different.values()]
                 case "maximum" | "minimum":
                     ranked = sorted(items, key=lambda i: (rank(i[-1]), rank(i[width : width + size])))
-                    best = ranked[-table.limit :] if table.kind == "maximum" else ranked[: table.limit]
+                    limit = table.limit or 0
+                    best = ranked[-limit:] if table.kind == "maximum" else ranked[:limit]
                     found += best
                 case "top":
                     by_value: dict[Any, list[Any]] = defaultdict(list)
@@ -165,7 +166,8 @@ class Machine:
     def switch(self, value: Any, cases: tuple[z.Case, ...], default: tuple[z.Stmt, ...], env: dict[int, Any]) -> None:
         body = default
         for case in cases:
-            if any([same(value, self.value(v, env), case.values[0].type) for v in case.values]):
+            candidates = [self.value(v, env) for v in case.values]
+            if any(same(value, v, case.values[0].type) for v in candidates):
                 body = case.body
                 break
         try:

@@ -91,7 +91,8 @@ QUERIES = {
     "views": """v: { k: string; c: int } relation = select k, count(*) as c from s[range 2] group by k;
 q: { c: int; d: int } relation = select c, count(*) as d from v group by c;""",
     "join": "q: { k: string; n: int; m: int } relation = select s.k, n, m from s[range 1], t[range 1] where s.k == t.k;",
-    "istream": "q: { k: string; c: int } stream = select istream(*) from (select k, count(*) as c from s[range 2] group by k);",
+    "istream": """v: { k: string; c: int } relation = select k, count(*) as c from s[range 2] group by k;
+q: { k: string; c: int } stream = istream(select k, c from v where c > 0);""",
 }
 ticks = st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab"), st.integers(-1, 2)), max_size=5)
 

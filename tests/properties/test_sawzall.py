@@ -58,7 +58,8 @@ EXPRESSIONS = {
         "r.m[<string>]", "int(<float>)", "int(<string>)", "int(<bool>)", "int(<uint>)", "int(<string>, 16)",
         "<string!>[<int>]", "lookup(<map>, <string>, <int>)", "strfind(<string>, <string>)",
     ],
-    "uint": ["(<uint> <+|-|*|/|%|&|^> <uint>)", "(<uint> >> <uint>)", "uint(<int>)", "~<uint>", "uint(<string>)", "uint(<float>)"],
+    "uint": ["(<uint> <+|-|*|/|%|&|^> <uint>)", "(<uint> >> <uint>)", "uint(<int>)",
+        "~<uint>", "uint(<string>)", "uint(<float>)"],
     "float": [
         "(<float> <+|-|*|/> <float>)", "-<float>", "float(<int>)", "float(<string>)", "max(<float>, <float>)", "abs(<float>)",
     ],

@@ -112,6 +112,11 @@ CASES = [
     ("lang-lambda", f"fn g(a: i64) -> i64 = a; {body('let a = g(fn(b) => b);')}", "fn(b) => b"),
     ("lang-lambda", body("let a = sort_by($l, fn(a, b) => a);"), "fn(a, b) => a"),
     ("lang-alias", f"fn g(ref a: list<i64>, b: list<i64>) {{ push(a, len(b)); }} {body('g($l, $l);')}", "g($l, $l)"),
+    (
+        "lang-alias",
+        f"fn g(ref a: map<string, list<i64>>, b: list<i64>) {{ clear(a); }} {body('g($g, get($g, "k", []));')}",
+        'g($g, get($g, "k", []))',
+    ),
     # names and places
     ("lang-unknown-name", body("emit out w;"), "w"),
     ("lang-unknown-name", body("emit out $o;"), "$o"),

@@ -391,7 +391,7 @@ def test_externs_are_given_and_called() -> None:
     assert dict(found.variables)["l"] == (1, 2, 3)
     with pytest.raises(Rejected) as rejected:
         erase(g)
-    assert [d.code for d in rejected.value.diagnostics] == ["il-extern"]
+    assert [d.code for d in rejected.value.diagnostics] == ["run-extern"]
 
 
 def test_an_extern_that_raises_is_a_fault() -> None:

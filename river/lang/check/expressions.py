@@ -511,22 +511,18 @@ def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
     return typed.Call(entry.result, index, expr.function, tuple(args), site, span=expr.span)
 
 
-def _refuse_aliases(
-    c: Context, params: tuple[typed.Param, ...], args: list[typed.Expr], expr: s.Call
-) -> None:
-    roots = [
-        None if t.is_flat(node.type) and not param.ref else path_of(node)
-        for param, node in zip(params, args, strict=True)
-    ]
+def _refuse_aliases(c: Context, params: tuple[typed.Param, ...], args: list[typed.Expr], expr: s.Call) -> None:
+    used = [_only(path_of(a)) if p.ref else borrowed(a) for p, a in zip(params, args, strict=True)]
     for i, param in enumerate(params):
-        for j, other in enumerate(roots):
-            path = roots[i]
-            if param.ref and i != j and path is not None and other is not None and path[:2] == other[:2]:
+        for j, others in enumerate(used):
+            if param.ref and i != j and any(a[:2] == b[:2] for a in used[i] for b in others):
                 raise c.error(
-                    "lang-alias",
-                    f"`ref` argument {i + 1} and argument {j + 1} are parts of the same variable",
-                    expr.span,
+                    "lang-alias", f"`ref` argument {i + 1} and argument {j + 1} are parts of the same variable", expr.span
                 )
+
+
+def _only(path: Path | None) -> tuple[Path, ...]:
+    return () if path is None else (path,)
 
 
 def _if(

@@ -41,6 +41,8 @@ def expression(code: Code, expr: typed.Expr) -> Run:
         case typed.State(_, index, _):
             return lambda f: f[VARIABLES][index]
         case typed.ConstRef(_, index, _):
+            if index >= len(code.consts):  # in a function that the constants before this one do not call
+                return _not_yet
             constant = code.consts[index]
             return lambda _f: constant
         case typed.Get():
@@ -97,6 +99,11 @@ def _borrows(expr: typed.Expr) -> bool:
             return operation.borrows and not (operation.fresh and all(map(t.is_flat, t.parts(type_))))
         case _:
             return False
+
+
+def _not_yet(_f: Frame) -> Value:
+    message = "a constant is asked for before it is computed"
+    raise AssertionError(message)
 
 
 def _get(code: Code, expr: typed.Get) -> Run:

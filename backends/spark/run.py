@@ -1,0 +1,264 @@
+"""A run of a plan: the inputs are written to a folder, each stage is a job from that folder to that folder.
+
+The folder is a tree of Parquet files, one branch for each queue (`queue=N`). A stage starts when those before it have
+ended, so that a trap is known before anything is built on what came after it, and nothing is computed twice. Sinks get
+their items when all stages have ended well; a run that traps delivers nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from heapq import merge
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from backends.spark import marshal, report, task
+from backends.spark.lower import lower
+from backends.spark.marshal import COLUMNS, REPORT, Piece
+from backends.spark.report import Caught, Report
+from backends.spark.session import FOLDER, session
+from backends.spark.worker import Row, packed, record_batch, unpacked
+from river.backend import Summary
+from river.diagnostics import Diagnostic, Note, Rejected
+from river.ingress import turns
+from river.io.schema import arrow
+from river.lang.values import END, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from backends.spark.plan import Plan, Stage
+    from backends.spark.session import Session
+    from backends.spark.task import Program
+    from river.backend import Sinks, Sources
+    from river.ingress import Turn
+
+POLL = 0.1
+"""Seconds between two looks at whether the user wants to stop."""
+
+ROWS_PER_FILE = 64
+READ_AHEAD = 4
+
+
+def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
+    """Runs to the end of the sources. An output without sink is dropped; an input without source is empty.
+
+    Raises: Trap; Rejected("spark-no-java", "spark-failed"); whatever a source or a sink raises; KeyboardInterrupt, also
+        where `Options.stopping` says so.
+    """
+    if strangers := sorted(set(sinks) - set(plan.graph.outputs)):
+        raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
+    with TemporaryDirectory(prefix="river-spark-", dir=os.environ.get(FOLDER)) as folder:
+        execution = _Execution(plan, Path(folder))
+        execution.take(sources)
+        execution.compute()
+        execution.deliver(sinks)
+        return execution.summary()
+
+
+class _Execution:
+    """Where a run stands."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.reports: list[Report] = []
+        self.numbers = {name: number for number, name in enumerate(plan.graph.queues)}
+
+    def branch(self, number: int) -> Path:
+        """The folder of a queue's rows."""
+        return self.folder / f"queue={number}"
+
+    # -- in
+
+    def take(self, sources: Sources) -> None:
+        """Writes what the sources give, a row for each turn and queue."""
+        writers: dict[str, _Writer] = {}
+        try:
+            for chunk, turn in enumerate(turns(self.plan.graph, sources, self.plan.options.batch)):
+                self.look()
+                for name, piece in _pieces(turn):
+                    if name not in writers:
+                        writers[name] = _Writer(self.branch(self.numbers[name]))
+                    type_ = self.plan.graph.queues[name].type
+                    writers[name].write(packed(self.numbers[name], type_, chunk, piece))
+        finally:
+            for writer in writers.values():
+                writer.close()
+
+    def look(self) -> None:
+        """Raises: KeyboardInterrupt when told to stop."""
+        if self.plan.options.stopping():
+            raise KeyboardInterrupt
+
+    # -- stages
+
+    def compute(self) -> None:
+        """Runs the stages, one after another. Raises: Trap."""
+        if not self.plan.stages:
+            return
+        spark = session(self.plan.workers)
+        program = task.portable(self.plan)
+        late: list[Caught] = []
+        for stage in self.plan.stages:
+            self.stage(spark, program, stage)
+            found = report.together(self.plan.graph, self.told(stage))
+            self.reports.append(found)
+            self.pass_on(stage, found)
+            late += [caught for caught in found.traps if caught.late]
+            traps = [caught for caught in found.traps if not caught.late]
+            traps = traps or [caught for caught in late if caught.instance in stage.instances]
+            if traps:
+                raise min(traps, key=lambda caught: _serial(stage, caught)).trap
+
+    def stage(self, spark: Session, program: Program, stage: Stage) -> None:
+        """Runs one stage. Raises: Rejected("spark-failed"); KeyboardInterrupt."""
+        wanted = [self.numbers[name] for name in stage.ins]
+        columns = [column.partition(" ")[0] for column in COLUMNS.split(", ")]
+
+        def job() -> None:
+            rows = spark.read.schema(COLUMNS).parquet(str(self.folder))
+            rows = rows.where(rows["queue"].isin(wanted)).select(columns)
+            made = lower(self.plan, stage, task.text(self.plan, stage, program), rows)
+            made = made.sortWithinPartitions("queue", "chunk", "part")
+            made.write.mode("append").partitionBy("queue").parquet(str(self.folder))
+
+        self.watched(spark, job, stage)
+
+    def watched(self, spark: Session, job: Callable[[], None], stage: Stage) -> None:
+        """Runs `job` in a thread of its own, so that it can be stopped."""
+        tag = f"river-{uuid4().hex}"
+        failed: list[Exception] = []
+
+        def work() -> None:
+            spark.addTag(tag)
+            try:
+                job()
+            except Exception as error:  # noqa: BLE001 - of Spark: it is told below
+                failed.append(error)
+            finally:
+                spark.removeTag(tag)
+
+        thread = threading.Thread(target=work, name=f"river-spark-{stage.number}", daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(POLL)
+                self.look()
+        except KeyboardInterrupt:
+            spark.interruptTag(tag)
+            raise
+        if failed:
+            raise Rejected([_failure(stage, failed[0])]) from failed[0]
+
+    def told(self, stage: Stage) -> list[Report]:
+        """The reports of a stage's tasks."""
+        pq = arrow("parquet")
+        texts = [
+            text.as_py()
+            for file in sorted(self.branch(REPORT - stage.number).glob("*.parquet"))
+            for text in pq.ParquetFile(file).read(["marks"]).column(0)
+        ]
+        return [report.read(self.plan.graph, text) for text in texts]
+
+    def pass_on(self, stage: Stage, found: Report) -> None:
+        """Tells of the items that were left out."""
+        tell = self.plan.options.on_trap
+        if tell is not None:
+            for caught in sorted(found.passed, key=lambda caught: _serial(stage, caught)):
+                tell(caught.trap.diagnostic())
+
+    # -- out
+
+    def deliver(self, sinks: Sinks) -> None:
+        """Hands the outputs to their sinks, in order, reading a few chunks ahead."""
+        for name, sink in sinks.items():
+            maker = self.plan.producer(name)
+            rows = merge(*map(_stored, sorted(self.branch(self.numbers[name]).glob("*.parquet"))), key=_order)
+            type_ = self.plan.graph.queues[name].type
+            for _, group in groupby(rows, lambda row: row.chunk):
+                self.look()
+                parts = [unpacked(type_, row) for row in group]
+                items = marshal.joined(parts, rows=maker is not None and maker.role.rows).items
+                if items:
+                    sink(items)
+
+    def summary(self) -> Summary:
+        """What the run leaves."""
+        graph = self.plan.graph
+        found = report.together(graph, self.reports)
+        initial = {variable.name: variable.initial for variable in graph.variables}
+        return Summary(initial | found.variables, found.fired, found.skipped)
+
+
+def _pieces(turn: Turn) -> Iterator[tuple[str, Piece]]:
+    """What a turn brings to each queue."""
+    items = dict(turn.items)
+    marks: dict[str, tuple[int, ...]] = {}
+    for name, elements in turn.marks:
+        keys = [e.key for e in elements if isinstance(e, Mark) and e != END]
+        marks[name] = (*marks.get(name, ()), *keys)
+    for name in dict.fromkeys((*items, *marks)):
+        found = items.get(name, [])
+        piece = Piece(list(range(len(found))), found, tuple((len(found), key) for key in marks.get(name, ())))
+        if piece.items or piece.marks:
+            yield name, piece
+
+
+def _serial(stage: Stage, caught: Caught) -> tuple[int, int, int]:
+    """The order of traps: first the instance that stands first in the direction of the data, then its first item."""
+    known = {instance: order for order, instance in enumerate(stage.instances)}
+    return known[caught.instance], caught.chunk, caught.place
+
+
+def _failure(stage: Stage, error: Exception) -> Diagnostic:
+    """What Spark says of a job that failed; of a Python error in a worker, its last line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("at ", "File ", "JVM stacktrace", "..."))]
+    last = next((line for line in reversed(told) if "Error" in line or "Exception" in line), "")
+    notes = tuple(Note(line) for line in dict.fromkeys((told[0] if told else type(error).__name__, last)) if line)
+    return Diagnostic("spark-failed", f"Spark could not run stage {stage.number} of the plan", notes=notes)
+
+
+class _Writer:
+    """Rows of one input to Parquet files, so many to each that executors can share the reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+        self.file: Any = None
+        folder.mkdir()
+
+    def write(self, row: Row) -> None:
+        """Appends a row, a row group of its own."""
+        if self.count % ROWS_PER_FILE == 0:
+            self.close()
+        batch = record_batch([row]).drop_columns(["queue"])
+        if self.file is None:
+            name = self.folder / f"input-{self.count // ROWS_PER_FILE:06d}.parquet"
+            self.file = arrow("parquet").ParquetWriter(name, batch.schema, compression="snappy")
+        self.file.write_batch(batch)
+        self.count += 1
+
+    def close(self) -> None:
+        """Ends the file at hand."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+def _stored(file: Path) -> Iterator[Row]:
+    """The rows of a file; their queue is that of the folder."""
+    names = [column.partition(" ")[0] for column in COLUMNS.split(", ")][1:]
+    with arrow("parquet").ParquetFile(file) as opened:
+        for batch in opened.iter_batches(READ_AHEAD, columns=names):
+            for cells in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
+                yield Row(0, *cells)
+
+
+def _order(row: Row) -> tuple[int, int]:
+    return row.chunk, row.part

@@ -1,0 +1,356 @@
+"""What runs inside Spark's Python processes: rows of pieces in, rows of pieces out, a report at the end.
+
+Each function is the body of one `mapInArrow`; its first argument is a task as text. None of them raises for a trap: it
+ends the work of the task and stands in the report, so that Spark does not try again what would trap again.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from attrs import astuple, frozen
+
+from backends.spark import marshal, task
+from backends.spark.marshal import Piece
+from backends.spark.network import Network
+from backends.spark.report import Caught, Report, together
+from backends.spark.rowwise import Rowwise, Trapped
+from river.io.schema import arrow
+from river.lang import types as t
+from river.lang.evaluate import Trap
+from river.lang.values import END, Mark, hash64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from backends.spark.task import Task
+
+ROWS_PER_BATCH = 16
+
+
+@frozen
+class Row:
+    """A row as `marshal.COLUMNS` says."""
+
+    queue: int
+    chunk: int
+    channel: int
+    part: int
+    at: bytes
+    items: bytes
+    marks: str
+
+
+def ordered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """An ordered stage; rows come by chunk, queue, part. It is the only task of its stage."""
+    return _batches(_ordered(task.read(text), _rows(batches)))
+
+
+def mapped(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """A stage of a map; the rows of one chunk and queue stand together."""
+    return _batches(_mapped(task.read(text), _rows(batches)))
+
+
+def scattered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The first half of a keyed stage: what comes before the state, and which channel gets what."""
+    return _batches(_scattered(task.read(text), _rows(batches)))
+
+
+def keyed(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The second half of a keyed stage; rows come by channel, chunk."""
+    return _batches(_keyed(task.read(text), _rows(batches)))
+
+
+# ------------------------------------------------------------------------------------------------------------- rows
+
+
+def _rows(batches: Iterable[Any]) -> Iterator[Row]:
+    for batch in batches:
+        for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield Row(*cells)
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[Any]:
+    """The rows as Arrow batches, a few in one."""
+    held: list[Row] = []
+    for row in rows:
+        held.append(row)
+        if len(held) == ROWS_PER_BATCH:
+            yield record_batch(held)
+            held = []
+    if held:
+        yield record_batch(held)
+
+
+def record_batch(rows: list[Row]) -> Any:
+    """The Arrow batch of some rows."""
+    pa = arrow()
+    kinds = [pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary(), pa.binary(), pa.string()]
+    names = [column.partition(" ")[0] for column in marshal.COLUMNS.split(", ")]
+    cells = zip(*map(astuple, rows), strict=True)
+    return pa.record_batch([pa.array(c, k) for c, k in zip(cells, kinds, strict=True)], names)
+
+
+def packed(number: int, type_: t.Type, chunk: int, piece: Piece, channel: int = 0, part: int = 0) -> Row:
+    """The row of a piece of queue `number`."""
+    return Row(
+        number,
+        chunk,
+        channel,
+        part,
+        marshal.place_bytes(piece.places),
+        marshal.coder(type_).encode(piece.items),
+        json.dumps(piece.marks) if piece.marks else "",
+    )
+
+
+def unpacked(type_: t.Type, row: Row) -> Piece:
+    """The piece of a row."""
+    items = marshal.coder(type_).decode(row.items)
+    marks = tuple((place, key) for place, key in json.loads(row.marks)) if row.marks else ()
+    return Piece(marshal.read_places(row.at, len(items)), items, marks)
+
+
+def _written(work: Task, queue: str, chunk: int, piece: Piece, channel: int = 0, part: int = 0) -> Iterator[Row]:
+    """The row of a piece, if there is anything in it."""
+    if piece.items or piece.marks:
+        yield packed(work.number(queue), work.graph.queues[queue].type, chunk, piece, channel, part)
+
+
+def _report(work: Task, report: Report) -> Row:
+    return Row(marshal.REPORT - work.stage, -1, 0, 0, b"", b"", report.text(work.graph))
+
+
+def _pieces(work: Task, rows: Iterable[Row]) -> Iterator[tuple[int, str, Piece]]:
+    """Chunk, queue, and all the elements of that chunk in that queue, in order."""
+    for (chunk, number), group in groupby(rows, lambda row: (row.chunk, row.queue)):
+        queue = work.queue(number)
+        type_ = work.graph.queues[queue].type
+        parts = [unpacked(type_, row) for row in group]
+        yield chunk, queue, marshal.joined(parts, rows=work.joins.get(queue, False)).whole()
+
+
+# ------------------------------------------------------------------------------------------------------ map, channels
+
+
+class _Chain:
+    """Instances without state, each fired on what the one before it has made of a piece."""
+
+    def __init__(self, work: Task, report: Report) -> None:
+        self.queues = work.graph.queues
+        self.outs = frozenset(work.outs)
+        initial = {v.name: v.initial for v in work.graph.variables}
+        self.steps: dict[str, Rowwise] = {}
+        for instance in (work.graph.instances[i] for i in work.prefix):
+            values = [initial[name] for name in instance.variables]
+            self.steps[instance.ins[0]] = Rowwise(instance, values, report, skip=work.skip)
+
+    def __call__(self, chunk: int, queue: str, piece: Piece) -> Iterator[tuple[str, Piece]]:
+        """The queues that leave the chain, with what leaves. Raises: Trapped."""
+        step = self.steps.get(queue)
+        if step is None:
+            yield queue, piece.whole()
+            return
+        for out, made in zip(step.instance.outs, step(chunk, piece), strict=True):
+            yield from self(chunk, out, made)
+
+
+def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+    report = Report()
+    chain = _Chain(work, report)
+    for chunk, queue, piece in _pieces(work, rows):
+        try:
+            for out, made in chain(chunk, queue, piece):
+                yield from _written(work, out, chunk, made)
+        except Trapped as trapped:
+            report.traps.append(trapped.caught)
+    yield _report(work, report)
+
+
+def _scattered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+    report = Report()
+    chain = _Chain(work, report)
+    split = _split_rows(work) if work.rows else _split_items(work)
+    for chunk, queue, piece in _pieces(work, rows):
+        try:
+            for out, made in chain(chunk, queue, piece):
+                for channel, part in enumerate(split(made)):
+                    yield from _written(work, out, chunk, part, channel)
+        except Trapped as trapped:
+            report.traps.append(trapped.caught)
+    yield _report(work, report)
+
+
+def _channel(work: Task, type_: t.Type) -> Callable[[Any], int]:
+    """The channel of an item or row, by the hash of its key."""
+    assert isinstance(type_, t.Record)  # noqa: S101 - it has the fields of the key
+    fields = [(type_.index(name), type_.field(name)) for name in work.keys]
+    places = [(place, kind) for place, kind in fields if place is not None and kind is not None]
+    count = work.channels
+    if len(places) == 1:
+        ((place, kind),) = places
+        return lambda value: hash64(kind, value[place]) % count
+    both = t.Tuple(tuple(kind for _, kind in places))
+    return lambda value: hash64(both, tuple([value[place] for place, _ in places])) % count
+
+
+def _entry(work: Task) -> t.Type:
+    """The type of the items that the keyed instance reads."""
+    assert work.last is not None  # noqa: S101 - the stage is keyed
+    return work.graph.instances[work.last].operator.ports[0].type
+
+
+def _split_items(work: Task) -> Callable[[Piece], list[Piece]]:
+    channel = _channel(work, _entry(work))
+
+    def split(piece: Piece) -> list[Piece]:
+        found = [Piece([], [], piece.marks) for _ in range(work.channels)]
+        for place, item in zip(piece.places, piece.items, strict=True):
+            part = found[channel(item)]
+            part.places.append(place)
+            part.items.append(item)
+        return found
+
+    return split
+
+
+def _split_rows(work: Task) -> Callable[[Piece], list[Piece]]:
+    """Each delta is divided by the keys of its rows; one without rows goes to the first channel (il.md P3)."""
+    entry = _entry(work)
+    rows = t.parts(entry)[1]
+    channel = _channel(work, t.parts(rows)[0])
+
+    def split(piece: Piece) -> list[Piece]:
+        found = [Piece([], [], piece.marks) for _ in range(work.channels)]
+        for place, (tau, inserted, deleted) in zip(piece.places, piece.items, strict=True):
+            parts: dict[int, tuple[list[Any], list[Any]]] = {}
+            for side, side_rows in enumerate((inserted, deleted)):
+                for row in side_rows:
+                    parts.setdefault(channel(row), ([], []))[side].append(row)
+            for number, (ins, dels) in (parts or {0: ([], [])}).items():
+                found[number].places.append(place)
+                found[number].items.append((tau, tuple(ins), tuple(dels)))
+        return found
+
+    return split
+
+
+def _keyed(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+    reports: list[Report] = []
+    initial = {v.name: v.initial for v in work.graph.variables}
+    assert work.last is not None  # noqa: S101 - the stage is keyed
+    instance = work.graph.instances[work.last]
+    for (told, channel), group in groupby(rows, lambda row: (row.queue < 0, row.channel)):
+        if told:
+            yield from group  # what the first half has to say
+            continue
+        report = Report()
+        reports.append(report)
+        step = Rowwise(instance, [initial[name] for name in instance.variables], report, skip=False)
+        for (chunk, number), same in groupby(group, lambda row: (row.chunk, row.queue)):
+            type_ = work.graph.queues[work.queue(number)].type
+            try:
+                made = step(chunk, marshal.joined([unpacked(type_, row) for row in same], rows=False))
+            except Trapped as trapped:
+                report.traps.append(trapped.caught)
+                break
+            for out, piece in zip(instance.outs, made, strict=True):
+                once = piece if channel == 0 else Piece(piece.places, piece.items)  # all channels saw the marks
+                yield from _written(work, out, chunk, once, part=channel)
+        report.keep(work.graph, instance.variables, step.variables)
+    yield _report(work, together(work.graph, reports))
+
+
+# ----------------------------------------------------------------------------------------------------------- ordered
+
+
+def _ordered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+    report = Report()
+    network = Network(work, report)
+    guards = {queue: _Guard(work, queue, report) for queue in work.guarded}
+    last = -1
+    for chunk, group in groupby(_pieces(work, rows), lambda found: found[0]):
+        last = chunk
+        for _, queue, piece in group:
+            network.feed(queue, _elements(piece))
+        network.settle()
+        yield from _left(work, network, guards, chunk)
+        if network.caught:
+            break
+    else:
+        for queue in work.ins:
+            network.feed(queue, [END])
+        network.settle()
+        yield from _left(work, network, guards, last + 1)
+    report.traps += network.caught
+    network.close()
+    yield _report(work, report)
+
+
+def _elements(piece: Piece) -> list[Any]:
+    """Items and marks as they follow one another."""
+    found: list[Any] = []
+    done = 0
+    for place, key in piece.marks:
+        found += piece.items[done:place]
+        found.append(Mark(key))
+        done = max(done, place)
+    return found + piece.items[done:]
+
+
+def _left(work: Task, network: Network, guards: dict[str, _Guard], chunk: int) -> Iterator[Row]:
+    """The rows of what has left the network."""
+    for queue in work.outs:
+        items: list[Any] = []
+        marks: list[tuple[int, int]] = []
+        guard = guards.get(queue)
+        for element in network.taken(queue):
+            if element == END or (guard is not None and not guard.passes(element, chunk)):
+                continue
+            if isinstance(element, Mark):
+                marks.append((len(items), element.key))
+            else:
+                items.append(element)
+        yield from _written(work, queue, chunk, Piece(list(range(len(items))), items, tuple(marks)))
+
+
+class _Guard:
+    """Sees that the keys of a queue ascend, for a consumer in many places; from the first that falls it is shut."""
+
+    def __init__(self, work: Task, queue: str, report: Report) -> None:
+        found = work.graph.queues[queue]
+        end = found.consumer
+        assert end is not None  # noqa: S101 - it is read by a stage
+        self.consumer = work.graph.instances[end.instance]
+        self.key = found.key() if self.consumer.operator.ports[end.position].by is not None else None
+        self.by = found.by
+        self.port = self.consumer.operator.ports[end.position]
+        self.report = report
+        self.last: Any = None
+        self.promised: Any = None
+        self.shut = False
+
+    def passes(self, element: Any, chunk: int) -> bool:
+        """Whether the consumer may have the element."""
+        if self.key is None:
+            return True
+        if self.shut:
+            return False
+        mark = isinstance(element, Mark)
+        key: Any = element.key if mark else element[self.key]
+        bounds = [b for b in (self.promised, None if mark else self.last) if b is not None]
+        if bounds and key < max(bounds):
+            self.shut = True
+            operator = self.consumer.operator
+            place = f"input `{self.port.name}` of `{operator.name}`"
+            text = f"`{self.port.by}` falls from {max(bounds)} to {key} in {place}"
+            trap = Trap("order-violation", (element,), operator.name, None, operator.span, text)
+            self.report.traps.append(Caught(trap, self.consumer.index, chunk, late=True))
+            return False
+        if mark:
+            self.promised = key
+        else:
+            self.last = key
+        return True

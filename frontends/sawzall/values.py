@@ -1,0 +1,417 @@
+"""Expressions in the operator language.
+
+An expression becomes an expression in front of which statements may stand: tests that leave when something is undefined,
+temporary values, the right side of `and` and `or`. In the map operator leaving means a row in the output `undefined` and
+the end of the record; in a function, the result none (false, without a result); in `def`, false.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, assert_never, cast
+
+from attrs import define, evolve, field
+
+from frontends.sawzall import typed as z
+from frontends.sawzall.operations import MATCHES, OPERATIONS
+from river.il.trees import fresh
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from river.source import Span
+
+BOOL, REGEX = s.TypeName("bool"), s.TypeName("regex")
+TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
+
+
+@define
+class Consts:
+    """What all bodies of the map operator share: names of functions, constants, and patterns.
+
+    `emitting`: the functions that emit. `taken`: names that no local may have.
+    """
+
+    program: z.Program
+    fns: dict[int, str]
+    emitting: frozenset[int]
+    taken: set[str]
+    names: dict[int, str] = field(factory=dict[int, str])
+    regexes: dict[str, str] = field(factory=dict[str, str])
+
+    def unused(self, name: str) -> str:
+        """A name that is free in all bodies."""
+        found = fresh(name, self.taken)
+        self.taken.add(found)
+        return found
+
+    def pattern(self, text: str) -> str:
+        """The constant that holds a pattern."""
+        if text not in self.regexes:
+            self.regexes[text] = self.unused("pattern")
+        return self.regexes[text]
+
+    def patterns(self) -> tuple[s.Const, ...]:
+        """The patterns as constants of the operator."""
+        return tuple(s.Const(name, REGEX, s.Call("regex", (s.String(text),))) for text, name in self.regexes.items())
+
+
+def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, ...]:
+    """A static value as a constant, behind those that it needs."""
+    variable = consts.program.variables[index]
+    body = Values(consts, single=True)
+    expr = body.expr(value)
+    assert not body.out  # noqa: S101 - the checker refuses what needs statements
+    consts.names[index] = consts.unused(variable.name)
+    return (*body.parts, s.Const(consts.names[index], expression(variable.type), expr, span=variable.span))
+
+
+@define
+class Loop:
+    """A loop of the operator language that is open; its label is written only if something needs it."""
+
+    label: str
+    needed: bool = False
+
+    def written(self) -> str | None:
+        """The label, if it is needed."""
+        return self.label if self.needed else None
+
+
+@define
+class Values:
+    """Expressions of one function, or of the handler. `single`: only one expression, without statements."""
+
+    consts: Consts
+    function: z.Function | None = None
+    single: bool = False
+    out: list[s.Stmt] = field(factory=list[s.Stmt])
+    parts: list[s.Const] = field(factory=list[s.Const])
+    names: dict[int, str] = field(factory=dict[int, str])
+    flags: dict[int, str] = field(factory=dict[int, str])
+    taken: set[str] = field(init=False)
+    loops: list[Loop] = field(factory=list[Loop])
+    within: set[tuple[s.Expr, s.Expr]] = field(factory=set[tuple[s.Expr, s.Expr]])
+    leave: Callable[[Span | None, str], tuple[s.Stmt, ...]] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Names start from those that all bodies share; leaving is that of a function."""
+        self.taken = set(self.consts.taken)
+        self.leave = self.leave_function
+
+    # -- names and statements
+
+    def unused(self, name: str) -> str:
+        """A name that is free in this body, and that no constant has."""
+        found = name
+        while found in self.taken or found in self.consts.taken:
+            found = fresh(name, self.taken | self.consts.taken)
+        self.taken.add(found)
+        return found
+
+    def variable(self, index: int) -> z.Variable:
+        """A variable of the program."""
+        return self.consts.program.variables[index]
+
+    def parameter(self, index: int, written: frozenset[int]) -> str:
+        """The name of a parameter; one that is written to becomes a variable at once."""
+        variable = self.variable(index)
+        if index not in written:
+            self.names[index] = self.unused(variable.name)
+            return self.names[index]
+        given = self.unused(f"given_{variable.name}")
+        self.names[index] = self.unused(variable.name)
+        self.out.append(s.VarDecl(self.names[index], expression(variable.type), s.Name(given), span=variable.span))
+        return given
+
+    def leave_function(self, span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
+        """What a function does when something is undefined."""
+        assert self.function is not None  # noqa: S101 - static values are never undefined
+        return (s.Return(s.NoneValue() if self.function.result is not None else FALSE, span=span),)
+
+    @contextmanager
+    def block(self) -> Generator[list[s.Stmt], None, None]:
+        """Statements written inside go to a list of their own."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    @contextmanager
+    def loop(self, name: str) -> Generator[Loop, None, None]:
+        """A loop is open inside."""
+        loop = Loop(self.unused(name))
+        self.loops.append(loop)
+        try:
+            yield loop
+        finally:
+            self.loops.pop()
+
+    def unless(self, bad: s.Expr, span: Span | None, why: str) -> None:
+        """Leaves if `bad` holds."""
+        self.out.append(s.If(bad, s.Block(self.leave(span, why)), span=span))
+
+    def bound(self, expr: s.Expr, type_: t.Type, hint: str) -> s.Expr:
+        """`expr` as something that may be evaluated again, at the same price and with the same value."""
+        if _repeatable(expr) or (self.single and not _display(expr)):
+            return expr
+        if self.single:
+            name = self.consts.unused(hint)
+            self.parts.append(s.Const(name, expression(type_), expr, span=expr.span))
+            return s.Name(name, span=expr.span)
+        name = self.unused(hint)
+        shown = expression(type_) if _display(expr) else None
+        borrows = t.is_flat(type_) or self.is_call(expr)
+        self.out.append((s.Let if borrows else s.VarDecl)(name, shown, expr, span=expr.span))
+        return s.Name(name, span=expr.span)
+
+    def is_call(self, expr: s.Expr) -> bool:
+        """Whether it is a call of a function of the program: its result is fresh."""
+        return isinstance(expr, s.Call) and expr.function in self.consts.fns.values()
+
+    # -- expressions
+
+    def expr(self, expr: z.Expr) -> s.Expr:
+        """The value of an expression; what must happen before is written."""
+        return evolve(self.plain(expr), span=expr.span)
+
+    def plain(self, expr: z.Expr) -> s.Expr:
+        """As `expr`, without the span of its root."""
+        span = expr.span
+        match expr:
+            case z.Constant(type_, value):
+                return constant(type_, value)
+            case z.Read(_, variable, definite):
+                if not definite:
+                    flag = s.Unary("not", s.Name(self.flags[variable]))
+                    self.unless(flag, span, f"`{self.variable(variable).name}` has no value")
+                return s.Name(self.named(variable))
+            case z.Field(_, value, name, missing):
+                found = s.Member(self.expr(value), name, span=span)
+                if not missing:
+                    return found
+                found = self.bound(found, t.Optional(expr.type), name)
+                self.unless(s.IsNone(found), span, f"`{text_of(span)}`: the field is missing")
+                return s.Force(found)
+            case z.Item():
+                return self.item(expr)
+            case z.Part(type_, value, low, high):
+                whole = self.bound(self.expr(value), type_, "whole")
+                length = s.Call("len", (whole,))
+                start = self.expr(low)
+                start = start if isinstance(start, s.Int) else s.Call("max", (start, s.Int(0)))
+                start = self.bound(s.Call("min", (start, length)), t.I64, "low")
+                end = s.Call("max", (s.Call("min", (self.expr(high), length)), start))
+                return s.Slice(whole, start, self.bound(end, t.I64, "high"))
+            case z.Apply():
+                return self.apply(expr)
+            case z.Match(_, operation, pattern, value):
+                return s.Call(MATCHES[operation][0], (s.Name(self.consts.pattern(pattern)), self.expr(value)))
+            case z.Logic(_, op, left, right):
+                return self.logic(op, left, right)
+            case z.Defined(_, value):
+                return self.defined(value)
+            case z.Call():
+                return self.call(expr)
+            case z.ArrayOf(_, items):
+                return s.ListValue(self.every(items))
+            case z.MapOf(_, items):
+                flat = self.every(tuple(part for pair in items for part in pair))
+                return s.MapValue(tuple(zip(flat[::2], flat[1::2], strict=True)))
+            case z.RecordOf(type_, values):
+                return record(type_, self.every(values))
+            case _:
+                assert_never(expr)
+
+    def every(self, exprs: tuple[z.Expr, ...]) -> tuple[s.Expr, ...]:
+        """The values of expressions, from left to right."""
+        return tuple(self.expr(e) for e in exprs)
+
+    def named(self, variable: int) -> str:
+        """The name of a variable."""
+        return self.names[variable] if variable in self.names else self.consts.names[variable]
+
+    def item(self, expr: z.Item) -> s.Expr:
+        """`value[index]`, tested."""
+        span = expr.span
+        value = self.bound(self.expr(expr.value), expr.value.type, "whole")
+        match expr.value.type:
+            case t.Map(key, item):
+                index = self.bound(self.expr(expr.index), key, "key")
+                why = f"`{text_of(span)}`: no such key"
+                if not t.is_flat(item):
+                    self.unless(s.Unary("not", s.Call("has", (value, index))), span, why)
+                    return s.Index(value, index)
+                found = self.bound(s.Call("get", (value, index)), t.Optional(item), "found")
+                self.unless(s.IsNone(found), span, why)
+                return s.Force(found)
+            case type_:
+                index = self.position(value, expr.index, span)
+                found = s.Index(value, index, span=span)
+                return found if isinstance(type_, t.List) else s.Call("i64", (found,))
+
+    def position(self, value: s.Expr, index: z.Expr, span: Span | None) -> s.Expr:
+        """An index of an array, string or byte string, tested."""
+        found = self.bound(self.expr(index), t.I64, "index")
+        length = s.Call("len", (value,))
+        match found:
+            case s.Int(number):
+                bad = s.Binary("<=", length, s.Int(number))
+            case _:
+                bad = s.Binary("or", s.Binary("<", found, s.Int(0)), s.Binary(">=", found, length))
+        if (value, found) not in self.within:
+            self.unless(bad, span, f"`{text_of(span)}`: index out of range")
+        return found
+
+    def apply(self, expr: z.Apply) -> s.Expr:
+        """An operation, tested if it may have no result."""
+        operation = OPERATIONS[expr.operation]
+        types = tuple(arg.type for arg in expr.args)
+        args = self.every(expr.args)
+        again = operation.repeats or operation.guard is not None
+        args = tuple(
+            self.bound(arg, type_, "operand") if again or _display(arg) else arg
+            for arg, type_ in zip(args, types, strict=True)
+        )
+        why = f"`{text_of(expr.span)}`: {operation.undefined}"
+        if operation.guard is not None and not _harmless(operation.name, args):
+            self.unless(operation.guard(args, types), expr.span, why)
+        found = operation.river(args, types)
+        if not operation.optional:
+            return found
+        found = self.bound(found, t.Optional(expr.type), "result")
+        self.unless(s.IsNone(found), expr.span, why)
+        return s.Force(found)
+
+    def logic(self, op: str, left: z.Expr, right: z.Expr) -> s.Expr:
+        """`and`, `or`: what the right side needs happens only if the left one does not decide."""
+        first = self.expr(left)
+        with self.block() as before:
+            second = self.expr(right)
+        if not before:
+            return s.Binary(op, first, second)
+        name = self.unused("holds")
+        self.out.append(s.VarDecl(name, None, first))
+        result = s.Name(name)
+        cond = result if op == "and" else s.Unary("not", result)
+        self.out.append(s.If(cond, s.Block((*before, s.Assign(result, second)))))
+        return result
+
+    def defined(self, value: z.Expr) -> s.Expr:
+        """`def(value)`."""
+        before = self.leave
+        with self.loop("defined") as loop:
+            marker = s.Break(loop.label)
+
+            def leave(span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
+                return (evolve(marker, label=None if self.loops[-1] is loop else self.needed(loop), span=span),)
+
+            self.leave = leave
+            with self.block() as found:
+                last = self.expr(value)
+                if self.is_call(last):
+                    self.bound(last, value.type, "value")
+            self.leave = before
+        exits = (s.Break(),)
+        match found:
+            case [*lets, s.If(cond, s.Block(stmts), None)] if stmts == exits and all(isinstance(x, s.Let) for x in lets):
+                self.out += lets
+                return negated(cast("s.Expr", cond))
+            case [*lets] if all(isinstance(x, s.Let | s.VarDecl) for x in lets):
+                self.out += lets
+                return TRUE
+            case _:
+                result = s.Name(self.unused("known"))
+                self.out.append(s.VarDecl(result.name, None, FALSE))
+                body = s.Block((*found, s.Assign(result, TRUE), s.Break()))
+                self.out.append(s.While(loop.written(), TRUE, body))
+                return result
+
+    def needed(self, loop: Loop) -> str:
+        """The label of a loop, which is needed."""
+        loop.needed = True
+        return loop.label
+
+    def call(self, expr: z.Call) -> s.Expr:
+        """A call of a function of the program, with a result."""
+        call = self.called(expr)
+        fails = self.consts.program.functions[expr.function].fails
+        if not fails:
+            return self.bound(call, expr.type, "result") if expr.function in self.consts.emitting else call
+        found = self.bound(call, t.Optional(expr.type), "result")
+        self.unless(s.IsNone(found), expr.span, f"`{text_of(expr.span)}`: the result is undefined")
+        return s.Force(found)
+
+    def called(self, expr: z.Call) -> s.Call:
+        """The call itself."""
+        args = list(self.every(expr.args))
+        for capture in expr.captures:
+            args.append(s.Name(self.named(capture.variable), span=expr.span))
+            if capture.variable in self.flags:
+                args.append(s.Name(self.flags[capture.variable], span=expr.span))
+        return s.Call(self.consts.fns[expr.function], tuple(args), span=expr.span)
+
+
+def _repeatable(expr: s.Expr) -> bool:
+    """Whether an expression costs little, changes nothing, and means the same when it is evaluated again."""
+    match expr:
+        case s.Name() | s.Int() | s.Float() | s.Bool() | s.String() | s.Bytes():
+            return True
+        case s.Member(value, _) | s.Force(value) | s.Unary("-", value):
+            return _repeatable(value)
+        case s.Index(value, index):
+            return _repeatable(value) and _repeatable(index)
+        case _:
+            return False
+
+
+def _display(expr: s.Expr) -> bool:
+    """Whether the type of an expression is not seen from it alone."""
+    return isinstance(expr, s.ListValue | s.MapValue | s.RecordValue)
+
+
+def _harmless(name: str, args: tuple[s.Expr, ...]) -> bool:
+    """Whether a division is by a number that is not zero."""
+    return name in ("/", "%") and isinstance(args[1], s.Int | s.Float) and args[1].value != 0
+
+
+def negated(cond: s.Expr) -> s.Expr:
+    """The opposite of a condition."""
+    match cond:
+        case s.Unary("not", value):
+            return value
+        case _:
+            return s.Unary("not", cond)
+
+
+def record(type_: t.Record, values: tuple[s.Expr, ...]) -> s.RecordValue:
+    """A record of values in the order of the type's fields."""
+    fields = zip(type_.fields, values, strict=True)
+    return s.RecordValue(tuple(s.FieldValue(name, value) for (name, _), value in fields))
+
+
+def constant(type_: t.Type, value: object) -> s.Expr:
+    """A value as a literal."""
+    match value:
+        case bool():
+            return s.Bool(value)
+        case int() if type_ != t.F64:
+            return s.Int(value) if value >= 0 else s.Unary("-", s.Int(-value))
+        case int() | float():
+            number = float(value)
+            return s.Float(number) if number >= 0 else s.Unary("-", s.Float(-number))
+        case str():
+            return s.String(value)
+        case bytes():
+            return s.Bytes(value)
+        case _:
+            raise AssertionError(value)  # the checker makes no other constants
+
+
+def text_of(span: Span | None) -> str:
+    """The text of an expression, on one line."""
+    return "" if span is None else " ".join(span.text.split())

@@ -1,0 +1,307 @@
+"""The arrow from typed programs to River IL: filters become operators, the graph their uses.
+
+Paper: River section 3.1, Brooklet's translation of StreamIt; `calculus.md` has the rules.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from attrs import define, evolve, field
+
+from frontends.streamit import typed as ty
+from frontends.streamit.check import SCOPE
+from frontends.streamit.elaborate import leaves, prints
+from frontends.streamit.operators import Used, operators
+from frontends.streamit.translate import literal
+from river.il import program as p
+from river.il.trees import fresh, rebuild
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.parse import RESERVED
+from river.lang.scope import expression, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from river.source import Span
+
+INPUT, OUTPUT, CLOCK, PRINTED = "input", "output", "clock", "stdout"
+
+
+def lower(program: ty.Program) -> p.Program:
+    """River IL of the program. Its queues: `input`, `output`, `clock`, `stdout`, and files by their names."""
+    return _Lowering(program).program()
+
+
+@define
+class _Lowering:
+    typed: ty.Program
+    queues: set[str] = field(factory=set[str])
+    count: int = 0
+    taken: set[str] = field(factory=set[str])
+    borders: list[p.Decl] = field(factory=list[p.Decl])
+    instances: dict[tuple[str, tuple[tuple[str, s.TemplateArg], ...]], p.Instance] = field(
+        factory=dict[tuple[str, tuple[tuple[str, s.TemplateArg], ...]], p.Instance]
+    )
+    uses: list[p.Use] = field(factory=list[p.Use])
+    used: dict[int, Used] = field(factory=dict[int, Used])
+    clocks: list[str] = field(factory=list[str])
+    printed: list[tuple[ty.Node, str]] = field(factory=list[tuple[ty.Node, str]])
+
+    def program(self) -> p.Program:
+        """The whole program."""
+        graph = self.typed.graph
+        every = leaves(graph)
+        self.queues = {INPUT, OUTPUT, CLOCK, PRINTED, *(part.name for part in every if isinstance(part, ty.File))}
+        self.taken = {fn.name for fn in self.typed.fns}
+        nodes = [part for part in every if isinstance(part, ty.Node)]
+        bodies = self.filters(nodes)
+        for file in (part for part in every if isinstance(part, ty.File)):
+            border = p.Input if file.reads else p.Output
+            self.borders.append(border(file.name, expression(file.item), span=file.span))
+        self.ends(graph)
+        self.clock()
+        self.prints()
+        fns = [function(fn) for fn in self.typed.fns]
+        variables = [variable for node in nodes for variable in self.used[id(node)].variables]
+        return p.Program((*self.borders, *variables, *fns, *bodies, *self.instances.values(), *self.uses))
+
+    # -- filters
+
+    def filters(self, nodes: Iterable[ty.Node]) -> list[p.Decl]:
+        """The operators of all filters."""
+        by_filter: dict[str, list[Used]] = {}
+        for node in nodes:
+            use = Used(node, self.typed.firings.get(id(node), 1))
+            self.used[id(node)] = use
+            by_filter.setdefault(node.filter.name, []).append(use)
+        variables: set[str] = set()
+        found: list[p.Decl] = []
+        for uses in by_filter.values():
+            found += operators(uses[0].node.filter, uses, self.taken, variables)
+        return found
+
+    # -- queues and uses
+
+    def queue(self) -> str:
+        """A new queue."""
+        self.count += 1
+        name = fresh(f"q{self.count}", self.queues)
+        self.queues.add(name)
+        return name
+
+    def use(self, outs: Iterable[str], operator: str, ins: Iterable[str], span: Span | None) -> None:
+        """A use of an operator."""
+        self.uses.append(p.Use(tuple(outs), operator, tuple(ins), span=span))
+
+    def instance(self, name: str, template: str, span: Span | None, **args: s.TemplateArg) -> str:
+        """An instance of a template; equal ones are one."""
+        key = (template, tuple(args.items()))
+        if key not in self.instances:
+            own = fresh(name, self.taken)
+            self.taken.add(own)
+            self.instances[key] = p.Instance(own, template, tuple(args.items()), span=span)
+        return self.instances[key].name
+
+    def ends(self, graph: ty.Graph) -> None:
+        """The program's own input and output around the graph."""
+        first = last = None
+        if graph.input != ty.VOID:
+            self.borders.append(p.Input(INPUT, expression(graph.input), span=graph.span))
+            first = INPUT
+        if graph.output != ty.VOID:
+            self.borders.append(p.Output(OUTPUT, expression(graph.output), span=graph.span))
+            last = OUTPUT
+        given, wanted = gives(graph), wants(graph)
+        if first is not None and wanted is not None:
+            self.pass_on(first, wanted, graph.input, graph.span)
+            first = wanted
+        if last is not None and given is not None:
+            self.wire(graph, first, given)
+            self.pass_on(given, last, graph.output, graph.span)
+        else:
+            self.wire(graph, first, last)
+
+    def pass_on(self, from_: str, to: str, item: t.Type, span: Span | None) -> None:
+        """An operator between two queues that have names already."""
+        self.use((to,), self.instance("pass", "std.identity", span, T=expression(item)), (from_,), span)
+
+    def wire(self, graph: ty.Graph, taken: str | None, given: str | None) -> None:
+        """The uses of a part between two queues; None where there is none."""
+        span = graph.span
+        match graph:
+            case ty.Node():
+                self.node(graph, taken, given)
+            case ty.Identity(item):
+                assert taken is not None  # noqa: S101 - its input is not void
+                assert given is not None  # noqa: S101 - its output is not void
+                self.pass_on(taken, given, item, span)
+            case ty.File():
+                pass  # it is the queue
+            case ty.Pipeline(_, _, _, parts):
+                for i, part in enumerate(parts):
+                    following = given if i + 1 == len(parts) else self.between(part, parts[i + 1])
+                    self.wire(part, taken, following)
+                    taken = self.behind(part, parts[i + 1], following) if i + 1 < len(parts) else None
+            case ty.SplitJoin():
+                self.split_join(graph, taken, given)
+            case ty.FeedbackLoop():
+                self.feedback(graph, taken, given)
+            case _:
+                assert_never(graph)
+
+    def between(self, before: ty.Graph, after: ty.Graph) -> str:
+        """The queue that a part gives to."""
+        return gives(before) or wants(after) or self.queue()
+
+    def behind(self, before: ty.Graph, after: ty.Graph, queue: str) -> str:
+        """The queue that the next part takes from, when both have one already."""
+        wanted = wants(after)
+        if wanted is None or wanted == queue:
+            return queue
+        self.pass_on(queue, wanted, before.output, after.span)
+        return wanted
+
+    def node(self, node: ty.Node, taken: str | None, given: str | None) -> None:
+        """A filter."""
+        use = self.used[id(node)]
+        if taken is None:
+            taken = self.tick()
+        outs = [] if given is None else [given]
+        if prints(node.filter):
+            outs.append(fresh(f"print{len(self.printed) + 1}", self.queues))
+            self.queues.add(outs[-1])
+            self.printed.append((node, outs[-1]))
+        names = [f"${variable.name}" for variable in use.variables]
+        self.use((*outs, *names), use.instance, (taken, *names), node.span)
+
+    def tick(self) -> str:
+        """A queue of ticks."""
+        self.clocks.append(fresh(f"tick{len(self.clocks) + 1}", self.queues))
+        self.queues.add(self.clocks[-1])
+        return self.clocks[-1]
+
+    def split_join(self, graph: ty.SplitJoin, taken: str | None, given: str | None) -> None:
+        """A splitter, the branches, a joiner."""
+        span = graph.span
+        ins = [None if part.input == ty.VOID else wants(part) or self.queue() for part in graph.parts]
+        outs = [None if part.output == ty.VOID else gives(part) or self.queue() for part in graph.parts]
+        into = [queue for queue in ins if queue is not None]
+        if into and taken is not None:
+            item = expression(graph.input)
+            if graph.split is None:
+                splitter = self.instance("duplicate", "std.duplicate", span, T=item, n=s.Int(len(into)))
+            else:
+                weights = [w for w, queue in zip(graph.split, ins, strict=True) if queue is not None]
+                splitter = self.instance("split", "std.rr_split", span, T=item, w=whole(weights))
+            self.use(into, splitter, (taken,), span)
+        for part, own, out in zip(graph.parts, ins, outs, strict=True):
+            self.wire(part, own, out)
+        joined = [queue for queue in outs if queue is not None]
+        if joined and given is not None:
+            weights = [w for w, queue in zip(graph.join, outs, strict=True) if queue is not None]
+            joiner = self.instance("join", "std.rr_join", span, T=expression(graph.output), w=whole(weights))
+            self.use((given,), joiner, joined, span)
+
+    def feedback(self, graph: ty.FeedbackLoop, taken: str | None, given: str | None) -> None:
+        """joiner, body, splitter, loop."""
+        span, item = graph.span, graph.body.input
+        joined, made, into, back = self.queue(), self.queue(), self.queue(), self.queue()
+        waiting = values(graph.waiting, item)
+        if taken is None:
+            rounds = graph.join[1] * self.typed.firings.get(id(graph), 1)
+            joiner = self.instance(
+                "loop_join", "streamit.clock_join", span, T=expression(item), back=s.Int(rounds), waiting=waiting
+            )
+            self.use((joined,), joiner, (self.tick(), back), span)
+        else:
+            outer, inner = map(s.Int, graph.join)
+            joiner = self.instance(
+                "loop_join", "streamit.loop_join", span, T=expression(item), outer=outer, back=inner, waiting=waiting
+            )
+            self.use((joined,), joiner, (taken, back), span)
+        made = into if given is None else made
+        self.wire(graph.body, joined, made)
+        if given is not None:
+            carried = expression(graph.body.output)
+            if graph.split is None:
+                splitter = self.instance("duplicate", "std.duplicate", span, T=carried, n=s.Int(2))
+            else:
+                splitter = self.instance("split", "std.rr_split", span, T=carried, w=whole(graph.split))
+            self.use((given, into), splitter, (made,), span)
+        self.wire(graph.loop, into, back)
+
+    # -- the clock, and what is printed
+
+    def clock(self) -> None:
+        """The ticks for all sources."""
+        if not self.clocks:
+            return
+        span = self.typed.span
+        self.borders.insert(0, p.Input(CLOCK, s.TypeName("unit"), span=span))
+        if len(self.clocks) == 1:
+            (only,) = self.clocks
+            self.uses = [
+                evolve(use, ins=tuple(CLOCK if end == only else end for end in use.ins)) for use in self.uses
+            ]
+            return
+        duplicate = self.instance("ticks", "std.duplicate", span, T=s.TypeName("unit"), n=s.Int(len(self.clocks)))
+        self.uses.insert(0, p.Use(tuple(self.clocks), duplicate, (CLOCK,), span=span))
+
+    def prints(self) -> None:
+        """All that is printed, in order of steady states, then of the graph."""
+        if not self.printed:
+            return
+        span = self.typed.span
+        self.borders.append(p.Output(PRINTED, s.TypeName("string"), span=span))
+        if len(self.printed) == 1:
+            ((_, only),) = self.printed
+            self.uses = [
+                evolve(use, outs=tuple(PRINTED if end == only else end for end in use.outs)) for use in self.uses
+            ]
+            return
+        weights = [(node.rates.prints or 0) * self.typed.firings[id(node)] for node, _ in self.printed]
+        weights = weights if any(weights) else [1] * len(weights)
+        joiner = self.instance("lines", "std.rr_join", span, T=s.TypeName("string"), w=whole(weights))
+        self.use((PRINTED,), joiner, [queue for _, queue in self.printed], span)
+
+
+def gives(graph: ty.Graph) -> str | None:
+    """The name that a part's output has already: it reads an input of the program."""
+    while isinstance(graph, ty.Pipeline):
+        graph = graph.parts[-1]
+    return graph.name if isinstance(graph, ty.File) and graph.reads else None
+
+
+def wants(graph: ty.Graph) -> str | None:
+    """The name that a part's input has already: it writes an output of the program."""
+    while isinstance(graph, ty.Pipeline):
+        graph = graph.parts[0]
+    return graph.name if isinstance(graph, ty.File) and not graph.reads else None
+
+
+def whole(weights: Iterable[int]) -> s.Expr:
+    """A list of weights."""
+    return s.ListValue(tuple(map(s.Int, weights)))
+
+
+def values(waiting: tuple[object, ...], item: t.Type) -> s.Expr:
+    """What is enqueued."""
+    found = tuple(literal(value, item) for value in waiting)
+    if len(found) > 4 and all(value == found[0] for value in found):
+        return s.Call("fill", (found[0], s.Int(len(found))))
+    return s.ListValue(found)
+
+
+def function(fn: s.Fn) -> s.Fn:
+    """A function of the program; StreamIt's names of types are replaced by the operator language's."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        match node:
+            case s.TypeName(name, ()) if name in SCOPE.types:
+                return evolve(expression(resolve(node, SCOPE)), span=node.span)
+            case _:
+                return rebuild(node, rewrite)
+
+    return rebuild(fn, rewrite)

@@ -1,0 +1,540 @@
+"""A filter as an operator: a template with a hole for each parameter that it uses, and an instance for each choice of them.
+
+Fields that no work function changes are constants of the operator, computed once; the others are variables. What `init`
+does is a function that gives the fields: of the operator for its constants, of the program for variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field
+
+from frontends.streamit import constants
+from frontends.streamit import typed as ty
+from frontends.streamit.rates import Intervals
+from frontends.streamit.translate import (
+    Cursor,
+    NotStatic,
+    Setting,
+    Writer,
+    function,
+    literal,
+    minus,
+    number,
+    plus,
+    times,
+    zero,
+)
+from frontends.streamit.trees import Usage, read, updated
+from river.il import program as p
+from river.il.trees import fresh, rebuild, walk
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.parse import RESERVED
+from river.lang.scope import expression, integer
+from river.lang.values import TrapSignal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@define
+class Used:
+    """A filter of the graph in the program: how often it fires for each tick, and the variables that it got."""
+
+    node: ty.Node
+    firings: int
+    instance: str = ""
+    variables: tuple[p.Variable, ...] = ()
+
+
+def operators(filter_: ty.Filter, uses: Sequence[Used], taken: set[str], variables: set[str]) -> list[p.Decl]:
+    """The declarations of a filter; sets the instance and the variables of each use.
+
+    `taken`: names of operators and functions of the program; `variables`: those of its variables.
+    """
+    return _Form(filter_, tuple(uses), taken, variables).declarations()
+
+
+@define
+class _Form:
+    filter: ty.Filter
+    uses: tuple[Used, ...]
+    taken: set[str]
+    variables: set[str]
+    usage: Usage = field(init=False)
+    state: tuple[str, ...] = field(init=False)
+    holes: dict[str, tuple[s.TypeExpr, tuple[s.Expr, ...]]] = field(
+        factory=dict[str, "tuple[s.TypeExpr, tuple[s.Expr, ...]]"]
+    )
+    spelled: dict[str, str] = field(factory=dict[str, str])  # parameter to hole
+    consts: dict[str, s.Const] = field(factory=dict[str, s.Const])  # parameter to the constant that it is
+    names: dict[str, str] = field(factory=dict[str, str])  # field to constant or variable
+    functions: dict[str, str] = field(factory=dict[str, str])
+    line: str | None = None
+    seen: tuple[Intervals, ...] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.usage = Usage.of(self.filter)
+        self.state = self.usage.changed(self.work_bodies)
+        self.seen = tuple(intervals(use.node.values) for use in self.uses)
+        own: set[str] = set(RESERVED)
+        for helper in self.filter.helpers:
+            self.functions[helper.name] = fresh(helper.name, own | {"init"} | self.taken)
+            own.add(self.functions[helper.name])
+        for decl in self.filter.fields:
+            self.names[decl.name] = fresh(decl.name, own)
+            own.add(self.names[decl.name])
+        if self.usage.prints_parts(self.work_bodies):
+            self.line = fresh("line", own)
+
+    @property
+    def work_bodies(self) -> tuple[s.Node, ...]:
+        """What runs with the stream."""
+        first = self.filter.prework
+        return (self.filter.work.body,) if first is None else (self.filter.work.body, first.body)
+
+    # -- parameters
+
+    def hole(self, name: str) -> s.Hole:
+        """The hole of a parameter."""
+        if name not in self.spelled:
+            param = next(x for x in self.filter.params if x.name == name)
+            spelled = name[:1].lower() + name[1:] if name[:1].isalpha() else f"p{name}"
+            spelled = fresh(spelled, {*self.holes, *RESERVED})
+            self.spelled[name] = spelled
+            self.holes[spelled] = self.type(param.type), ()
+            values = tuple(literal(use.node.values[name], param.type) for use in self.uses)
+            self.holes[spelled] = self.holes[spelled][0], values
+        return s.Hole(self.spelled[name])
+
+    def param(self, value: ty.Param) -> s.Expr:
+        """The constant of the operator that a parameter is."""
+        if value.name not in self.consts:
+            hole = self.hole(value.name)
+            taken = {*self.names.values(), *RESERVED, *(const.name for const in self.consts.values())}
+            name = fresh(value.name, taken)
+            self.consts[value.name] = s.Const(name, self.type(value.type), hole)
+        return s.Name(self.consts[value.name].name, span=value.span)
+
+    def constant(self, expr: ty.Expr) -> s.Expr | None:
+        """A whole number from literals and holes, or None."""
+        if not any(isinstance(node, ty.Param) for node in walk(expr)):
+            value = self.seen[0].exact(expr)
+            return None if not isinstance(value, int) else number(value)
+        for seen in self.seen:
+            value = seen.exact(expr)
+            if value is None or value != plain(expr, seen.values):
+                return None
+        return self.written(expr)
+
+    def written(self, expr: ty.Expr) -> s.Expr:
+        """An expression that `plain` can compute, in the operator language."""
+        match expr:
+            case ty.Constant(_, value):
+                return number(value, expr.span)
+            case ty.Param(_, name):
+                return self.hole(name)
+            case ty.Apply(_, operation, (left, right)):
+                a, b = self.written(left), self.written(right)
+                sums = {"+%": plus, "-%": minus, "*%": times}
+                if operation in sums:
+                    return sums[operation](a, b)
+                return s.Call(operation.removesuffix(".wrap"), (a, b), span=expr.span)
+            case _:
+                raise AssertionError  # `plain` has computed it
+
+    def size(self, expr: ty.Expr, name: str = "size") -> s.Expr:
+        """A whole number that is known for each instance; as a hole of its own if it is not simple."""
+        found = self.constant(expr)
+        if found is not None:
+            return found
+        values = tuple(number(seen.exact(expr)) for seen in self.seen)
+        return self.extra(name, values)
+
+    def whole(self, expr: ty.Expr) -> s.Expr | None:
+        """A whole number that is known for each instance, if there is one."""
+        return None if any(not isinstance(seen.exact(expr), int) for seen in self.seen) else self.size(expr, "count")
+
+    def extra(self, name: str, values: tuple[s.Expr, ...]) -> s.Expr:
+        """A number for each instance: itself when it is always the same, else a hole."""
+        if all(value == values[0] for value in values):
+            return values[0]
+        for spelled, (_, known) in self.holes.items():
+            if known == values and spelled not in self.spelled.values():
+                return s.Hole(spelled)
+        spelled = fresh(name, {*self.holes, *RESERVED})
+        self.holes[spelled] = s.TypeName("i64"), values
+        return s.Hole(spelled)
+
+    def type(self, type_: ty.Type) -> s.TypeExpr:
+        """A type in the operator language."""
+        if isinstance(type_, ty.Vector):
+            return s.TypeName("array", (self.type(type_.item), self.size(type_.size)))
+        return expression(constants.scalar(type_))
+
+    def field_type(self, name: str) -> ty.Type:
+        """The type of a field."""
+        return next(decl.type for decl in self.filter.fields if decl.name == name)
+
+    def setting(self, functions: Mapping[str, str]) -> Setting:
+        """What code of this filter may name."""
+        params = {const.name for const in self.consts.values()} | {x.name for x in self.filter.params}
+        taken = frozenset({*self.names.values(), *params, "initial"})
+        return Setting(
+            self.usage, self.seen, self.constant, self.whole, self.param, self.type, self.field_type, functions, taken
+        )
+
+    # -- declarations
+
+    def declarations(self) -> list[p.Decl]:
+        """The operator or template, its instances, and the functions for its variables' first values."""
+        node = self.uses[0].node
+        name = fresh(self.filter.name, self.taken | RESERVED)
+        self.taken.add(name)
+        setting = self.setting(self.functions)
+        handlers, outs = self.handlers(setting, node)
+        consts, fns = self.constants(setting)
+        fns += [function(setting, h) for h in self.usage.reached(self.all_code)]
+        types = [s.VarParam(self.names[x], self.type(self.field_type(x))) for x in self.state]
+        if self.line is not None:
+            types.append(s.VarParam(self.line, s.TypeName("string")))
+        source = node.input == ty.VOID
+        port = s.Port("clock", s.TypeName("unit")) if source else s.Port("x", self.type(self.filter.input))
+        operator = s.Operator(
+            name, (port,), tuple(types), outs, (*self.consts.values(), *consts), tuple(fns), handlers,
+            span=self.filter.span,
+        )  # fmt: skip
+        found: list[p.Decl] = self.first_values()
+        if not self.holes:
+            for use in self.uses:
+                use.instance = name
+            return [*found, operator]
+        params = tuple(s.TemplateParam(hole, kind) for hole, (kind, _) in self.holes.items())
+        return [*found, s.Template(params, operator, span=self.filter.span), *self.instances(name)]
+
+    @property
+    def all_code(self) -> tuple[s.Node, ...]:
+        """What runs inside of the operator, the code of its constants included."""
+        init = () if self.filter.init is None or not self.constant_fields else (self.filter.init,)
+        values = tuple(f.value for f in self.filter.fields if f.value is not None and f.name not in self.state)
+        return (*self.work_bodies, *init, *values)
+
+    @property
+    def constant_fields(self) -> tuple[str, ...]:
+        """Fields that the operator's code needs and that no work function changes."""
+        needed = self.usage.touched(self.work_bodies)
+        return tuple(name for name in needed if name not in self.state)
+
+    def instances(self, name: str) -> list[p.Decl]:
+        """An instance for each choice of arguments."""
+        known: dict[tuple[s.Expr, ...], str] = {}
+        found: list[p.Decl] = []
+        for i, use in enumerate(self.uses):
+            values = tuple(given[i] for _, given in self.holes.values())
+            if values not in known:
+                known[values] = fresh(f"{name}_{len(known) + 1}", self.taken)
+                self.taken.add(known[values])
+                args = tuple(zip(self.holes, values, strict=True))
+                found.append(p.Instance(known[values], name, args, span=use.node.span))
+            use.instance = known[values]
+        return found
+
+    # -- handlers
+
+    def handlers(self, setting: Setting, node: ty.Node) -> tuple[tuple[s.Handler, ...], tuple[s.Out, ...]]:
+        """The handlers and outputs."""
+        work, first = self.filter.work, self.filter.prework
+        outs: list[s.Out] = []
+        handlers: list[s.Handler] = []
+        if first is not None:
+            rates = [use.node.first for use in self.uses if use.node.first is not None]
+            peek, pop = self.window(rates)
+            handlers.append(self.rated(setting, first, peek, pop, 1, first=True))
+        own = [use.node.rates for use in self.uses]
+        peek, pop = self.window(own)
+        if node.input != ty.VOID:
+            handlers.append(self.rated(setting, work, peek, pop, 1))
+            turns: s.Expr = s.Int(1)
+        else:
+            turns = self.extra("firings", tuple(number(use.firings) for use in self.uses))
+            handlers.append(self.clocked(setting, work, turns))
+        if node.output != ty.VOID:
+            pushes = [r.push for r in own if r.push is not None]
+            push = self.rate(pushes, "push") if len(pushes) == len(own) else None
+            rate = None if push is None else times(push, turns)
+            outs.append(s.Out("y", self.type(self.filter.output), push=rate))
+        if self.usage.prints(self.work_bodies):
+            outs.append(s.Out("print", s.TypeName("string")))
+        return tuple(handlers), tuple(outs)
+
+    def window(self, rates: Sequence[ty.Rates]) -> tuple[s.Expr, s.Expr]:
+        """The peek and pop rates."""
+        pop = self.rate([r.pop for r in rates], "pop")
+        same = all(r.peek == r.pop for r in rates)
+        return pop if same else self.rate([r.peek for r in rates], "peek"), pop
+
+    def rate(self, values: Sequence[int], word: str) -> s.Expr:
+        """A rate: as it is written when that says it, else a number for each instance."""
+        work = self.filter.work
+        stated = {"pop": work.pop, "peek": work.peek, "push": work.push}[word]
+        if stated is not None and all(seen.exact(stated) == v for seen, v in zip(self.seen, values, strict=True)):
+            return self.size(stated, word)
+        return self.extra(word, tuple(map(number, values)))
+
+    def rated(
+        self, setting: Setting, work: ty.Work, peek: s.Expr, pop: s.Expr, turns: int, *, first: bool = False
+    ) -> s.Handler:
+        """A firing that sees a window of items; of a source, the clock's."""
+        if self.filter.input == ty.VOID:
+            body = s.Block(tuple(self.writer(setting, work, None).out))
+            return s.RatedHandler((s.Rate("clock", s.Int(0), s.Int(0), "u"),), body, first, span=work.span)
+        window = fresh("w", setting.taken)
+        try:
+            writer = self.writer(setting, work, Cursor(window))
+            assert writer.cursor is not None  # noqa: S101 - just given
+            if writer.cursor.at != pop and integer(writer.cursor.at) != integer(pop):
+                raise NotStatic  # its instances must be asked
+        except NotStatic:
+            writer = self.writer(setting, work, Cursor(window, counter="at"))
+            trap = s.Block((s.Trap("a firing took another number of items than its `pop` rate"),))
+            writer.put(s.If(s.Binary("!=", s.Name("at"), pop), trap))
+        rate = s.Rate("x", None if peek == pop else peek, pop, window)
+        return s.RatedHandler((rate,), s.Block(tuple(writer.out)), first, span=work.span)
+
+    def clocked(self, setting: Setting, work: ty.Work, turns: s.Expr) -> s.Handler:
+        """A source: so many firings at each tick."""
+        writer = self.writer(setting, work, None)
+        body = s.Block(tuple(writer.out))
+        if turns != s.Int(1):
+            loop = s.For(None, ("turn",), s.Range(s.Int(0), turns), body, span=work.span)
+            body = s.Block((loop,))
+        if self.filter.prework is not None:
+            return s.RatedHandler((s.Rate("clock", None, s.Int(1), "u"),), body, span=work.span)
+        return s.ItemHandler("clock", "u", body, span=work.span)
+
+    def writer(self, setting: Setting, work: ty.Work, cursor: Cursor | None) -> Writer:
+        """The translation of a work function."""
+        line = None if self.line is None else s.Var(self.line)
+        fields = {
+            x.name: s.Var(self.names[x.name]) if x.name in self.state else s.Name(self.names[x.name])
+            for x in self.filter.fields
+        }
+        writer = Writer(setting, dict(fields), frozenset(updated(work.body)), cursor, line)
+        writer.scopes[0] |= {"u", "turn"} if cursor is None else {cursor.window}
+        if cursor is not None and cursor.counter is not None:
+            cursor.counter = writer.unused(cursor.counter)
+            writer.variable.add(cursor.counter)
+            writer.put(s.VarDecl(cursor.counter, s.TypeName("i64"), s.Int(0)))
+        writer.statements(work.body.items)
+        return writer
+
+    # -- constants
+
+    def constants(self, setting: Setting) -> tuple[list[s.Const], list[s.Fn]]:
+        """The fields that are constants, and the function that computes them."""
+        wanted = self.constant_fields
+        plain_, computed = self.sorted(wanted)
+        consts: list[s.Const] = []
+        fns: list[s.Fn] = []
+        for decl in self.filter.fields:
+            if decl.name in plain_:
+                writer = Writer(setting, {}, frozenset())
+                value = zero(decl.type) if decl.value is None else writer.expr(decl.value)
+                consts.append(s.Const(self.names[decl.name], self.type(decl.type), value, span=decl.span))
+        if computed:
+            name = fresh("init", set(self.functions.values()))
+            fn = self.init(setting, name, computed)
+            fns.append(fn)
+            assert fn.result is not None  # noqa: S101 - it gives the fields
+            if len(computed) == 1:
+                consts.append(s.Const(self.names[computed[0]], fn.result, s.Call(name, ())))
+            else:
+                whole = "initial"
+                consts.append(s.Const(whole, fn.result, s.Call(name, ())))
+                consts += [
+                    s.Const(self.names[x], self.type(self.field_type(x)), s.Member(s.Name(whole), self.names[x]))
+                    for x in computed
+                ]
+        return consts, fns
+
+    def sorted(self, wanted: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The fields whose first value is an expression by itself, and those that code computes."""
+        init = self.filter.init
+        changed = set[str]() if init is None else set(self.usage.changed((init,)))
+        plain_: list[str] = []
+        computed: list[str] = []
+        for name in wanted:
+            value = next(decl.value for decl in self.filter.fields if decl.name == name)
+            simple = value is None or not (
+                read(value) or any(isinstance(n, ty.Update | ty.Call) for n in walk(value))
+            )
+            (plain_ if simple and name not in changed else computed).append(name)
+        return tuple(plain_), tuple(computed)
+
+    def init(self, setting: Setting, name: str, wanted: Sequence[str], prelude: Sequence[s.Stmt] = ()) -> s.Fn:
+        """The function that computes fields: their initial values and `init`, in order."""
+        init = self.filter.init
+        changed = frozenset[str]() if init is None else frozenset(updated(init))
+        writer = Writer(setting, {}, changed)
+        writer.out += prelude
+        bodies: list[s.Node] = [] if init is None else [init]
+        bodies += [decl.value for decl in self.filter.fields if decl.value is not None]
+        needed = {*wanted, *self.usage.touched(bodies)}
+        for decl in self.filter.fields:
+            if decl.name in needed:
+                value = zero(decl.type) if decl.value is None else writer.expr(decl.value)
+                own = writer.unused(f"{decl.name}_0" if decl.name == self.names[decl.name] else decl.name)
+                writer.fields[decl.name] = s.Name(own)
+                writer.variable.add(own)
+                writer.put(s.VarDecl(own, self.type(decl.type), value, span=decl.span))
+        if init is not None:
+            writer.statements(init.items)
+        if len(wanted) == 1:
+            result: s.TypeExpr = self.type(self.field_type(wanted[0]))
+            value = writer.fields[wanted[0]]
+        else:
+            result = s.RecordType(tuple(s.FieldType(self.names[x], self.type(self.field_type(x))) for x in wanted))
+            value = s.RecordValue(tuple(s.FieldValue(self.names[x], writer.fields[x]) for x in wanted))
+        writer.put(s.Return(value))
+        return s.Fn(name, (), result, s.Block(tuple(writer.out)), span=self.filter.span)
+
+    # -- variables
+
+    def first_values(self) -> list[p.Decl]:
+        """The functions that compute the first values of variables, one for each choice of parameters."""
+        known: dict[str, dict[str, s.Expr]] = {}
+        types: dict[str, dict[str, s.TypeExpr]] = {}
+        found: list[p.Decl] = []
+        for use in self.uses:
+            key = repr(sorted(use.node.values.items()))
+            if key not in known:
+                own = evolve(self.alone(use))
+                known[key], fns = own.variable_values(self.taken)
+                types[key] = {x: own.type(own.field_type(x)) for x in self.state}
+                found += fns
+            variables: list[p.Variable] = []
+            for x in self.state:
+                name = fresh(f"{self.filter.name}_{self.names[x]}", self.variables)
+                self.variables.add(name)
+                variables.append(p.Variable(name, types[key][x], known[key][x], span=use.node.span))
+            if self.line is not None:
+                name = fresh(f"{self.filter.name}_{self.line}", self.variables)
+                self.variables.add(name)
+                variables.append(p.Variable(name, s.TypeName("string"), s.String(""), span=use.node.span))
+            use.variables = tuple(variables)
+        return found
+
+    def alone(self, use: Used) -> _Form:
+        """The filter with the values of one use in place of its parameters."""
+        values = use.node.values
+        scalars = {k: v for k, v in values.items() if not isinstance(v, tuple)}
+        filter_ = substituted(self.filter, scalars)
+        return _Form(filter_, (Used(use.node, use.firings),), self.taken, set())
+
+    def variable_values(self, taken: set[str]) -> tuple[dict[str, s.Expr], list[p.Decl]]:
+        """The first value of each variable, and the functions that they need. Parameters are values here."""
+        plain_, computed = self.sorted(self.state)
+        setting = self.setting({})
+        values: dict[str, s.Expr] = {}
+        for decl in self.filter.fields:
+            if decl.name in plain_:
+                values[decl.name] = zero(decl.type) if decl.value is None else self.closed(decl.value)
+        if not computed:
+            return values, []
+        init = self.filter.init
+        bodies: list[s.Node] = [] if init is None else [init]
+        bodies += [decl.value for decl in self.filter.fields if decl.value is not None]
+        reached = self.usage.reached(bodies)
+        functions = {h.name: fresh(f"{self.filter.name}_{h.name}", taken) for h in reached}
+        taken.update(functions.values())
+        setting = self.setting(functions)
+        name = fresh(f"{self.filter.name}_init", taken)
+        taken.add(name)
+        prelude = self.arrays(bodies)
+        found: list[p.Decl] = [self.init(setting, name, computed, prelude)]
+        for helper in reached:
+            fn = function(setting, helper)
+            lets = self.arrays([helper.body])
+            body = fn.body if isinstance(fn.body, s.Block) else s.Block(())
+            found.append(evolve(fn, body=s.Block((*lets, *body.items), span=body.span)))
+        call = s.Call(name, ())
+        for x in computed:
+            values[x] = call if len(computed) == 1 else s.Member(call, self.names[x])
+        return values, found
+
+    def closed(self, value: ty.Expr) -> s.Expr:
+        """An expression of the program's own, outside of any operator."""
+        exact = self.seen[0].exact(value)
+        if exact is not None:
+            return literal(exact, value.type, value.span)
+        return Writer(self.setting({}), {}, frozenset()).expr(value)
+
+    def arrays(self, bodies: Iterable[s.Node]) -> list[s.Stmt]:
+        """Parameters that are arrays, as locals."""
+        used = {node.name for body in bodies for node in walk(body) if isinstance(node, ty.Param)}
+        found: list[s.Stmt] = []
+        for param in self.filter.params:
+            if param.name in used and isinstance(param.type, ty.Vector):
+                name = self.param(ty.Param(param.type, param.name))
+                assert isinstance(name, s.Name)  # noqa: S101 - the name of a constant
+                value = literal(self.uses[0].node.values[param.name], param.type)
+                found.append(s.VarDecl(name.name, self.type(param.type), value))
+        return found
+
+
+def intervals(values: Mapping[str, Any]) -> Intervals:
+    """What the parameters of a use say."""
+    numbers = {name: (v, v) for name, v in values.items() if isinstance(v, int) and not isinstance(v, bool)}
+    return Intervals(values, numbers)
+
+
+def plain(expr: ty.Expr, values: Mapping[str, Any]) -> int | None:
+    """The value by sums, products and quotients of whole numbers without bounds, or None."""
+    match expr:
+        case ty.Constant(_, int() as value):
+            return value
+        case ty.Param(t.I32, name):
+            return values[name]
+        case ty.Apply(_, operation, (left, right)):
+            a, b = plain(left, values), plain(right, values)
+            if a is None or b is None:
+                return None
+            match operation:
+                case "+%":
+                    return a + b
+                case "-%":
+                    return a - b
+                case "*%":
+                    return a * b
+                case "div.trunc.wrap" if b:
+                    return int(abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+                case _:
+                    return None
+        case _:
+            return None
+
+
+def substituted(filter_: ty.Filter, values: Mapping[str, Any]) -> ty.Filter:
+    """The filter with values for parameters, and what they make known computed."""
+
+    def rewrite(node: s.Node) -> s.Node:
+        node = rebuild(node, rewrite)
+        match node:
+            case ty.Param(type_, name) if name in values:
+                return ty.Constant(type_, values[name], span=node.span)
+            case ty.Apply(type_, operation, args) if all(isinstance(arg, ty.Constant) for arg in args):
+                known = [arg.value for arg in args if isinstance(arg, ty.Constant)]
+                if operation == "abs" and type_ == ty.INT:
+                    return node
+                try:
+                    value = constants.apply(operation, [arg.type for arg in args], type_, known)
+                except TrapSignal:
+                    return node
+                return ty.Constant(type_, value, span=node.span)
+            case _:
+                return node
+
+    return rebuild(filter_, rewrite)

@@ -1,0 +1,125 @@
+"""A stand-in for Spark: the few transformations that `backends.spark.lower` uses, on lists of rows in this process.
+
+Rows are dealt to partitions at random, and partitions come in any order, so that only what is sorted is sorted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+NAMES = ("queue", "chunk", "channel", "part", "at", "items", "marks")
+Rows = list[dict[str, Any]]
+
+
+class Session:
+    """`session` of `backends.spark.session`, and its `read`."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = Random(seed)
+        self.jobs = 0
+
+    @property
+    def read(self) -> Session:
+        return self
+
+    def schema(self, _: str) -> Session:
+        return self
+
+    def parquet(self, folder: str) -> Frame:
+        rows: Rows = []
+        for branch in Path(folder).glob("queue=*"):
+            number = int(branch.name.partition("=")[2])
+            for file in branch.glob("*.parquet"):
+                rows += [{**row, "queue": number} for row in pq.ParquetFile(file).read().to_pylist()]
+        self.random.shuffle(rows)
+        cut = self.random.randint(0, len(rows))
+        return Frame(self, [rows[:cut], rows[cut:]])
+
+    def addTag(self, tag: str) -> None:
+        self.jobs += 1
+
+    def removeTag(self, tag: str) -> None:
+        pass
+
+
+class Column:
+    """`frame["queue"]`, of which membership is asked."""
+
+    def isin(self, wanted: list[int]) -> list[int]:
+        return wanted
+
+
+class Frame:
+    """A DataFrame, computed at once."""
+
+    def __init__(self, session: Session, partitions: list[Rows]) -> None:
+        self.session = session
+        self.partitions = partitions
+
+    def __getitem__(self, _: str) -> Column:
+        return Column()
+
+    def where(self, wanted: list[int]) -> Frame:
+        return Frame(self.session, [[r for r in rows if r["queue"] in wanted] for rows in self.partitions])
+
+    def select(self, columns: list[str]) -> Frame:
+        assert tuple(columns) == NAMES
+        return self
+
+    def coalesce(self, count: int) -> Frame:
+        assert count == 1
+        return Frame(self.session, [[row for rows in self.partitions for row in rows]])
+
+    def repartition(self, count: int, column: str) -> Frame:
+        """As many partitions as Spark likes: values of the column share them by another hash than ours."""
+        found: list[Rows] = [[] for _ in range(count)]
+        for row in (row for rows in self.partitions for row in rows):
+            found[row[column] * 7 % 5 % count].append(row)
+        self.session.random.shuffle(found)
+        return Frame(self.session, found)
+
+    def sortWithinPartitions(self, *columns: str) -> Frame:
+        for rows in self.partitions:
+            self.session.random.shuffle(rows)
+            rows.sort(key=lambda row: [row[c] for c in columns])
+        return self
+
+    def mapInArrow(self, function: Any, schema: str) -> Frame:
+        def batches(rows: Rows) -> list[pa.RecordBatch]:
+            size = self.session.random.randint(1, 3)
+            kinds = [pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary(), pa.binary(), pa.string()]
+            return [
+                pa.record_batch(
+                    [pa.array([r[n] for r in rows[i : i + size]], k) for n, k in zip(NAMES, kinds, strict=True)],
+                    list(NAMES),
+                )
+                for i in range(0, len(rows), size)
+            ]
+
+        return Frame(
+            self.session,
+            [[row for b in function(iter(batches(rows))) for row in b.to_pylist()] for rows in self.partitions],
+        )
+
+    @property
+    def write(self) -> Frame:
+        return self
+
+    def mode(self, _: str) -> Frame:
+        return self
+
+    def partitionBy(self, _: str) -> Frame:
+        return self
+
+    def parquet(self, folder: str) -> None:
+        for n, rows in enumerate(self.partitions):
+            for queue in {row["queue"] for row in rows}:
+                branch = Path(folder) / f"queue={queue}"
+                branch.mkdir(exist_ok=True)
+                mine = [{k: v for k, v in row.items() if k != "queue"} for row in rows if row["queue"] == queue]
+                pq.write_table(pa.Table.from_pylist(mine), branch / f"{self.session.jobs}-{n}.parquet")

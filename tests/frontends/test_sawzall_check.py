@@ -1,0 +1,214 @@
+"""What River-Sawzall refuses: each code, with its place; and what the checker makes of what it accepts."""
+
+from __future__ import annotations
+
+import pytest
+
+from frontends.sawzall import FRONTEND
+from frontends.sawzall import typed as z
+from frontends.sawzall.expressions import spelled
+from river.diagnostics import Diagnostic, Rejected
+from river.lang import types as t
+from river.source import Source
+
+HEAD = """
+r: {i: int, u: uint, f: float, s: string, a: array of int, m: map [string] of int, o: int?} = input;
+t: table sum[k: string] of int;
+best: table top(3) of s: string weight n: int;
+"""
+
+
+def check(text: str, head: str = HEAD) -> z.Program:
+    return FRONTEND.check(FRONTEND.parse(Source("<program>", head + text)))
+
+
+def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
+    with pytest.raises(Rejected) as found:
+        check(text, head)
+    return found.value.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("x: int = 1; x: int = 2;", "sawzall-duplicate", "x: int = 2"),
+        ("type T = int; type T = int;", "sawzall-duplicate", "type T = int;"),
+        ("undefined: int;", "sawzall-duplicate", "undefined: int"),
+        ("undefined: table sum of int;", "sawzall-duplicate", "undefined: table sum of int;"),
+        ("q: table sum[a: int] of a: int;", "sawzall-duplicate", "q: table sum[a: int] of a: int;"),
+        ("x := {a: 1, a: 2};", "sawzall-duplicate", "{a: 1, a: 2}"),
+        ("x: int = y;", "sawzall-unknown-name", "y"),
+        ("x: int = t;", "sawzall-not-a-value", "t"),
+        ("f: function() { return; } x := f;", "sawzall-not-a-value", "f"),
+        ('x: int = "a";', "sawzall-type-mismatch", '"a"'),
+        ("x: {a: int, b: int} = {1};", "sawzall-type-mismatch", "{1}"),
+        ("x: {a: int} = {b: 1};", "sawzall-type-mismatch", "{b: 1}"),
+        ("x: int = 9223372036854775808;", "sawzall-literal-range", "9223372036854775808"),
+        ("x := r.q;", "sawzall-unknown-field", "r.q"),
+        ("x := r.i.q;", "sawzall-unknown-field", "r.i.q"),
+        ("x := r.i[0];", "sawzall-not-indexed", "r.i[0]"),
+        ("x := r.i[0:1];", "sawzall-not-indexed", "r.i[0:1]"),
+        ("x := r.i + r.f;", "sawzall-operands", "r.i + r.f"),
+        ("s: string = r.s; s++;", "sawzall-operands", "s++"),
+        ("x := nothing(1);", "sawzall-unknown-function", "nothing(1)"),
+        ('x := saw(r.s, "a");', "sawzall-unsupported", 'saw(r.s, "a")'),
+        ("q: table sample(3) of int;", "sawzall-unsupported", "sample"),
+        ("q: table summ of int;", "sawzall-unknown-table", "summ"),
+        ("f: function(x: int): int { return x; } y := f();", "sawzall-arguments", "f()"),
+        ("x := def(1, 2);", "sawzall-arguments", "def(1, 2)"),
+        ("assert(true, r.s);", "sawzall-arguments", "assert(true, r.s)"),
+        ("f: function() { return; } x := f();", "sawzall-no-result", "f()"),
+        ("x := assert(true);", "sawzall-no-result", "assert(true)"),
+        ("len(r.s);", "sawzall-no-effect", "len(r.s)"),
+        ("x := match(r.s, r.s);", "sawzall-pattern", "r.s"),
+        ('x := match("(", r.s);', "sawzall-pattern", '"("'),
+        ("x := format(r.s);", "sawzall-format", "r.s"),
+        ('x := format("%d");', "sawzall-format", 'format("%d")'),
+        ('x := format("a", 1);', "sawzall-format", 'format("a", 1)'),
+        ('x := format("%5d", 1);', "sawzall-format", "1"),
+        ('x := format("%d", r.s);', "sawzall-format", "r.s"),
+        ("x := {};", "sawzall-needs-type", "{}"),
+        ("x := {:};", "sawzall-needs-type", "{:}"),
+        ("x := {r.m: 1, r.m: 2};", "sawzall-key-type", "{r.m: 1, r.m: 2}"),
+        ("q: table sum[map [int] of int] of int;", "sawzall-key-type", "map [int] of int"),
+        ("x: int?;", "sawzall-optional", "int?"),
+        ("x: i32;", "sawzall-type", "i32"),
+        ("static k: int = r.i;", "sawzall-static", "r"),
+        ("f: function(): int { return 1; } static k: int = f();", "sawzall-static", "f()"),
+        ("static k: int = 1 / 0;", "sawzall-static", "1 / 0"),
+        ("static k: bool = def(1 / 0);", "sawzall-static", "def(1 / 0)"),
+        ("static k: int = 1; k = 2;", "sawzall-assign", "k"),
+        ("x: int = 1; f: function() { x = 2; }", "sawzall-assign", "x"),
+        ("when (i: each int; r.a[i] > 0) i = 1;", "sawzall-assign", "i"),
+        ("s: string = r.s; s[0] = 1;", "sawzall-assign", "s[0]"),
+        ("f: function(): array of int { return {1}; } f()[0] = 1;", "sawzall-assign", "f()"),
+        ("x: {a: {b: int}?}; x.a.b = 1;", "sawzall-assign", "x.a"),
+        ("q: table top of int weight int;", "sawzall-table", "top"),
+        ("q: table sum(3) of int;", "sawzall-table", "sum"),
+        ("q: table set(0) of int;", "sawzall-table", "set"),
+        ("q: table sum of string;", "sawzall-table", "string"),
+        ("q: table mrcounter of float;", "sawzall-table", "float"),
+        ("q: table top(3) of int;", "sawzall-table", "top"),
+        ("q: table sum of int weight int;", "sawzall-table", "int"),
+        ("q: table top(3) of int weight string;", "sawzall-table", "string"),
+        ("emit t <- 1;", "sawzall-emit", "t"),
+        ('emit t["a"] <- 1 weight 2;', "sawzall-emit", 'emit t["a"] <- 1 weight 2;'),
+        ('emit best <- "a";', "sawzall-emit", 'emit best <- "a";'),
+        ("emit r <- 1;", "sawzall-emit", "r"),
+        ("when (i: some int; r.i > 0) ;", "sawzall-when", "i: some int;"),
+        ("when (i: all int; j: some int; r.a[i] > r.a[j]) ;", "sawzall-when", "j: some int;"),
+        ("when (i: some string; r.a[0] > 0 && r.a[i] > 0) ;", "sawzall-type-mismatch", "i: some string;"),
+        ("break;", "sawzall-jump", "break;"),
+        ("switch (1) { case 1: continue; }", "sawzall-jump", "continue;"),
+        ("return 1;", "sawzall-return", "return 1;"),
+        ("f: function(): int { return; }", "sawzall-return", "return;"),
+        ("q: {a: int} = input;", "sawzall-input", "q: {a: int} = input;"),
+    ],
+)
+def test_refused(text: str, code: str, place: str) -> None:
+    (found,) = refused(text)
+    assert found.code == code
+    assert found.span is not None
+    assert found.span.text == place
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("t: table sum of int;", ["sawzall-input"]),
+        ("x: string = input; t: table sum of int;", ["sawzall-input"]),
+        ("r: {a: int} = input;", ["sawzall-no-table"]),
+        ("", ["sawzall-input", "sawzall-no-table"]),
+        ("r: {a: int} = input; t: table sum of int; emit t <- q; emit t <- z;", ["sawzall-unknown-name"] * 2),
+        ("r: {a: nothing} = input; t: table sum of int; emit t <- r.a;", ["lang-unknown-type"]),
+        ("r: {a: int} = input; t: table summ of int; emit t <- r.a;", ["sawzall-unknown-table"]),
+    ],
+)
+def test_whole_programs(text: str, codes: list[str]) -> None:
+    assert [d.code for d in refused(text, "")] == codes
+
+
+@pytest.mark.parametrize(
+    ("text", "help_line"),
+    [
+        ("x := r.ii;", "did you mean `i`?"),
+        ("x := lenn(r.s);", "did you mean `len`?"),
+        ("x: int = r.f;", "convert it: `int(...)`"),
+        ("x := r.u + r.i;", "convert one of them, for instance `uint(...)`"),
+        ("q: table topp(3) of int;", "did you mean `top`?"),
+    ],
+)
+def test_help(text: str, help_line: str) -> None:
+    (found,) = refused(text)
+    assert found.help == help_line
+
+
+def types(text: str) -> list[str]:
+    program = check(text)
+    return [spelled(v.type) for v in program.variables if v.kind == "local"]
+
+
+def test_literals_take_the_type_that_is_wanted() -> None:
+    text = "a: float = 1; b := r.u + 1; c := 1 * r.f; d: {x: float, y: int?} = {1, 2}; e: uint = 2 + 3; f := -1; g := {1, r.f};"
+    assert types(text) == ["float", "uint", "float", "{x: float, y: int?}", "uint", "int", "array of float"]
+
+
+def test_braces_are_what_is_wanted() -> None:
+    text = 'k: string = "a"; a := {k: 1}; b: map [string] of int = {k: 1}; c := {"a": 1}; d: array of int = {};'
+    assert types(text)[1:] == ["{k: int}", "map [string] of int", "map [string] of int", "array of int"]
+
+
+def test_fields_of_tables_have_names() -> None:
+    text = "q: table maximum(2)[int][value: string] of float weight float;"
+    table = check(text).tables[-1]
+    assert table.index == (("key0", t.I64), ("value", t.STRING))
+    assert table.value == (("value_1", t.F64),)
+    assert table.weight == (("weight", t.F64),)
+
+
+@pytest.mark.parametrize(
+    ("text", "loose"),
+    [
+        ("x: int; x = 1; emit t[r.s] <- x;", False),
+        ("x: int; if (r.i > 0) x = 1; emit t[r.s] <- x;", True),
+        ("x: int; if (r.i > 0) x = 1; else x = 2; emit t[r.s] <- x;", False),
+        ("x: int; if (r.i > 0) x = 1; else return; emit t[r.s] <- x;", False),
+        ("x: int; for (i: int = 0; i < 3; i++) x = 1; emit t[r.s] <- x;", True),
+        ("x: int; switch (r.i) { case 1: x = 1; default: x = 2; } emit t[r.s] <- x;", False),
+        ("x: int; switch (r.i) { case 1: if (r.i > 0) break; x = 1; default: x = 2; } emit t[r.s] <- x;", True),
+        ("x: int; f: function(): int { return x; } x = 1; emit t[r.s] <- f();", True),
+        ("x: int = 1; f: function(): int { if (r.i > 0) return x; return x; } emit t[r.s] <- f();", False),
+    ],
+)
+def test_what_may_be_read_before_it_has_a_value(text: str, loose: bool) -> None:
+    (variable,) = [v for v in check(text).variables if v.name == "x" and v.kind == "local"]
+    assert variable.loose == loose
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"),
+    [
+        ("f: function(x: int): int { return x + 1; }", False),
+        ("f: function(x: int): int { return 1 / x; }", True),
+        ("f: function(x: int): bool { return def(1 / x); }", False),
+        ("f: function(x: int): int { if (x > 0) return 1; }", True),
+        ("f: function(x: int): int { if (x > 0) return 1; else return f(x + 1); }", False),
+        ("f: function(): int { return r.o; }", True),
+        ("f: function() { m: map [int] of int = {:}; m[1] = 2; }", False),
+        ("f: function() { m: map [int] of int = {:}; m[1]++; }", True),
+    ],
+)
+def test_which_functions_may_be_undefined(text: str, fails: bool) -> None:
+    assert check(text).functions[0].fails == fails
+
+
+def test_captures_are_passed_on() -> None:
+    text = """
+    x: int = 1; y: int = 2;
+    f: function(n: int): int { if (n == 0) return x; return f(n - 1); }
+    g: function(): int { return f(3) + y; }
+    """
+    f, g = check(text).functions
+    variables = check(text).variables
+    assert [variables[outside].name for outside, _ in f.captures] == ["x"]
+    assert [variables[outside].name for outside, _ in g.captures] == ["x", "y"]

@@ -1,0 +1,156 @@
+"""What River-Sawzall texts say: Figure 3 (d), each production, and mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from frontends.sawzall import FRONTEND
+from frontends.sawzall import syntax as z
+from frontends.sawzall.parse import PARSER
+from river.diagnostics import Rejected
+from river.lang import syntax as s
+from river.source import Source
+
+FIGURE = """
+queryOrigins: table sum[url:string] of count: int;
+queryTargets: table sum[url:string] of count: int;
+logRecord: { origin: string; target: string } = input;
+emit queryOrigins[logRecord.origin] <- 1;
+emit queryTargets[logRecord.target] <- 1;
+"""
+INT, STRING = s.TypeName("int"), s.TypeName("string")
+
+
+def items(text: str) -> tuple[z.Item, ...]:
+    return FRONTEND.parse(Source("<program>", text)).items
+
+
+def expr(text: str) -> s.Expr:
+    (item,) = items(f"x := {text};")
+    assert isinstance(item, z.Declare)
+    assert item.value is not None
+    return item.value
+
+
+def test_the_grammar_is_strict() -> None:
+    assert PARSER.build(strict=True)
+
+
+def test_figure_3d() -> None:
+    count, url = z.Element("count", INT), z.Element("url", STRING)
+    record = s.RecordType((s.FieldType("origin", STRING), s.FieldType("target", STRING)))
+    assert items(FIGURE) == (
+        z.TableDecl("queryOrigins", "sum", None, (url,), count, None),
+        z.TableDecl("queryTargets", "sum", None, (url,), count, None),
+        z.InputDecl("logRecord", record),
+        z.Emit("queryOrigins", (s.Member(s.Name("logRecord"), "origin"),), s.Int(1), None),
+        z.Emit("queryTargets", (s.Member(s.Name("logRecord"), "target"),), s.Int(1), None),
+    )
+
+
+def test_tables() -> None:
+    (table,) = items("best: table top(10)[string][k: int] of url: string weight n: float;")
+    assert table == z.TableDecl(
+        "best", "top", 10, (z.Element(None, STRING), z.Element("k", INT)), z.Element("url", STRING),
+        z.Element("n", s.TypeName("float")),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("1 + 2 * 3", "1 + (2 * 3)"),
+        ("1 << 2 + 3", "(1 << 2) + 3"),  # as in szl: shifts bind like products
+        ("1 | 2 & 3", "1 | (2 & 3)"),
+        ("1 - 2 - 3", "(1 - 2) - 3"),
+        ("a == 1 && b == 2 || c", "((a == 1) && (b == 2)) || c"),
+        ("a and b or c", "(a && b) || c"),
+        ("!a == b", "(!a) == b"),
+        ("not a == b", "not (a == b)"),
+        ("-x[1].y", "-(x[1].y)"),
+        ("1 >> 2 > 3", "(1 >> 2) > 3"),
+    ],
+)
+def test_precedence(text: str, same: str) -> None:
+    assert expr(text) == expr(same)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("'a'", s.Int(97)),
+        (r"'\n'", s.Int(10)),
+        (r"'\''", s.Int(39)),
+        (r"`a\d`", s.String(r"a\d")),
+        (r'"a\t"', s.String("a\t")),
+        ("0x1f", s.Int(31)),
+        ('b"a"', s.Bytes(b"a")),
+        ("{}", s.ListValue(())),
+        ("{1, 2}", s.ListValue((s.Int(1), s.Int(2)))),
+        ("{:}", s.MapValue(())),
+        ("{a: 1}", s.MapValue(((s.Name("a"), s.Int(1)),))),
+        ("x[1:2]", s.Slice(s.Name("x"), s.Int(1), s.Int(2))),
+        ("f(1, x)", s.Call("f", (s.Int(1), s.Name("x")))),
+    ],
+)
+def test_values(text: str, tree: s.Expr) -> None:
+    assert expr(text) == tree
+
+
+def test_types() -> None:
+    (item,) = items("x: array of map [string] of array of int;")
+    assert isinstance(item, z.Declare)
+    strings = s.TypeName("map", (STRING, s.TypeName("list", (INT,))))
+    assert item.type == s.TypeName("list", (strings,))
+
+
+def test_an_else_belongs_to_the_nearest_if() -> None:
+    (item,) = items("if (a) for (;;) if (b) x = 1; else x = 2;")
+    loop = z.For(None, None, None, (z.If(s.Name("b"), _set(1), _set(2)),))
+    assert item == z.If(s.Name("a"), (loop,), ())
+
+
+def _set(value: int) -> tuple[z.Stmt, ...]:
+    return (z.Assign(s.Name("x"), s.Int(value)),)
+
+
+def test_statements() -> None:
+    text = """
+    do x++; while (x < 3);
+    switch (x) { case 1, 2: x = 1; break; default: ; }
+    when (i: each int; k: all string; a[i] == m[k]) { x--; continue; }
+    f: function(n: int): int { return n; };
+    g: function() { return; }
+    static k: int = 1;  # a comment
+    type T = {a: int, b: float?};
+    """
+    do, switch, when, f, g, static, declared = items(text)
+    assert do == z.DoWhile((z.Step(s.Name("x"), 1),), s.Binary("<", s.Name("x"), s.Int(3)))
+    assert switch == z.Switch(s.Name("x"), (z.Case((s.Int(1), s.Int(2)), (*_set(1), z.Break())),), ())
+    assert isinstance(when, z.When)
+    assert [(q.name, q.quantity) for q in when.quantifiers] == [("i", "each"), ("k", "all")]
+    assert when.body == (z.Step(s.Name("x"), -1), z.Continue())
+    assert f == z.FunctionDecl("f", (z.Param("n", INT),), INT, (z.Return(s.Name("n")),))
+    assert g == z.FunctionDecl("g", (), None, (z.Return(None),))
+    assert static == z.StaticDecl("k", INT, s.Int(1))
+    assert isinstance(declared, z.TypeDecl)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("x = ;", "syntax-unexpected"),
+        ("if (a) {", "syntax-end"),
+        ('x = "a', "syntax-string"),
+        ("emit: int = 1;", "syntax-unexpected"),
+        ("with: int = 1;", "syntax-reserved"),
+        ("x;", "syntax-statement"),
+        ("for (i = 0; i < 3; j: int = 1) ;", "syntax-statement"),
+        ("x = 'ab';", "syntax-character"),
+        ("x.y = fn(a) => a;", "syntax-unexpected"),
+    ],
+)
+def test_mistakes(text: str, code: str) -> None:
+    with pytest.raises(Rejected) as found:
+        items(text)
+    assert [d.code for d in found.value.diagnostics] == [code]

@@ -1,0 +1,136 @@
+"""Pipelines as text, and the loop that applies them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+from attrs import frozen
+
+from optimizers import Expand, Fission, Fusion, Placement
+from river import plugins
+from river.diagnostics import InternalError, Note, Rejected, Severity
+from river.il.parse import parse
+from river.il.program import Output, Program, Use
+from river.il.templates import Library
+from river.passes import Pass, apply, pipeline, show
+from river.platform import Platform
+from river.source import Source
+
+PLATFORM = Platform(cores=2)
+LIBRARY = Library.of({})
+TEXT = """river 1;
+input xs: i64; output ys: i64;
+operator same(x: i64) -> (out: i64) { on x(v) { emit out v; } }
+(ys) <- same(xs);
+"""
+
+
+def program(text: str = TEXT) -> Program:
+    return parse(Source("p.river", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("fusion", (Fusion(),)),
+        ("fusion,fission{degree=2,epoch=8},placement", (Fusion(), Fission(degree=2, epoch=8), Placement())),
+        (" fission { auto=true } , expand{}", None),
+        ("fission{auto=true, degree=none},expand{}", (Fission(auto=True), Expand())),
+    ],
+)
+def test_a_pipeline_is_read(text: str, passes: tuple[Any, ...] | None) -> None:
+    if passes is None:
+        with pytest.raises(Rejected):
+            pipeline(text, plugins.pass_)
+    else:
+        found = pipeline(text, plugins.pass_)
+        assert found == passes
+        assert pipeline(show(found), plugins.pass_) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("fision", "unknown-pass", "there is no pass `fision`"),
+        ("", "pass-syntax", "`` does not name a pass"),
+        ("fusion{auto}", "pass-syntax", "`auto` is not of the form option=value"),
+        ("fusion{auto=true", "pass-syntax", "`fusion{auto=true` does not name a pass"),
+        ("fission{degre=2}", "pass-unknown-option", "pass `fission` has no option `degre`"),
+        ("placement{x=2}", "pass-unknown-option", "pass `placement` has no option `x`"),
+        ("fission{degree=two}", "pass-option", "option `degree` of pass `fission` wants a whole number or none, not `two`"),
+        ("fusion{auto=1}", "pass-option", "option `auto` of pass `fusion` wants true or false, not `1`"),
+        ("fission{epoch=1,epoch=2}", "pass-option", "`epoch` is given twice in `fission{epoch=1,epoch=2}`"),
+        ("fission{epoch=0}", "pass-option", "pass `fission`: 'epoch' must be >= 1: 0"),
+    ],
+)
+def test_what_is_wrong_with_a_pipeline_is_said(text: str, code: str, message: str) -> None:
+    with pytest.raises(Rejected) as rejected:
+        pipeline(text, plugins.pass_)
+    (diagnostic,) = rejected.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == (code, message)
+
+
+def test_all_mistakes_of_a_pipeline_are_said_at_once() -> None:
+    with pytest.raises(Rejected) as rejected:
+        pipeline("fision,fission{degre=1,epoch=no},fusion{", plugins.pass_)
+    codes = [d.code for d in rejected.value.diagnostics]
+    assert codes == ["unknown-pass", "pass-unknown-option", "pass-option", "pass-syntax"]
+
+
+# ------------------------------------------------------------------------------------------------------------ the loop
+
+
+@frozen
+class Stub:
+    """A pass that does what it is told."""
+
+    name: ClassVar[str] = "stub"
+    made: Program
+    reason: Note | None = None
+    forever: bool = False
+
+    def sites(self, verified: Any, platform: Platform, /) -> tuple[int, ...]:
+        return (1,) if self.forever or verified.program != self.made else ()
+
+    def guard(self, verified: Any, site: int, /) -> Note | None:
+        return self.reason
+
+    def rewrite(self, verified: Any, site: int, /) -> Program:
+        return self.made
+
+
+def test_a_refusal_is_a_remark() -> None:
+    refusing: Pass[Any] = Stub(Program(()), Note("because"))
+    applied = apply(program(), (refusing, refusing), PLATFORM, LIBRARY)
+    assert applied.program == program()
+    (remark,) = applied.remarks
+    assert (remark.code, remark.severity, remark.message) == ("pass-refused", Severity.REMARK, "no stub: because")
+
+
+OTHER = TEXT.replace("output ys: i64;", "output ys: i64; output zs: i64;") + "(zs) <- same(ws); input ws: i64;\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (Program(tuple(d for d in program().decls if not isinstance(d, Output | Use))), "changed the interface"),
+        (program(OTHER), "changed the interface"),
+        (Program(tuple(d for d in program().decls if not isinstance(d, Use))), "broke the program"),
+    ],
+)
+def test_a_pass_that_breaks_its_contract_is_our_mistake(made: Program, said: str) -> None:
+    with pytest.raises(InternalError, match=f"pass `stub` {said}"):
+        apply(program(), (Stub(made),), PLATFORM, LIBRARY)
+
+
+def test_a_pass_must_keep_the_variables() -> None:
+    text = TEXT + "var $v: i64 = 0;\n"
+    with pytest.raises(InternalError, match=r"lost the variables \['v'\]"):
+        apply(program(text), (Stub(program()),), PLATFORM, LIBRARY)
+
+
+def test_a_pass_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("river.passes.MOST", 3)
+    with pytest.raises(InternalError, match="does not end"):
+        apply(program(), (Stub(program(), forever=True),), PLATFORM, LIBRARY)

@@ -1,0 +1,478 @@
+"""River-StreamIt by definition: actors with lists for queues that fire while they can, and C run statement by statement.
+
+Shares with the frontend its typed trees, and nothing behind them: no River IL, no operation table, no windows.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import deque
+from typing import Any
+
+from attrs import define, field
+
+from frontends.streamit import typed as ty
+from river.lang import types as t
+
+Queue = deque[Any]
+
+
+def single(value: float) -> float:
+    """A float of 32 bits."""
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def wrap(value: int) -> int:
+    """An int of 32 bits."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+class Trapped(Exception):
+    """A division by zero, or an index outside."""
+
+
+def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dict[str, list[Any]]:
+    """What comes out of `output`, `stdout` and the files when `items` go into `input` and the files."""
+    world = World(program, items)
+    world.wire(program.graph, world.queue_of(program.graph, "input"), world.queue_of(program.graph, "output"))
+    world.quiesce()
+    for _ in range(ticks):
+        for source in world.sources:
+            source.allowed += source.each
+        world.quiesce()
+    found = {name: list(queue) for name, queue in world.outputs.items()}
+    if world.printers:
+        found["stdout"] = world.printed()
+    return found
+
+
+@define(eq=False)
+class Actor:
+    """What fires; `allowed` counts the firings that ticks permit (None: any)."""
+
+    each: int = 1
+    allowed: int | None = None
+
+    def fire(self) -> bool:
+        raise NotImplementedError
+
+
+@define(eq=False)
+class Splitter(Actor):
+    into: list[tuple[int, Queue]] = field(factory=list)
+    taken: Queue = field(factory=deque)
+    copies: bool = False
+    at: int = 0
+    done: int = 0
+
+    def fire(self) -> bool:
+        if not self.taken:
+            return False
+        if self.copies:
+            item = self.taken.popleft()
+            for _, queue in self.into:
+                queue.append(item)
+            return True
+        while self.done >= self.into[self.at][0]:
+            self.at, self.done = (self.at + 1) % len(self.into), 0
+        self.into[self.at][1].append(self.taken.popleft())
+        self.done += 1
+        return True
+
+
+@define(eq=False)
+class Joiner(Actor):
+    parts: list[tuple[int, Queue]] = field(factory=list)
+    given: Queue = field(factory=deque)
+    at: int = 0
+    done: int = 0
+    allowed: int | None = None
+
+    def fire(self) -> bool:
+        while self.done >= self.parts[self.at][0]:
+            self.at, self.done = (self.at + 1) % len(self.parts), 0
+        if not self.parts[self.at][1] or self.allowed == 0:
+            return False
+        self.given.append(self.parts[self.at][1].popleft())
+        self.done += 1
+        if self.allowed is not None:
+            self.allowed -= 1
+        return True
+
+
+@define(eq=False)
+class Pass(Actor):
+    taken: Queue = field(factory=deque)
+    given: Queue = field(factory=deque)
+
+    def fire(self) -> bool:
+        if self.taken:
+            self.given.append(self.taken.popleft())
+            return True
+        return False
+
+
+@define(eq=False)
+class World:
+    program: ty.Program
+    items: dict[str, list[Any]]
+    actors: list[Actor] = field(factory=list)
+    sources: list[Actor] = field(factory=list)
+    outputs: dict[str, Queue] = field(factory=dict)
+    printers: list[Filter] = field(factory=list)
+
+    def queue_of(self, graph: ty.Graph, side: str) -> Queue | None:
+        if side == "input":
+            return None if graph.input == ty.VOID else deque(self.items["input"])
+        if graph.output == ty.VOID:
+            return None
+        return self.outputs.setdefault("output", deque())
+
+    def firings(self, graph: ty.Graph) -> int:
+        return self.program.firings.get(id(graph), 1)
+
+    def wire(self, graph: ty.Graph, taken: Queue | None, given: Queue | None) -> None:
+        match graph:
+            case ty.Node():
+                actor = Filter(graph, taken, given, each=self.firings(graph))
+                self.actors.append(actor)
+                if taken is None:
+                    actor.allowed = 0
+                    self.sources.append(actor)
+                if actor.prints:
+                    self.printers.append(actor)
+            case ty.Identity():
+                self.actors.append(Pass(taken=taken, given=given))
+            case ty.File(name, reads):
+                if reads:
+                    given.extend(self.items[name])
+                else:
+                    self.actors.append(Pass(taken=taken, given=self.outputs.setdefault(name, deque())))
+            case ty.Pipeline(_, _, _, parts):
+                for part in parts[:-1]:
+                    queue: Queue = deque()
+                    self.wire(part, taken, queue)
+                    taken = queue
+                self.wire(parts[-1], taken, given)
+            case ty.SplitJoin(_, _, _, split, parts, join):
+                ins = [None if part.input == ty.VOID else deque() for part in parts]
+                outs = [None if part.output == ty.VOID else deque() for part in parts]
+                weights = split or [1] * len(parts)
+                if taken is not None:
+                    into = [(w, q) for w, q in zip(weights, ins, strict=True) if q is not None]
+                    self.actors.append(Splitter(into=into, taken=taken, copies=split is None))
+                for part, a, b in zip(parts, ins, outs, strict=True):
+                    self.wire(part, a, b)
+                if given is not None:
+                    joined = [(w, q) for w, q in zip(join, outs, strict=True) if q is not None]
+                    self.actors.append(Joiner(parts=joined, given=given))
+            case ty.FeedbackLoop(_, _, _, join, body, loop, split, waiting):
+                joined, made, into = deque(), deque(), deque()
+                back: Queue = deque(waiting)
+                joiner = Joiner(parts=[(join[0], taken or deque()), (join[1], back)], given=joined)
+                joiner.parts[0] = (join[0], deque() if taken is None else taken)
+                self.actors.append(joiner)
+                if taken is None:
+                    joiner.allowed, joiner.each = 0, join[1] * self.firings(graph)
+                    self.sources.append(joiner)
+                self.wire(body, joined, made)
+                out = deque() if given is None else given
+                pair = list(zip(split or (1, 1), (out, into), strict=True))
+                self.actors.append(Splitter(into=pair, taken=made, copies=split is None))
+                self.wire(loop, into, back)
+
+    def quiesce(self) -> None:
+        going = True
+        while going:
+            going = False
+            for actor in self.actors:
+                while actor.fire():
+                    going = True
+
+    def printed(self) -> list[str]:
+        """Lines in order of steady states, then of the graph, as far as none is missing."""
+        if len(self.printers) == 1:
+            return self.printers[0].lines
+        counts = [(p.node.rates.prints or 0) * p.each for p in self.printers]
+        waiting = [deque(p.lines) for p in self.printers]
+        found: list[str] = []
+        while any(counts):
+            for count, lines in zip(counts, waiting, strict=True):
+                for _ in range(count):
+                    if not lines:
+                        return found
+                    found.append(lines.popleft())
+        return found
+
+
+# ---------------------------------------------------------------------------------------------- filters
+
+
+class Leave(Exception):  # noqa: N818
+    """`break`, `continue`, `return`."""
+
+    def __init__(self, how: str, value: Any = None) -> None:
+        self.how, self.value = how, value
+
+
+@define(eq=False)
+class Filter(Actor):
+    node: ty.Node = field(kw_only=False, default=None)
+    taken: Queue | None = None
+    given: Queue | None = None
+    each: int = 1
+    fields: dict[str, Any] = field(factory=dict)
+    locals: dict[str, Any] = field(factory=dict)
+    lines: list[str] = field(factory=list)
+    line: str = ""
+    started: bool = False
+
+    def __init__(self, node: ty.Node, taken: Queue | None, given: Queue | None, each: int) -> None:
+        self.__attrs_init__(each=each, node=node, taken=taken, given=given)
+        for decl in node.filter.fields:
+            self.fields[decl.name] = self.zero(decl.type) if decl.value is None else self.value(decl.value)
+        if node.filter.init is not None:
+            self.run(node.filter.init)
+
+    @property
+    def prints(self) -> bool:
+        from frontends.streamit.elaborate import prints
+
+        return prints(self.node.filter)
+
+    def fire(self) -> bool:
+        if self.allowed == 0:
+            return False
+        rates, work = self.node.rates, self.node.filter.work
+        if self.node.first is not None and not self.started:
+            first = self.node.filter.prework
+            need = max(self.node.first.peek, 1 if self.taken is not None else 0)
+            if self.taken is not None and len(self.taken) < need:
+                return False
+            self.started = True
+            self.run(first.body)
+            return True
+        if self.taken is not None and len(self.taken) < max(rates.peek, rates.pop):
+            return False
+        if self.allowed is not None:
+            self.allowed -= 1
+        self.locals = {}
+        self.run(work.body)
+        return True
+
+    def zero(self, type_: ty.Type) -> Any:
+        if isinstance(type_, ty.Vector):
+            return [self.zero(type_.item) for _ in range(self.value(type_.size))]
+        return {t.F32: 0.0, t.BOOL: False, t.STRING: ""}.get(type_, 0)
+
+    # -- statements
+
+    def run(self, item: Any) -> None:
+        match item:
+            case ty.Block(items):
+                for inner in items:
+                    self.run(inner)
+            case ty.Declare(key, type_, value):
+                self.locals[key] = self.zero(type_) if value is None else copy(self.value(value))
+            case ty.Do(value):
+                self.value(value)
+            case ty.Push(value):
+                self.given.append(freeze(self.value(value)))
+            case ty.Print(value, line):
+                self.line += self.value(value)
+                if line:
+                    self.lines.append(self.line)
+                    self.line = ""
+            case ty.If(cond, then, other):
+                if self.value(cond):
+                    self.run(then)
+                elif other is not None:
+                    self.run(other)
+            case ty.For(first, cond, steps, body):
+                for stmt in first:
+                    self.run(stmt)
+                while self.value(cond):
+                    if self.turn(body):
+                        return
+                    for step in steps:
+                        self.value(step)
+            case ty.While(cond, body, late):
+                while late or self.value(cond):
+                    late = False
+                    if self.turn(body):
+                        return
+                    if item.late and not self.value(cond):
+                        return
+            case ty.Break():
+                raise Leave("break")
+            case ty.Continue():
+                raise Leave("continue")
+            case ty.Return(value):
+                raise Leave("return", None if value is None else copy(self.value(value)))
+            case _:
+                raise NotImplementedError(item)
+
+    def turn(self, body: ty.Block) -> bool:
+        try:
+            self.run(body)
+        except Leave as leave:
+            if leave.how == "return":
+                raise
+            return leave.how == "break"
+        return False
+
+    # -- expressions
+
+    def value(self, expr: Any) -> Any:
+        match expr:
+            case ty.Constant(_, value):
+                return value
+            case ty.Local(_, key):
+                return self.locals[key]
+            case ty.Field(_, name):
+                return self.fields[name]
+            case ty.Param(_, name):
+                return self.node.values[name]
+            case ty.Peek(_, index):
+                where = self.value(index)
+                return self.taken[where]
+            case ty.Pop():
+                return self.taken.popleft()
+            case ty.Apply(type_, operation, args):
+                return self.apply(operation, type_, [self.value(arg) for arg in args], args[0].type)
+            case ty.Logic(_, operation, left, right):
+                first = self.value(left)
+                return first if first == (operation == "or") else self.value(right)
+            case ty.Choose(_, cond, then, other):
+                return self.value(then) if self.value(cond) else self.value(other)
+            case ty.At(_, array, index):
+                found, where = self.value(array), self.value(index)
+                if not 0 <= where < len(found):
+                    raise Trapped
+                return found[where]
+            case ty.Display(_, items):
+                return [self.value(item) for item in items]
+            case ty.Call(_, name, args):
+                return self.call(name, [copy(self.value(arg)) for arg in args])
+            case ty.Update():
+                return self.update(expr)
+            case _:
+                raise NotImplementedError(expr)
+
+    def call(self, name: str, args: list[Any]) -> Any:
+        helper = next(h for h in self.node.filter.helpers if h.name == name)
+        saved, self.locals = self.locals, {p.key: a for p, a in zip(helper.params, args, strict=True)}
+        try:
+            self.run(helper.body)
+        except Leave as leave:
+            return leave.value
+        finally:
+            self.locals = saved
+        return None
+
+    def update(self, expr: ty.Update) -> Any:
+        operand = copy(self.value(expr.value))
+        places: list[Any] = []
+        base = expr.place
+        while isinstance(base, ty.At):
+            places.insert(0, base.index)
+            base = base.array
+        places = [self.value(place) for place in places]
+        holder: Any = self.locals if isinstance(base, ty.Local) else self.fields
+        key: Any = base.key if isinstance(base, ty.Local) else base.name
+        for place in places:
+            holder, key = holder[key], place
+            if not 0 <= key < len(holder):
+                raise Trapped
+        old = holder[key]
+        new = operand
+        if expr.operation is not None:
+            new = self.apply(expr.operation, expr.type, [old, operand], expr.type)
+        holder[key] = new
+        return old if expr.after else new
+
+    def apply(self, operation: str, type_: Any, args: list[Any], of: Any) -> Any:
+        a, b = args[0], args[-1]
+        match operation:
+            case "+%":
+                return wrap(a + b)
+            case "-%":
+                return wrap(a - b)
+            case "*%":
+                return wrap(a * b)
+            case "neg%":
+                return wrap(-a)
+            case "abs" if type_ == t.I32:
+                return wrap(abs(a))
+            case "div.trunc.wrap" | "rem.trunc.wrap":
+                if b == 0:
+                    raise Trapped
+                quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+                return wrap(quotient if operation == "div.trunc.wrap" else a - quotient * b)
+            case "&":
+                return a & b
+            case "|":
+                return a | b
+            case "^":
+                return a ^ b
+            case "~":
+                return ~a
+            case "<<":
+                return wrap(a << (b % 32))
+            case ">>":
+                return a >> (b % 32)
+            case "==" | "!=" | "<" | "<=" | ">" | ">=":
+                return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operation]
+            case "not":
+                return not a
+            case "neg":
+                return -a
+            case "+":
+                return a + b if type_ == t.STRING else single(a + b)
+            case "-":
+                return single(a - b)
+            case "*":
+                return single(a * b)
+            case "/":
+                if b == 0:
+                    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
+                return single(a / b)
+            case "f32":
+                return single(float(a))
+            case "i32.wrap":
+                return wrap(math.trunc(a)) if abs(a) < 1 << 31 else -(1 << 31)
+            case "string":
+                return text(a, of)
+            case "min" | "max":
+                return min(a, b) if operation == "min" else max(a, b)
+            case "abs":
+                return abs(a)
+            case "sqrt" | "sin" | "cos" | "tan" | "atan" | "exp" | "log" | "pow" | "atan2" | "floor" | "ceil":
+                return single(float(getattr(math, operation)(*args)))
+            case _:
+                raise NotImplementedError(operation)
+
+
+def text(value: Any, type_: Any) -> str:
+    """What is printed: of a float the fewest digits that read back to the same single."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type_ != t.F32:
+        return str(value)
+    for digits in range(1, 10):
+        short = float(f"{value:.{digits - 1}e}")
+        if single(short) == value:
+            return repr(short)
+    return repr(value)
+
+
+def copy(value: Any) -> Any:
+    return [copy(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def freeze(value: Any) -> Any:
+    return tuple(freeze(item) for item in value) if isinstance(value, list | tuple) else value

@@ -1,0 +1,46 @@
+"""Completion in shells: commands, options and the names that plugins bring."""
+
+from __future__ import annotations
+
+import pytest
+
+from river import cli
+
+
+def complete(monkeypatch, capsys, words):
+    monkeypatch.setenv("_RIVER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    with pytest.raises(SystemExit):
+        cli.run()
+    return [line.partition(",")[2] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_commands_options_and_names(monkeypatch, capsys):
+    assert {"run", "graph", "explain"} <= set(complete(monkeypatch, capsys, "river "))
+    assert "--backend" in complete(monkeypatch, capsys, "river run --ba")
+    assert {"multicore", "reference"} <= set(complete(monkeypatch, capsys, "river run --backend "))
+    assert complete(monkeypatch, capsys, "river graph --format m") == ["mermaid"]
+    assert "cql" in complete(monkeypatch, capsys, "river compile --lang c")
+    assert complete(monkeypatch, capsys, "river run --on-error s") == ["stop", "skip"]
+
+
+def test_the_script_for_the_shell(monkeypatch, capsys):
+    monkeypatch.setenv("_RIVER_COMPLETE", "zsh_source")
+    with pytest.raises(SystemExit) as end:
+        cli.run()
+    assert end.value.code == 0
+    assert "_RIVER_COMPLETE=zsh_complete" in capsys.readouterr().out
+
+
+def test_no_arguments_show_the_help(capsys):
+    import io
+
+    out = io.StringIO()
+    assert cli.main([], io.StringIO(), out, io.StringIO()) == 0
+    assert "Commands:" in out.getvalue()
+    for command in cli.river.commands:
+        shown = io.StringIO()
+        assert cli.main([command, "--help"], io.StringIO(), shown, io.StringIO()) == 0
+        assert f"river {command}" in shown.getvalue()
+        assert "Example" in shown.getvalue() or command == "version"
