@@ -256,7 +256,9 @@ class _Expansion:
             known.append(a.Group(f"{region.id}_{replica}"))
         elif around.group is not None:
             known.append(around.group)
-        self.uses.append(Use(tuple(outs), operator, tuple(ins), tuple(map(annotation, known)), span=self.span))
+        self.uses.append(
+            Use(tuple(outs), operator, tuple(ins), tuple(map(annotation, known)), span=self.span)
+        )
 
     # -- splits and merges
 
@@ -293,7 +295,9 @@ class _Expansion:
         region, stream = self.regions[i], self.entry(i)
         n = ("n", s.Int(region.degree))
         if region.strategy != "time_merge":
-            return self.instance(name, "split_keys", ("T", self.text(stream.type)), ("key", _key(region.keys)), n)
+            return self.instance(
+                name, "split_keys", ("T", self.text(stream.type)), ("key", _key(region.keys)), n
+            )
         if region.keys:
             return self.instance(name, "split_rows", *self.delta(stream.type), ("key", _key(region.keys)), n)
         assert stream.by is not None  # noqa: S101 - the strategy is for ordered queues
@@ -361,7 +365,15 @@ class _Expansion:
             self.use("split", i, None, split, (flow,), outs, (a.Group(f"{before.id}_{m}"),))
         merged = self.queues(queue, region.degree)
         for m, out in enumerate(merged):
-            self.use("merge", i - 1, None, merge, [outs[m] for outs in parts], (out,), (a.Group(f"{region.id}_{m}"),))
+            self.use(
+                "merge",
+                i - 1,
+                None,
+                merge,
+                [outs[m] for outs in parts],
+                (out,),
+                (a.Group(f"{region.id}_{m}"),),
+            )
         return merged
 
     # -- replicas

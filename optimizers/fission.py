@@ -187,7 +187,9 @@ def region(graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
         if reason is not None:
             return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
     models = [instance_model(i) for i in instances]
-    ordered = graph.queues[instances[0].ins[0]].by is not None and instances[0].operator.ports[0].by is not None
+    ordered = (
+        graph.queues[instances[0].ins[0]].by is not None and instances[0].operator.ports[0].by is not None
+    )
     for instance in instances:
         ends = (*instance.operator.ports, *instance.operator.outs)
         if any((end.by is not None) != ordered for end in ends):
@@ -214,8 +216,6 @@ def _obstacle(graph: g.Graph, instance: g.Instance, *, last: bool) -> str | None
         return f"has {len(op.ports)} inputs: a region has one entry"
     if len(op.outs) > 1 or (not op.outs and not last):
         return f"has {len(op.outs)} outputs: a region has one exit"
-    if _makes_deltas(op):
-        return "makes deltas of items"
     model = instance_model(instance)
     if model.hidden:
         return "keeps items waiting between firings"
@@ -233,11 +233,6 @@ def _obstacle(graph: g.Graph, instance: g.Instance, *, last: bool) -> str | None
         if not _starts_empty(graph, variable):
             return f"has `${variable}`, which is not empty at first"
     return None
-
-
-def _makes_deltas(op: typed.Operator | typed.Extern) -> bool:
-    """Whether items become deltas: what belongs to one instant is then gathered here."""
-    return any(row_type(o.type) is not None for o in op.outs) and any(row_type(p.type) is None for p in op.ports)
 
 
 def _shown(variables: Iterable[str]) -> str:
@@ -267,7 +262,9 @@ def _keys(instances: Sequence[g.Instance], models: Sequence[Model]) -> frozenset
     return found
 
 
-def _reaching(instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str]) -> tuple[bool, ...]:
+def _reaching(
+    instances: Sequence[g.Instance], models: Sequence[Model], keys: frozenset[str]
+) -> tuple[bool, ...]:
     """For each operator, whether the values of `keys` reach it unchanged."""
     alive = {name: name for name in _fields(instances[0].operator.ports[0].type)}
     found: list[bool] = []
@@ -307,7 +304,10 @@ def _ordered(
     for instance, reached in zip(instances, reaching, strict=True):
         rows = rowwise(instance.operator)
         if rows.obstacle is not None:
-            return Note(f"`{instance.use.operator}` cannot be given parts of a delta: {rows.obstacle}", instance.use.span)
+            return Note(
+                f"`{instance.use.operator}` cannot be given parts of a delta: {rows.obstacle}",
+                instance.use.span,
+            )
         if rows.compares and not reached:
             message = f"`{instance.use.operator}` compares rows, of which equal ones may come from different replicas"
             return Note(message, instance.use.span)
@@ -321,10 +321,10 @@ def _ordered(
 
 def _bag_reader(instance: g.Instance) -> bool:
     """Whether the order of the rows inside a delta does not matter to an operator, but for that of its own output."""
-    if _makes_deltas(instance.operator):
-        return False
     model = instance_model(instance)
-    return model.commutative or (isinstance(model.state, Stateless) and rowwise(instance.operator).obstacle is None)
+    return model.commutative or (
+        isinstance(model.state, Stateless) and rowwise(instance.operator).obstacle is None
+    )
 
 
 def _unseen(graph: g.Graph, last: g.Instance) -> bool:

@@ -81,7 +81,9 @@ class Fusion:
         graph = verified.graph
         first = graph.instances[site.first]
         if site.second is None:
-            return Note(f"no queue connects `{first.use.operator}` with others of its `@Fuse`", first.use.span)
+            return Note(
+                f"no queue connects `{first.use.operator}` with others of its `@Fuse`", first.use.span
+            )
         second = graph.instances[site.second]
         if (reason := _obstacle(graph, first, second)) is not None:
             both = f"`{first.use.operator}` and `{second.use.operator}`"
@@ -90,7 +92,10 @@ class Fusion:
             verify(self.rewrite(verified, site), verified.library)
         except Rejected as rejected:
             reasons = "; ".join(d.message for d in rejected.diagnostics)
-            return Note(f"the body of `{first.use.operator}` cannot hold that of the other: {reasons}", second.use.span)
+            return Note(
+                f"the body of `{first.use.operator}` cannot hold that of the other: {reasons}",
+                second.use.span,
+            )
         return None
 
     def rewrite(self, verified: Verified, site: Site, /) -> Program:
@@ -178,7 +183,9 @@ def _link(verified: Verified, first: g.Instance, second: g.Instance) -> Link:
     assert isinstance(one, typed.Operator)  # noqa: S101 - the guard has approved
     assert isinstance(other, typed.Operator)  # noqa: S101 - the guard has approved
     feeds = dict(zip(second.ins, other.ports, strict=True))
-    ports = {out.name: feeds[queue].name for queue, out in zip(first.outs, one.outs, strict=True) if queue in feeds}
+    ports = {
+        out.name: feeds[queue].name for queue, out in zip(first.outs, one.outs, strict=True) if queue in feeds
+    }
     keys = [port for port in feeds.values() if port.by is not None and port.name in ports.values()]
     forwards = bool(keys)
     key = _key_text(verified, keys[0]) if keys else None
@@ -214,7 +221,9 @@ def _fused(verified: Verified, first: g.Instance, second: g.Instance, operator: 
     inner = {queue for queue in first.outs if queue in second.ins}
     written = _written(first) + _written(second)
     ids = _ids(verified.graph)
-    others = [i for i, id_ in ids.items() if id_ == ids.get(first.index) and i not in (first.index, second.index)]
+    others = [
+        i for i, id_ in ids.items() if id_ == ids.get(first.index) and i not in (first.index, second.index)
+    ]
     use = Use(
         (*(q for q in first.outs if q not in inner), *second.outs, *(f"${v}" for v in written)),
         operator.name,
@@ -258,6 +267,8 @@ def _kept(first: Use, second: Use, *, keep_fuse: bool) -> Iterator[Annotation]:
                     yield said
             case _:
                 yield said
-    yield from (said for said in other if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys"))
-
-
+    yield from (
+        said
+        for said in other
+        if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys")
+    )

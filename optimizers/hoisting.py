@@ -50,7 +50,11 @@ class Hoisting:
         for index in topological(graph):
             instance = graph.instances[index]
             after = successors(graph, instance)
-            if len(instance.outs) == 1 == len(instance.ins) and len(after) == 1 and not _selects(verified, instance):
+            if (
+                len(instance.outs) == 1 == len(instance.ins)
+                and len(after) == 1
+                and not _selects(verified, instance)
+            ):
                 selection = graph.instances[after[0]]
                 if _selects(verified, selection) and not instance.variables:
                     yield Site(index, after[0])
@@ -91,7 +95,9 @@ def _selects(verified: Verified, instance: g.Instance) -> bool:
     if op.outs[0].type != type_:
         return False
     model = instance_model(instance)
-    fields = [name for name, _ in type_.fields] if isinstance(type_, t.Record) and row_type(type_) is None else []
+    fields = (
+        [name for name, _ in type_.fields] if isinstance(type_, t.Record) and row_type(type_) is None else []
+    )
     text = source(verified, instance.use.operator)
     whole = isinstance(text, s.Operator) and _plain(text)
     sent = model.selectivity[0]

@@ -177,11 +177,15 @@ class _Joining:
                 case _:
                     return rebuild(node, rewrite)
 
-        return s.Fn(self.unused(title), (item, *self.declared()), None, rebuild(body, rewrite), span=body.span)
+        return s.Fn(
+            self.unused(title), (item, *self.declared()), None, rebuild(body, rewrite), span=body.span
+        )
 
     def declared(self) -> tuple[s.Param, ...]:
         """The variables of the second as parameters; those that it writes by reference."""
-        return tuple(s.Param(self.params[v.name], v.type, v.name in self.link.written) for v in self.second.vars)
+        return tuple(
+            s.Param(self.params[v.name], v.type, v.name in self.link.written) for v in self.second.vars
+        )
 
     def given(self) -> tuple[s.Expr, ...]:
         """The variables of the second as arguments, here."""
@@ -211,7 +215,9 @@ class _Joining:
         """A node of the first: what it sent to the second, it now does."""
         match node:
             case s.Emit(out, value) if out in self.link.ports:
-                call = s.Call(self.fns[self.link.ports[out]].name, (self.inner(value), *self.given()), span=node.span)
+                call = s.Call(
+                    self.fns[self.link.ports[out]].name, (self.inner(value), *self.given()), span=node.span
+                )
                 return s.Do(call, span=node.span)
             case s.Mark(out, value) if out in self.link.ports:
                 return self.marked(self.inner(value))
@@ -232,7 +238,11 @@ class _Joining:
         if self.link.forwards and self.mark_fn is not None:
             return (s.Do(s.Call(self.mark_fn.name, (value, *self.given()))),)
         if not self.link.forwards or not ordered:
-            return () if isinstance(value, s.Name | s.Var | s.Member) else (s.Let(self.unused("mark"), None, value),)
+            return (
+                ()
+                if isinstance(value, s.Name | s.Var | s.Member)
+                else (s.Let(self.unused("mark"), None, value),)
+            )
         if len(ordered) == 1:
             return (s.Mark(ordered[0], value),)
         if isinstance(value, s.Name):
@@ -254,4 +264,3 @@ class _Joining:
                 told = True
                 statements += self.marked(s.Name(key))
         return s.MarkHandler(key, s.Block(tuple(statements)))
-

@@ -46,7 +46,10 @@ def downstream(graph: g.Graph, start: Iterable[int]) -> frozenset[int]:
 def convex(graph: g.Graph, members: Collection[int]) -> bool:
     """Whether no path leaves `members` and comes back."""
     outside = {
-        after for member in members for after in successors(graph, graph.instances[member]) if after not in members
+        after
+        for member in members
+        for after in successors(graph, graph.instances[member])
+        if after not in members
     }
     return downstream(graph, outside).isdisjoint(members)
 
@@ -207,4 +210,3 @@ def type_text(type_: t.Type, names: Mapping[t.Type, str]) -> s.TypeExpr:
             raise AssertionError("no queue carries functions")
         case _:
             assert_never(type_)
-

@@ -124,7 +124,9 @@ class _Reading:
         if self.in_row:
             self.inner.add(slot)
 
-    def loop(self, loop: int, slots: tuple[int, ...], range_: typed.Counted | typed.Expr, inside: typed.Block) -> None:
+    def loop(
+        self, loop: int, slots: tuple[int, ...], range_: typed.Counted | typed.Expr, inside: typed.Block
+    ) -> None:
         if self.over_rows(range_, slots):
             self.loops.add(loop)
         for slot in slots:
@@ -180,11 +182,13 @@ class _Reading:
 
     def sizes(self, expr: typed.Expr) -> frozenset[typed.Expr]:
         match expr:
-            case typed.Apply(_, "+", (left, right), _) if not isinstance(left, typed.Lambda) and not isinstance(
-                right, typed.Lambda
-            ):
+            case typed.Apply(_, "+", (left, right), _) if not isinstance(
+                left, typed.Lambda
+            ) and not isinstance(right, typed.Lambda):
                 return self.sizes(left) | self.sizes(right)
-            case typed.Apply(_, "len", (rows,), _) if not isinstance(rows, typed.Lambda) and self.kind(rows) == ROWS:
+            case typed.Apply(_, "len", (rows,), _) if (
+                not isinstance(rows, typed.Lambda) and self.kind(rows) == ROWS
+            ):
                 return frozenset({rows})
             case _:
                 self.one(expr)
@@ -270,8 +274,14 @@ class _Reading:
                 return ONE if self.in_row else ROWS
             case typed.Comprehension(_, value, slots, _, range_, cond):
                 return self.comprehension(value, slots, range_, cond)
-            case typed.Apply(_, "bag_minus" | "concat" as name, (left, right), _) if not isinstance(left, typed.Lambda):
-                if self.kind(left) == ROWS and not isinstance(right, typed.Lambda) and self.kind(right) == ROWS:
+            case typed.Apply(_, "bag_minus" | "concat" as name, (left, right), _) if not isinstance(
+                left, typed.Lambda
+            ):
+                if (
+                    self.kind(left) == ROWS
+                    and not isinstance(right, typed.Lambda)
+                    and self.kind(right) == ROWS
+                ):
                     self.compares = self.compares or name == "bag_minus"
                     return ROWS
                 self.all_one((left, right))

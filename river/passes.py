@@ -120,7 +120,9 @@ def _checked(one: Pass[Any], before: Verified, program: Program) -> Verified:
     try:
         after = Verified.of(program, before.library)
     except Rejected as rejected:
-        raise InternalError(f"pass `{one.name}` broke the program: {rejected}\n{pretty(program)}") from rejected
+        raise InternalError(
+            f"pass `{one.name}` broke the program: {rejected}\n{pretty(program)}"
+        ) from rejected
     if (changed := _interface(before.graph)) != _interface(after.graph):
         raise InternalError(f"pass `{one.name}` changed the interface {changed} of\n{pretty(program)}")
     if lost := set(_observed(before.graph)) - set(_observed(after.graph)):
@@ -171,7 +173,9 @@ def show(passes: Sequence[Pass[Any]]) -> str:
 
 
 def _options(one: Pass[Any]) -> str:
-    given = [(f.name, getattr(one, f.name)) for f in attrs.fields(type(one)) if getattr(one, f.name) != f.default]
+    given = [
+        (f.name, getattr(one, f.name)) for f in attrs.fields(type(one)) if getattr(one, f.name) != f.default
+    ]
     written = ",".join(f"{name}={_text(value)}" for name, value in given)
     return f"{{{written}}}" if written else ""
 
@@ -201,7 +205,9 @@ def _pass(item: str, find: Callable[[str], type[Pass[Any]]]) -> Pass[Any]:
     for option in filter(None, map(str.strip, (matched[2] or "").split(","))):
         name, equals, value = (part.strip() for part in option.partition("="))
         if not equals or not name or not value:
-            errors.append(Diagnostic("pass-syntax", f"`{option}` is not of the form option=value", help=f"in `{item}`"))
+            errors.append(
+                Diagnostic("pass-syntax", f"`{option}` is not of the form option=value", help=f"in `{item}`")
+            )
         elif name not in known:
             shown = ", ".join(f"`{k}`" for k in known) or "none"
             message = f"pass `{kind.name}` has no option `{name}`"

@@ -84,15 +84,19 @@ def _started(workers: int) -> Session:
     master = os.environ.get(MASTER) or f"local[{workers},{ATTEMPTS}]"
     builder = _builder().master(master)
     with resources.as_file(resources.files("backends.spark") / "log4j2.properties") as log:
+        local = master.startswith("local")
+        java = [f"-Dlog4j2.configurationFile={log.as_uri()}"]
+        if local:  # Java only moves bytes here: compiling it well costs more than it brings
+            java.append("-XX:TieredStopAtLevel=1")
         given = {
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
+            "spark.driver.extraJavaOptions": " ".join(java),
             "spark.driver.memory": "2g",
             "spark.pyspark.python": sys.executable,
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }
         surroundings = {"JAVA_HOME": str(find_java().home())}
-        if master.startswith("local"):
+        if local:
             given |= {
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",

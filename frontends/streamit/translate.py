@@ -500,7 +500,8 @@ class Writer:
         match value:
             case ty.Apply(t.I32, "abs", (inner,)):
                 operand = self.expr(inner)
-                operand = operand if isinstance(operand, s.Name) else self.pin(operand, inner.type)
+                simple = isinstance(operand, s.Name) or known(operand) is not None
+                operand = operand if simple else self.pin(operand, inner.type)
                 return s.Call("max", (operand, s.Unary("-%", operand, span=span)), span=span)
             case _:
                 args = self.numbers(value) or self.operands(value.args)
@@ -543,6 +544,7 @@ class Writer:
         """`c ? a : b`."""
         test = self.expr(cond)
         before = self.here()
+        name = self.unused("t")
         with self.block() as left:
             first = self.expr(then)
         after = self.here()
@@ -552,8 +554,8 @@ class Writer:
         if self.here() != after:
             raise NotStatic
         if not left and not right:
+            self.scopes[-1].discard(name)
             return s.IfExpr(test, first, second, span=span)
-        name = self.unused("t")
         self.variable.add(name)
         self.put(s.VarDecl(name, self.setting.type(type_), zero(type_), span=span))
         blocks = [s.Block((*part, s.Assign(s.Name(name), value))) for part, value in ((left, first), (right, second))]

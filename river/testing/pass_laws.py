@@ -16,7 +16,6 @@ from river.il.erase import erase, inputs
 from river.il.observe import observe, observed_variables
 from river.il.pretty import pretty
 from river.il.verify import verify
-from river.lang import types as t
 from river.passes import apply
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from river.il.graph import Graph
     from river.il.program import Program
     from river.il.templates import Library
+    from river.lang import types as t
     from river.passes import Pass
     from river.platform import Platform
 
@@ -50,7 +50,9 @@ def observation(graph: Graph, outcome: Outcome, variables: Collection[str]) -> o
     found = observe(graph, outcome, sorted(variables))
     if isinstance(found, Faulted):
         return FAULT
-    outputs = [(name, tuple(_item(graph.queues[name].type, item) for item in items)) for name, items in found.outputs]
+    outputs = [
+        (name, tuple(_item(graph.queues[name].type, item) for item in items)) for name, items in found.outputs
+    ]
     return tuple(outputs), found.views, found.variables
 
 
@@ -67,7 +69,12 @@ def variables(graph: Graph) -> frozenset[str]:
 
 
 def results(
-    graph: Graph, data: Mapping[str, Sequence[Any]], names: Collection[str], *, limit: int = LIMIT, seeds: int = 4
+    graph: Graph,
+    data: Mapping[str, Sequence[Any]],
+    names: Collection[str],
+    *,
+    limit: int = LIMIT,
+    seeds: int = 4,
 ) -> Results:
     """The observations of all executions; of `seeds` and one more, where more than `limit` configurations are needed."""
     program, contents = erase(graph), inputs(graph, data)
@@ -75,19 +82,21 @@ def results(
     if found.complete:
         seen = frozenset(observation(graph, outcome, names) for outcome in found.outcomes)
         return Results(seen, complete=True, diverges=found.diverges)
-    ends = [run(program, contents, schedule).outcome for schedule in (FirstCome(), *map(Seeded, range(seeds)))]
+    ends = [
+        run(program, contents, schedule).outcome for schedule in (FirstCome(), *map(Seeded, range(seeds)))
+    ]
     seen = frozenset(observation(graph, end, names) for end in ends if end is not None)
     return Results(seen, complete=False, diverges=False)
 
 
-def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]]) -> None:
+def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]], *, limit: int = LIMIT) -> None:
     """Fails unless what `after` may compute is something, and all of it what `before` may compute.
 
     Where not all executions of `before` are known, it has to be deterministic by construction: one tells of all then.
     """
     names = variables(before)
     assert names <= variables(after), names - variables(after)  # noqa: S101 - a law
-    was, now = results(before, data, names), results(after, data, names)
+    was, now = results(before, data, names, limit=limit), results(after, data, names, limit=limit)
     assert was.complete or before.deterministic, "too many executions to compare with"  # noqa: S101 - a law
     assert now.seen, "no execution ends"  # noqa: S101 - a law
     assert was.diverges or not now.diverges, pretty(after.program)  # noqa: S101 - a law
@@ -100,10 +109,12 @@ def check_pipeline(
     platform: Platform,
     library: Library,
     data: Mapping[str, Sequence[Any]],
+    *,
+    limit: int = LIMIT,
 ) -> Program:
     """Fails unless `passes` keep what the program computes on `data`; the program that they make."""
     after = apply(program, passes, platform, library).program
-    check_same(verify(program, library), verify(after, library), data)
+    check_same(verify(program, library), verify(after, library), data, limit=limit)
     return after
 
 

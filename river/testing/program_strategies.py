@@ -47,12 +47,17 @@ class Case:
 
 ITEMS: Final = {
     "keep": Kind("operator NAME(x: T) -> (out: T) { on x(v) { if v.n > 1 { emit out v; } } }"),
+    "mine": Kind('operator NAME(x: T) -> (out: T) { on x(v) { if v.k == "a" { emit out v; } } }'),
     "bump": Kind("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: v.n +% 1}; } }"),
     "late": Kind("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: 2 - v.n}; return; } }"),
-    "group": Kind('operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: if v.n > 1 {"x"} else {v.k}, n: v.n}; } }'),
-    "copy": Kind("operator NAME(x: T) -> (out: T) { on x(v) { for i in 0 .. v.n { emit out {k: v.k, n: i}; } } }"),
+    "group": Kind(
+        'operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: if v.n > 1 {"x"} else {v.k}, n: v.n}; } }'
+    ),
+    "copy": Kind(
+        "operator NAME(x: T) -> (out: T) { on x(v) { for i in 0 .. v.n { emit out {k: v.k, n: i}; } } }"
+    ),
     "call": Kind(
-        "operator NAME(x: T) -> (out: T) { const c: i64 = 1; fn send(v: T) { if v.n > 1 { emit out v; } }"
+        "operator NAME(x: T) -> (out: T) { const c: i64 = 1; fn send(v: T) { if v.n > c { emit out v; } }"
         " on x(v) { send(v); emit out {k: v.k, n: c}; } }"
     ),
     "trap": Kind("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: div.trunc(6, v.n)}; } }"),
@@ -80,7 +85,8 @@ ITEMS: Final = {
         sink=True,
     ),
     "fork": Kind(
-        "operator NAME(x: T) -> (out: T, side: T) { on x(v) { if v.n > 0 { emit side v; } emit out v; } }", fork=True
+        "operator NAME(x: T) -> (out: T, side: T) { on x(v) { if v.n > 0 { emit side v; } emit out v; } }",
+        fork=True,
     ),
 }
 
@@ -135,8 +141,7 @@ def _annotations(draw: st.DrawFn, kind: Kind) -> str:
     said = ""
     if draw(st.booleans()):
         said += f"@Fuse({draw(st.integers(1, 2))}) "
-    if draw(st.booleans()):
-        said += draw(st.sampled_from(("@Parallel() ", "@Parallel(2) ")))
+    said += draw(st.sampled_from(("@Parallel() ", "@Parallel(2) ", "", "@Parallel() ")))
     if kind.sink and draw(st.booleans()):
         said += "@Commutative() "
     if kind.keys is not None and draw(st.booleans()):
@@ -177,14 +182,14 @@ rows = st.tuples(st.sampled_from("ab"), st.integers(0, 2))
 def item_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> Case:
     """Programs on items in no order."""
     text = draw(_programs(ITEMS, "T", most))
-    return Case(text, {"q0": tuple(draw(st.lists(rows, max_size=items)))})
+    return Case(text, {"q0": tuple(draw(st.lists(rows, min_size=min(2, items), max_size=items)))})
 
 
 @st.composite
 def delta_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> Case:
     """Programs on deltas, one for each instant; what is deleted need not have been there."""
     text = draw(_programs(DELTAS, "D by tau", most))
-    instants = draw(st.lists(st.integers(1, 3), max_size=items))
+    instants = draw(st.lists(st.integers(1, 3), min_size=1, max_size=items))
     data: list[Any] = []
     tau = 0
     for step in instants:

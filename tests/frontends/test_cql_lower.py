@@ -257,6 +257,12 @@ def test_extremes_survive_the_deletion_of_the_extreme() -> None:
     assert said == [(1, (("x", 7),), ()), (2, (("x", 5),), (("x", 7),)), (4, (("x", 8),), (("x", 5),))]
 
 
+def test_extremes_of_what_may_be_none() -> None:
+    text = "v: relation = select a, min(b), max(b) from t[rows 2] group by a;"
+    said = says(text, t=[(1, 0, None), (2, 0, 2.5), (3, 0, 1.5), (4, 0, None)])
+    assert [row for _, (row,), _ in said] == [(0, None, None), (0, 2.5, 2.5), (0, 1.5, 2.5), (0, 1.5, 1.5)]
+
+
 def test_sums_of_floats_do_not_drift() -> None:
     rows = [(1, 0, 1e16), (2, 0, 1.0), (9, 0, 0.5), (10, 1, None)]
     said = says("v: relation = select sum(b), count(b) from t[range 7];", t=rows)
@@ -318,7 +324,7 @@ def test_what_is_gone_is_forgotten(query: str) -> None:
     outcome = run(erase.erase(graph), erase.inputs(graph, {"s": rows}), FirstCome()).outcome
     assert isinstance(outcome, Finished)
     state = dict(outcome.variables)
-    kept = [state[v.name] for v in graph.variables if isinstance(v.type, Map)]
+    kept: list[Any] = [state[v.name] for v in graph.variables if isinstance(v.type, Map)]
     assert kept
     assert all(len(value) == 1 for value in kept)
 

@@ -58,7 +58,11 @@ def test_a_pipeline_is_read(text: str, passes: tuple[Any, ...] | None) -> None:
         ("fusion{auto=true", "pass-syntax", "`fusion{auto=true` does not name a pass"),
         ("fission{degre=2}", "pass-unknown-option", "pass `fission` has no option `degre`"),
         ("placement{x=2}", "pass-unknown-option", "pass `placement` has no option `x`"),
-        ("fission{degree=two}", "pass-option", "option `degree` of pass `fission` wants a whole number or none, not `two`"),
+        (
+            "fission{degree=two}",
+            "pass-option",
+            "option `degree` of pass `fission` wants a whole number or none, not `two`",
+        ),
         ("fusion{auto=1}", "pass-option", "option `auto` of pass `fusion` wants true or false, not `1`"),
         ("fission{epoch=1,epoch=2}", "pass-option", "`epoch` is given twice in `fission{epoch=1,epoch=2}`"),
         ("fission{epoch=0}", "pass-option", "pass `fission`: 'epoch' must be >= 1: 0"),
@@ -105,16 +109,25 @@ def test_a_refusal_is_a_remark() -> None:
     applied = apply(program(), (refusing, refusing), PLATFORM, LIBRARY)
     assert applied.program == program()
     (remark,) = applied.remarks
-    assert (remark.code, remark.severity, remark.message) == ("pass-refused", Severity.REMARK, "no stub: because")
+    assert (remark.code, remark.severity, remark.message) == (
+        "pass-refused",
+        Severity.REMARK,
+        "no stub: because",
+    )
 
 
-OTHER = TEXT.replace("output ys: i64;", "output ys: i64; output zs: i64;") + "(zs) <- same(ws); input ws: i64;\n"
+OTHER = (
+    TEXT.replace("output ys: i64;", "output ys: i64; output zs: i64;") + "(zs) <- same(ws); input ws: i64;\n"
+)
 
 
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (Program(tuple(d for d in program().decls if not isinstance(d, Output | Use))), "changed the interface"),
+        (
+            Program(tuple(d for d in program().decls if not isinstance(d, Output | Use))),
+            "changed the interface",
+        ),
         (program(OTHER), "changed the interface"),
         (Program(tuple(d for d in program().decls if not isinstance(d, Use))), "broke the program"),
     ],

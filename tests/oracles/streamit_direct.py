@@ -245,17 +245,15 @@ class Filter(Actor):
         return prints(self.node.filter)
 
     def fire(self) -> bool:
-        if self.allowed == 0:
-            return False
         rates, work = self.node.rates, self.node.filter.work
         if self.node.first is not None and not self.started:
-            first = self.node.filter.prework
-            need = max(self.node.first.peek, 1 if self.taken is not None else 0)
-            if self.taken is not None and len(self.taken) < need:
+            if self.taken is not None and len(self.taken) < self.node.first.peek:
                 return False
             self.started = True
-            self.run(first.body)
+            self.run(self.node.filter.prework.body)
             return True
+        if self.allowed == 0:
+            return False
         if self.taken is not None and len(self.taken) < max(rates.peek, rates.pop):
             return False
         if self.allowed is not None:

@@ -7,7 +7,6 @@ Outcomes are found exhaustively where programs are small enough (two replicas, t
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +37,9 @@ PIPELINES: dict[str, tuple[Any, ...]] = {
     "order": ORDER,
     "everything": (Hoisting(), Fission(auto=True), Expand(epoch=2), Fusion(auto=True), Placement()),
 }
-few = settings(max_examples=25)
+EXAMPLES = settings().max_examples
+few = settings(max_examples=EXAMPLES // 5)
+some = settings(max_examples=EXAMPLES)
 
 
 @cache
@@ -47,7 +48,7 @@ def library() -> Library:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-@few
+@some
 @given(cases)
 def test_passes_keep_the_outcomes(name: str, case: Case) -> None:
     check_pipeline(case.program, PIPELINES[name], PLATFORM, library(), case.data)
@@ -70,7 +71,7 @@ def test_what_passes_make_is_text(case: Case) -> None:
     assert parse(Source("again", pretty(after))) == after
 
 
-@settings(max_examples=15)
+@settings(max_examples=EXAMPLES // 10)
 @given(item_cases(most=5, items=8) | delta_cases(most=4, items=6))
 def test_longer_runs(case: Case) -> None:
     check_pipeline(case.program, PIPELINES["everything"], PLATFORM, library(), case.data)
@@ -104,11 +105,13 @@ def stamped(steps: list[tuple[int, str, int]]) -> tuple[tuple[int, str, int], ..
     return tuple(found)
 
 
-@pytest.mark.parametrize("pipeline", ["fusion auto", "expand", "expand auto", "order", "everything"])
+@pytest.mark.parametrize("pipeline", ["fusion auto", "expand", "everything"])
 @pytest.mark.parametrize("query", QUERIES)
-@settings(max_examples=6)
+@settings(max_examples=EXAMPLES // 16)
 @given(ticks, ticks)
 def test_queries_mean_what_they_meant(query: str, pipeline: str, s: Any, t: Any) -> None:
     compiled = compile_source(Source("q.cql", STREAMS + QUERIES[query]), "cql")
-    data = {name: items for name, items in (("s", stamped(s)), ("t", stamped(t))) if name in compiled.graph.inputs}
-    check_pipeline(compiled.program, PIPELINES[pipeline], PLATFORM, compiled.library, data)
+    data = {
+        name: items for name, items in (("s", stamped(s)), ("t", stamped(t))) if name in compiled.graph.inputs
+    }
+    check_pipeline(compiled.program, PIPELINES[pipeline], PLATFORM, compiled.library, data, limit=200)

@@ -114,7 +114,7 @@ CASES = [
     ("lang-alias", f"fn g(ref a: list<i64>, b: list<i64>) {{ push(a, len(b)); }} {body('g($l, $l);')}", "g($l, $l)"),
     (
         "lang-alias",
-        f"fn g(ref a: map<string, list<i64>>, b: list<i64>) {{ clear(a); }} {body('g($g, get($g, "k", []));')}",
+        "fn g(ref a: map<string, list<i64>>, b: list<i64>) { clear(a); } " + body('g($g, get($g, "k", []));'),
         'g($g, get($g, "k", []))',
     ),
     # names and places

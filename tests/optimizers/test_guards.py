@@ -1,0 +1,286 @@
+"""What passes refuse to do, and what they say of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from calculus import outcomes
+from optimizers import Expand, Fission, Fusion, Hoisting
+from optimizers.rows import rowwise
+from river.il.erase import erase, inputs
+from river.il.observe import Observation, observe
+from river.il.parse import parse
+from river.il.pretty import pretty
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang import typed
+from river.passes import apply
+from river.platform import Platform
+from river.source import Source
+
+LIBRARY = Library.of({})
+HEAD = """river 1;
+type T = {k: string, n: i64};
+type E = {tau: i64, k: string};
+type D = {tau: i64, ins: list<T>, del: list<T>};
+operator same(x: T) -> (out: T) { on x(t) { emit out t; } }
+operator count(x: T; $v: map<string, i64>) -> (out: T) { on x(t) { with c = $v[t.k] else 0 { c = c + 1; } emit out t; } }
+"""
+
+
+def remarks(text: str, *passes: Any, cores: int = 2) -> list[str]:
+    program = parse(Source("p.river", HEAD + text))
+    return [r.message for r in apply(program, passes, Platform(cores), LIBRARY).remarks]
+
+
+FISSION = {
+    "two outputs": (
+        (
+            "operator f(x: T) -> (a: T, b: T) { on x(t) { emit a t; emit b t; } } input p: T; output q: T; output r: T;"
+            " @Parallel() (q, r) <- f(p);"
+        ),
+        "`f` has 2 outputs: a region has one exit",
+    ),
+    "rated": (
+        "operator f(x: T) -> (a: T) { on x[pop 2](t) { emit a t[0]; } } input p: T; output q: T; @Parallel() (q) <- f(p);",
+        "`f` keeps items waiting between firings",
+    ),
+    "own marks": (
+        (
+            "operator f(x: E by tau) -> (a: E by tau) { on x(t) { emit a t; } on mark(k) { mark a k; } }"
+            " input p: E by tau; output q: E by tau; @Parallel() (q) <- f(p);"
+        ),
+        "`f` acts on marks, of which each replica would see its own",
+    ),
+    "sent marks": (
+        (
+            "operator f(x: T; $n: i64) -> (a: E by tau) { on x(t) { $n = $n + 1; emit a {tau: $n, k: t.k}; mark a $n; } }"
+            " var $n: i64 = 0; input p: T; output q: E by tau; @Parallel() (q, $n) <- f(p, $n);"
+        ),
+        "`f` sends marks of its own",
+    ),
+    "shared": (
+        (
+            "var $v: map<string, i64> = {}; input p: T; output q: T; input r: T; output s: T;"
+            " @Parallel() (q, $v) <- count(p, $v); (s, $v) <- count(r, $v);"
+        ),
+        "`count` shares `$v` with another operator",
+    ),
+    "not empty": (
+        'var $v: map<string, i64> = {"a": 1}; input p: T; output q: T; @Parallel() (q, $v) <- count(p, $v);',
+        "`count` has `$v`, which is not empty at first",
+    ),
+    "loop": (
+        (
+            "operator both(x: T, y: T) -> (a: T, b: T) { on x(t) { emit a t; emit b t; } on y(t) { emit a t; } }"
+            " input p: T; output q: T; (q, r) <- both(p, s); @Parallel() (s) <- same(r);"
+        ),
+        "`same` is part of a loop",
+    ),
+    "order begins": (
+        (
+            "operator f(x: E) -> (a: E by tau) { on x(t) { emit a t; } } input p: E; output q: E by tau;"
+            " @Parallel() (q) <- f(p);"
+        ),
+        "`f` begins or ends an order of its items",
+    ),
+    "ordered and keyed": (
+        (
+            "operator f(x: E by tau; $v: map<string, i64>) -> (a: E by tau)"
+            " { on x(t) { with c = $v[t.k] else 0 { c = c + 1; } emit a t; } }"
+            " var $v: map<string, i64> = {}; input p: E by tau; output q: E by tau; @Parallel() (q, $v) <- f(p, $v);"
+        ),
+        "`f` reads items in the order of `tau`, of which two with equal `tau` would change places",
+    ),
+    "whole deltas": (
+        (
+            "operator f(d: D by tau; $v: map<string, i64>) -> (a: D by tau) { on d(x) { var n = 0;"
+            " for r in x.ins { with c = $v[r.k] else 0 { c = c + 1; } n = n + 1; }"
+            " if n > 1 { emit a {tau: x.tau, ins: x.ins, del: []}; } } }"
+            " var $v: map<string, i64> = {}; input p: D by tau; output q: D by tau; @Parallel() (q, $v) <- f(p, $v);"
+        ),
+        "`f` cannot be given parts of a delta: it looks at the rows of an instant together",
+    ),
+    "rows in order": (
+        (
+            "operator f(d: D by tau; $v: map<string, i64>) -> (a: D by tau) { on d(x) {"
+            " for r in x.ins { with c = $v[r.k] else 0 { c = c + 1; } }"
+            " emit a {tau: x.tau, ins: x.ins, del: []}; } }"
+            " operator last(d: D by tau; $n: i64) -> (a: D by tau) { on d(x) { for r in x.ins { $n = r.n; } emit a x; } }"
+            " var $v: map<string, i64> = {}; var $n: i64 = 0; input p: D by tau; output q: D by tau;"
+            " @Parallel() (r, $v) <- f(p, $v); (q, $n) <- last(r, $n);"
+        ),
+        "`last` may read the order of rows within an instant, which replicas would change",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FISSION)
+def test_fission_says_why_not(name: str) -> None:
+    text, reason = FISSION[name]
+    assert remarks(text, Fission()) == [f"no fission: {reason}"]
+    assert remarks(text, Fission(), cores=1) == []
+
+
+def test_regions_of_one_core_are_not_formed() -> None:
+    text = "input p: T; output q: T; @Parallel() (q) <- same(p);"
+    program = parse(Source("p.river", HEAD + text))
+    assert apply(program, (Fission(),), Platform(1), LIBRARY).program == program
+    assert "@Parallel(2)" in pretty(apply(program, (Fission(),), Platform(2), LIBRARY).program)
+
+
+FUSION = {
+    "extern": (
+        (
+            'operator f(x: T) -> (out: T) = extern python "m:f"; input p: T; output q: T;'
+            " @Fuse(1) (r) <- same(p); @Fuse(1) (q) <- f(r);"
+        ),
+        "`same` and `f` stay apart: the body of `f` is not text",
+    ),
+    "circle": (
+        (
+            "operator both(x: T, y: T) -> (a: T, b: T) { on x(t) { emit a t; emit b t; } on y(t) { emit a t; } }"
+            " input p: T; output q: T; @Fuse(1) (q, r) <- both(p, s); @Fuse(1) (s) <- same(r);"
+        ),
+        "`same` and `both` stay apart: they feed one another in a circle",
+    ),
+    "region": (
+        "input p: T; output q: T; @Fuse(1) @Region(r1, replica) (r) <- same(p); @Fuse(1) (q) <- same(r);",
+        "`same` and `same` stay apart: a border of a parallel region is between them",
+    ),
+    "groups": (
+        "input p: T; output q: T; @Fuse(1) @Group(a) (r) <- same(p); @Fuse(1) @Group(b) (q) <- same(r);",
+        "`same` and `same` stay apart: they are placed in different groups",
+    ),
+    "rated": (
+        (
+            "operator f(x: T) -> (a: T) { on x[pop 2](t) { emit a t[0]; } } input p: T; output q: T;"
+            " @Fuse(1) (r) <- f(p); @Fuse(1) (q) <- same(r);"
+        ),
+        "`f` and `same` stay apart: `f` fires at stated rates",
+    ),
+    "merge": (
+        (
+            "operator f(x: E by tau, y: E by tau) -> (a: E by tau) { on merge(x(s), y(t)) { if s is s { emit a s; } } }"
+            " operator pass(x: E by tau) -> (out: E by tau) { on x(t) { emit out t; } }"
+            " input p: E by tau; input o: E by tau; output q: E by tau; @Fuse(1) (r) <- pass(p); @Fuse(1) (q) <- f(r, o);"
+        ),
+        "`pass` and `f` stay apart: `f` waits for several inputs",
+    ),
+    "push": (
+        (
+            "operator f(x: T) -> (out[push 1]: T) { on x(t) { emit out t; } } input p: T; output q: T;"
+            " @Fuse(1) (r) <- same(p); @Fuse(1) (q) <- f(r);"
+        ),
+        "`same` and `f` stay apart: they state how many items they send",
+    ),
+    "other ordered input": (
+        (
+            "operator f(x: E by tau, y: T) -> (a: E by tau) { on x(t) { emit a t; } on y(t) { } }"
+            " operator pass(x: E by tau) -> (out: E by tau) { on x(t) { emit out t; } }"
+            " input p: E by tau; input o: T; output q: E by tau; @Fuse(1) (r) <- pass(p); @Fuse(1) (q) <- f(r, o);"
+        ),
+        "`pass` and `f` stay apart: `f` has another input, which would have to keep step with the marks of the first",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUSION)
+def test_fusion_says_why_not(name: str) -> None:
+    text, reason = FUSION[name]
+    assert remarks(text, Fusion())[:1] == [f"no fusion: {reason}"]
+
+
+HOISTING = {
+    "may trap": (
+        (
+            "operator some(x: T) -> (out: T) { on x(t) { if t.n > 1 { emit out {k: t.k, n: t.n *% 2}; } } }"
+            ' operator sel(x: T) -> (out: T) { on x(t) { if t.k[0:1] == "a" { emit out t; } } }'
+            " input p: T; output q: T; (r) <- some(p); (q) <- sel(r);"
+        ),
+        "`sel` stays behind `some`: it might trap on an item which that does not send",
+    ),
+    "border": (
+        (
+            "operator some(x: T) -> (out: T) { on x(t) { emit out {k: t.k, n: t.n *% 2}; } }"
+            ' operator sel(x: T) -> (out: T) { on x(t) { if t.k == "a" { emit out t; } } }'
+            " input p: T; output q: T; @Region(r1, replica) (r) <- some(p); (q) <- sel(r);"
+        ),
+        "`sel` stays behind `some`: a border of a parallel region is between them",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOISTING)
+def test_hoisting_says_why_not(name: str) -> None:
+    text, reason = HOISTING[name]
+    assert remarks(text, Hoisting()) == [f"no hoisting: {reason}"]
+
+
+def test_an_extern_cannot_be_written_out() -> None:
+    text = 'operator f(x: T) -> (out: T) = extern python "m:f"; input p: T; output q: T; @Parallel(2) (q) <- f(p);'
+    assert remarks(text, Fission()) == []
+    assert remarks(text, Fission(), Expand()) == ["no expand: `f` cannot be lifted: its body is not text"]
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+ROWS = {
+    "positions": "for i, r in x.ins { push(ins, {k: r.k, n: i}); } emit a {tau: x.tau, ins: ins, del: del};",
+    "pairs": "for r in x.ins { for s in x.ins { push(ins, s); } } emit a {tau: x.tau, ins: ins, del: del};",
+    "the first": "for r in x.ins { push(ins, r); break; } emit a {tau: x.tau, ins: ins, del: del};",
+    "a number": "emit a {tau: x.tau, ins: [{k: r.k, n: len(x.ins)} for r in x.ins], del: del};",
+    "from nothing": 'push(ins, {k: "", n: 0}); emit a {tau: x.tau, ins: ins, del: del};',
+    "only one list": "if len(x.ins) > 0 { emit a x; }",
+    "another instant": "emit a {tau: x.tau + 1, ins: ins, del: del};",
+    "twice": "emit a x; emit a x;",
+    "or not": "if len(x.ins) == 0 { emit a x; }",
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_that_are_looked_at_together(name: str) -> None:
+    assert reading(ROWS[name]) is not None
+
+
+def test_rows_that_are_looked_at_one_by_one() -> None:
+    assert (
+        reading(
+            "for r in x.ins { if r.n > 1 { push(ins, r); continue; } } emit a {tau: x.tau, ins: ins, del: del};"
+        )
+        is None
+    )
+    assert reading("emit a {tau: x.tau, ins: bag_minus(x.ins, x.del), del: del};") is None
+
+
+def reading(body: str) -> str | None:
+    text = f"operator f(d: D by tau) -> (a: D by tau) {{ on mark(k) {{ mark a k; }} on d(x) {{ {DECLARED} {body} }} }}"
+    graph = verify(
+        parse(Source("p", f"{HEAD} {text} input p: D by tau; output q: D by tau; (q) <- f(p);")), LIBRARY
+    )
+    operator = graph.instances[0].operator
+    assert isinstance(operator, typed.Operator)
+    return rowwise(evolve(operator, mark=None)).obstacle
+
+
+DECLARED = "var ins: list<T> = []; var del: list<T> = [];"
+
+
+# -------------------------------------------------------------------------------------------------------------- fusion
+
+
+def test_fused_operators_keep_their_constants() -> None:
+    text = """operator add(x: T) -> (out: T) { const c: i64 = 2; on x(t) { emit out {k: t.k, n: t.n + c}; } }
+operator mul(x: T) -> (out: T) { const c: i64 = 3; on x(t) { emit out {k: t.k, n: t.n * c}; } }
+input p: T; output q: T; @Fuse(1) (r) <- add(p); @Fuse(1) (q) <- mul(r);
+"""
+    program = apply(parse(Source("p", HEAD + text)), (Fusion(),), Platform(1), LIBRARY).program
+    assert [use.operator for use in program.uses] == ["add_mul"]
+    graph = verify(program, LIBRARY)
+    (outcome,) = outcomes(erase(graph), inputs(graph, {"p": [("a", 1)]})).outcomes
+    seen = observe(graph, outcome)
+    assert isinstance(seen, Observation)
+    assert seen.outputs == (("q", (("a", 9),)),)
