@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from attrs import define, evolve, field, frozen
 
@@ -150,7 +150,7 @@ def _trap(graph: Graph, queue: str, head: Any, fault: Fault) -> Trap:
     if not isinstance(found, Trap):
         end = graph.queues[queue].consumer
         assert end is not None  # noqa: S101 - a queue that fires has a consumer
-        _, site, code, _ = fault.info  # pyright: ignore[reportGeneralTypeIssues] - erase makes four
+        _, site, code, _ = cast("tuple[str, int | None, str, Any]", fault.info)  # as `erase` makes them
         operator = graph.instances[end.instance].operator
         found = Trap(code, (), operator.name, site, operator.span)
     if not isinstance(head, Mark):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from river.diagnostics import Diagnostic, Rejected
     from river.driver import Compiled, Results
 
+    __version__: str
+
 __all__ = ["Compiled", "Diagnostic", "Rejected", "Results", "__version__", "compile", "load"]
 
 

@@ -42,7 +42,7 @@ class Options:
     batch: int = 4096
     bound: int = 16384
     seed: int | None = None
-    externs: Mapping[str, Callable[..., Any]] = field(factory=dict)
+    externs: Mapping[str, Callable[..., Any]] = field(factory=dict[str, "Callable[..., Any]"])
     on_trap: Callable[[Diagnostic], None] | None = None
     stopping: Callable[[], bool] = field(default=lambda: False)
 
@@ -55,8 +55,8 @@ class Summary:
     """
 
     variables: Mapping[str, Any]
-    fired: Mapping[str, int] = field(factory=dict)
-    skipped: Mapping[str, int] = field(factory=dict)
+    fired: Mapping[str, int] = field(factory=dict[str, int])
+    skipped: Mapping[str, int] = field(factory=dict[str, int])
 
 
 class Backend(Protocol[PlanT]):

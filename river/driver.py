@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from attrs import define, evolve, field, frozen
 
@@ -120,7 +120,7 @@ class Job:
     inputs: Inputs
     outputs: Mapping[str, Any]
     on_error: OnError
-    formats: Mapping[str, str] = field(factory=dict)
+    formats: Mapping[str, str] = field(factory=dict[str, str])
     default: Callable[[str, Type], Any] | None = None
     lateness: int = 0
     iterations: int | None = None
@@ -366,7 +366,9 @@ def _given(graph: Graph, job: Job) -> Inputs:
         message = f"the program has no input `{CLOCK}`, whose iterations could be counted"
         raise Rejected([Diagnostic("run-iterations", message, help="it runs as long as it gets data")])
     if CLOCK in job.inputs:
-        raise Rejected([Diagnostic("run-iterations", f"`{CLOCK}` is given iterations and data: one is enough")])
+        raise Rejected(
+            [Diagnostic("run-iterations", f"`{CLOCK}` is given iterations and data: one is enough")]
+        )
     return {**job.inputs, CLOCK: _ticks(job.iterations, job.options.batch)}
 
 
@@ -450,19 +452,26 @@ def _skipped(summary: Summary, trapped: list[Diagnostic]) -> list[Diagnostic]:
 
 @frozen
 class Comparison:
-    """One backend against the first: `differences` is empty when they agree."""
+    """One backend against the first: `differences` is empty when they agree.
+
+    `refused`: why it cannot run this program here; then it was not compared.
+    """
 
     backend: str
     rows: Mapping[str, int]
     seconds: float
     differences: tuple[str, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
 
 
-def compare(compiled: Compiled, job: Job, backends: Iterable[str]) -> tuple[Comparison, ...]:
-    """Runs on every backend and compares outputs and variables with the first, the reference (architecture section 5).
+def compare(
+    compiled: Compiled, job: Job, backends: Iterable[str], *, named: bool = True
+) -> Iterator[Comparison]:
+    """Runs on every backend and compares outputs and variables with the first, the reference, one after the other.
 
-    Inputs are read once. Raises: Rejected("check-nondeterministic") when the program is not deterministic by
-    construction, because then one run of each proves nothing.
+    Inputs are read once. `named`: somebody asked for just these backends, so one that cannot run is an error; else it is
+    told in `refused`. Raises: Rejected("check-nondeterministic") when the program is not deterministic by construction,
+    because then one run of each proves nothing.
     """
     graph = compiled.graph
     if not graph.deterministic:
@@ -477,16 +486,20 @@ def compare(compiled: Compiled, job: Job, backends: Iterable[str]) -> tuple[Comp
         name: [item for batch in source for item in batch]
         for name, source in _open(graph, job, refusals).items()
     }
-    found: list[Comparison] = []
     expected: Mapping[str, Any] | None = None
     for name in backends:
         began = time.perf_counter()
-        seen = observe(compiled, name, data, job.options)
+        try:
+            seen = observe(compiled, name, data, job.options)
+        except Rejected as rejected:
+            if named or expected is None:
+                raise
+            yield Comparison(name, {}, 0.0, refused=rejected.diagnostics)
+            continue
         seconds = time.perf_counter() - began
         expected = seen if expected is None else expected
         rows = {n: len(v) for n, v in seen.items() if not n.startswith("$") and hasattr(v, "__len__")}
-        found.append(Comparison(name, rows, seconds, _differences(expected, seen)))
-    return tuple(found)
+        yield Comparison(name, rows, seconds, _differences(expected, seen))
 
 
 def observe(
@@ -531,6 +544,7 @@ def _differences(expected: Mapping[str, Any], seen: Mapping[str, Any]) -> tuple[
 
 def _difference(name: str, a: Any, b: Any) -> str:
     if isinstance(a, tuple) and isinstance(b, tuple) and not name.startswith("$"):
+        a, b = cast("tuple[Any, ...]", a), cast("tuple[Any, ...]", b)
         for i, (x, y) in enumerate(zip(a, b, strict=False)):
             if (x,) != (y,):
                 return f"`{name}` differs from item {i + 1} on: {x!r} against {y!r}"

@@ -35,7 +35,9 @@ done
 exec {java} "$@"
 """
 _INCUBATOR: Final = "--add-modules=jdk.incubator.vector"
-_GONE: Final = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"  # the package left Java with version 24
+_GONE: Final = (
+    "--add-opens=java.base/sun.security.action=ALL-UNNAMED"  # the package left Java with version 24
+)
 
 
 @frozen
@@ -108,7 +110,7 @@ def _candidates() -> list[tuple[str, Path]]:
 def _version(program: Path) -> int | None:
     """The version that the program says it has; None if it cannot be run."""
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - what the user calls Java
             [program, "-version"], capture_output=True, text=True, check=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError):

@@ -21,7 +21,9 @@ def lower(plan: Plan, stage: Stage, task: str, frame: Frame) -> Frame:
     """The rows that a stage makes of `frame`, which has those of its inputs in any order."""
     match stage.kind:
         case Kind.ORDERED:
-            return _mapped(frame.coalesce(1).sortWithinPartitions("chunk", "queue", "part"), worker.ordered, task)
+            return _mapped(
+                frame.coalesce(1).sortWithinPartitions("chunk", "queue", "part"), worker.ordered, task
+            )
         case Kind.MAP:
             return _mapped(_whole(plan, stage, frame), worker.mapped, task)
         case Kind.KEYED:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 COLUMNS: Final = "queue int, chunk long, channel int, part int, at binary, items binary, marks string"
 """The columns of a row, as Spark writes them.
 
-`queue`: its number in the graph; REPORT - n for what the tasks of stage n tell. `chunk`: the turn that its elements come from; order is by chunk, then by
-place. `channel`: of the keyed stage that reads it. `part`: of the keyed stage that wrote it.
+`queue`: its number in the graph; REPORT - n for what the tasks of stage n tell. `chunk`: the turn that its elements come
+from; order is by chunk, then by place. `channel`: of the keyed stage that reads it. `part`: of the one that wrote it.
 """
 
 REPORT: Final = -1

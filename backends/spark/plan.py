@@ -134,12 +134,16 @@ def _see_to_externs(graph: Graph, options: Options) -> None:
         if given is None:
             message = f"the operator `{instance.use.operator}` needs the function `{target}`"
             errors.append(
-                Diagnostic("run-extern", message, instance.use.span, help="give it among the externs of the run")
+                Diagnostic(
+                    "run-extern", message, instance.use.span, help="give it among the externs of the run"
+                )
             )
         elif (getattr(given, "__module__", None), getattr(given, "__qualname__", None)) != (module, name):
             message = f"the function given for `{target}` cannot be found under that name by another process"
             errors.append(
-                Diagnostic("spark-extern", message, instance.use.span, help=f"define `{name}` in module `{module}`")
+                Diagnostic(
+                    "spark-extern", message, instance.use.span, help=f"define `{name}` in module `{module}`"
+                )
             )
     if errors:
         raise Rejected(errors)
@@ -199,7 +203,9 @@ class _Planner:
                 return _ordered("it looks at more than one row of a delta")
             if late := self.reads_order(instance.index):
                 return _ordered(f"{late} reads the order of rows")
-        wanted = said.keys.fields if said.keys is not None else next((r.keys for r in said.regions if r.keys), ())
+        wanted = (
+            said.keys.fields if said.keys is not None else next((r.keys for r in said.regions if r.keys), ())
+        )
         if wanted and set(wanted) <= set(keys):
             keys = wanted
         degree = said.parallel.degree if said.parallel is not None else None
@@ -282,7 +288,9 @@ class _Planner:
         outs: list[str] = []
         for instance in (self.graph.instances[i] for i in members):
             ins += [q for q in instance.ins if (p := queues[q].producer) is None or p.instance not in inside]
-            outs += [q for q in instance.outs if (c := queues[q].consumer) is None or c.instance not in inside]
+            outs += [
+                q for q in instance.outs if (c := queues[q].consumer) is None or c.instance not in inside
+            ]
         role = self.roles[members[-1]]
         return Stage(number, kind, tuple(members), tuple(ins), tuple(outs), evolve(role, kind=kind))
 

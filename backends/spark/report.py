@@ -141,13 +141,20 @@ def _operand(value: Any) -> Any:
             return [repr(value)]
 
 
+def _spelled(said: Any) -> Any:
+    """The way back from `_operand`."""
+    return Spelled(cast("list[Any]", said)[0]) if isinstance(said, list) else said
+
+
 def _heard(graph: Graph, said: Plain) -> Caught:
-    instance = graph.instances[said["instance"]]
-    operands = tuple(Spelled(o[0]) if isinstance(o, list) else o for o in cast("list[Any]", said["operands"]))
-    site = said["site"]
+    number: int = said["instance"]
+    instance = graph.instances[number]
+    operands = tuple(map(_spelled, said["operands"]))
+    site: int | None = said["site"]
     trap = Trap(said["code"], operands, said["operator"], site, _span(instance, site), said["text"])
     if said["item"] is not None:
-        type_ = instance.operator.ports[said["item"]["port"]].type
+        port: int = said["item"]["port"]
+        type_ = instance.operator.ports[port].type
         trap.item = type_, from_plain(type_)(said["item"]["value"])
     return Caught(trap, instance.index, said["chunk"], said["place"], said["late"])
 

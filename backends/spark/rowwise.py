@@ -15,12 +15,10 @@ from river.lang import typed
 from river.lang.evaluate import Trap, compile_operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from backends.spark.report import Report
     from river.il.graph import Instance
-
-Fire = "Callable[[list[Any], Any, Sequence[list[Any]]], None]"
 
 
 class Trapped(Exception):  # noqa: N818 - what happened
@@ -41,9 +39,7 @@ class Rowwise:
         self.skip = skip and not instance.operator.vars
         self._fire = _compiled(instance.operator)
         operator = instance.operator
-        self._keyed = [
-            out.by is not None and operator.ports[0].by is not None for out in operator.outs
-        ]
+        self._keyed = [out.by is not None and operator.ports[0].by is not None for out in operator.outs]
 
     def __call__(self, chunk: int, piece: Piece) -> list[Piece]:
         """A piece for each output. Raises: Trapped."""

@@ -19,7 +19,6 @@ from uuid import uuid4
 from backends.spark import marshal, report, task
 from backends.spark.lower import lower
 from backends.spark.marshal import COLUMNS, REPORT, Piece
-from backends.spark.report import Caught, Report
 from backends.spark.session import FOLDER, session
 from backends.spark.worker import Row, packed, record_batch, unpacked
 from river.backend import Summary
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from backends.spark.plan import Plan, Stage
+    from backends.spark.report import Caught, Report
     from backends.spark.session import Session
     from backends.spark.task import Program
     from river.backend import Sinks, Sources
@@ -220,7 +220,9 @@ def _failure(stage: Stage, error: Exception) -> Diagnostic:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("at ", "File ", "JVM stacktrace", "..."))]
     last = next((line for line in reversed(told) if "Error" in line or "Exception" in line), "")
-    notes = tuple(Note(line) for line in dict.fromkeys((told[0] if told else type(error).__name__, last)) if line)
+    notes = tuple(
+        Note(line) for line in dict.fromkeys((told[0] if told else type(error).__name__, last)) if line
+    )
     return Diagnostic("spark-failed", f"Spark could not run stage {stage.number} of the plan", notes=notes)
 
 

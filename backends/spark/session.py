@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.spark.java import find_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Mapping
 
 Session = Any
 """A SparkSession; pyspark's own types are those of two implementations and say little."""
@@ -45,11 +45,11 @@ def session(workers: int) -> Session:
 
     Raises: Rejected("spark-no-java").
     """
-    found = _active()
-    if found is None:
-        found = _remote() if os.environ.get(REMOTE) else _started(workers)
+    if os.environ.get(REMOTE):
+        found = _remote()
     else:
-        found = found.newSession()
+        active = _active()
+        found = _started(workers) if active is None else active.newSession()
     for key, value in _settings(workers).items():
         found.conf.set(key, value)
     return found
@@ -110,7 +110,7 @@ def _started(workers: int) -> Session:
 
 
 @contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
+def _environment(changes: Mapping[str, str]) -> Generator[None]:
     """The process' environment with changes, as long as Spark's Java is being started."""
     before = {key: os.environ.get(key) for key in changes}
     os.environ.update(changes)

@@ -112,9 +112,7 @@ def text(plan: Plan, stage: Stage, program: Program) -> str:
                 for q, end in consumers.items()
                 if strict and end is not None and plan.roles[end.instance].kind is not Kind.ORDERED
             ],
-            "joins": {
-                q: s.role.rows for q, s in before.items() if s is not None and s.kind is Kind.KEYED
-            },
+            "joins": {q: s.role.rows for q, s in before.items() if s is not None and s.kind is Kind.KEYED},
             "batch": plan.options.batch,
             "skip": plan.options.on_trap is not None,
         }

@@ -113,7 +113,9 @@ def unpacked(type_: t.Type, row: Row) -> Piece:
     return Piece(marshal.read_places(row.at, len(items)), items, marks)
 
 
-def _written(work: Task, queue: str, chunk: int, piece: Piece, channel: int = 0, part: int = 0) -> Iterator[Row]:
+def _written(
+    work: Task, queue: str, chunk: int, piece: Piece, channel: int = 0, part: int = 0
+) -> Iterator[Row]:
     """The row of a piece, if there is anything in it."""
     if piece.items or piece.marks:
         yield packed(work.number(queue), work.graph.queues[queue].type, chunk, piece, channel, part)
@@ -257,7 +259,9 @@ def _keyed(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
                 report.traps.append(trapped.caught)
                 break
             for out, piece in zip(instance.outs, made, strict=True):
-                once = piece if channel == 0 else Piece(piece.places, piece.items)  # all channels saw the marks
+                once = (
+                    piece if channel == 0 else Piece(piece.places, piece.items)
+                )  # all channels saw the marks
                 yield from _written(work, out, chunk, once, part=channel)
         report.keep(work.graph, instance.variables, step.variables)
     yield _report(work, together(work.graph, reports))

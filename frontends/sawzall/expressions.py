@@ -98,8 +98,10 @@ class Expressions:
                 return self.array(items, wanted, span)
             case s.MapValue(items):
                 return self.entries(items, wanted, span)
+            case s.RecordValue(items):
+                return self.fields(items, wanted, expr)
             case (
-                s.NoneValue() | s.Var() | s.Hole() | s.Force() | s.IsNone() | s.IfExpr() | s.RecordValue()
+                s.NoneValue() | s.Var() | s.Hole() | s.Force() | s.IsNone() | s.IfExpr()
                 | s.TupleValue() | s.Comprehension() | s.Lambda()
             ):  # fmt: skip
                 raise AssertionError(expr)  # the grammar has none of them
@@ -297,31 +299,33 @@ class Expressions:
                 item = self.infer(known).type
                 return z.ArrayOf(t.List(item), tuple(self.check(i, item) for i in items), span=span)
 
+    def fields(self, items: tuple[s.FieldValueItem, ...], wanted: t.Type | None, expr: s.RecordValue) -> z.Expr:
+        """`{a: v}`: a record; where a map is wanted, `a` is an expression."""
+        given = [item for item in items if isinstance(item, s.FieldValue)]
+        names = [item.name for item in given]
+        if isinstance(wanted, t.Map):
+            return self.entries(tuple((s.Name(i.name, span=i.span), i.value) for i in given), wanted, expr.span)
+        if len(set(names)) < len(names):
+            raise self.error("sawzall-duplicate", "a field is given twice", expr.span)
+        if not isinstance(wanted, t.Record):
+            nodes = tuple(self.infer(item.value) for item in given)
+            type_ = t.Record(tuple((name, node.type) for name, node in zip(names, nodes, strict=True)))
+            return z.RecordOf(type_, nodes, span=expr.span)
+        if sorted(names) != sorted(name for name, _ in wanted.fields):
+            shown = ", ".join(f"`{name}`" for name, _ in wanted.fields)
+            raise self.error("sawzall-type-mismatch", f"the record has the fields {shown}, each once", expr.span)
+        values = {item.name: item.value for item in given}
+        ordered = tuple(self.check(values[name], type_) for name, type_ in wanted.fields)
+        return z.RecordOf(wanted, ordered, span=expr.span)
+
     def entries(self, items: tuple[tuple[s.Expr, s.Expr], ...], wanted: t.Type | None, span: Span | None) -> z.Expr:
-        """`{k: v}`: a map where one is wanted or a key is not a bare name, else a record."""
-        names = [key.name for key, _ in items if isinstance(key, s.Name)]
-        match wanted:
-            case t.Map(key, value):
-                pairs = tuple((self.check(k, key), self.check(v, value)) for k, v in items)
-                return z.MapOf(wanted, pairs, span=span)
-            case t.Record(fields):
-                given = {k.name: v for k, v in items if isinstance(k, s.Name)}
-                if len(names) < len(items) or sorted(names) != sorted(name for name, _ in fields):
-                    shown = ", ".join(f"`{name}`" for name, _ in fields)
-                    raise self.error("sawzall-type-mismatch", f"the record has the fields {shown}, each once", span)
-                ordered = [self.check(given[name], type_) for name, type_ in fields]
-                return z.RecordOf(wanted, tuple(ordered), span=span)
-            case _:
-                pass
+        """`{k: v}`: a map."""
+        if isinstance(wanted, t.Map):
+            pairs = tuple((self.check(k, wanted.key), self.check(v, wanted.value)) for k, v in items)
+            return z.MapOf(wanted, pairs, span=span)
         if not items:
             hint = "state it: `x: map [string] of int = {:};`"
             raise self.error("sawzall-needs-type", "the type of `{:}` is not known here", span, hint)
-        if len(names) == len(items):
-            if len(set(names)) < len(names):
-                raise self.error("sawzall-duplicate", "a field is given twice", span)
-            nodes = tuple(self.infer(v) for _, v in items)
-            type_ = t.Record(tuple((name, node.type) for name, node in zip(names, nodes, strict=True)))
-            return z.RecordOf(type_, nodes, span=span)
         key, value = self.infer(items[0][0]).type, self.infer(items[0][1]).type
         if not t.is_key(key):
             raise self.error("sawzall-key-type", f"`{spelled(key)}` cannot be the key of a map", span)

@@ -195,10 +195,15 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return s.ListValue(tuple(args), span=self.span(tree))
 
     def map_value(self, tree: Tree[Token], args: Args) -> s.Expr:
-        return s.MapValue(tuple(args), span=self.span(tree))
+        """Fields when every key is a bare name; `{(x): 1}` has the value of x as its key."""
+        if args and all(bare for bare, _, _ in args):
+            fields = tuple(s.FieldValue(key.name, value, span=key.span) for _, key, value in args)
+            return s.RecordValue(fields, span=self.span(tree))
+        return s.MapValue(tuple((key, value) for _, key, value in args), span=self.span(tree))
 
-    def pair(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, s.Expr]:
-        return args[0], args[1]
+    def pair(self, tree: Tree[Token], args: Args) -> tuple[bool, s.Expr, s.Expr]:
+        key = tree.children[0]
+        return not isinstance(key, str) and key.data == "variable", args[0], args[1]
 
 
 _SPELLED = {"&&": "and", "||": "or", "!": "not"}

@@ -1,6 +1,7 @@
 """What a River-Sawzall text says. Types and expressions are those of the operator language.
 
-An array `{1, 2}` is a ListValue; a map or record `{k: v}` is a MapValue: which of the two it is, the checker knows.
+An array `{1, 2}` is a ListValue, `{"a": 1}` a MapValue, `{a: 1}` a RecordValue, from which the checker makes a map where
+one is wanted.
 """
 
 from __future__ import annotations

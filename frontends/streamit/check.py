@@ -13,7 +13,9 @@ from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.code import STREAM_WORDS, Code, Place, Surroundings, parts
 from frontends.streamit.elaborate import elaborate
+from frontends.streamit.trees import Usage
 from river.diagnostics import closest
+from river.il.trees import walk
 from river.lang import check as lang
 from river.lang import syntax as s
 from river.lang import types as t
@@ -83,6 +85,7 @@ class _Checker:
         for name in top:
             with self.report.recover():
                 self.stream(self.known[name])
+        self.report.remarks()
         main = self.main(top)
         self.report.remarks()
         assert main is not None  # noqa: S101 - without it there is an error
@@ -229,8 +232,7 @@ class _Checker:
     def filter(self, stream: _Declared) -> ty.Filter:
         """A filter."""
         ast, around = stream.ast, stream.around
-        found = self.signature(stream) or self.inferred(ast)
-        around.input, around.output = found
+        around.input, around.output = self.signature(stream) or self.inferred(ast)
         members = ast.members
         fields: list[ty.FieldDecl] = []
         for member in members:
@@ -253,10 +255,13 @@ class _Checker:
         if not normal:
             raise self.report.error("streamit-work-missing", "a filter needs a `work` function", ast.name_span)
         params = (*around.params.values(), *around.captures.values())
-        return ty.Filter(
+        found = ty.Filter(
             stream.name, params, around.input, around.output, tuple(fields), helpers, init, normal[0],
             first[0] if first else None, span=ast.name_span,
         )  # fmt: skip
+        if init is not None and Usage.of(found).prints((init,)):
+            self.report.error("streamit-misplaced", "`init` calls a function that prints", init.span)
+        return found
 
     def code(self, around: Surroundings, place: Place, result: ty.Type = ty.VOID) -> Code:
         """The checker of a body of a filter."""
@@ -295,8 +300,9 @@ class _Checker:
             return ty.Helper(member.name, (), ty.VOID, ty.Block(()), span=member.span)
         code = self.code(around, Place.HELPER, signature.result)
         locals_ = [code.declare(p.key, p.type, p.span) for p in signature.params]
+        errors = self.report.errors
         body = code.block(member.body.items, member.span)
-        if signature.result != ty.VOID and not _returns(body):
+        if signature.result != ty.VOID and self.report.errors == errors and not _returns(body):
             message = f"`{member.name}` may end without returning a value"
             self.report.error("streamit-type", message, member.span)
         params = tuple(ty.Declare(x.key, x.type, None, span=x.span) for x in locals_)
@@ -333,7 +339,7 @@ class _Checker:
         results: dict[str, t.Type] = {}
         pushed: list[c.Expr] = []
         items = [i for m in ast.members if isinstance(m, c.Work) for i in m.body.items]
-        takes = False
+        calls = {node.name for item in items for node in walk(item) if isinstance(node, c.Call)}
         for item in items:
             match item:
                 case c.OutOfLine(targets, call) if (found := self.functions(call.name)) is not None:
@@ -343,13 +349,11 @@ class _Checker:
                     results |= {target.name: type_ for target, type_ in zip(targets, whole, strict=False)}
                 case c.Do(c.Call("push", (value,))):
                     pushed.append(value)
-                case c.Do(c.Call("pop" | "peek")):
-                    takes = True
                 case _:
                     pass
-        input_: ty.Type | None = taken[0] if taken else None if takes else ty.VOID
+        input_: ty.Type | None = taken[0] if taken else None if calls & {"pop", "peek"} else ty.VOID
         given = [results.get(v.name) if isinstance(v, s.Name) else input_ for v in pushed]
-        output: ty.Type | None = given[0] if given else ty.VOID
+        output: ty.Type | None = given[0] if given else None if "push" in calls else ty.VOID
         if not items or input_ is None or output is None:
             help_line = "write it in front: `float->float filter`"
             message = "the types of this filter's items are not known"

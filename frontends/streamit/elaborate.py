@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from river.source import Span
 
 LARGEST = 10_000
+WIDEST = 1_024
 DEEPEST = 200
 LONGEST = 1_000_000
 
@@ -258,6 +259,9 @@ class _Elaborator:
         if top.join is None or (top.split is None and any(part.input != ty.VOID for part in top.made)):
             message = "a splitjoin needs `split` and `join`"
             raise self.report.error("streamit-parts", message, top.stream.span)
+        if len(top.made) > WIDEST:
+            message = f"a splitjoin has more than {WIDEST:,} branches"
+            raise self.report.error("streamit-too-many", message, top.stream.span)
         input_ = self.common(top, [part.input for part in top.made], "take")
         output = self.common(top, [part.output for part in top.made], "give")
         split: tuple[int, ...] | None = (0,) * len(top.made)
@@ -503,8 +507,14 @@ class _Shapes:
 
 
 def _look_at_prints(graph: ty.Graph, turns: Mapping[int, int], report: Report) -> None:
-    """Refuses prints of several filters that cannot be put in order; warns of lines that never end."""
-    printing = [node for node in leaves(graph) if isinstance(node, ty.Node) and prints(node.filter)]
+    """Refuses prints of several filters that cannot be put in order; warns of what will not be seen."""
+    every = leaves(graph)
+    printing = [node for node in every if isinstance(node, ty.Node) and prints(node.filter)]
+    writes = any(isinstance(part, ty.File) and not part.reads for part in every)
+    if graph.output == ty.VOID and not printing and not writes:
+        report.warn("streamit-no-output", "nothing comes out of this program", graph.span, "print, or write a file")
+    if len(printing) > WIDEST:
+        raise report.error("streamit-too-many", f"more than {WIDEST:,} filters print", graph.span)
     if len(printing) > 1:
         for node in printing:
             fixed = node.rates.prints is not None and (node.first is None or node.first.prints == 0)

@@ -64,6 +64,7 @@ class _Form:
     uses: tuple[Used, ...]
     taken: set[str]
     variables: set[str]
+    concrete: bool = False  # values stand in place of parameters
     usage: Usage = field(init=False)
     state: tuple[str, ...] = field(init=False)
     holes: dict[str, tuple[s.TypeExpr, tuple[s.Expr, ...]]] = field(
@@ -102,12 +103,11 @@ class _Form:
         """The hole of a parameter."""
         if name not in self.spelled:
             param = next(x for x in self.filter.params if x.name == name)
-            spelled = name[:1].lower() + name[1:] if name[:1].isalpha() else f"p{name}"
+            spelled = name.lower() if name.isupper() else name[:1].lower() + name[1:]
             spelled = fresh(spelled, {*self.holes, *RESERVED})
             self.spelled[name] = spelled
-            self.holes[spelled] = self.type(param.type), ()
             values = tuple(literal(use.node.values[name], param.type) for use in self.uses)
-            self.holes[spelled] = self.holes[spelled][0], values
+            self.holes[spelled] = self.type(param.type), values
         return s.Hole(self.spelled[name])
 
     def param(self, value: ty.Param) -> s.Expr:
@@ -121,7 +121,7 @@ class _Form:
 
     def constant(self, expr: ty.Expr) -> s.Expr | None:
         """A whole number from literals and holes, or None."""
-        if not any(isinstance(node, ty.Param) for node in walk(expr)):
+        if self.concrete or not any(isinstance(node, ty.Param) for node in walk(expr)):
             value = self.seen[0].exact(expr)
             return None if not isinstance(value, int) else number(value)
         for seen in self.seen:
@@ -201,10 +201,11 @@ class _Form:
         types = [s.VarParam(self.names[x], self.type(self.field_type(x))) for x in self.state]
         if self.line is not None:
             types.append(s.VarParam(self.line, s.TypeName("string")))
+        given = [self.consts[x.name] for x in self.filter.params if x.name in self.consts]
         source = node.input == ty.VOID
         port = s.Port("clock", s.TypeName("unit")) if source else s.Port("x", self.type(self.filter.input))
         operator = s.Operator(
-            name, (port,), tuple(types), outs, (*self.consts.values(), *consts), tuple(fns), handlers,
+            name, (port,), tuple(types), outs, (*given, *consts), tuple(fns), handlers,
             span=self.filter.span,
         )  # fmt: skip
         found: list[p.Decl] = self.first_values()
@@ -212,6 +213,9 @@ class _Form:
             for use in self.uses:
                 use.instance = name
             return [*found, operator]
+        order = [self.spelled[x.name] for x in self.filter.params if x.name in self.spelled]
+        extra = [hole for hole in self.holes if hole not in order]
+        self.holes = {hole: self.holes[hole] for hole in (*order, *extra)}
         params = tuple(s.TemplateParam(hole, kind) for hole, (kind, _) in self.holes.items())
         return [*found, s.Template(params, operator, span=self.filter.span), *self.instances(name)]
 
@@ -411,7 +415,7 @@ class _Form:
         for use in self.uses:
             key = repr(sorted(use.node.values.items()))
             if key not in known:
-                own = evolve(self.alone(use))
+                own = self.alone(use)
                 known[key], fns = own.variable_values(self.taken)
                 types[key] = {x: own.type(own.field_type(x)) for x in self.state}
                 found += fns
@@ -432,7 +436,7 @@ class _Form:
         values = use.node.values
         scalars = {k: v for k, v in values.items() if not isinstance(v, tuple)}
         filter_ = substituted(self.filter, scalars)
-        return _Form(filter_, (Used(use.node, use.firings),), self.taken, set())
+        return _Form(filter_, (Used(use.node, use.firings),), self.taken, set(), concrete=True)
 
     def variable_values(self, taken: set[str]) -> tuple[dict[str, s.Expr], list[p.Decl]]:
         """The first value of each variable, and the functions that they need. Parameters are values here."""
@@ -509,6 +513,8 @@ def plain(expr: ty.Expr, values: Mapping[str, Any]) -> int | None:
                     return a - b
                 case "*%":
                     return a * b
+                case "min" | "max":
+                    return min(a, b) if operation == "min" else max(a, b)
                 case "div.trunc.wrap" if b:
                     return int(abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
                 case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import syntax as c
 from river.lang import syntax as s
@@ -36,8 +36,6 @@ def parse(source: Source) -> c.Program:
 class StreamItBuilder(StmtBuilder):
     """`streamit/grammar.lark`."""
 
-    reserved: ClassVar[frozenset[str]] = WORDS
-
     def start(self, tree: Tree[Token], args: Args) -> c.Program:
         return c.Program(
             tuple(a for a in args if isinstance(a, c.Stream)),
@@ -50,11 +48,17 @@ class StreamItBuilder(StmtBuilder):
         return c.Static(_statements(args), span=self.span(tree))
 
     def function_decl(self, tree: Tree[Token], args: Args) -> s.Fn:
-        """A function of the operator language, whose reserved words are others."""
-        for token in tree.scan_values(lambda value: getattr(value, "type", "") == "NAME"):
-            if token in RESERVED and token not in self.reserved:
-                self.report("syntax-reserved", f"`{token}` is a reserved word", self.token_span(token))
         return args[0]
+
+    def build(self, tree: Tree[Token]) -> Any:
+        self.functions = [node.meta for node in tree.children if getattr(node, "data", "") == "function_decl"]
+        return super().build(tree)
+
+    def _check_name(self, token: Any) -> None:
+        """Refuses reserved words; functions of the operator language have others."""
+        inside = any(meta.start_pos <= token.start_pos < meta.end_pos for meta in self.functions)
+        if token in (RESERVED if inside else WORDS) and token.type in {"NAME", "CAPITAL"}:
+            self.report("syntax-reserved", f"`{token}` is a reserved word", self.token_span(token))
 
     # -- streams
 

@@ -19,6 +19,7 @@ from frontends.streamit.trees import Usage, named, root, updated
 from river.il.trees import fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
+from river.lang.operations import OPERATIONS
 from river.lang.parse import RESERVED
 
 if TYPE_CHECKING:
@@ -747,5 +748,13 @@ def literal(value: Any, type_: ty.Type, span: Span | None = None) -> s.Expr:
             infinity = s.Call("inf", (), span=span)
             return infinity if value > 0 else s.Unary("-", infinity, span=span)
         case _:
-            negative = value < 0 or str(value).startswith("-")
-            return s.Unary("-", s.Float(-value, span=span), span=span) if negative else s.Float(value, span=span)
+            negative = str(value).startswith("-")
+            size = s.Float(_shortest(-value if negative else value, type_), span=span)
+            return s.Unary("-", size, span=span) if negative else size
+
+
+def _shortest(value: float, type_: ty.Type) -> float:
+    """The shortest number that is the same in the type."""
+    if type_ != ty.FLOAT:
+        return value
+    return float(OPERATIONS["string"].meaning((t.F32,), t.STRING)(value))

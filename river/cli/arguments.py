@@ -54,9 +54,16 @@ def program_of(streams: Streams, path: str, lang: str | None) -> Compiled:
 
 
 def functions(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
-    """The functions of the modules that the user named: only these may `extern python` operators call."""
-    import importlib
+    """The functions of the modules that the user named: only these may `extern python` operators call.
 
+    A module may stand in the current folder.
+    """
+    import importlib
+    import sys
+    from pathlib import Path
+
+    if modules and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
     found: dict[str, Callable[..., Any]] = {}
     for name in modules:
         try:

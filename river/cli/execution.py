@@ -30,6 +30,7 @@ from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
     from river.cli.terminal import Streams
+    from river.driver import Comparison
 
 
 @click.command("run")
@@ -158,18 +159,16 @@ def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> No
     from river.driver import compare
 
     compiled = program_of(streams, program, lang)
+    named = bool(given["backends"])
     others = given["backends"] or plugins.backends()
     order = ("reference", *(name for name in others if name != "reference"))
-    compared = compare(compiled, job_of(streams, given), order)
-    for one in compared:
-        rows = ", ".join(f"{name}: {count:,} items" for name, count in one.rows.items())
-        verdict = "agrees" if not one.differences else "DIFFERS"
-        word = "is the measure" if one is compared[0] else verdict
-        print(f"{one.backend:<10} {word:<14} {one.seconds:8.2f} s  {rows}", file=streams.stdout)
-    differing = [one for one in compared if one.differences]
-    for one in differing:
+    differing: list[Comparison] = []
+    for one in compare(compiled, job_of(streams, given), order, named=named):
+        print(_verdict(one, measure=one.backend == "reference"), file=streams.stdout, flush=True)
         for difference in one.differences:
             print(f"  {one.backend}: {difference}", file=streams.stdout)
+        if one.differences:
+            differing.append(one)
     if differing:
         shown = ", ".join(one.backend for one in differing)
         raise Rejected(
@@ -181,3 +180,12 @@ def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> No
                 )
             ]
         )
+
+
+def _verdict(one: Comparison, *, measure: bool) -> str:
+    """One line of `river check`."""
+    if one.refused:
+        return f"{one.backend:<10} not run: {one.refused[0].message}"
+    word = "is the measure" if measure else "DIFFERS" if one.differences else "agrees"
+    rows = ", ".join(f"{name}: {count:,} items" for name, count in one.rows.items())
+    return f"{one.backend:<10} {word:<14} {one.seconds:8.2f} s  {rows}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 COLUMN = 13  # of the names of facts
-LONGEST = 40  # characters of a type
+LONGEST = 24  # characters of a type; of a longer one, what sort it is
 
 
 def text(explanation: Explanation, *, coloured: bool = False) -> str:
@@ -70,13 +71,15 @@ def _operator(facts: Facts, bold: Callable[[str], str]) -> Iterator[str]:
 
 def _kept(kept: Kept) -> str:
     shared = " (shared)" if kept.shared else ""
-    type_ = kept.type if len(kept.type) <= LONGEST else f"{kept.type[: LONGEST - 3]}..."
-    return f"${kept.name}{shared} {kept.growth}: {type_}"
+    sort = kept.type if len(kept.type) <= LONGEST else re.split(r"[<{(]", kept.type)[0] or "record"
+    return f"${kept.name}{shared} {kept.growth} ({sort})"
 
 
 def _order(facts: Facts) -> str:
-    if facts.commutative:
+    if facts.commutative and facts.kept:
         return "does not matter to the final state"
+    if facts.commutative:
+        return "does not matter"
     return "matters" if facts.order_reading else "does not matter"
 
 

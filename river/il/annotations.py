@@ -154,7 +154,9 @@ def read(annotation: Annotation) -> Known | None:
             if name not in NAMES:
                 return None
             wants = WANTS[name]
-            raise Rejected([Diagnostic("il-annotation-argument", f"`@{name}` wants {wants}", annotation.span)])
+            raise Rejected(
+                [Diagnostic("il-annotation-argument", f"`@{name}` wants {wants}", annotation.span)]
+            )
 
 
 WANTS: Final = {
@@ -220,7 +222,9 @@ def check(use: Use, items: Iterable[Type]) -> tuple[Diagnostic, ...]:
         fields = [name for name, _ in carrier.fields] if isinstance(carrier, Record) else []
         what = "items" if rows is None else "rows"
         errors += [
-            Diagnostic("il-annotation-key", f"the {what} of `{use.operator}` have no field `{key}`", span, help=near)
+            Diagnostic(
+                "il-annotation-key", f"the {what} of `{use.operator}` have no field `{key}`", span, help=near
+            )
             for key in found.keys.fields
             if key not in fields
             for near in [closest(key, fields)]

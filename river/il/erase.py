@@ -101,7 +101,13 @@ def erase(graph: Graph, externs: Mapping[str, UserFunction] | None = None) -> Ca
         written = tuple(n for n, p in zip(instance.variables, operator.vars, strict=True) if p.written)
         functions[instance.name] = erased.fire
         ops.append(
-            Op(instance.outs, (*hidden, *written), instance.name, instance.ins, (*hidden, *instance.variables))
+            Op(
+                instance.outs,
+                (*hidden, *written),
+                instance.name,
+                instance.ins,
+                (*hidden, *instance.variables),
+            )
         )
     return CalculusProgram(graph.inputs, graph.outputs, tuple(ops), functions, initial)
 
@@ -149,7 +155,11 @@ class _Erased:
     """
 
     def __init__(
-        self, name: str, operator: typed.Operator | typed.Extern, handlers: _Handlers, counted: tuple[bool, ...]
+        self,
+        name: str,
+        operator: typed.Operator | typed.Extern,
+        handlers: _Handlers,
+        counted: tuple[bool, ...],
     ) -> None:
         ordered = tuple(_key_position(port) for port in operator.ports)
         self.name = name
@@ -213,17 +223,26 @@ class _Erased:
                 yield value if freeze is None else freeze(value)
 
     def run(
-        self, consumed: Value, handler: Callable[..., None] | None, turn: _Turn, *args: Any, counts: bool = False
+        self,
+        consumed: Value,
+        handler: Callable[..., None] | None,
+        turn: _Turn,
+        *args: Any,
+        counts: bool = False,
     ) -> None:
         """Calls a handler; `counts`: the stated push rates hold for it."""
-        assert handler is not None  # noqa: S101 - the checker has seen to it
+        assert handler is not None
         sizes = [len(out) for out in turn.outs]
         try:
             handler(turn.variables, *args, turn.outs)
         except Trap as trap:
             raise Fault((self.name, trap.site, trap.code, consumed)) from trap
         for out, size, items in zip(self.operator.outs, sizes, turn.outs, strict=True):
-            if counts and out.push is not None and out.push != sum(not isinstance(i, Mark) for i in items[size:]):
+            if (
+                counts
+                and out.push is not None
+                and out.push != sum(not isinstance(i, Mark) for i in items[size:])
+            ):
                 raise Fault((self.name, None, "rate-violation", consumed))
 
     # -- order
@@ -231,7 +250,9 @@ class _Erased:
     def arrived(self, item: Value, port: int, progress: Progress) -> Progress:
         """The progress after the arrival of `item`; refuses what comes too late."""
         if item == END:
-            return evolve(progress, ended=_put(progress.ended, port, True)) if self.counted[port] else progress
+            return (
+                evolve(progress, ended=_put(progress.ended, port, True)) if self.counted[port] else progress
+            )
         position = self.keys[port]
         if position is None:
             return progress
@@ -251,8 +272,8 @@ class _Erased:
     def drain(self, waiting: Waiting, progress: Progress, turn: _Turn) -> Waiting:
         """Fires as long as something can fire."""
         op, body = self.operator, self.handlers.body
-        assert isinstance(op, typed.Operator)  # noqa: S101 - externs have item handlers only
-        assert body is not None  # noqa: S101 - so there is a body
+        assert isinstance(op, typed.Operator)
+        assert body is not None
         if op.merge is not None:
             return self.merge(op.merge, body.merge, waiting, progress, turn)
         if op.phases:
@@ -268,7 +289,11 @@ class _Erased:
         return waiting
 
     def cycle(
-        self, phases: tuple[typed.PhaseHandler, ...], handlers: tuple[Fire, ...], waiting: Waiting, turn: _Turn
+        self,
+        phases: tuple[typed.PhaseHandler, ...],
+        handlers: tuple[Fire, ...],
+        waiting: Waiting,
+        turn: _Turn,
     ) -> Waiting:
         """Takes items from the port at which the cycle stands, as long as it has some."""
         while (stand := _stand(phases, waiting)) is not None:
@@ -334,7 +359,9 @@ class _Erased:
         ended = progress.ended
         if isinstance(op, typed.Operator) and op.phases:
             stand = _stand(op.phases, waiting)
-            return stand is None or (ended[op.phases[stand[0]].port] and not waiting.items[op.phases[stand[0]].port])
+            return stand is None or (
+                ended[op.phases[stand[0]].port] and not waiting.items[op.phases[stand[0]].port]
+            )
         if isinstance(op, typed.Operator) and (rated := _due(op, waiting)) is not None:
             return any(ended[r.port] and len(waiting.items[r.port]) < r.peek for r in rated.rates)
         counted = [p for p, counts in enumerate(self.counted) if counts]
@@ -422,8 +449,8 @@ def inputs(graph: Graph, data: Mapping[str, Sequence[Value]]) -> dict[str, tuple
 
 
 def _key_type(queue: Queue) -> t.Type:
-    assert isinstance(queue.type, t.Record)  # noqa: S101 - verify has seen to it
-    assert queue.by is not None  # noqa: S101 - asked of ordered queues only
+    assert isinstance(queue.type, t.Record)
+    assert queue.by is not None
     found = queue.type.field(queue.by)
-    assert found is not None  # noqa: S101 - verify has seen to it
+    assert found is not None
     return found

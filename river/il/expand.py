@@ -49,7 +49,9 @@ def _expand(
             if not isinstance(inner, s.Operator | s.Extern):
                 known = [n for n, d in decls.items() if not isinstance(d, s.Template)]
                 message = f"unknown operator `{operator}`"
-                raise Rejected([Diagnostic("il-unknown-operator", message, decl.span, help=closest(operator, known))])
+                raise Rejected(
+                    [Diagnostic("il-unknown-operator", message, decl.span, help=closest(operator, known))]
+                )
             return _lifted(Same(decl), Same(inner))
 
 

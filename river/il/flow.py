@@ -125,8 +125,12 @@ class Findings:
         return len(self.accesses) + len(self.reads) + len(self.accumulated) + self.ordered + self.plain
 
 
-KEYED: Final = frozenset({"get", "has", "contains", "delete", "set"})  # on one entry of a map: (map, key, ...)
-GROWING: Final = frozenset({"push", "push_back", "add"})  # put their second argument into a list, deque or bag
+KEYED: Final = frozenset(
+    {"get", "has", "contains", "delete", "set"}
+)  # on one entry of a map: (map, key, ...)
+GROWING: Final = frozenset(
+    {"push", "push_back", "add"}
+)  # put their second argument into a list, deque or bag
 SHRINKING: Final = frozenset({"pop", "pop_front", "pop_back", "remove"})
 POSITIONAL: Final = frozenset({
     "get", "set", "slice", "take", "drop_first", "reverse", "index_of", "front", "back", "pop", "pop_front", "pop_back",
@@ -417,7 +421,9 @@ class _Reader:
             return Anything()
         operand = rest[0] if rest and not isinstance(rest[0], typed.Lambda) else None
         match head:
-            case typed.Local(_, slot, _, _) if name in GROWING and operand is not None and isinstance(origin, Items):
+            case typed.Local(_, slot, _, _) if (
+                name in GROWING and operand is not None and isinstance(origin, Items)
+            ):
                 self.bind(slot, Items(self.of(operand)))
                 return Anything()
             case typed.Local() if name in SHRINKING and isinstance(origin, Items):

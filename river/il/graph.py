@@ -5,14 +5,18 @@ The typed side of River IL: erasure, models and planners read only this (style.m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from river.diagnostics import Diagnostic
-from river.il.program import Program, Use
-from river.lang import typed
 from river.lang.types import Record, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from river.diagnostics import Diagnostic
+    from river.il.program import Program, Use
+    from river.lang import typed
 
 
 @frozen
@@ -37,7 +41,7 @@ class Queue:
         """The position of the key field in the item record, or None without key."""
         if self.by is None:
             return None
-        assert isinstance(self.type, Record)  # noqa: S101 - verify has seen to it
+        assert isinstance(self.type, Record)
         return self.type.index(self.by)
 
 

@@ -73,7 +73,9 @@ def _bind(template: s.Template, args: Args, span: Span | None) -> dict[str, s.No
         if name not in params:
             message = f"`{template.operator.name}` has no parameter `#{name}`"
             errors.append(
-                Diagnostic("il-template-unknown-argument", message, arg.span or span, help=closest(name, params))
+                Diagnostic(
+                    "il-template-unknown-argument", message, arg.span or span, help=closest(name, params)
+                )
             )
             continue
         if name in bound:
@@ -89,7 +91,9 @@ def _bind(template: s.Template, args: Args, span: Span | None) -> dict[str, s.No
     missing = [name for name in params if name not in bound and name not in dict(args)]
     if missing:
         listed = ", ".join(f"`{name}`" for name in missing)
-        errors.append(Diagnostic("il-template-missing", f"`{template.operator.name}` also needs {listed}", span))
+        errors.append(
+            Diagnostic("il-template-missing", f"`{template.operator.name}` also needs {listed}", span)
+        )
     if errors:
         raise Rejected(errors)
     return bound
@@ -140,7 +144,9 @@ def _closed(name: str, arg: s.Node, span: Span | None) -> list[Diagnostic]:
             case _:
                 what, help_ = "a hole", None
         where = free.span or arg.span or span
-        errors.append(Diagnostic("il-template-argument", f"the argument `{name}` names {what}", where, help=help_))
+        errors.append(
+            Diagnostic("il-template-argument", f"the argument `{name}` names {what}", where, help=help_)
+        )
     return errors
 
 
@@ -153,7 +159,11 @@ class _Filling:
     """One instantiation: what the holes stand for, and the local functions that lambdas became."""
 
     def __init__(
-        self, kinds: Mapping[str, s.TypeExpr | str], bound: Mapping[str, s.Node], taken: set[str], span: Span | None
+        self,
+        kinds: Mapping[str, s.TypeExpr | str],
+        bound: Mapping[str, s.Node],
+        taken: set[str],
+        span: Span | None,
     ) -> None:
         self.kinds = kinds
         self.bound = bound
@@ -212,7 +222,7 @@ class _Filling:
     def fields(self, hole: str) -> tuple[s.FieldArg, ...]:
         """The fields that an argument lists."""
         arg = self.bound[hole]
-        assert isinstance(arg, s.FieldsArg)  # noqa: S101 - check_template has seen to it
+        assert isinstance(arg, s.FieldsArg)
         return arg.fields
 
     def repeated(
@@ -224,7 +234,9 @@ class _Filling:
         for arg in self.fields(hole):
             self.each[name] = arg
             if rename:
-                own = [local for item in items if isinstance(item, s.Let | s.VarDecl) for local in binders(item)]
+                own = [
+                    local for item in items if isinstance(item, s.Let | s.VarDecl) for local in binders(item)
+                ]
                 self.renamed = {**before, **{local: self.unused(f"{local}_{arg.name}") for local in own}}
             for item in items:
                 filled = self.single(item)
@@ -271,7 +283,9 @@ class _Filling:
             return node
         if name not in self.fns:
             types = [cast("s.TypeExpr", self.one(param)) for param in kind.params]
-            params = tuple(s.Param(p, type_, span=own.span) for p, type_ in zip(own.params, types, strict=True))
+            params = tuple(
+                s.Param(p, type_, span=own.span) for p, type_ in zip(own.params, types, strict=True)
+            )
             result = cast("s.TypeExpr", self.one(kind.result))
             self.fns[name] = s.Fn(self.unused(name), params, result, own.body, span=own.span)
         return s.Call(self.fns[name].name, cast("tuple[s.Expr, ...]", args), span=node.span)
@@ -353,7 +367,12 @@ def _first(expr: s.Node) -> s.Node:
             return _first(range_)
         case s.Range(low, _):
             return _first(low)
-        case s.Call(_, (head, *_)) | s.RecordValue((head, *_)) | s.TupleValue((head, *_)) | s.ListValue((head, *_)):
+        case (
+            s.Call(_, (head, *_))
+            | s.RecordValue((head, *_))
+            | s.TupleValue((head, *_))
+            | s.ListValue((head, *_))
+        ):
             return _first(head)
         case _:
             return expr

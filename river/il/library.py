@@ -223,7 +223,9 @@ class _CheckHoles:
                 return
             case s.Name(name) if name in self.each:
                 message = f"`{name}` is the name of a field: it stands after a dot and before a colon only"
-                self.errors.append(Diagnostic("il-template-each", message, node.span, help=f"`#{name}` is its payload"))
+                self.errors.append(
+                    Diagnostic("il-template-each", message, node.span, help=f"`#{name}` is its payload")
+                )
             case _ if bound := self.each.intersection(binders(node)):
                 message = f"`{min(bound)}` already stands for a field here"
                 self.errors.append(Diagnostic("il-template-each", message, node.span))
@@ -243,7 +245,9 @@ class _CheckHoles:
         kind = self.kinds.get(name)
         if kind is None:
             known = closest(name, [*self.kinds, *self.each])
-            self.errors.append(Diagnostic("il-template-hole", f"unknown hole `#{name}`", node.span, help=known))
+            self.errors.append(
+                Diagnostic("il-template-hole", f"unknown hole `#{name}`", node.span, help=known)
+            )
             return
         found = kind_of(kind)
         if found != wanted:
@@ -254,7 +258,12 @@ class _CheckHoles:
             self.errors.append(Diagnostic("il-template-hole", message, node.span))
 
 
-ARTICLES = {"type": "a type", "fields": "a list of fields", "lambda": "a function", "expression": "an expression"}
+ARTICLES = {
+    "type": "a type",
+    "fields": "a list of fields",
+    "lambda": "a function",
+    "expression": "an expression",
+}
 
 
 def kind_of(kind: s.TypeExpr | str) -> str:

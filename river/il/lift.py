@@ -37,7 +37,9 @@ def lift(operator: s.Operator | s.Extern, tag: str, span: Span | None = None) ->
         case s.Operator():
             raise refuse("only operators with one input, read by `on x(..)`, can be")
     if keyed:
-        raise refuse(f"`{keyed[0]}` is already ordered: operators on ordered queues are merged by their own key")
+        raise refuse(
+            f"`{keyed[0]}` is already ordered: operators on ordered queues are merged by their own key"
+        )
     return _Lifting(operator, tag).lifted(port, handler)
 
 
@@ -77,7 +79,9 @@ class _Lifting:
         node = rebuild(node, self.node)
         match node:
             case s.Emit(_, value):
-                record = s.RecordValue((s.FieldValue(self.tag, s.Name(self.serial)), s.FieldValue("v", value)))
+                record = s.RecordValue(
+                    (s.FieldValue(self.tag, s.Name(self.serial)), s.FieldValue("v", value))
+                )
                 return evolve(node, value=record)
             case s.Call(name, args) if name in self.emitting:
                 return evolve(node, args=(s.Name(self.serial), *args))

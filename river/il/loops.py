@@ -65,7 +65,9 @@ def back_edges(graph: Graph) -> frozenset[str]:
     pending = list(_cycles(range(len(graph.instances)), edges))
     while pending:
         loop = pending.pop()
-        entered = {i for i in loop for queue in graph.instances[i].ins if _from_outside(graph, queue, loop, found)}
+        entered = {
+            i for i in loop for queue in graph.instances[i].ins if _from_outside(graph, queue, loop, found)
+        }
         inside = [(q, a, b) for q, a, b in edges if a in loop and b in loop and q not in found]
         closing = {q for q, _, b in inside if b in entered or not entered}
         found |= closing

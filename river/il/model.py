@@ -86,7 +86,13 @@ class Selectivity:
         """As it is printed."""
         if self.least == self.most:
             return "exactly one" if self.least == 1 else f"exactly {self.least}"
-        return "at most one" if (self.least, self.most) == (0, 1) else f"{self.least} or more" if self.least else "any"
+        return (
+            "at most one"
+            if (self.least, self.most) == (0, 1)
+            else f"{self.least} or more"
+            if self.least
+            else "any"
+        )
 
 
 @frozen
@@ -123,7 +129,11 @@ class Model:
             shown = ", ".join(a if a == b else f"{a} = {b}" for a, b in pairs)
             lines.append(f"output {i} forwards: {shown or 'nothing'}")
         lines.append(f"reads: {'anything' if self.reads is None else ', '.join(self.reads) or 'nothing'}")
-        facts = {"reads order": self.order_reading, "can trap": self.can_trap, "commutative": self.commutative}
+        facts = {
+            "reads order": self.order_reading,
+            "can trap": self.can_trap,
+            "commutative": self.commutative,
+        }
         lines += [f"{what}: {'yes' if said else 'no'}" for what, said in facts.items()]
         return "\n".join(lines)
 
@@ -244,7 +254,9 @@ def _called(node: object) -> frozenset[int]:
     if isinstance(node, tuple):
         return own.union(*map(_called, cast("tuple[object, ...]", node)))
     if isinstance(node, typed.Node):
-        return own.union(*(_called(getattr(node, f.name)) for f in attrs.fields(type(node)) if f.name != "span"))
+        return own.union(
+            *(_called(getattr(node, f.name)) for f in attrs.fields(type(node)) if f.name != "span")
+        )
     return own
 
 
@@ -344,7 +356,9 @@ def _rows_of(origin: Origin) -> Origin | None:
             return None
 
 
-def _pairs(op: typed.Operator, origin: Origin, fields: tuple[str, ...], *, rows: bool) -> Iterable[tuple[str, str]]:
+def _pairs(
+    op: typed.Operator, origin: Origin, fields: tuple[str, ...], *, rows: bool
+) -> Iterable[tuple[str, str]]:
     match origin:
         case Made(values):
             for name, value in zip(fields, values, strict=True):

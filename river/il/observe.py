@@ -33,7 +33,9 @@ class Observation:
     variables: tuple[tuple[str, Hashable], ...]
 
 
-def observe(graph: Graph, outcome: Outcome, variables: Collection[str] | None = None) -> Observation | Faulted:
+def observe(
+    graph: Graph, outcome: Outcome, variables: Collection[str] | None = None
+) -> Observation | Faulted:
     """What an observer sees of an outcome of `erase(graph)`; a fault is seen as it is.
 
     Variables are those of the program, and its declared unions in place of their parts; `variables` names fewer, to
@@ -79,7 +81,9 @@ def observed_variables(graph: Graph, state: Mapping[str, Value]) -> dict[str, Ha
                 found[result.name] = values.observed(type_, values.frozen_form(type_, every))
             case _:
                 seen = (values.observed(type_, state[part]) for part in result.parts)
-                found[result.name] = frozenset(pair for pairs in seen for pair in cast("Iterable[Hashable]", pairs))
+                found[result.name] = frozenset(
+                    pair for pairs in seen for pair in cast("Iterable[Hashable]", pairs)
+                )
     return found
 
 

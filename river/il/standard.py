@@ -150,7 +150,9 @@ _READ: Final[Mapping[str, Callable[[Shape, s.TemplateArg], Shape | None]]] = {
 def _duplicate(shape: Shape) -> str:
     outs = _list(f"o{i}: #T{shape.order}" for i in shape.each)
     emits = _words(f"emit o{i} x;" for i in shape.each)
-    return f"template <#T: type>\noperator duplicate(x: #T{shape.order}) -> ({outs}) {{ on x(x) {{ {emits} }} }}"
+    return (
+        f"template <#T: type>\noperator duplicate(x: #T{shape.order}) -> ({outs}) {{ on x(x) {{ {emits} }} }}"
+    )
 
 
 def _identity(shape: Shape) -> str:

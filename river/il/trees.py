@@ -33,7 +33,6 @@ class Same(Generic[T]):
         return id(self.value)
 
 
-
 @cache
 def _fields(kind: type[s.Node]) -> tuple[str, ...]:
     return tuple(f.name for f in attrs.fields(kind) if f.name != "span")
@@ -95,7 +94,12 @@ def binders(node: s.Node) -> tuple[str, ...]:
             return (name,)
         case s.For(_, names, _, _) | s.Comprehension(_, names, _, _) | s.Lambda(names, _):
             return names
-        case s.ItemHandler(_, name, _) | s.PhaseHandler(_, _, name, _) | s.MarkHandler(name, _) | s.Rate(_, _, _, name):
+        case (
+            s.ItemHandler(_, name, _)
+            | s.PhaseHandler(_, _, name, _)
+            | s.MarkHandler(name, _)
+            | s.Rate(_, _, _, name)
+        ):
             return (name,)
         case s.MergeHandler(sides, _):
             return ("key", *(name for _, name in sides))

@@ -262,7 +262,12 @@ class _Verifier:
             item = self.guarded(check.resolve, type_, self.scope)
             if item is not None and not t.is_item(item):
                 help_ = "omap, bag, deque, fsum, i128 and regex are for variables"
-                self.error("il-item-type", f"`{show(item)}` cannot travel along queue `{name}`", decl.span, help=help_)
+                self.error(
+                    "il-item-type",
+                    f"`{show(item)}` cannot travel along queue `{name}`",
+                    decl.span,
+                    help=help_,
+                )
             if item is not None and by is not None:
                 self.key_field(name, item, by, decl.span)
             found.setdefault(name, _Declared(decl, item, by))
@@ -287,7 +292,11 @@ class _Verifier:
         found: list[Instance] = []
         for use in self.program.uses:
             if use.operator not in operators:
-                what = "a template: name an instance of it" if use.operator in named_operators(self.program) else None
+                what = (
+                    "a template: name an instance of it"
+                    if use.operator in named_operators(self.program)
+                    else None
+                )
                 help_ = what or closest(use.operator, operators)
                 self.error("il-unknown-operator", f"unknown operator `{use.operator}`", use.span, help=help_)
                 continue
@@ -348,7 +357,9 @@ class _Verifier:
                 self.error("il-variable-written", message, use.span)
         if set(left) == set(written) and left != written:
             order = ", ".join(f"`${name}`" for name in written)
-            self.error("il-variable-written", f"the variables on the left stand in this order: {order}", use.span)
+            self.error(
+                "il-variable-written", f"the variables on the left stand in this order: {order}", use.span
+            )
 
     def queues(self, declared: Mapping[str, _Declared], instances: tuple[Instance, ...]) -> dict[str, Queue]:
         """Every queue with its type and its two ends."""
@@ -356,9 +367,13 @@ class _Verifier:
         consumers: dict[str, list[_Side]] = {}
         for i in instances:
             for k, (name, out) in enumerate(zip(i.outs, i.operator.outs, strict=True)):
-                producers.setdefault(name, []).append(_Side(End(i.index, k), i.use, out.type, out.by, out.name))
+                producers.setdefault(name, []).append(
+                    _Side(End(i.index, k), i.use, out.type, out.by, out.name)
+                )
             for k, (name, port) in enumerate(zip(i.ins, i.operator.ports, strict=True)):
-                consumers.setdefault(name, []).append(_Side(End(i.index, k), i.use, port.type, port.by, port.name))
+                consumers.setdefault(name, []).append(
+                    _Side(End(i.index, k), i.use, port.type, port.by, port.name)
+                )
         complete = len(instances) == len(self.program.uses)  # a refused use may have been the missing end
         found: dict[str, Queue] = {}
         for name in dict.fromkeys([*declared, *producers, *consumers]):
@@ -370,7 +385,13 @@ class _Verifier:
         return found
 
     def queue(
-        self, name: str, declared: _Declared | None, produced: list[_Side], consumed: list[_Side], *, complete: bool
+        self,
+        name: str,
+        declared: _Declared | None,
+        produced: list[_Side],
+        consumed: list[_Side],
+        *,
+        complete: bool,
     ) -> Queue | None:
         """One queue; notes what is wrong with its ends."""
         decl = None if declared is None else declared.decl
@@ -387,7 +408,12 @@ class _Verifier:
             help_ = f"`std.duplicate<T = .., n = {len(consumed)}>` makes as many queues"
             self.error("il-consumers", message, consumed[1].use.span, *around, help=help_)
         if is_input and produced:
-            self.error("il-input-produced", f"`{name}` is an input: nobody produces it", produced[0].use.span, *around)
+            self.error(
+                "il-input-produced",
+                f"`{name}` is an input: nobody produces it",
+                produced[0].use.span,
+                *around,
+            )
         if is_output and consumed:
             message = f"`{name}` is an output: nobody consumes it"
             help_ = "`std.duplicate` makes a second queue of it"
@@ -431,7 +457,9 @@ class _Verifier:
         note = Note("the other side", made.span)
         if made.type != taken.type:
             made_type, taken_type = show(made.type), show(taken.type)
-            message = f"queue `{name}` carries `{made_type}` by {made.side}, but `{taken_type}` by {taken.side}"
+            message = (
+                f"queue `{name}` carries `{made_type}` by {made.side}, but `{taken_type}` by {taken.side}"
+            )
             self.error("il-queue-type", message, taken.span, note)
         if made.by != taken.by and (both or taken.by is not None):
             message = f"queue `{name}` is {_ordered(made.by)} by {made.side}, but {_ordered(taken.by)} by {taken.side}"
@@ -454,7 +482,9 @@ class _Verifier:
             function = decl.view.function
             if function not in self.scope.fns:
                 near = closest(function, self.scope.fns)
-                self.error("il-view", f"unknown function `{function}`", decl.view.span or decl.span, help=near)
+                self.error(
+                    "il-view", f"unknown function `{function}`", decl.view.span or decl.span, help=near
+                )
                 continue
             try:
                 fns, index = check.function(function, self.scope)
@@ -524,7 +554,9 @@ class _Verifier:
         if why is not None:
             message = f"`{op.name}` must state `on mark`: {why}"
             help_ = "the marks of an ordered output follow those of the input only if the key is passed on unchanged"
-            error = Diagnostic("il-mark", message, op.span, notes=(Note("used here", instance.use.span),), help=help_)
+            error = Diagnostic(
+                "il-mark", message, op.span, notes=(Note("used here", instance.use.span),), help=help_
+            )
             if not any(d.code == "il-mark" and d.message == message for d in self.errors):
                 self.errors.append(error)
 
@@ -594,10 +626,10 @@ def mark_obstacle(op: typed.Operator) -> str | None:
 
 def _carries_key(op: typed.Operator, out: typed.Out, port: int, origin: Origin) -> bool:
     """Whether an item of this origin has the key of the firing; `port` is -1 in a merge, where any side has it."""
-    assert isinstance(out.type, t.Record)  # noqa: S101 - the checker has seen to it
-    assert out.by is not None  # noqa: S101 - asked of ordered outputs only
+    assert isinstance(out.type, t.Record)
+    assert out.by is not None
     position = out.type.index(out.by)
-    assert position is not None  # noqa: S101 - the checker has seen to it
+    assert position is not None
     match origin:
         case Made(values):
             key = values[position]
@@ -610,7 +642,9 @@ def _carries_key(op: typed.Operator, out: typed.Out, port: int, origin: Origin) 
             return port == -1
         case Part(source, (index,)):
             side = op.ports[source]
-            own = side.type.index(side.by) if side.by is not None and isinstance(side.type, t.Record) else None
+            own = (
+                side.type.index(side.by) if side.by is not None and isinstance(side.type, t.Record) else None
+            )
             return index == own and port in (-1, source)
         case _:
             return False
@@ -636,5 +670,7 @@ def _determinism(program: Program, instances: tuple[Instance, ...]) -> Iterable[
             shown = ", ".join(f"`{user.use.operator}`" for user in users)
             message = f"`${name}` is shared by {shown}, whose firings may come in any order"
             notes = tuple(Note("used here", user.use.span) for user in users)
-            span = next((d.span for d in program.decls if isinstance(d, VariableDecl) and d.name == name), None)
+            span = next(
+                (d.span for d in program.decls if isinstance(d, VariableDecl) and d.name == name), None
+            )
             yield Diagnostic("il-not-deterministic", message, span, Severity.REMARK, notes)

@@ -146,7 +146,7 @@ def _list(type_: Type, item: Decoder, size: int | None) -> Decoder:
         out: list[Any] = []
         try:
             for one in items:
-                out.append(item(one))  # noqa: PERF401 - the length tells which one failed
+                out.append(item(one))
         except Mismatch as mismatch:
             raise mismatch.inside(f"[{len(out)}]") from None
         return tuple(out)

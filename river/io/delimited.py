@@ -29,7 +29,7 @@ MOST: Final = 1 << 24
 """Characters of the longest record: a longer one is a quote that was not closed."""
 
 
-class Fault(Exception):  # noqa: N818 - control flow of this module
+class Fault(Exception):
     """A record that breaks the rules: why, at which of its lines (from 0) and column (from 1)."""
 
     def __init__(self, reason: str, line: int, column: int) -> None:
@@ -210,7 +210,7 @@ def open_delimited(
     return (table.batch(cells) for cells in scanner)
 
 
-def _column(origin: Origin, message: str, help: str | None) -> Diagnostic:  # noqa: A002
+def _column(origin: Origin, message: str, help: str | None) -> Diagnostic:
     return Diagnostic("data-column", message, place=f"{origin.file or origin.input}:1", help=help)
 
 

@@ -184,10 +184,10 @@ class _ColumnarSink(_Scoped):
 
 def open_sink(
     target: object,
-    type: Type,  # noqa: A002 - the word of the language
+    type: Type,
     *,
     name: str,
-    format: str | None = None,  # noqa: A002 - the word of the command line
+    format: str | None = None,
 ) -> Sink:
     """A sink for items of `type` of the output `name`; `target` is a path, `-`, an open file, or None to collect.
 

@@ -45,10 +45,10 @@ STREAMED: Final = ("csv", "tsv", "text", "jsonl")
 
 def open_source(
     spec: object,
-    type: Type,  # noqa: A002 - the word of the language
+    type: Type,
     *,
     name: str,
-    format: str | None = None,  # noqa: A002 - the word of the command line
+    format: str | None = None,
     on_error: OnError | Refusals = STOP,
     batch: int = 4096,
     by: str | None = None,
@@ -122,7 +122,7 @@ def _from_path(path: str, wanted: _Wanted) -> Source:
     if path == "-":
         return _open(sys.stdin.buffer, kind, None, "<stdin>", wanted)
     try:
-        file = Path(path).open("rb")  # noqa: SIM115 - the source closes it
+        file = Path(path).open("rb")
     except FileNotFoundError:
         raise Rejected([missing_file(path)]) from None
     except OSError as error:

@@ -116,7 +116,7 @@ class Parser:
 
     def _explain(self, source: Source, error: Any, start: str) -> Diagnostic:
         """The diagnostic of a text that the grammar refuses."""
-        end = len(source.text)
+        end = len(source.text.rstrip())
         token: Any = getattr(error, "token", None)  # a character that begins no token has none
         if token is None:
             at, length = error.pos_in_stream, 1

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.lang import syntax as s
 from river.lang import types as t
-from river.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from river.source import Span
 
 ALIASES: Mapping[str, t.Type] = MappingProxyType({
     "bit": t.I32,
@@ -35,8 +39,8 @@ class Declared:
 class Scope:
     """What operators may name besides their own: declared types and library functions."""
 
-    types: Mapping[str, Declared] = field(factory=dict)
-    fns: Mapping[str, s.Fn] = field(factory=dict)
+    types: Mapping[str, Declared] = field(factory=dict[str, Declared])
+    fns: Mapping[str, s.Fn] = field(factory=dict[str, s.Fn])
 
     def extended(self, types: Mapping[str, Declared], fns: Iterable[s.Fn] = ()) -> Scope:
         """This scope with further declarations, which win."""
@@ -46,7 +50,7 @@ class Scope:
 EMPTY = Scope()
 
 
-def reject(code: str, message: str, span: Span | None, help: str | None = None, *notes: Note) -> Rejected:  # noqa: A002
+def reject(code: str, message: str, span: Span | None, help: str | None = None, *notes: Note) -> Rejected:
     """A Rejected of one error."""
     return Rejected([Diagnostic(code, message, span, help=help, notes=notes)])
 

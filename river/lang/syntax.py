@@ -7,9 +7,12 @@ compare by structure. Names in `each` positions: inside `#each f in #F {...}` th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 
-from river.source import Span
+if TYPE_CHECKING:
+    from river.source import Span
 
 
 @frozen(kw_only=True)

@@ -57,12 +57,11 @@ def _load(kept: Any) -> Any:
     """The tables from their JSON, in which the keys that were numbers have become texts."""
     from lark import Lark
 
+    load: Any = getattr(Lark, "load")  # noqa: B009 - its annotations are partial
     table = kept["data"]["parser"]["parser"]
     table["tokens"] = _numbered(table["tokens"])
-    table["states"] = {
-        state: _numbered(actions) for state, actions in _numbered(table["states"]).items()
-    }
-    return Lark.load({"data": kept["data"], "memo": _numbered(kept["memo"])})  # pyright: ignore[reportArgumentType]
+    table["states"] = {state: _numbered(actions) for state, actions in _numbered(table["states"]).items()}
+    return load({"data": kept["data"], "memo": _numbered(kept["memo"])})
 
 
 def _numbered(mapping: dict[str, Any]) -> dict[int, Any]:

@@ -6,12 +6,13 @@ numbers, given in order of evaluation within an operator (il.md P10).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from river.lang.types import Type
-from river.source import Span
+if TYPE_CHECKING:
+    from river.lang.types import Type
+    from river.source import Span
 
 Value = Any  # a value of the evaluator: see values.py for the Python form of each type
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from river.backend import Options, Summary
 from river.il.library import Library
 from river.il.parse import parse
 from river.il.verify import verify
 from river.io import deltas
 from river.platform import Platform
 from river.source import Source
+
+if TYPE_CHECKING:
+    from river.backend import Options, Summary
 
 HEAD = """river 1;
 type R = {k: i64, s: string, v: i64};

@@ -1,3 +1,4 @@
+# ruff: noqa: N802 - the names are those of pyspark
 """A stand-in for Spark: the few transformations that `backends.spark.lower` uses, on lists of rows in this process.
 
 Rows are dealt to partitions at random, and partitions come in any order, so that only what is sorted is sorted.
@@ -95,7 +96,10 @@ class Frame:
             kinds = [pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary(), pa.binary(), pa.string()]
             return [
                 pa.record_batch(
-                    [pa.array([r[n] for r in rows[i : i + size]], k) for n, k in zip(NAMES, kinds, strict=True)],
+                    [
+                        pa.array([r[n] for r in rows[i : i + size]], k)
+                        for n, k in zip(NAMES, kinds, strict=True)
+                    ],
                     list(NAMES),
                 )
                 for i in range(0, len(rows), size)
@@ -103,7 +107,10 @@ class Frame:
 
         return Frame(
             self.session,
-            [[row for b in function(iter(batches(rows))) for row in b.to_pylist()] for rows in self.partitions],
+            [
+                [row for b in function(iter(batches(rows))) for row in b.to_pylist()]
+                for rows in self.partitions
+            ],
         )
 
     @property
@@ -121,5 +128,7 @@ class Frame:
             for queue in {row["queue"] for row in rows}:
                 branch = Path(folder) / f"queue={queue}"
                 branch.mkdir(exist_ok=True)
-                mine = [{k: v for k, v in row.items() if k != "queue"} for row in rows if row["queue"] == queue]
+                mine = [
+                    {k: v for k, v in row.items() if k != "queue"} for row in rows if row["queue"] == queue
+                ]
                 pq.write_table(pa.Table.from_pylist(mine), branch / f"{self.session.jobs}-{n}.parquet")

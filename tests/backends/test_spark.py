@@ -63,9 +63,13 @@ def test_the_flights() -> None:
     compiled = compile_source(read_source(str(ROOT / "examples/flights/delays.cql")))
     queue = compiled.graph.queues["flights"]
     file = ROOT / "examples/flights/flights.csv"
-    source = open_source(file, queue.type, name="flights", on_error=OnError.parse("stop"), batch=1000, by=queue.by)
+    source = open_source(
+        file, queue.type, name="flights", on_error=OnError.parse("stop"), batch=1000, by=queue.by
+    )
     items = {"flights": [item for batch in source for item in batch][:1500]}
-    expected, found = (observe(compiled, name, items, Options(batch=300, workers=2)) for name in ("multicore", "spark"))
+    expected, found = (
+        observe(compiled, name, items, Options(batch=300, workers=2)) for name in ("reference", "spark")
+    )
     assert found == expected
     assert len(found["delays"]) > 400
 
@@ -108,9 +112,9 @@ def test_words_maps_merges_windows_and_turns() -> None:
 
 
 @settings(
-    max_examples=4,
+    max_examples=10,
     phases=[Phase.explicit, Phase.generate],  # a run takes seconds: what fails is shrunk on the stand-in
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     deadline=None,
 )
 @given(text=programs(2), items=data())
@@ -146,7 +150,12 @@ def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(worker, "mapped", worker.keyed)  # rows of a stage that is not keyed
     with pytest.raises(Rejected) as refused:
-        go(SPARK, f"{HEAD}\ninput a: R; output o: R; (o) <- keep(a);", {"a": [(1, "x", 1)]}, Options(workers=2))
+        go(
+            SPARK,
+            f"{HEAD}\ninput a: R; output o: R; (o) <- keep(a);",
+            {"a": [(1, "x", 1)]},
+            Options(workers=2),
+        )
     (found,) = refused.value.diagnostics
     assert found.code == "spark-failed"
     assert any("AssertionError" in note.message for note in found.notes)

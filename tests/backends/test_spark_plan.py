@@ -103,8 +103,10 @@ CASES = {
             tally#0: its state is not empty at the start""",
     ),
     "shared variables keep their users together": (
-        "var $t: i64 = 0; (a, b) <- copy(i); (c, $t) <- total(a, $t); (d) <- keep(c); (e, $t) <- total(b, $t);"
-        "(o) <- join(d, e);",
+        (
+            "var $t: i64 = 0; (a, b) <- copy(i); (c, $t) <- total(a, $t); (d) <- keep(c); (e, $t) <- total(b, $t);"
+            "(o) <- join(d, e);"
+        ),
         """\
           stage 0, map, any partitions: (a, b) <- (i)
             copy#0: no state
@@ -213,7 +215,7 @@ def test_the_wrapper_leaves_out_what_java_does_not_know(
     real = fake(no_java / "a place", version)
     monkeypatch.setenv("JAVA_HOME", str(no_java / "a place"))
     found = java.find_java()
-    assert (found.program, found.version) == (real, int(version.split(".")[0]))
+    assert (found.program, found.version) == (real, int(version.partition(".")[0]))
     home = found.home()
     given = [
         "-Xmx1g",

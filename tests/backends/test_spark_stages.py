@@ -20,6 +20,7 @@ from river.lang.evaluate import Trap
 from tests.backends.spark_programs import HEAD, data, go, programs
 from tests.backends.spark_stand_in import Session
 
+
 class StandIn:
     """The backend on the stand-in."""
 
@@ -65,7 +66,10 @@ def trap(backend: Any, text: str, items: dict[str, list[Any]], options: Options)
     ("uses", "kind"),
     [
         ("(ao) <- risky(a);", Kind.MAP),
-        ("(a1) <- twice(a); (a2) <- risky(a1); var $m: map<i64, i64> = {}; (ao, $m) <- tally(a2, $m);", Kind.KEYED),
+        (
+            "(a1) <- twice(a); (a2) <- risky(a1); var $m: map<i64, i64> = {}; (ao, $m) <- tally(a2, $m);",
+            Kind.KEYED,
+        ),
         ("(a1) <- window(a); (a2) <- risky(a1); var $t: i64 = 0; (ao, $t) <- total(a2, $t);", Kind.MAP),
     ],
 )
@@ -116,8 +120,10 @@ def test_an_order_that_is_not_kept_is_found(first):
 
 
 def test_counts_are_those_of_the_calculus():
-    text = HEAD + "input a: R; output ao: R; var $m: map<i64, i64> = {};" + (
-        "(a1) <- keep(a); (ao, $m) <- tally(a1, $m);"
+    text = (
+        HEAD
+        + "input a: R; output ao: R; var $m: map<i64, i64> = {};"
+        + ("(a1) <- keep(a); (ao, $m) <- tally(a1, $m);")
     )
     items = {"a": [(n % 5, "x", n) for n in range(40)]}
     fired = [go(b, text, items, Options(batch=7, workers=2))[2].fired for b in (REFERENCE, StandIn(0))]

@@ -31,8 +31,12 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize("name", plugins.frontends())
+TEXTS = {
+    name: (*(path.read_text("utf-8") for path in sorted(EXAMPLES.rglob(f"*{suffix}"))), *MORE.get(name, ()))
+    for name, suffix in ((name, plugins.frontend(name).suffix) for name in plugins.frontends())
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_languages_keep_their_promises(name: str) -> None:
-    frontend = plugins.frontend(name)
-    texts = [path.read_text("utf-8") for path in sorted(EXAMPLES.rglob(f"*{frontend.suffix}"))]
-    check_frontend(frontend, [*texts, *MORE.get(name, ())], examples=40)
+    check_frontend(plugins.frontend(name), TEXTS[name], examples=40)

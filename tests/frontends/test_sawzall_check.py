@@ -154,8 +154,8 @@ def test_literals_take_the_type_that_is_wanted() -> None:
 
 
 def test_braces_are_what_is_wanted() -> None:
-    text = 'k: string = "a"; a := {k: 1}; b: map [string] of int = {k: 1}; c := {"a": 1}; d: array of int = {};'
-    assert types(text)[1:] == ["{k: int}", "map [string] of int", "map [string] of int", "array of int"]
+    text = 'k: string = "a"; z := {(k): 1}; a := {k: 1}; b: map [string] of int = {k: 1}; c := {"a": 1}; d: array of int = {};'
+    assert types(text)[1:] == ["map [string] of int", "{k: int}", "map [string] of int", "map [string] of int", "array of int"]
 
 
 def test_fields_of_tables_have_names() -> None:

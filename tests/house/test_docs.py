@@ -21,6 +21,7 @@ import contextlib
 import doctest
 import io
 import re
+import runpy
 import shlex
 import shutil
 import sys
@@ -48,6 +49,8 @@ DOCUMENTS = sorted(
 NOT_RUN = {"cd", "eval", "git", "make", "pip", "python", "source"}
 FENCE = re.compile(r"```(?P<lang>\w*)[ ]?(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"<!-- file: (\S+) -->\n$")
+CODE = re.compile(r"`[^`\n]*`")
+ERROR = re.compile(r"^(\S+: )?error\[", re.MULTILINE)
 SUMMARY = re.compile(r"^[\d,]+ items in .*\n", re.MULTILINE)
 SECONDS = re.compile(r" +\d+\.\d\d s\b")
 
@@ -183,7 +186,7 @@ class Reading:
                 self.dialogue(block)
             case lang if lang in (*plugins.frontends(), "river") and "fragment" not in block.info:
                 try:
-                    compile_source(Source(f"{self.path.name}:{block.line}", block.text), lang).graph
+                    _ = compile_source(Source(f"{self.path.name}:{block.line}", block.text), lang).graph
                 except Rejected as rejected:
                     self.fault(block.line, f"does not compile:\n{rejected}")
             case _:
@@ -193,7 +196,7 @@ class Reading:
         printed = execute(command.text)
         if printed is None:
             return
-        wrong = "error[" in command.shown
+        wrong = ERROR.search(command.shown) is not None
         if (printed.status != 0) != wrong:
             self.fault(command.line, f"`{command.text}` ends with status {printed.status}:\n{printed.err}")
         elif command.shown and not printed.shows(command.shown):
@@ -203,9 +206,10 @@ class Reading:
             self.edits.append((command.end, command.end + len(command.shown), now))
 
     def python(self, block: Block) -> None:
-        code = compile("\n" * (block.line - 1) + block.text, str(self.path), "exec")
+        script = Path(f".{self.path.stem}.py")
+        script.write_text("\n" * (block.line - 1) + block.text, encoding="utf-8")
         try:
-            exec(code, vars(self.names))  # noqa: S102 - the documents are ours
+            vars(self.names).update(runpy.run_path(str(script), vars(self.names)))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the document's fault
             self.fault(block.line, f"{type(error).__name__}: {error}")
 
@@ -276,7 +280,7 @@ def test_the_blocks_on_spark(path, tmp_path):
 def test_the_files_that_a_document_names_exist(path):
     text = path.read_text(encoding="utf-8")
     prose = FENCE.sub("", text)
-    links = [link for link in re.findall(r"\]\(([^)#\s]+)", prose) if "://" not in link]
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", CODE.sub("", prose)) if "://" not in link]
     assert [link for link in links if not (path.parent / link).exists()] == []
     quoted = re.findall(r"`((?:examples|docs|tests|river|frontends)/[\w./-]*\w)`", prose)
     assert [name for name in quoted if not (ROOT / name).exists()] == []
@@ -285,7 +289,7 @@ def test_the_files_that_a_document_names_exist(path):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_the_anchors_that_a_document_names_exist(path):
     text = path.read_text(encoding="utf-8")
-    for link, anchor in re.findall(r"\]\(([^)#\s]*)#([\w-]+)\)", FENCE.sub("", text)):
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)#([\w-]+)\)", CODE.sub("", FENCE.sub("", text))):
         if "://" not in link:
             target = (path.parent / link) if link else path
             heads = re.findall(r"^#+ (.*)$", FENCE.sub("", target.read_text(encoding="utf-8")), re.MULTILINE)
@@ -318,6 +322,9 @@ TITLES = {
 }
 
 
+CHANGES = " *(changes its first operand)*"
+
+
 def table() -> str:
     lines: list[str] = []
     for module in GROUPS:
@@ -326,9 +333,7 @@ def table() -> str:
         for one in module.OPERATIONS:
             traps = "by type" if callable(one.traps) else ", ".join(one.traps)
             name, doc = (text.replace("|", "\\|") for text in (one.name, one.doc))
-            lines.append(
-                f"| `{name}` | {doc}{' *(changes its first operand)*' if one.mutates else ''} | {traps} | {one.native} |"
-            )
+            lines.append(f"| `{name}` | {doc}{CHANGES if one.mutates else ''} | {traps} | {one.native} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import pytest
 
@@ -14,11 +14,13 @@ from optimizers import Expand, Fission, Fusion, Hoisting
 from optimizers.rows import Rows
 from river.diagnostics import InternalError
 from river.il.parse import parse
-from river.il.program import Program
 from river.il.templates import Library
 from river.platform import Platform
 from river.source import Source
 from river.testing.pass_laws import check_pipeline
+
+if TYPE_CHECKING:
+    from river.il.program import Program
 
 LIBRARY = Library.of({})
 HEAD = """river 1;

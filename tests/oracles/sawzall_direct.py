@@ -379,7 +379,7 @@ def whole_number(type_: t.Type, value: Any, base: int = 10) -> int:
     match value:
         case str():
             try:
-                found = int(value, base) if re.fullmatch(r"[+-]?[0-9A-Za-z]+", value) else None
+                found = int(value, base) if re.fullmatch(r"[+-]?[0-9a-zA-Z]+", value) and "x" not in value else None
             except ValueError:
                 found = None
             if found is None or wrap(type_, found) != found:

@@ -39,7 +39,6 @@ PIPELINES: dict[str, tuple[Any, ...]] = {
 }
 EXAMPLES = settings().max_examples
 few = settings(max_examples=EXAMPLES // 5)
-some = settings(max_examples=EXAMPLES)
 
 
 @cache
@@ -48,7 +47,7 @@ def library() -> Library:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-@some
+@few
 @given(cases)
 def test_passes_keep_the_outcomes(name: str, case: Case) -> None:
     check_pipeline(case.program, PIPELINES[name], PLATFORM, library(), case.data)

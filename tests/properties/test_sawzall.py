@@ -74,7 +74,7 @@ EXPRESSIONS = {
         'split(<string>, "a")[0]',
     ],
     "ints": ["(<ints> + <ints>)", "sort(<ints>)", "<ints!>[<int>:<int>]", "<ints!>[<0|1>:<int>]", "{<int>, <int>}"],
-    "map": ["{<string>: <int>, <string>: <int>}"],
+    "map": ["{(<string>): <int>, <string>: <int>}"],
 }  # fmt: skip
 
 EMITS = [

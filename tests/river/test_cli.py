@@ -137,7 +137,7 @@ def test_a_trap_names_the_place_the_reason_and_the_item(tmp_path, backend):
     status, _, err = river(*args)
     assert status == 1
     assert "inverse.river:4:71: error[trap-division-by-zero]" in err
-    assert "while handling the item {\"x\":0}" in err
+    assert 'while handling the item {"x":0}' in err
 
 
 @pytest.mark.parametrize("backend", ["multicore", "reference"])

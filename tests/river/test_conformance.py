@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from attrs import evolve, frozen
+from hypothesis import Phase, settings
 
 from river import plugins
 from river.backend import Summary
@@ -16,17 +17,26 @@ from river.il import program as p
 from river.il.parse import parse
 from river.lang import syntax as s
 from river.lang.evaluate import Trap
-from river.source import Span
+from river.source import Source, Span
 from river.testing import check_backend, check_frontend, check_pass
 from river.testing.laws import Broken
 from river.testing.program_strategies import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from river.source import Source
+    from collections.abc import Callable, Generator
 
 PROGRAM = "river 1;\ninput a: i64;\noutput b: i64;\noperator f(x: i64) -> (y: i64) { on x(v) { emit y v; } }\n(b) <- f(a);\n"
+
+
+@pytest.fixture(autouse=True)
+def _as_found() -> Generator[None]:
+    """Failing examples are wanted here: they are taken as they are found, and not kept."""
+    before = settings()
+    settings.register_profile("as-found", before, phases=[Phase.generate], database=None)
+    settings.load_profile("as-found")
+    yield
+    settings.register_profile("before", before)
+    settings.load_profile("before")
 
 
 class Plain:
@@ -63,7 +73,7 @@ def error(span: Span | None) -> Diagnostic:
 
 def refusing(*diagnostics: Diagnostic) -> Callable[..., Any]:
     def check(self: Plain, ast: p.Program) -> Any:
-        if len(ast.uses) != 1:
+        if ast != parse(Source("text.plain", PROGRAM)):
             raise Rejected(diagnostics)
         return Plain.check(self, ast)
 
@@ -219,7 +229,7 @@ class Wrapped:
 
 class Loses(Wrapped):
     def run(self, plan, sources, sinks, /):
-        return super().run(plan, sources, {q: lambda items, s=sink: s(items[:7]) for q, sink in sinks.items()})
+        return super().run(plan, sources, {q: lambda items, s=sink: s(items[:1]) for q, sink in sinks.items()})
 
 
 class Forgets(Wrapped):
@@ -258,7 +268,7 @@ class Swallows(Wrapped):
             return super().run(plan, sources, sinks)
         except Trap:
             raise
-        except Exception:  # noqa: BLE001 - that is what is wrong with it
+        except Exception:
             return Summary({})
 
 
@@ -269,8 +279,8 @@ def test_a_right_backend_passes() -> None:
 @pytest.mark.parametrize(
     ("backend", "said"),
     [
-        (Loses(), " not\n|not "),
-        (Forgets(), "not\n"),
+        (Loses(), "is run again gives"),
+        (Forgets(), "gives Observation"),
         (Hides(), "trap"),
         (Misplaces(), "77"),
         (Swallows(), "and `run` ends well"),
@@ -278,7 +288,7 @@ def test_a_right_backend_passes() -> None:
 )
 def test_backends_that_break_a_law(backend: Any, said: str) -> None:
     with pytest.raises(Broken, match=said):
-        check_backend(backend, examples=30)
+        check_backend(backend, examples=10)
 
 
 def test_a_backend_that_leaves_threads(monkeypatch: pytest.MonkeyPatch) -> None:

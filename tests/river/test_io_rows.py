@@ -86,7 +86,7 @@ def scanned(text: str, delimiter: str, chunk: int, size: int) -> list[list[str]]
 )
 @settings(max_examples=200, deadline=None)
 @example([["a", "b"], ['"\r\n"', ""]], "\r\n", ",", set(), 1, 1)
-def test_the_scanner_agrees_with_the_csv_module(  # noqa: PLR0917 - one per strategy
+def test_the_scanner_agrees_with_the_csv_module(
     rows: list[list[str]], end: str, delimiter: str, in_quotes: set[int], chunk: int, size: int
 ) -> None:
     """Cells stand in quotes where they must, and in some other places."""
@@ -426,7 +426,7 @@ def test_python_values() -> None:
             "f": 1, "m": {1: b"x"}, "more": 0,
         },
         (dt.date(1970, 1, 2), 7, 1.25, 0.1, [(2, bytearray(b"y"))]),
-        {"t": dt.datetime(1970, 1, 1), "d": "1ms", "x": 3, "f": "nan", "m": {}},  # noqa: DTZ001 - naive is UTC
+        {"t": dt.datetime(1970, 1, 1), "d": "1ms", "x": 3, "f": "nan", "m": {}},
     ]  # fmt: skip
     (found,) = open_source(rows, type_, name="in")
     assert found[0] == (0, 1_000_000, 150, 1.0, {1: b"x"})

@@ -6,18 +6,22 @@ frontend's checker ends in `expression` with the one type representation and sco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from river.diagnostics import Rejected
-from river.lang import syntax as s
-from river.lang import typed
-from river.lang import types as t
 from river.lang.check.environment import Context
 from river.lang.check.expressions import check as _check
 from river.lang.check.expressions import infer as _infer
 from river.lang.check.functions import finished, fn_table, function_index
 from river.lang.check.operators import constant, operator
 from river.lang.scope import Declared, Scope, resolve, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from river.lang import syntax as s
+    from river.lang import typed
+    from river.lang import types as t
 
 __all__ = ["Scope", "constant", "expression", "function", "operator", "resolve", "scope", "show"]
 

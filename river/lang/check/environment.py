@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
@@ -11,15 +11,19 @@ from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
-from river.lang.scope import Scope
-from river.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from river.lang.scope import Scope
+    from river.source import Span
 
 Path = tuple[
     str | int, ...
 ]  # ("local", slot) or ("state", index), then field positions and "*" for any entry
 
 
-class Failed(Exception):  # noqa: N818 - not an error of ours: the error is already reported, this leaves the statement
+class Failed(Exception):
     """The statement is given up; its diagnostic is in the report."""
 
 

@@ -6,11 +6,10 @@ else states its own. Conversions are explicit, except that a value stands where 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from struct import pack, unpack
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from river.diagnostics import closest
 from river.lang import syntax as s
@@ -19,6 +18,9 @@ from river.lang import types as t
 from river.lang.check.environment import Context, Failed, Path, overlap, path_of
 from river.lang.operations import OPERATIONS, Signature, traps_of
 from river.lang.scope import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 INTEGER_BOUNDS = {
     t.I32: (-(1 << 31), (1 << 31) - 1),
@@ -362,7 +364,7 @@ def operation(
     nodes: list[typed.Expr | typed.Lambda | None] = [None] * len(args)
     for i, arg in enumerate(args):
         if i == 0 and found.mutates is not None:
-            assert not isinstance(arg, s.Lambda)  # noqa: S101 - the grammar has no lambda there
+            assert not isinstance(arg, s.Lambda)
             nodes[0] = place(c, arg, f"`{name}`")
         elif not isinstance(arg, s.Lambda) and not flexible(arg):
             nodes[i] = infer(c, arg)
@@ -425,7 +427,9 @@ def _signature(
 ) -> Signature:  # fmt: skip
     types = tuple(None if node is None else node.type for node in nodes)
     rule = OPERATIONS[name].rule
-    offered = [found for hint in (wanted, strip(wanted) if wanted else None, None) if (found := rule(types, hint))]
+    offered = [
+        found for hint in (wanted, strip(wanted) if wanted else None, None) if (found := rule(types, hint))
+    ]
     fitting = [found for found in offered if wanted in (found.result, t.Optional(found.result))]
     signature = next(iter(fitting or offered), None)
     if signature is None or len(signature.params) != len(args):
@@ -511,13 +515,17 @@ def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
     return typed.Call(entry.result, index, expr.function, tuple(args), site, span=expr.span)
 
 
-def _refuse_aliases(c: Context, params: tuple[typed.Param, ...], args: list[typed.Expr], expr: s.Call) -> None:
+def _refuse_aliases(
+    c: Context, params: tuple[typed.Param, ...], args: list[typed.Expr], expr: s.Call
+) -> None:
     used = [_only(path_of(a)) if p.ref else borrowed(a) for p, a in zip(params, args, strict=True)]
     for i, param in enumerate(params):
         for j, others in enumerate(used):
             if param.ref and i != j and any(a[:2] == b[:2] for a in used[i] for b in others):
                 raise c.error(
-                    "lang-alias", f"`ref` argument {i + 1} and argument {j + 1} are parts of the same variable", expr.span
+                    "lang-alias",
+                    f"`ref` argument {i + 1} and argument {j + 1} are parts of the same variable",
+                    expr.span,
                 )
 
 
@@ -768,7 +776,7 @@ def changed(c: Context, node: typed.Expr | typed.Lambda | typed.Counted) -> Iter
     """The places that evaluating `node` changes."""
     match node:
         case typed.Apply(_, name, (place_, *_), _) if OPERATIONS[name].mutates is not None:
-            assert not isinstance(place_, typed.Lambda)  # noqa: S101 - the checker made it
+            assert not isinstance(place_, typed.Lambda)
             found = [place_]
         case typed.Call(_, function, _, args, _):
             found = [arg for arg, param in zip(args, c.fns[function].params, strict=True) if param.ref]

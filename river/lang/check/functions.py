@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from river.lang import syntax as s
 from river.lang import typed
@@ -11,6 +11,9 @@ from river.lang.check.environment import Context, Failed, FnEntry, Frame
 from river.lang.check.expressions import check, infer
 from river.lang.check.statements import always_leaves, statements
 from river.lang.scope import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def function_index(c: Context, name: str) -> int | None:
@@ -49,7 +52,7 @@ def _body(c: Context, entry: FnEntry) -> None:
     try:
         for param in entry.params:
             slot = c.bind(param.name, param.type, param.span, writable=param.ref, ref=param.ref)
-            assert slot < len(entry.params)  # noqa: S101 - parameters are the first slots
+            assert slot < len(entry.params)
         body: typed.Block | typed.Expr
         if isinstance(source.body, s.Block):
             errors = len(c.report)
@@ -69,7 +72,7 @@ def _body(c: Context, entry: FnEntry) -> None:
                 return
             entry.failed = True
             raise Failed
-        assert entry.result is not None  # noqa: S101 - blocks have one
+        assert entry.result is not None
         entry.done = typed.Fn(
             source.name, entry.params, entry.result, c.frame.slots, body, c.frame.emits, span=source.span
         )
@@ -96,7 +99,7 @@ def finished(c: Context) -> tuple[typed.Fn, ...]:
 
 def _done(entries: list[FnEntry], emits: bool, index: int) -> typed.Fn:
     fn = entries[index].done
-    assert fn is not None  # noqa: S101 - a failed one has left an error in the report
+    assert fn is not None
     return typed.Fn(fn.name, fn.params, fn.result, fn.slots, fn.body, emits, span=fn.span)
 
 

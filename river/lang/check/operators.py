@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar, assert_never
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from attrs import evolve
 
@@ -17,6 +16,9 @@ from river.lang.check.functions import emitting, finished, fn_table, function_in
 from river.lang.check.rates import emitted
 from river.lang.check.statements import key_type, statements
 from river.lang.scope import Scope, integer, resolve, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 N = TypeVar("N", bound=typed.Node)
 
@@ -139,7 +141,7 @@ def _constant_integer(c: Context, expr: s.Expr, what: str, least: int) -> int:
     value = integer(expr)
     if value is None:
         value = constant(expr, t.I64, c.scope)
-    assert isinstance(value, int)  # noqa: S101 - an i64
+    assert isinstance(value, int)
     if value < least:
         raise c.error("lang-rate", f"{what} must be at least {least}, not {value}", expr.span)
     return value
@@ -249,7 +251,7 @@ class _Handlers:
         return c.frame.slots, found
 
     def item(self, handler: s.ItemHandler, before: tuple[typed.ItemHandler, ...]) -> typed.ItemHandler:
-        """`on q(x)`."""
+        """The handler `on q(x)`."""
         port = self.port(handler.port, handler)
         if any(h.port == port for h in before):
             raise self.c.error("lang-handlers", f"`{handler.port}` already has a handler", handler.span)
@@ -257,7 +259,7 @@ class _Handlers:
         return typed.ItemHandler(port, slots, body, span=handler.span)
 
     def rated(self, handler: s.RatedHandler) -> typed.RatedHandler:
-        """`on q[peek p, pop o](w)`."""
+        """The handler `on q[peek p, pop o](w)`."""
         c = self.c
         rates: list[typed.Rate] = []
         names: list[tuple[str, t.Type]] = []
@@ -282,7 +284,7 @@ class _Handlers:
         return typed.PhaseHandler(count, port, slots, body, span=handler.span)
 
     def merge(self, handler: s.MergeHandler) -> typed.MergeHandler:
-        """`on merge(a(x), b(y))`."""
+        """The handler `on merge(a(x), b(y))`."""
         c = self.c
         ports = tuple(self.port(name, handler) for name, _ in handler.sides)
         if len(set(ports)) != len(ports):
@@ -293,7 +295,7 @@ class _Handlers:
                 "lang-key", "the inputs of a merge must be ordered `by` keys of one type", handler.span
             )
         first = keys[0]
-        assert first is not None  # noqa: S101 - just checked
+        assert first is not None
         sides = [
             (name, t.Optional(_some(c, self.ports[p], handler)))
             for p, (_, name) in zip(ports, handler.sides, strict=True)
@@ -302,13 +304,13 @@ class _Handlers:
         return typed.MergeHandler(ports, slots, body, span=handler.span)
 
     def mark(self, handler: s.MarkHandler) -> typed.MarkHandler:
-        """`on mark(k)`."""
+        """The handler `on mark(k)`."""
         c = self.c
         keys = {key_type(port.type, port.by) for port in self.ports if port.by is not None}
         if len(keys) != 1:
             raise c.error("lang-key", "`on mark` needs inputs ordered `by` keys of one type", handler.span)
         key = keys.pop()
-        assert key is not None  # noqa: S101 - ports are checked
+        assert key is not None
         slots, body = self.body([(handler.name, key)], handler.body)
         return typed.MarkHandler(slots, body, span=handler.span)
 

@@ -1,0 +1,121 @@
+"""The text of LLVM functions: registers, labels, stack slots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+RARE: Final = "!prof !0"  # weights of a branch whose first side is not taken
+
+METADATA: Final = '!0 = !{!"branch_weights", i32 1, i32 100000}\n'
+
+INTRINSICS: Final = "\n".join([
+    "declare i64 @llvm.ctlz.i64(i64, i1)", "declare i64 @llvm.cttz.i64(i64, i1)",
+    "declare i1 @llvm.expect.i1(i1, i1)",
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+    "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+    *(f"declare {{{w}, i1}} @llvm.{sign}{op}.with.overflow.{w}({w}, {w})"
+      for w in ("i32", "i64", "i128") for sign in "su" for op in ("add", "sub", "mul")
+      if (w, op) != ("i128", "mul")),
+    *(f"declare double @llvm.{name}.f64(double)" for name in ("sqrt", "floor", "ceil", "trunc", "fabs")),
+    *(f"declare float @llvm.{name}.f32(float)" for name in ("fabs",)),
+    "declare double @llvm.copysign.f64(double, double)",
+    "declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @realloc(ptr, i64)",
+    "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
+])  # fmt: skip
+
+
+@frozen
+class Function:
+    """A finished function: its text, and the functions it calls."""
+
+    name: str
+    text: str
+    calls: frozenset[str]
+
+
+@define
+class Builder:
+    """A function under construction. What follows a terminator stands in a block that nothing reaches."""
+
+    lines: list[str] = field(factory=list[str])
+    slots: list[str] = field(factory=list[str])
+    calls: set[str] = field(factory=set[str])
+    block: str = "entry"
+    numbers: int = 0
+    ended: bool = False
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing else in the function bears."""
+        self.numbers += 1
+        return f"{stem}{self.numbers}"
+
+    def do(self, text: str) -> None:
+        """An instruction without a result."""
+        if self.ended:
+            self.at(self.fresh("dead"))
+        self.lines.append("  " + text)
+
+    def op(self, text: str) -> str:
+        """An instruction; its register."""
+        register = "%" + self.fresh("r")
+        self.do(f"{register} = {text}")
+        return register
+
+    def end(self, text: str) -> None:
+        """A terminator."""
+        self.do(text)
+        self.ended = True
+
+    def at(self, label: str) -> None:
+        """Begins a block; the one before falls into it."""
+        if not self.ended:
+            self.lines.append(f"  br label %{label}")
+        self.lines.append(f"{label}:")
+        self.block, self.ended = label, False
+
+    def go(self, label: str) -> None:
+        """A jump."""
+        self.end(f"br label %{label}")
+
+    def branch(self, condition: str, then: str, other: str, *, rare: bool = False) -> None:
+        """A jump by a condition; `rare`: the first side hardly ever."""
+        self.end(f"br i1 {condition}, label %{then}, label %{other}" + (f", {RARE}" if rare else ""))
+
+    def slot(self, type_: str) -> str:
+        """Memory on the stack, for the whole function."""
+        register = "%" + self.fresh("m")
+        self.slots.append(f"  {register} = alloca {type_}, align 16")
+        return register
+
+    def call(self, result: str, name: str, args: Iterable[str]) -> str:
+        """A call of a function of the module; its result, or nothing for void."""
+        self.calls.add(name)
+        text = f"call {result} @{name}({', '.join(args)})"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.op(text)
+
+    def finish(self, name: str, head: str) -> Function:
+        """The function; `head` is all that stands before its body."""
+        if not self.ended:
+            self.end("unreachable")
+        body = "\n".join([*self.slots, *self.lines])
+        return Function(name, f"{head} {{\nentry:\n{body}\n}}\n", frozenset(self.calls))
+
+
+def reachable(functions: dict[str, Function], roots: Iterable[str]) -> list[Function]:
+    """The functions that `roots` call, directly or not, and they themselves."""
+    found: dict[str, Function] = {}
+    left = list(roots)
+    while left:
+        name = left.pop()
+        if name in functions and name not in found:
+            found[name] = functions[name]
+            left += functions[name].calls
+    return [found[name] for name in sorted(found)]

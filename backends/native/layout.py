@@ -1,0 +1,252 @@
+"""How values of each type lie in memory and in columns (il.md P5, section f).
+
+Scalars are registers; everything else is memory, and all zeros is the zero of its type. Memory: bool and unit a
+byte; string and bytes a view of 16 bytes (`runtime/text.rt`); an optional {value, byte}; a record or tuple a
+struct; an array its items; a list {address, count, room}; a map and an exact sum the records of the runtime.
+Columns: one per scalar (none for unit), views for strings, a column of validity before that of an optional's value, offsets
+before those of a list's items (a map: keys, then values); an array has as many rows per row as items, an exact
+sum as many as words.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+from typing import Final, assert_never
+
+from attrs import frozen
+
+from river.lang import types as t
+
+TEXT: Final = "{ i64, i64 }"
+LIST: Final = "{ ptr, i64, i64 }"
+MAP_WORDS: Final = 12
+MAP: Final = f"[{MAP_WORDS} x i64]"
+SUM: Final = "{ i128, i64, ptr }"
+SUM_WORDS: Final = 76
+KEY_AT: Final = 16  # in an entry of a map
+
+_REGISTERS: Final = {
+    "bool": "i1", "i32": "i32", "i64": "i64", "u64": "i64", "i128": "i128", "f32": "float", "f64": "double",
+    "time": "i64", "duration": "i64", "unit": "i8",
+}  # fmt: skip
+
+
+class Unsupported(Exception):  # noqa: N818 - a remark, not a mistake
+    """Something that is not compiled yet: what, for the remark `native-refused`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def register(type_: t.Type) -> str | None:
+    """The LLVM type of a scalar in a register; None for what lies in memory."""
+    match type_:
+        case t.Decimal():
+            return "i128"
+        case t.Primitive(name):
+            return _REGISTERS.get(name)
+        case _:
+            return None
+
+
+def is_text(type_: t.Type) -> bool:
+    """Whether values are views: string or bytes."""
+    return type_ in (t.STRING, t.BYTES)
+
+
+@cache
+def memory(type_: t.Type) -> str:
+    """The LLVM type in memory.
+
+    Raises: Unsupported.
+    """
+    match type_:
+        case t.BOOL:
+            return "i8"
+        case t.STRING | t.BYTES:
+            return TEXT
+        case t.FSUM:
+            return SUM
+        case t.REGEX:
+            raise Unsupported("values of type regex")
+        case t.Primitive() | t.Decimal():
+            kind = register(type_)
+            assert kind is not None  # noqa: S101 - all others are scalars
+            return kind
+        case t.Optional(inner):
+            return f"{{ {memory(inner)}, i8 }}"
+        case t.Record() | t.Tuple():
+            parts = t.parts(type_)
+            return "{ " + (", ".join(map(memory, parts)) or "i8") + " }"
+        case t.Array(item, size):
+            return f"[{max(size, 1)} x {memory(item)}]"
+        case t.List(item):
+            memory(item)
+            return LIST
+        case t.Map(key, value):
+            memory(key), memory(value)
+            return MAP
+        case t.Deque():
+            raise Unsupported("values of type deque")
+        case t.OMap():
+            raise Unsupported("values of type omap")
+        case t.Bag():
+            raise Unsupported("values of type bag")
+        case t.Function():
+            raise Unsupported("functions as values")
+        case _:
+            assert_never(type_)
+
+
+_SIZES: Final = {"i1": 1, "i8": 1, "i32": 4, "i64": 8, "i128": 16, "float": 4, "double": 8}
+
+
+@cache
+def size_align(type_: t.Type) -> tuple[int, int]:
+    """Size in bytes (a multiple of the alignment) and alignment in memory."""
+    match type_:
+        case t.STRING | t.BYTES:
+            return 16, 8
+        case t.FSUM:
+            return 32, 16
+        case t.Primitive() | t.Decimal():
+            size = _SIZES[register(type_) or "i64"]
+            return size, size
+        case t.Optional(inner):
+            return _struct((size_align(inner), (1, 1)))
+        case t.Record() | t.Tuple():
+            return _struct(tuple(map(size_align, t.parts(type_))) or ((1, 1),))
+        case t.Array(item, count):
+            size, align = size_align(item)
+            return size * max(count, 1), align
+        case t.List():
+            return 24, 8
+        case t.Map():
+            return MAP_WORDS * 8, 8
+        case _:
+            memory(type_)
+            raise AssertionError(type_)
+
+
+def _struct(parts: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    at, most = 0, 1
+    for size, align in parts:
+        at = -(-at // align) * align + size
+        most = max(most, align)
+    return -(-at // most) * most, most
+
+
+def entry_layout(type_: t.Map) -> tuple[int, int]:
+    """Where the value lies in an entry of a map, and the size of an entry."""
+    key, _ = size_align(type_.key)
+    value, align = size_align(type_.value)
+    at = -(-(KEY_AT + key) // align) * align
+    return at, -(-(at + value) // 16) * 16
+
+
+@cache
+def is_plain(type_: t.Type) -> bool:
+    """Whether a value is all in its own memory: a copy of the bytes is a copy."""
+    return not t.contains(type_, t.STRING, t.BYTES, t.FSUM, t.List, t.Map)
+
+
+@cache
+def shares(type_: t.Type) -> bool:
+    """Whether a copy of the bytes is a copy for the time of a firing: no container, no sum inside."""
+    return not t.contains(type_, t.FSUM, t.List, t.Map)
+
+
+# ---------------------------------------------------------------------------------------------- columns
+
+
+class Kind(Enum):
+    """What a column holds; the value is the LLVM type of an item."""
+
+    BYTE = "i8"
+    INT = "i32"
+    LONG = "i64"
+    WIDE = "i128"
+    SINGLE = "float"
+    DOUBLE = "double"
+    VIEW = TEXT
+    OFFSETS = "i64 "  # one item more than the table has rows
+
+    @property
+    def size(self) -> int:
+        """Bytes of an item."""
+        return 16 if self is Kind.VIEW else _SIZES[self.value.strip()]
+
+
+@frozen
+class Column:
+    """A column of table `table`: table 0 has a row per item, the others hold the items of lists and arrays."""
+
+    kind: Kind
+    table: int
+
+
+@frozen
+class Columns:
+    """The columns of a type, in order; by table, how many rows of it belong to a row of its parent (None: as many as there are)."""
+
+    columns: tuple[Column, ...]
+    tables: tuple[int | None, ...]
+
+
+_KINDS: Final = {
+    "i1": Kind.BYTE, "i32": Kind.INT, "i64": Kind.LONG, "i128": Kind.WIDE, "float": Kind.SINGLE, "double": Kind.DOUBLE,
+}  # fmt: skip
+
+
+@cache
+def columns(type_: t.Type) -> Columns:
+    """The columns of a type.
+
+    Raises: Unsupported.
+    """
+    memory(type_)
+    found: list[Column] = []
+    tables: list[int | None] = [None]
+
+    def add(part: t.Type, table: int) -> None:
+        match part:
+            case t.UNIT:
+                pass
+            case t.STRING | t.BYTES:
+                found.append(Column(Kind.VIEW, table))
+            case t.FSUM:
+                tables.append(SUM_WORDS)
+                found.append(Column(Kind.LONG, len(tables) - 1))
+            case t.Optional(inner):
+                found.append(Column(Kind.BYTE, table))
+                add(inner, table)
+            case t.Record() | t.Tuple():
+                for each in t.parts(part):
+                    add(each, table)
+            case t.Array(item, size):
+                tables.append(size)
+                add(item, len(tables) - 1)
+            case t.List(item):
+                found.append(Column(Kind.OFFSETS, table))
+                tables.append(None)
+                add(item, len(tables) - 1)
+            case t.Map(key, value):
+                found.append(Column(Kind.OFFSETS, table))
+                tables.append(None)
+                inside = len(tables) - 1
+                add(key, inside)
+                add(value, inside)
+            case _:
+                found.append(Column(_KINDS[register(part) or ""], table))
+
+    add(type_, 0)
+    return Columns(tuple(found), tuple(tables))
+
+
+@cache
+def widths(type_: t.Type) -> tuple[int, int]:
+    """How many columns a type has, and how many tables besides that of its own rows."""
+    plan = columns(type_)
+    return len(plan.columns), len(plan.tables) - 1

@@ -1,0 +1,553 @@
+"""A module under construction: the runtime, and what is derived from types: copy, drop, same, hash, canonical, maps.
+
+Derived functions take addresses: `copy(arena, to, from)`, `drop(arena, at)`, `same(x, y) -> i1`,
+`hash(h, x) -> i64` (a step per word of `values.hash64`), `canonical(at)` (of floats in keys, -0.0 becomes 0.0). A
+temporary arena shares texts and drops nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+from backends.native.ir import INTRINSICS, METADATA, Builder, Function, reachable
+from backends.native.jit import LIBM
+from backends.native.layout import (
+    KEY_AT,
+    Unsupported,
+    entry_layout,
+    is_plain,
+    is_text,
+    memory,
+    register,
+    shares,
+    size_align,
+)
+from backends.native.rtlang import Signature, Unit, compile_file
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FILES: Final = ("arena.rt", "wide.rt", "text.rt", "sums.rt")
+_NAN: Final = "0x7FF8000000000000"
+_INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
+
+
+@cache
+def runtime() -> Unit:
+    """The files of the runtime that depend on no type."""
+    unit = Unit()
+    for name in _FILES:
+        found = compile_file(name, unit)
+        found.functions.update(unit.functions)
+        unit = found
+    return unit
+
+
+@define
+class Module:
+    """What has been made so far. `texts`: globals."""
+
+    functions: dict[str, Function] = field(factory=lambda: dict(runtime().functions))
+    texts: list[str] = field(factory=list[str])
+    _names: dict[tuple[str, t.Type], str] = field(factory=dict[tuple[str, t.Type], str])
+    _count: int = 0
+
+    def add(self, function: Function) -> None:
+        """A finished function."""
+        self.functions[function.name] = function
+
+    def fresh(self, stem: str) -> str:
+        """A name of the module that nothing else bears."""
+        self._count += 1
+        return f"{stem}.{self._count}"
+
+    def text(self, exports: dict[str, Function]) -> str:
+        """The module: `exports` and all that they need."""
+        used = reachable(self.functions | exports, exports)
+        libm = [
+            f"declare double @river_{name}({'double, double' if name in ('pow', 'atan2', 'fmod') else 'double'})"
+            for name in LIBM
+        ]
+        return "\n".join([METADATA, INTRINSICS, *libm, *self.texts, *(f.text for f in used)])
+
+    def constant(self, type_: str, text: str) -> str:
+        """A global constant; its name."""
+        name = "@" + self.fresh("const")
+        self.texts.append(f"{name} = private unnamed_addr constant {type_} {text}, align 16")
+        return name
+
+    # -------------------------------------------------------------------------------------------- derived
+
+    def derived(self, kind: str, type_: t.Type) -> str:
+        """The name of the function of this kind for a type."""
+        at = (kind, type_)
+        if at not in self._names:
+            self._names[at] = self.fresh(kind)
+            _DERIVED[kind](self, type_, self._names[at])
+        return self._names[at]
+
+    def map_function(self, name: str, type_: t.Map) -> str:
+        """The name of function `name` of `map.rt` for maps of this type."""
+        at = ("map", type_)
+        if at not in self._names:
+            suffix = "." + self.fresh("m")
+            self._names[at] = suffix
+            _, entry = entry_layout(type_)
+            small = type_.key in _INTEGERS
+            given = {"SMALL": int(small), "KEY": KEY_AT, "ENTRY": entry}
+            found = compile_file("map.rt", runtime(), given=given, suffix=suffix, renamed={
+                "key_hash": (self.derived("key_hash", type_.key), Signature(("p8",), "i64")),
+                "key_same": (self.derived("same", type_.key), Signature(("p8", "p8"), "i1")),
+                "key_number": (self.derived("number", type_.key), Signature(("p8",), "i64")),
+            })  # fmt: skip
+            self.functions.update(found.functions)
+        return name + self._names[at]
+
+
+# ------------------------------------------------------------------------------------------ single values
+
+
+def load(b: Builder, type_: t.Type, at: str) -> str:
+    """The register of a scalar in memory."""
+    if type_ == t.BOOL:
+        byte = b.op(f"load i8, ptr {at}")
+        return b.op(f"icmp ne i8 {byte}, 0")
+    return b.op(f"load {register(type_)}, ptr {at}")
+
+
+def store(b: Builder, type_: t.Type, value: str, at: str) -> None:
+    """A scalar to memory."""
+    if type_ == t.BOOL:
+        byte = b.op(f"zext i1 {value} to i8")
+        b.do(f"store i8 {byte}, ptr {at}")
+    else:
+        b.do(f"store {register(type_)} {value}, ptr {at}")
+
+
+def part(b: Builder, type_: t.Type, at: str, index: int) -> str:
+    """The address of a field of a record, or of value (0) and presence (1) of an optional."""
+    return b.op(f"getelementptr inbounds {memory(type_)}, ptr {at}, i32 0, i32 {index}")
+
+
+def item(b: Builder, type_: t.Type, items: str, index: str) -> str:
+    """The address of an item of `type_` among items."""
+    return b.op(f"getelementptr inbounds {memory(type_)}, ptr {items}, i64 {index}")
+
+
+def move(b: Builder, type_: t.Type, to: str, source: str) -> None:
+    """Copies the bytes of a value."""
+    size, _ = size_align(type_)
+    b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+
+
+def clear(b: Builder, type_: t.Type, at: str) -> None:
+    """The zero of a type."""
+    size, _ = size_align(type_)
+    b.do(f"call void @llvm.memset.p0.i64(ptr {at}, i8 0, i64 {size}, i1 false)")
+
+
+def counted(b: Builder, count: str, body: Callable[[str], None], start: str = "0") -> None:
+    """A loop from `start` to `count`; `body` gets the register of the number."""
+    number = b.slot("i64")
+    b.do(f"store i64 {start}, ptr {number}")
+    again, inside, after = b.fresh("each"), b.fresh("inside"), b.fresh("done")
+    b.at(again)
+    i = b.op(f"load i64, ptr {number}")
+    b.branch(b.op(f"icmp slt i64 {i}, {count}"), inside, after)
+    b.at(inside)
+    body(i)
+    following = b.op(f"add nsw i64 {i}, 1")
+    b.do(f"store i64 {following}, ptr {number}")
+    b.go(again)
+    b.at(after)
+
+
+def if_(b: Builder, condition: str, then: Callable[[], None], other: Callable[[], None] | None = None) -> None:
+    """A branch."""
+    yes, no, after = b.fresh("yes"), b.fresh("no"), b.fresh("after")
+    b.branch(condition, yes, no if other else after)
+    b.at(yes)
+    then()
+    if not b.ended:
+        b.go(after)
+    if other:
+        b.at(no)
+        other()
+    b.at(after)
+
+
+def entries(b: Builder, map_: str, body: Callable[[str], None]) -> None:
+    """A loop over the entries of a map, in order; `body` gets the address of an entry."""
+    head = b.op(f"getelementptr inbounds i64, ptr {map_}, i64 1")
+    cursor = b.slot("i64")
+    b.do(f"store i64 {b.op(f'load i64, ptr {head}')}, ptr {cursor}")
+    again, inside, after = b.fresh("each"), b.fresh("inside"), b.fresh("done")
+    b.at(again)
+    e = b.op(f"load i64, ptr {cursor}")
+    b.branch(b.op(f"icmp ne i64 {e}, 0"), inside, after)
+    b.at(inside)
+    entry = b.op(f"inttoptr i64 {e} to ptr")
+    following = b.op(f"load i64, ptr {entry}")
+    b.do(f"store i64 {following}, ptr {cursor}")
+    body(entry)
+    b.go(again)
+    b.at(after)
+
+
+def key_of(b: Builder, entry: str) -> str:
+    """The address of the key of an entry."""
+    return b.op(f"getelementptr inbounds i8, ptr {entry}, i64 {KEY_AT}")
+
+
+def value_of(b: Builder, type_: t.Map, entry: str) -> str:
+    """The address of the value of an entry."""
+    return b.op(f"getelementptr inbounds i8, ptr {entry}, i64 {entry_layout(type_)[0]}")
+
+
+def list_parts(b: Builder, at: str) -> tuple[str, str]:
+    """The items and the length of a list."""
+    items = b.op(f"load ptr, ptr {at}")
+    count = b.op(f"getelementptr inbounds i64, ptr {at}, i64 1")
+    return items, b.op(f"load i64, ptr {count}")
+
+
+# ------------------------------------------------------------------------------------------ derived functions
+
+
+def _copy(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+
+    def copied(of: t.Type, to: str, source: str) -> None:
+        if is_plain(of):
+            move(b, of, to, source)
+        elif is_text(of):
+            b.call("void", "text_keep", ["ptr %arena", f"ptr {to}", f"ptr {source}"])
+        else:
+            b.call("void", module.derived("copy", of), ["ptr %arena", f"ptr {to}", f"ptr {source}"])
+
+    match type_:
+        case t.FSUM:
+            b.call("void", "sum_copy", ["ptr %arena", "ptr %to", "ptr %from"])
+        case t.Optional(inner):
+            flag = b.op(f"load i8, ptr {part(b, type_, '%from', 1)}")
+            b.do(f"store i8 {flag}, ptr {part(b, type_, '%to', 1)}")
+            if_(
+                b, b.op(f"icmp ne i8 {flag}, 0"),
+                lambda: copied(inner, part(b, type_, "%to", 0), part(b, type_, "%from", 0)),
+                lambda: clear(b, inner, part(b, type_, "%to", 0)),
+            )  # fmt: skip
+        case t.Record() | t.Tuple():
+            for i, each in enumerate(t.parts(type_)):
+                copied(each, part(b, type_, "%to", i), part(b, type_, "%from", i))
+        case t.Array(inner, size):
+            counted(b, str(size), lambda i: copied(inner, item(b, inner, "%to", i), item(b, inner, "%from", i)))
+        case t.List(inner):
+            items, count = list_parts(b, "%from")
+            fresh = b.slot("{ ptr, i64, i64 }")
+            b.call("void", "list_reserve", ["ptr %arena", f"ptr {fresh}", f"i64 {count}", f"i64 {size_align(inner)[0]}"])
+            to = b.op(f"load ptr, ptr {fresh}")
+            if is_plain(inner):
+                bytes_ = b.op(f"mul i64 {count}, {size_align(inner)[0]}")
+                b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {items}, i64 {bytes_}, i1 false)")
+            else:
+                counted(b, count, lambda i: copied(inner, item(b, inner, to, i), item(b, inner, items, i)))
+            b.do(f"store i64 {count}, ptr {b.op(f'getelementptr inbounds i64, ptr {fresh}, i64 1')}")
+            move(b, type_, "%to", fresh)
+        case t.Map(key, value):
+            fresh = b.slot(memory(type_))
+            clear(b, type_, fresh)
+
+            def insert(entry: str) -> None:
+                made = b.call(
+                    "ptr", module.map_function("map_insert", type_), ["ptr %arena", f"ptr {fresh}", f"ptr {key_of(b, entry)}"]
+                )
+                copied(key, key_of(b, made), key_of(b, entry))
+                copied(value, value_of(b, type_, made), value_of(b, type_, entry))
+
+            entries(b, "%from", insert)
+            move(b, type_, "%to", fresh)
+        case _:
+            copied(type_, "%to", "%from")
+    b.end("ret void")
+    module.add(b.finish(name, f"define internal void @{name}(ptr %arena, ptr %to, ptr %from) nounwind"))
+
+
+def _drop(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+
+    def dropped(of: t.Type, at: str) -> None:
+        if not is_plain(of):
+            b.call("void", module.derived("drop", of), ["ptr %arena", f"ptr {at}"])
+
+    flag = b.op("getelementptr inbounds i64, ptr %arena, i64 4")
+    temporary = b.op(f"icmp ne i64 {b.op(f'load i64, ptr {flag}')}, 0")
+    b.branch(temporary, "over", "kept")
+    b.at("over")
+    b.end("ret void")
+    b.at("kept")
+    match type_:
+        case t.STRING | t.BYTES:
+            b.call("void", "text_drop", ["ptr %arena", "ptr %at"])
+        case t.FSUM:
+            b.call("void", "sum_drop", ["ptr %arena", "ptr %at"])
+        case t.Optional(inner):
+            flag = b.op(f"load i8, ptr {part(b, type_, '%at', 1)}")
+            if_(b, b.op(f"icmp ne i8 {flag}, 0"), lambda: dropped(inner, part(b, type_, "%at", 0)))
+        case t.Record() | t.Tuple():
+            for i, each in enumerate(t.parts(type_)):
+                dropped(each, part(b, type_, "%at", i))
+        case t.Array(inner, size):
+            if not is_plain(inner):
+                counted(b, str(size), lambda i: dropped(inner, item(b, inner, "%at", i)))
+        case t.List(inner):
+            items, count = list_parts(b, "%at")
+            if not is_plain(inner):
+                counted(b, count, lambda i: dropped(inner, item(b, inner, items, i)))
+            room = b.op(f"load i64, ptr {b.op('getelementptr inbounds i64, ptr %at, i64 2')}")
+            bytes_ = b.op(f"mul i64 {room}, {size_align(inner)[0]}")
+            if_(b, b.op(f"icmp ne i64 {room}, 0"),
+                lambda: void(b, "release", "ptr %arena", f"ptr {items}", f"i64 {bytes_}"))  # fmt: skip
+        case t.Map(key, value):
+
+            def drop_entry(entry: str) -> None:
+                dropped(key, key_of(b, entry))
+                dropped(value, value_of(b, type_, entry))
+
+            if not (is_plain(key) and is_plain(value)):
+                entries(b, "%at", drop_entry)
+            b.call("void", module.map_function("map_close", type_), ["ptr %arena", "ptr %at"])
+        case _:
+            pass
+    b.end("ret void")
+    module.add(b.finish(name, f"define internal void @{name}(ptr %arena, ptr %at) nounwind"))
+
+
+def void(b: Builder, name: str, *args: str) -> None:
+    """A call for its effect."""
+    b.call("void", name, args)
+
+
+def same_scalar(b: Builder, type_: t.Type, x: str, y: str) -> str:
+    """Whether two scalars are the same; NaN is NaN."""
+    kind = register(type_)
+    if type_ == t.UNIT:
+        return "true"
+    if kind in ("float", "double"):
+        equal = b.op(f"fcmp oeq {kind} {x}, {y}")
+        first, second = b.op(f"fcmp uno {kind} {x}, {x}"), b.op(f"fcmp uno {kind} {y}, {y}")
+        return b.op(f"or i1 {equal}, {b.op(f'and i1 {first}, {second}')}")
+    return b.op(f"icmp eq {kind} {x}, {y}")
+
+
+def _same(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+
+    def differ(of: t.Type, x: str, y: str) -> None:
+        """Leaves with false unless the same."""
+        on = b.fresh("on")
+        b.branch(compared(of, x, y), on, "different")
+        b.at(on)
+
+    def compared(of: t.Type, x: str, y: str) -> str:
+        if register(of) is not None:
+            return same_scalar(b, of, load(b, of, x), load(b, of, y))
+        if is_text(of):
+            return b.call("i1", "text_same", [f"ptr {x}", f"ptr {y}"])
+        return b.call("i1", module.derived("same", of), [f"ptr {x}", f"ptr {y}"])
+
+    def number(x: str, y: str) -> None:
+        on = b.fresh("on")
+        b.branch(b.op(f"icmp eq i64 {x}, {y}"), on, "different")
+        b.at(on)
+
+    match type_:
+        case t.FSUM:
+            raise Unsupported("equality of fsum")
+        case t.Optional(inner):
+            flags = [b.op(f"load i8, ptr {part(b, type_, at, 1)}") for at in ("%x", "%y")]
+            on = b.fresh("on")
+            b.branch(b.op(f"icmp eq i8 {flags[0]}, {flags[1]}"), on, "different")
+            b.at(on)
+            if_(b, b.op(f"icmp ne i8 {flags[0]}, 0"),
+                lambda: differ(inner, part(b, type_, "%x", 0), part(b, type_, "%y", 0)))  # fmt: skip
+        case t.Record() | t.Tuple():
+            for i, each in enumerate(t.parts(type_)):
+                differ(each, part(b, type_, "%x", i), part(b, type_, "%y", i))
+        case t.Array(inner, size):
+            counted(b, str(size), lambda i: differ(inner, item(b, inner, "%x", i), item(b, inner, "%y", i)))
+        case t.List(inner):
+            (xs, m), (ys, n) = list_parts(b, "%x"), list_parts(b, "%y")
+            number(m, n)
+            counted(b, m, lambda i: differ(inner, item(b, inner, xs, i), item(b, inner, ys, i)))
+        case t.Map(_, value):
+            m, n = b.op("load i64, ptr %x"), b.op("load i64, ptr %y")
+            number(m, n)
+
+            def entry_same(entry: str) -> None:
+                other = b.call("ptr", module.map_function("map_find", type_), ["ptr %y", f"ptr {key_of(b, entry)}"])
+                on = b.fresh("on")
+                b.branch(b.op(f"icmp ne ptr {other}, null"), on, "different")
+                b.at(on)
+                differ(value, value_of(b, type_, entry), value_of(b, type_, other))
+
+            entries(b, "%x", entry_same)
+        case _:
+            differ(type_, "%x", "%y")
+    b.end("ret i1 true")
+    b.at("different")
+    b.end("ret i1 false")
+    module.add(b.finish(name, f"define internal i1 @{name}(ptr %x, ptr %y) nounwind"))
+
+
+def hash_scalar(b: Builder, type_: t.Type, h: str, x: str) -> str:
+    """The hash with the words of a scalar folded in."""
+    kind = register(type_)
+    if type_ == t.UNIT:
+        return h
+    if kind == "float":
+        kind, x = "double", b.op(f"fpext float {x} to double")
+    if kind == "double":
+        positive = b.op(f"fadd double {x}, 0.0")
+        undefined = b.op(f"fcmp uno double {x}, {x}")
+        chosen = b.op(f"select i1 {undefined}, double {_NAN}, double {positive}")
+        return b.call("i64", "fold", [f"i64 {h}", f"i64 {b.op(f'bitcast double {chosen} to i64')}"])
+    if kind == "i128":
+        low = b.op(f"trunc i128 {x} to i64")
+        high = b.op(f"trunc i128 {b.op(f'lshr i128 {x}, 64')} to i64")
+        return b.call("i64", "fold", [f"i64 {b.call('i64', 'fold', [f'i64 {h}', f'i64 {low}'])}", f"i64 {high}"])
+    if kind != "i64":
+        x = b.op(f"{'zext' if kind == 'i1' else 'sext'} {kind} {x} to i64")
+    return b.call("i64", "fold", [f"i64 {h}", f"i64 {x}"])
+
+
+def _hash(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+    state = b.slot("i64")
+    b.do(f"store i64 %h, ptr {state}")
+
+    def word(x: str) -> None:
+        h = b.op(f"load i64, ptr {state}")
+        b.do(f"store i64 {b.call('i64', 'fold', [f'i64 {h}', f'i64 {x}'])}, ptr {state}")
+
+    def hashed(of: t.Type, at: str) -> None:
+        h = b.op(f"load i64, ptr {state}")
+        if register(of) is not None:
+            new = hash_scalar(b, of, h, load(b, of, at))
+        elif is_text(of):
+            new = b.call("i64", "text_hash", [f"i64 {h}", f"ptr {at}"])
+        else:
+            new = b.call("i64", module.derived("hash", of), [f"i64 {h}", f"ptr {at}"])
+        b.do(f"store i64 {new}, ptr {state}")
+
+    match type_:
+        case t.FSUM:
+            raise Unsupported("hash64 of fsum")
+        case t.Optional(inner):
+            flag = b.op(f"load i8, ptr {part(b, type_, '%x', 1)}")
+            word(b.op(f"zext i8 {flag} to i64"))
+            if_(b, b.op(f"icmp ne i8 {flag}, 0"), lambda: hashed(inner, part(b, type_, "%x", 0)))
+        case t.Record() | t.Tuple():
+            for i, each in enumerate(t.parts(type_)):
+                hashed(each, part(b, type_, "%x", i))
+        case t.Array(inner, size):
+            word(str(size))
+            counted(b, str(size), lambda i: hashed(inner, item(b, inner, "%x", i)))
+        case t.List(inner):
+            items, count = list_parts(b, "%x")
+            word(count)
+            counted(b, count, lambda i: hashed(inner, item(b, inner, items, i)))
+        case t.Map(key, value):
+            total = b.slot("i64")
+            b.do(f"store i64 0, ptr {total}")
+            word(b.op("load i64, ptr %x"))
+
+            def entry_hash(entry: str) -> None:
+                outer = b.op(f"load i64, ptr {state}")
+                b.do(f"store i64 {runtime().constants['SEED']}, ptr {state}")
+                hashed(key, key_of(b, entry))
+                hashed(value, value_of(b, type_, entry))
+                last = b.call("i64", "fold_last", [f"i64 {b.op(f'load i64, ptr {state}')}"])
+                b.do(f"store i64 {b.op(f'add i64 {last}, ' + b.op(f'load i64, ptr {total}'))}, ptr {total}")
+                b.do(f"store i64 {outer}, ptr {state}")
+
+            entries(b, "%x", entry_hash)
+            word(b.op(f"load i64, ptr {total}"))
+        case _:
+            hashed(type_, "%x")
+    b.end(f"ret i64 {b.op(f'load i64, ptr {state}')}")
+    module.add(b.finish(name, f"define internal i64 @{name}(i64 %h, ptr %x) nounwind"))
+
+
+def _key_hash(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+    h = b.call("i64", module.derived("hash", type_), [f"i64 {runtime().constants['SEED']}", "ptr %x"])
+    b.end(f"ret i64 {b.call('i64', 'fold_last', [f'i64 {h}'])}")
+    module.add(b.finish(name, f"define internal i64 @{name}(ptr %x) nounwind"))
+
+
+def _number(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+    if type_ in _INTEGERS:
+        x = load(b, type_, "%x")
+        b.end(f"ret i64 {b.op(f'sext i32 {x} to i64') if type_ == t.I32 else x}")
+    else:
+        b.end("ret i64 -1")
+    module.add(b.finish(name, f"define internal i64 @{name}(ptr %x) nounwind"))
+
+
+def _canonical(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+
+    def made(of: t.Type, at: str) -> None:
+        if t.contains(of, t.F32, t.F64):
+            b.call("void", module.derived("canonical", of), [f"ptr {at}"])
+
+    match type_:
+        case t.F32 | t.F64:
+            positive = b.op(f"fadd {register(type_)} {load(b, type_, '%at')}, 0.0")
+            store(b, type_, positive, "%at")
+        case t.Optional(inner):
+            made(inner, part(b, type_, "%at", 0))
+        case t.Record() | t.Tuple():
+            for i, each in enumerate(t.parts(type_)):
+                made(each, part(b, type_, "%at", i))
+        case t.Array(inner, size):
+            counted(b, str(size), lambda i: made(inner, item(b, inner, "%at", i)))
+        case t.List(inner):
+            items, count = list_parts(b, "%at")
+            counted(b, count, lambda i: made(inner, item(b, inner, items, i)))
+        case _:
+            pass
+    b.end("ret void")
+    module.add(b.finish(name, f"define internal void @{name}(ptr %at) nounwind"))
+
+
+_DERIVED: Final[dict[str, Callable[[Module, t.Type, str], None]]] = {
+    "copy": _copy, "drop": _drop, "same": _same, "hash": _hash, "key_hash": _key_hash, "number": _number,
+    "canonical": _canonical,
+}  # fmt: skip
+
+__all__ = [
+    "Module",
+    "clear",
+    "counted",
+    "entries",
+    "hash_scalar",
+    "if_",
+    "item",
+    "key_of",
+    "list_parts",
+    "load",
+    "move",
+    "part",
+    "runtime",
+    "same_scalar",
+    "shares",
+    "store",
+    "value_of",
+    "void",
+]

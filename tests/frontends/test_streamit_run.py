@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+import io
+import math
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import river
+from frontends.streamit import FRONTEND
+from river.cli import main
+from river.diagnostics import Rejected
+from river.source import Source
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "oracles"))
+import streamit_direct
+
+BACKENDS = ("multicore", "reference")
+
+
+def run(text: str, data: dict[str, list[Any]] | None = None, iterations: int | None = None) -> dict[str, list[Any]]:
+    """What both backends and the direct definition say, which must be the same."""
+    compiled = river.compile(text, lang="streamit")
+    typed = FRONTEND.check(FRONTEND.parse(Source("t.str", text)))
+    expected = streamit_direct.run(typed, data or {}, iterations or 0)
+    for backend in BACKENDS:
+        results = compiled.run(data or {}, backend=backend, iterations=iterations)
+        found = {name: [row["value"] for row in table.to_pylist()] for name, table in results.tables.items()}
+        assert found == expected, backend
+    return expected
+
+
+def output(text: str, items: list[Any]) -> list[Any]:
+    return run(text, {"input": items})["output"]
+
+
+def lines(text: str, iterations: int) -> list[str]:
+    return run(text, iterations=iterations)["stdout"]
+
+
+def f32(value: float) -> float:
+    return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def test_moving_average() -> None:
+    text = """
+    float->float filter Mean(int n) {
+      work push 1 pop 1 peek n {
+        float sum = 0;
+        for (int i = 0; i < n; i++) sum += peek(i);
+        push(sum / n);
+        pop();
+      }
+    }
+    float->float pipeline Main { add Mean(4); }"""
+    assert output(text, [4.0, 8.0, 0.0, 4.0, 12.0]) == [4.0, 6.0]
+    assert output(text, [1.0] * 3) == []
+
+
+FIR = """
+float->float pipeline Main { add LowPass(250e6, 108e5, 16, 2); }
+float->float filter LowPass(float rate, float cutoff, int taps, int decimation) {
+  float[taps] h;
+  init {
+    float w = 2 * pi * cutoff / rate;
+    for (int i = 0; i < taps; i++) {
+      float t = i - (taps - 1) / 2.0;
+      h[i] = sin(w * t) / (pi * t) * (0.54 - 0.46 * cos(2 * pi * i / (taps - 1)));
+    }
+  }
+  work push 1 pop decimation peek taps {
+    float sum = 0;
+    for (int i = 0; i < taps; i++) sum += peek(i) * h[i];
+    push(sum);
+    for (int i = 0; i < decimation; i++) pop();
+  }
+}"""
+
+
+def test_fir_with_taps_computed_by_init() -> None:
+    pi, taps = f32(math.pi), []
+    w = f32(f32(f32(2 * pi) * f32(108e5)) / f32(250e6))
+    for i in range(16):
+        t = f32(i - 7.5)
+        sinc = f32(f32(math.sin(f32(w * t))) / f32(pi * t))
+        angle = f32(f32(f32(2 * pi) * i) / 15)
+        taps.append(f32(sinc * f32(f32(0.54) - f32(f32(0.46) * f32(math.cos(angle))))))
+    x = [f32(math.sin(0.3 * n) + n % 3) for n in range(40)]
+    expected = []
+    for start in range(0, len(x) - 15, 2):
+        total = 0.0
+        for i in range(16):
+            total = f32(total + f32(x[start + i] * taps[i]))
+        expected.append(total)
+    assert output(FIR, x) == expected
+
+
+def test_duplicate_and_weighted_round_robin() -> None:
+    text = """
+    int->int pipeline Main {
+      add splitjoin {
+        split roundrobin(2, 1);
+        add splitjoin { split duplicate; add Scale(10); add Scale(100); join roundrobin(1, 1); };
+        add Scale(-1);
+        join roundrobin(4, 1);
+      }
+    }
+    int->int filter Scale(int k) { work push 1 pop 1 { push(k * pop()); } }"""
+    assert output(text, [1, 2, 3, 4, 5, 6]) == [10, 100, 20, 200, -3, 40, 400, 50, 500, -6]
+    assert output(text, [1, 2]) == [10, 100, 20, 200]
+
+
+def test_echo() -> None:
+    text = """
+    float->float feedbackloop Echo {
+      join roundrobin(1, 1);
+      body float->float filter { work pop 2 push 1 { push(pop() + 0.5 * pop()); } };
+      loop Identity<float>;
+      split duplicate;
+      for (int i = 0; i < 3; i++) enqueue 0;
+    }"""
+    assert output(text, [8.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]) == [8.0, 0.0, 0.0, 4.0, 0.0, 0.0, 3.0]
+
+
+FIBONACCI = """
+void->void pipeline Main { add Fibonacci; add Printer; }
+void->int feedbackloop Fibonacci {
+  join roundrobin(0, 1);
+  body int->int filter { work push 1 pop 1 peek 2 { push(peek(0) + peek(1)); pop(); } };
+  loop Identity<int>;
+  split duplicate;
+  enqueue 0;
+  enqueue 1;
+}
+int->void filter Printer { work pop 1 { println(pop()); } }
+"""
+
+
+def test_fibonacci_is_a_loop_that_takes_nothing() -> None:
+    assert lines(FIBONACCI, 10) == ["1", "2", "3", "5", "8", "13", "21", "34", "55"]
+    assert lines(FIBONACCI, 0) == []
+
+
+def test_prework_delays() -> None:
+    text = """
+    float->float filter Delay(int n) {
+      prework push n { for (int i = 0; i < n; i++) push(0); }
+      work push 1 pop 1 { push(pop()); }
+    }
+    float->float pipeline Main { add Delay(2); }"""
+    assert output(text, [1.0, 2.0]) == [0.0, 0.0, 1.0, 2.0]
+
+
+def test_prework_that_looks_ahead() -> None:
+    text = """
+    int->int filter Main {
+      int last;
+      prework pop 2 peek 3 push 1 { last = peek(2); push(pop() + pop()); }
+      work push 1 pop 1 { int x = pop(); push(x * last); last = x; }
+    }"""
+    assert output(text, [1, 2, 3, 4, 5]) == [3, 9, 12, 20]
+    assert output(text, [1, 2]) == []
+
+
+def test_lines_come_by_steady_state_then_place_in_the_graph() -> None:
+    text = """
+    void->void pipeline Main { add Source; add Half; add Sink; }
+    void->int filter Source { int i; work push 1 { println("source " + i); push(i++); } }
+    int->int filter Half { work pop 2 push 1 { int x = pop() + pop(); println("half " + x); push(x); } }
+    int->void filter Sink { work pop 1 { print("sink "); println(pop()); } }"""
+    assert lines(text, 2) == [
+        "source 0", "source 1", "half 1", "sink 1", "source 2", "source 3", "half 5", "sink 5",
+    ]  # fmt: skip
+
+
+def test_two_sources() -> None:
+    text = """
+    void->int pipeline Main {
+      add splitjoin { split roundrobin(0); add Count(1); add Count(10); join roundrobin(1, 2); }
+    }
+    void->int filter Count(int by) { int n; work push 1 { push(n); n += by; } }"""
+    assert run(text, iterations=2)["output"] == [0, 0, 10, 1, 20, 30]
+
+
+def test_a_recursive_merge_sort() -> None:
+    text = """
+    int->int pipeline Main { add Sort(8); }
+    int->int pipeline Sort(int n) {
+      if (n > 1) {
+        add splitjoin {
+          split roundrobin(n / 2);
+          for (int i = 0; i < 2; i++) add Sort(n / 2);
+          join roundrobin(n / 2);
+        }
+        add Merge(n / 2);
+      } else
+        add Identity<int>;
+    }
+    int->int filter Merge(int n) {
+      work push 2 * n pop 2 * n {
+        int i = 0, j = n;
+        while (i < n || j < 2 * n)
+          if (j == 2 * n || (i < n && peek(i) <= peek(j))) push(peek(i++)); else push(peek(j++));
+        for (i = 0; i < 2 * n; i++) pop();
+      }
+    }"""
+    items = [5, 3, 8, -1, 9, 0, 2, 2, 7, 6, 5, 4, 3, 2, 1, 0, 99]
+    assert output(text, items) == sorted(items[:8]) + sorted(items[8:16])
+
+
+def test_a_recursive_bitonic_sorter() -> None:
+    text = """
+    int->int pipeline Main { add Sort(8, true); }
+    int->int pipeline Sort(int n, boolean up) {
+      if (n > 2) add splitjoin { split roundrobin(n / 2); add Sort(n / 2, true); add Sort(n / 2, false); join roundrobin(n / 2); }
+      add Merge(n, up);
+    }
+    int->int pipeline Merge(int n, boolean up) {
+      add splitjoin {
+        split roundrobin;
+        for (int i = 0; i < n / 2; i++) add Exchange(up);
+        join roundrobin;
+      }
+      if (n > 2) add splitjoin { split roundrobin(n / 2); add Halves(n / 2, up); add Halves(n / 2, up); join roundrobin(n / 2); }
+    }
+    int->int pipeline Halves(int n, boolean up) { add Merge(n, up); }
+    int->int filter Exchange(boolean up) {
+      work push 2 pop 2 {
+        int a = pop(), b = pop();
+        if ((a > b) == up) { int c = a; a = b; b = c; }
+        push(a); push(b);
+      }
+    }"""
+    # the exchanges compare neighbours at distance n / 2 only when the items are dealt in turns: 2 of n / 2 branches
+    text = text.replace("split roundrobin;", "split roundrobin(1);").replace("join roundrobin;", "join roundrobin(1);")
+    items = [5, 3, 8, -1, 9, 0, 2, 2]
+    assert output(text, items) == sorted(items)
+
+
+def test_figure_3_f() -> None:
+    text = """
+    fn low_pass(a: f32, b: f32) -> f32 = 0.5 * (a + b);
+    fn half(a: f32) -> f32 = 0.5 * a;
+    fn subtractor(s: f32, x: f32) -> (f32, f32) { return (x, x - s); }
+    fn amplify(s: i32, x: f32) -> (i32, f32) { return (s +% 1, x * f32(s)); }
+    pipeline {
+      pipeline {
+        splitjoin {
+          split duplicate;
+          filter { work {tf <- low_pass(peek(1), peek(2)); push(tf); pop();} }
+          filter { work {tm <- half(peek(1)); push(tm); pop();} }
+          join roundrobin; }
+        filter { work {s,tc <- subtractor(s,peek(1)); push(tc); pop();} } }
+      filter { work {s,tc <- amplify(s,peek(1)); push(tc); pop();} } }"""
+    x = [1.0, 3.0, 5.0, 9.0]
+    joined = [v for a, b in zip(x, x[1:], strict=False) for v in ((a + b) / 2, a / 2)]
+    gained = [v - before for before, v in zip([0.0, *joined], joined, strict=False)]
+    compiled = river.compile(text, lang="streamit")
+    for backend in BACKENDS:
+        results = compiled.run({"input": x}, backend=backend)
+        assert [row["value"] for row in results["output"].to_pylist()] == [k * v for k, v in enumerate(gained)]
+
+
+def test_whole_numbers_wrap_and_floats_are_single() -> None:
+    text = "int->int filter F { work pop 1 push 3 { int x = pop(); push(x * x); push(-x / 2); push(x % 7 << 30); } }"
+    assert output(text, [65536, -7, -(1 << 31)]) == [
+        0, -32768, 2 << 30 & 0x7FFFFFFF or -(1 << 31), 49, 3, 0, 0, -(1 << 30), -(1 << 31),
+    ]  # fmt: skip
+    text = "float->float filter F { work pop 1 push 1 { push(pop() + 0.1); } }"
+    assert output(text, [0.2 + 0j.imag, 1e8]) == [f32(f32(0.2) + f32(0.1)), 1e8]
+
+
+def test_a_division_by_zero_names_its_place() -> None:
+    text = "int->int filter F { work pop 1 push 1 { push(1 / pop()); } }"
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, lang="streamit", name="f.str").run({"input": [1, 0]})
+    (found,) = refused.value.diagnostics
+    assert "division" in found.message
+    assert found.span is not None
+    assert found.span.text == "1 / pop()"
+
+
+def test_a_firing_that_takes_too_much_is_a_trap() -> None:
+    text = "int->int filter F { work pop 2 push 1 { int n = peek(0); while (n > 0) { n--; pop(); } push(n); } }"
+    assert output(text, [2, 9, 2, 9]) == [0, 0]
+    with pytest.raises(Rejected):
+        river.compile(text, lang="streamit").run({"input": [1, 1]})
+
+
+def test_state_helpers_and_arrays() -> None:
+    text = """
+    int->int pipeline Main { add Window(3); }
+    int->int filter Window(int n) {
+      int[n] ring;
+      int[2][n] table;
+      int at = 0;
+      boolean full;
+      init { for (int i = 0; i < n; i++) { table[0][i] = i * i; table[1][i] = -i; } }
+      void put(int x) { ring[at] = x; at = (at + 1) % n; full = full || at == 0; }
+      int total() { int s; for (int i = 0; i < n; i++) s += ring[i] * table[0][i] + table[1][i]; return s; }
+      work push 2 pop 1 { put(pop()); push(full ? total() : -1); push(at); }
+    }"""
+    assert output(text, [1, 2, 3, 4]) == [-1, 1, -1, 2, 2 + 12 - 3, 0, 2 + 12 - 3, 1]
+
+
+def test_arrays_travel_on_channels() -> None:
+    text = """
+    int->int pipeline Main { add Pack(2); add Unpack; }
+    int->int[2] filter Pack(int n) { work pop n push 1 { int[2] a; for (int i = 0; i < 2; i++) a[i] = pop(); push(a); } }
+    int[2]->int filter Unpack { work pop 1 push 1 { int[2] a = pop(); push(a[0] - a[1]); } }"""
+    assert output(text, [5, 3, 2, 9]) == [2, -7]
+
+
+def test_files_are_inputs_and_outputs() -> None:
+    text = """
+    void->void pipeline Main {
+      add FileReader<float>("in/noise.bin");
+      add float->float filter { work pop 1 push 1 { push(2 * pop()); } };
+      add FileWriter<float>("loud.bin");
+    }"""
+    assert run(text, {"noise": [1.0, 2.5]}) == {"loud": [2.0, 5.0]}
+
+
+def test_dynamic_push_rates() -> None:
+    text = "int->int filter Positive { work push * pop 1 { int x = pop(); if (x > 0) push(x); } }"
+    assert output(text, [1, -2, 3]) == [1, 3]
+
+
+def test_the_command_line_counts_iterations(tmp_path: Path) -> None:
+    path = tmp_path / "fib.str"
+    path.write_text(FIBONACCI, encoding="utf-8")
+
+    def river_(*argv: str) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        return main(list(argv), io.StringIO(), out, err), out.getvalue(), err.getvalue()
+
+    assert river_("run", str(path), "--iterations", "4", "--format", "csv", "-q") == (0, "value\n1\n2\n3\n", "")
+    code, shown, _ = river_("check", str(path), "--iterations", "4")
+    assert (code, "multicore  agrees" in shown) == (0, True)
+    code, _, errors = river_("run", str(path))
+    assert code == 1
+    assert "say how often: `--iterations N`" in errors
+
+
+def test_iterations_are_for_programs_that_make_their_own_items() -> None:
+    for given, iterations in (({"input": []}, 3), ({"clock": [], "input": []}, 3)):
+        text = FIBONACCI if "clock" in given else "int->int filter F { work pop 1 push 1 { push(pop()); } }"
+        with pytest.raises(Rejected) as refused:
+            river.compile(text, lang="streamit").run(
+                {k: v for k, v in given.items() if k == "clock" or text != FIBONACCI}, iterations=iterations
+            )
+        assert refused.value.diagnostics[0].code == "run-iterations"
+
+
+def test_the_fm_radio() -> None:
+    folder = ROOT / "examples" / "fm_radio"
+    text = (folder / "fm_radio.str").read_text(encoding="utf-8")
+    signal = [f32(float(line)) for line in (folder / "signal.csv").read_text().split()[1:]][:700]
+    typed = FRONTEND.check(FRONTEND.parse(Source("fm_radio.str", text)))
+    compiled = river.compile(text, lang="streamit")
+    sound = [row["value"] for row in compiled.run({"input": signal})["output"].to_pylist()]
+    assert sound == streamit_direct.run(typed, {"input": signal})["output"]
+    expected = [float(line) for line in (folder / "expected.csv").read_text().split()[1:]]
+    assert len(expected) == 32
+    assert [f32(value) for value in expected] == sound[:32]
+
+
+def test_the_signal_of_the_fm_radio_is_what_its_script_writes() -> None:
+    import subprocess
+
+    folder = ROOT / "examples" / "fm_radio"
+    found = subprocess.run(
+        [sys.executable, str(folder / "make_data.py")], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == (folder / "signal.csv").read_text(encoding="utf-8")
