@@ -6,11 +6,10 @@ import csv
 import runpy
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import field, frozen
@@ -18,6 +17,9 @@ from attrs import field, frozen
 import river
 from river.driver import Job, compare
 from river.io.errors import OnError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 Rows = list[tuple[str, ...]]
@@ -28,7 +30,7 @@ Bag = Counter[tuple[Any, ...]]
 class Example:
     """A program of a folder, its inputs, and its outputs with the files that say what comes out.
 
-    `begins`: the files say how the outputs begin. `whole`: small enough for the calculus.
+    `begins`: the files say how the outputs begin. `whole`: small enough for the calculus. `made`: the data are made up.
     """
 
     program: str
@@ -36,6 +38,7 @@ class Example:
     expected: Mapping[str, str] = field(factory=dict)
     begins: bool = False
     whole: bool = True
+    made: bool = True
 
     @property
     def folder(self) -> Path:
@@ -48,7 +51,7 @@ class Example:
 
 TABLE = (
     Example("continuous_log/origins.cql", {"requests": "requests.csv"}, {"origins": "expected/origins.csv"}),
-    Example("flights/delays.cql", {"flights": "flights.csv"}, whole=False),
+    Example("flights/delays.cql", {"flights": "flights.csv"}, whole=False, made=False),
     Example("fm_radio/fm_radio.str", {"input": "signal.csv"}, {"output": "expected.csv"}, begins=True),
     Example(
         "linear_road/tolls.cql",
@@ -61,7 +64,11 @@ TABLE = (
         {"queryOrigins": "expected/origins.csv", "queryTargets": "expected/targets.csv"},
     ),
 )
-every = pytest.mark.parametrize("example", TABLE, ids=[one.program for one in TABLE])
+
+
+def each(table: Iterable[Example]) -> pytest.MarkDecorator:
+    """The test for each of these."""
+    return pytest.mark.parametrize("example", [pytest.param(one, id=one.program) for one in table])
 
 
 def read(path: Path) -> Rows:
@@ -87,10 +94,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], dic
 
 
 def test_every_example_is_here() -> None:
-    assert {example.folder.name for example in TABLE} == {path.name for path in EXAMPLES.iterdir() if path.is_dir()}
+    assert {example.folder.name for example in TABLE} == {
+        path.name for path in EXAMPLES.iterdir() if path.is_dir()
+    }
 
 
-@every
+@each(TABLE)
 def test_outputs_are_as_expected(example: Example, results: Callable[[Example], dict[str, Rows]]) -> None:
     found = results(example)
     for name, file in example.expected.items():
@@ -100,20 +109,16 @@ def test_outputs_are_as_expected(example: Example, results: Callable[[Example], 
         assert set(found) == set(example.expected)
 
 
-@every
+@each(one for one in TABLE if one.whole)
 def test_the_calculus_agrees(example: Example) -> None:
-    if not example.whole:
-        pytest.skip("too large for the calculus: `river check` takes its time")
     job = Job(example.data, {}, OnError.parse("stop"))
     measure, other = compare(river.load(str(EXAMPLES / example.program)), job, ("reference", "multicore"))
     assert not other.differences
     assert other.rows == measure.rows
 
 
-@every
+@each(one for one in TABLE if one.made)
 def test_the_data_is_what_its_script_writes(example: Example) -> None:
-    if example.folder.name == "flights":
-        pytest.skip("made of a package that is not here")
     (file,) = example.inputs.values()
     script = example.folder / "make_data.py"
     written = StringIO()
@@ -168,7 +173,8 @@ def test_the_continuous_log_by_brute_force(results: Callable[[Example], dict[str
     rows = numbers(read(example.folder / "requests.csv"))
     stamped = Stamped.of(rows)
     origins: dict[int, Bag] = {
-        now: Counter(list(Counter(row[2] for row in stamped.window(now, 300)).items())) for now in instants(rows)
+        now: Counter(list(Counter(row[2] for row in stamped.window(now, 300)).items()))
+        for now in instants(rows)
     }
     assert Counter(numbers(results(example)["origins"])) == changes(origins)
 
@@ -179,10 +185,10 @@ def test_the_flights_by_brute_force(results: Callable[[Example], dict[str, Rows]
     relation: dict[int, Bag] = {now: Counter() for now in instants(rows)}
     for origin in {row[3] for row in rows}:
         stamped = Stamped.of(row for row in rows if row[3] == origin)
-        for now in relation:
+        for now, delays in relation.items():
             late = [row[5] for row in stamped.window(now, 60)]
             if late:
-                relation[now][origin, len(late), sum(late) / len(late)] += 1
+                delays[origin, len(late), sum(late) / len(late)] += 1
     found = [(*row[:4], float(row[4])) for row in numbers(results(example)["delays"])]
     assert Counter(found) == changes(relation)
 

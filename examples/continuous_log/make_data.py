@@ -19,7 +19,9 @@ ORIGINS = 60
 def requests() -> list[tuple[int, str, str]]:
     """All requests in the order of their time stamps: ts, server, origin; the servers' reports are merged."""
     rng = random.Random(SEED)
-    origins = [f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(1, 255)}" for _ in range(ORIGINS)]
+    origins = [
+        f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(1, 255)}" for _ in range(ORIGINS)
+    ]
     weights = [1 / (rank + 1) for rank in range(ORIGINS)]
     drawn = rng.choices(origins, weights, k=REQUESTS)
     found = [(rng.randrange(SECONDS), f"server{rng.randrange(SERVERS)}", origin) for origin in drawn]

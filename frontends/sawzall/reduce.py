@@ -46,8 +46,12 @@ class _Kept:
 
 
 def item_type(table: z.Table) -> s.TypeExpr:
-    """The type of the items that the map operator sends to a table."""
-    return _record((*table.index, *table.value, *table.weight))
+    """The type of the items that the map operator sends to a table; for a sum, whole numbers stand before floats."""
+    value = table.value
+    if table.kind in ("sum", "mrcounter"):
+        ints, floats = _apart(value)
+        value = (*ints, *floats)
+    return _record((*table.index, *value, *table.weight))
 
 
 def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer:

@@ -5,6 +5,7 @@ Paper: StreamIt's balance equations (synchronous data flow); River il.md P9.
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from math import gcd, lcm
 from typing import TYPE_CHECKING, assert_never
@@ -49,7 +50,9 @@ def firings(graph: ty.Graph, report: Report) -> dict[int, int]:
 @define
 class _Balance:
     report: Report
-    shares: dict[int, Fraction] = field(factory=dict[int, Fraction])  # firings in one steady state of what is around
+    shares: dict[int, Fraction] = field(
+        factory=dict[int, Fraction]
+    )  # firings in one steady state of what is around
 
     def firings(self, graph: ty.Graph) -> dict[int, int]:
         """Shares multiplied along the graph, made whole."""
@@ -97,10 +100,12 @@ class _Balance:
         flows = [self.flow(part) for part in inner]
         times = Fraction(1)
         self.share(graph.parts[0], times)
-        for i, (before, after) in enumerate(zip(flows, flows[1:], strict=False)):
+        for i, (before, after) in enumerate(itertools.pairwise(flows)):
             if before.given == 0 or after.taken == 0:
                 if before.given != after.taken:
-                    first, second = ("nothing", f"{after.taken}") if before.given == 0 else (f"{before.given}", "none")
+                    first, second = (
+                        ("nothing", f"{after.taken}") if before.given == 0 else (f"{before.given}", "none")
+                    )
                     message = f"part {i + 1} of this pipeline gives {first}, part {i + 2} takes {second}"
                     raise self.unbalanced(graph, message)
             else:
@@ -111,7 +116,9 @@ class _Balance:
     def split_join(self, graph: ty.SplitJoin) -> Flow:
         """Each branch takes its part of the splitter's turn and gives its part of the joiner's."""
         flows = [self.flow(part) for part in graph.parts]
-        weights = graph.split if graph.split is not None else tuple(int(p.input != ty.VOID) for p in graph.parts)
+        weights = (
+            graph.split if graph.split is not None else tuple(int(p.input != ty.VOID) for p in graph.parts)
+        )
         times: list[Fraction | None] = [
             Fraction(w) / f.taken if f.taken else None for w, f in zip(weights, flows, strict=True)
         ]
@@ -120,11 +127,15 @@ class _Balance:
             if own is None:
                 continue
             if (own * flow.given == 0) != (weight == 0):
-                raise self.unbalanced(graph, f"the joiner takes {weight} from branch {i + 1}, which gives {own * flow.given}")
+                raise self.unbalanced(
+                    graph, f"the joiner takes {weight} from branch {i + 1}, which gives {own * flow.given}"
+                )
             if weight:
                 found = own * flow.given / weight
                 if turns is not None and turns != found:
-                    message = f"branch {i + 1} gives {own * flow.given} where the joiner takes {turns * weight}"
+                    message = (
+                        f"branch {i + 1} gives {own * flow.given} where the joiner takes {turns * weight}"
+                    )
                     raise self.unbalanced(graph, message)
                 turns = found
         turns = Fraction(1) if turns is None else turns
@@ -150,7 +161,9 @@ class _Balance:
         turns = given if graph.split is None else given / (out + back)
         around = turns * back / loop.taken
         if around * loop.given != graph.join[1]:
-            message = f"the joiner takes {graph.join[1]} from the loop, which gives {around * loop.given} meanwhile"
+            message = (
+                f"the joiner takes {graph.join[1]} from the loop, which gives {around * loop.given} meanwhile"
+            )
             raise self.unbalanced(graph, message)
         self.share(graph.body, times)
         self.share(graph.loop, around)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,8 @@ from river.lang.operations import OPERATIONS
 from river.lang.scope import Declared
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from river.lang.scope import Scope
     from river.source import Span
 
@@ -95,7 +96,11 @@ class _Checker:
 
     def fn(self, fn: s.Fn) -> None:
         """Checks a function, also one that nobody calls."""
-        if fn.name in OPERATIONS or fn.name in STREAM_WORDS or sum(f.name == fn.name for f in self.ast.fns) > 1:
+        if (
+            fn.name in OPERATIONS
+            or fn.name in STREAM_WORDS
+            or sum(f.name == fn.name for f in self.ast.fns) > 1
+        ):
             self.report.error("streamit-duplicate-name", f"there is already a function `{fn.name}`", fn.span)
         self.functions(fn.name)
 
@@ -132,7 +137,9 @@ class _Checker:
             self.anonymous += 1
             name = f"{ast.kind}_{self.anonymous}"
         elif name in self.known or name in LIBRARY:
-            raise self.report.error("streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span)
+            raise self.report.error(
+                "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
+            )
         around = Surroundings(outer=outer.lookup)
         code = Code(self.report, around, Place.FIELD, self.functions)
         for param in ast.params:
@@ -150,7 +157,9 @@ class _Checker:
         """The stream that is the program."""
         roots = [name for name in top if name not in self.used]
         if len(roots) > 1:
-            whole = [n for n in roots if (f := self.known[n].ast.signature) and f[0].name == f[1].name == "void"]
+            whole = [
+                n for n in roots if (f := self.known[n].ast.signature) and f[0].name == f[1].name == "void"
+            ]
             roots = whole if len(whole) == 1 else roots
         if len(roots) > 1 and "Main" in roots:
             roots = ["Main"]
@@ -199,7 +208,9 @@ class _Checker:
             case c.Named(name, type_, args, span=span):
                 if name not in self.known:
                     help_line = closest(name, [*self.known, *LIBRARY])
-                    raise self.report.error("streamit-unknown-stream", f"unknown stream `{name}`", span, help_line)
+                    raise self.report.error(
+                        "streamit-unknown-stream", f"unknown stream `{name}`", span, help_line
+                    )
                 if type_ is not None:
                     raise self.report.error("streamit-arguments", f"`{name}` takes no type", type_.span)
                 self.used.add(name)
@@ -218,11 +229,15 @@ class _Checker:
                 self.stream(stream)
                 return ty.Add(add.role, ty.Create(stream.name, None, (), span=ast.name_span), span=add.span)
 
-    def library(self, code: Code, named: c.Named, type_: c.TypeName | None, args: Sequence[c.Expr]) -> ty.Create:
+    def library(
+        self, code: Code, named: c.Named, type_: c.TypeName | None, args: Sequence[c.Expr]
+    ) -> ty.Create:
         """`Identity<float>()`, `FileReader<int>("name")`."""
         if type_ is None:
             help_line = f"write `{named.name}<float>`"
-            raise self.report.error("streamit-arguments", f"`{named.name}` needs a type", named.span, help_line)
+            raise self.report.error(
+                "streamit-arguments", f"`{named.name}` needs a type", named.span, help_line
+            )
         item = code.value_type(type_)
         code.arity(named.name, args, 0 if named.name == "Identity" else 1, named.span)
         return ty.Create(named.name, item, tuple(code.expr(a, ty.TEXT) for a in args), span=named.span)
@@ -253,7 +268,9 @@ class _Checker:
             for member in twice:
                 self.report.error("streamit-duplicate-name", "there is already one of these", member.span)
         if not normal:
-            raise self.report.error("streamit-work-missing", "a filter needs a `work` function", ast.name_span)
+            raise self.report.error(
+                "streamit-work-missing", "a filter needs a `work` function", ast.name_span
+            )
         params = (*around.params.values(), *around.captures.values())
         found = ty.Filter(
             stream.name, params, around.input, around.output, tuple(fields), helpers, init, normal[0],
@@ -274,7 +291,9 @@ class _Checker:
             type_ = code.value_type(member.type)
             for name in member.names:
                 if name.name in around.fields or name.name in around.params:
-                    self.report.error("streamit-duplicate-name", f"`{name.name}` is declared twice", name.span)
+                    self.report.error(
+                        "streamit-duplicate-name", f"`{name.name}` is declared twice", name.span
+                    )
                 value = None
                 with self.report.recover():
                     value = None if name.value is None else code.initial(name.value, type_)
@@ -289,9 +308,13 @@ class _Checker:
                     message = f"there is already a function `{member.name}`"
                     raise self.report.error("streamit-duplicate-name", message, member.span)
                 code = self.code(around, Place.HELPER)
-                params = tuple(ty.Declare(p.name, code.value_type(p.type), None, span=p.span) for p in member.params)
+                params = tuple(
+                    ty.Declare(p.name, code.value_type(p.type), None, span=p.span) for p in member.params
+                )
                 result = code.type(member.type)
-                around.helpers[member.name] = ty.Helper(member.name, params, result, ty.Block(()), span=member.span)
+                around.helpers[member.name] = ty.Helper(
+                    member.name, params, result, ty.Block(()), span=member.span
+                )
 
     def helper(self, member: c.Helper, around: Surroundings) -> ty.Helper:
         """A function of a filter."""
@@ -318,7 +341,9 @@ class _Checker:
                     raise self.report.error("streamit-rate", f"`{rate.word}` is given twice", rate.span)
                 if rate.value is None and rate.word != "push":
                     help_line = "only `push` may differ from firing to firing"
-                    raise self.report.error("streamit-rate", f"`{rate.word}` must be fixed", rate.span, help_line)
+                    raise self.report.error(
+                        "streamit-rate", f"`{rate.word}` must be fixed", rate.span, help_line
+                    )
                 side, word = (around.output, "output") if rate.word == "push" else (around.input, "input")
                 rates[rate.word] = value = None if rate.value is None else code.expr(rate.value, ty.INT)
                 if value is not None:
@@ -344,7 +369,11 @@ class _Checker:
             match item:
                 case c.OutOfLine(targets, call) if (found := self.functions(call.name)) is not None:
                     pairs = zip(call.args, found[0], strict=False)
-                    taken += [type_ for arg, type_ in pairs if isinstance(arg, c.Call) and arg.name in ("peek", "pop")]
+                    taken += [
+                        type_
+                        for arg, type_ in pairs
+                        if isinstance(arg, c.Call) and arg.name in ("peek", "pop")
+                    ]
                     whole = [found[1]] if len(targets) == 1 else parts(found[1]) or []
                     results |= {target.name: type_ for target, type_ in zip(targets, whole, strict=False)}
                 case c.Do(c.Call("push", (value,))):

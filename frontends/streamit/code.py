@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, evolve, field
 
-from frontends.sql.report import Failed, Report
+from frontends.sql.report import Failed
 from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
@@ -26,6 +26,7 @@ from river.lang.scope import show as show_type
 from river.lang.values import TrapSignal
 
 if TYPE_CHECKING:
+    from frontends.sql.report import Report
     from river.source import Span
 
 PI = constants.apply("f32", (t.F64,), ty.FLOAT, (3.141592653589793,))
@@ -137,7 +138,7 @@ class Code:
         return local
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None, None, None]:
         """Names declared inside end with it."""
         self.scopes.append({})
         try:
@@ -147,7 +148,9 @@ class Code:
 
     def misplaced(self, what: str, span: Span | None, help_line: str | None = None) -> Failed:
         """The error that something does not belong here."""
-        return self.report.error("streamit-misplaced", f"{what} has no place in {self.place.value}", span, help_line)
+        return self.report.error(
+            "streamit-misplaced", f"{what} has no place in {self.place.value}", span, help_line
+        )
 
     # -- types
 
@@ -166,7 +169,9 @@ class Code:
         """Refuses a size or a rate that is not known when the graph is made."""
         if self.place is not Place.BUILD and not all(isinstance(part, CLOSED) for part in walk(node)):
             help_line = "sizes and rates are made of parameters and constants"
-            self.report.error("streamit-constant", "this is not known when the graph is made", span, help_line)
+            self.report.error(
+                "streamit-constant", "this is not known when the graph is made", span, help_line
+            )
 
     def value_type(self, expr: c.TypeName) -> ty.Type:
         """The type of something that has a value."""
@@ -232,9 +237,10 @@ class Code:
     def declaration(self, type_: c.TypeName, names: Sequence[c.Declarator], span: Span | None) -> ty.Stmt:
         """`int x = 1, y;`."""
         found: list[ty.Stmt] = []
-        kind: ty.Type | None = None
-        with self.report.recover():
+        try:
             kind = self.value_type(type_)
+        except Failed:
+            kind = None
         for name in names:
             value = None
             with self.report.recover():
@@ -306,7 +312,9 @@ class Code:
             elif isinstance(known, ty.Field) and known.type == type_:
                 places.append(evolve(known, span=target.span))
             elif isinstance(known, ty.Local):
-                raise self.report.error("streamit-duplicate-name", f"`{target.name}` is set twice", target.span)
+                raise self.report.error(
+                    "streamit-duplicate-name", f"`{target.name}` is set twice", target.span
+                )
             else:
                 raise self.mismatch(shown(type_), known.type, target.span)
         return ty.Bind(tuple(places), node, span=item.span)
@@ -314,8 +322,7 @@ class Code:
     def build(self, item: c.Add | c.Split | c.Join | c.Enqueue) -> ty.Stmt:
         """A statement that builds the graph."""
         if self.place is not Place.BUILD or self.creator is None:
-            words = {c.Split: "`split`", c.Join: "`join`", c.Enqueue: "`enqueue`"}
-            raise self.misplaced(words.get(type(item), "a stream"), item.span)
+            raise self.misplaced(_building(item), item.span)
         match item:
             case c.Add():
                 return self.creator(self, item)
@@ -414,7 +421,9 @@ class Code:
             case c.Index(array, index):
                 base = self.expr(array)
                 if not isinstance(base.type, ty.Vector):
-                    raise self.report.error("streamit-type", f"`{shown(base.type)}` is not an array", array.span)
+                    raise self.report.error(
+                        "streamit-type", f"`{shown(base.type)}` is not an array", array.span
+                    )
                 return ty.At(base.type.item, base, self.expr(index, ty.INT), span=span)
             case c.Call():
                 return self.call(value)
@@ -429,7 +438,9 @@ class Code:
                 return ty.Update(target.type, target, node.operation, one, after, span=span)
             case c.Display():
                 help_line = "declare an array with it: `float[2] a = {1, 2};`"
-                raise self.report.error("streamit-type", "braces hold the initial value of an array", span, help_line)
+                raise self.report.error(
+                    "streamit-type", "braces hold the initial value of an array", span, help_line
+                )
             case _:
                 assert_never(value)
 
@@ -492,7 +503,9 @@ class Code:
         """What is printed of a value."""
         if isinstance(node.type, ty.Vector) or node.type == ty.VOID:
             raise self.report.error("streamit-type", f"`{shown(node.type)}` cannot be printed", node.span)
-        return node if node.type == ty.TEXT else self.fold(ty.Apply(ty.TEXT, "string", (node,), span=node.span))
+        return (
+            node if node.type == ty.TEXT else self.fold(ty.Apply(ty.TEXT, "string", (node,), span=node.span))
+        )
 
     def cast(self, wanted: ty.Type, node: ty.Expr, span: Span | None) -> ty.Expr:
         """`(type) e`."""
@@ -504,7 +517,11 @@ class Code:
         if wanted == ty.FLOAT and found == t.F64:
             return self.fold(ty.Apply(ty.FLOAT, "f32", (node,), span=span))
         if wanted == ty.BIT and found == ty.INT:
-            return self.fold(ty.Apply(ty.BIT, "&", (evolve(node, type=ty.BIT), ty.Constant(ty.BIT, 1, span=span)), span=span))
+            return self.fold(
+                ty.Apply(
+                    ty.BIT, "&", (evolve(node, type=ty.BIT), ty.Constant(ty.BIT, 1, span=span)), span=span
+                )
+            )
         if found == ty.BOOLEAN and wanted in (ty.INT, ty.BIT):
             one, zero = ty.Constant(wanted, 1, span=span), ty.Constant(wanted, 0, span=span)
             return ty.Choose(wanted, node, one, zero, span=span)
@@ -610,6 +627,18 @@ class Code:
         known = [*self.around.helpers, *REAL_FUNCTIONS, *NUMBER_FUNCTIONS, *STREAM_WORDS]
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, closest(call.name, known))
+
+
+def _building(item: c.Add | c.Split | c.Join | c.Enqueue) -> str:
+    match item:
+        case c.Add():
+            return "a stream"
+        case c.Split():
+            return "`split`"
+        case c.Join():
+            return "`join`"
+        case c.Enqueue():
+            return "`enqueue`"
 
 
 def parts(type_: t.Type) -> list[t.Type] | None:

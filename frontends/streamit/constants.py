@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
@@ -10,6 +9,8 @@ from river.lang import types as t
 from river.lang.operations import OPERATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from frontends.streamit.typed import Expr, Type
 
 Value = Any
@@ -32,7 +33,15 @@ def zero(type_: Type, sizes: Mapping[str, Value] | None = None) -> Value:
     """Zero, false, or an array of such."""
     if isinstance(type_, ty.Vector):
         return [zero(type_.item, sizes) for _ in range(evaluate(type_.size, sizes or {}))]
-    return {ty.FLOAT: 0.0, ty.BOOLEAN: False, ty.TEXT: ""}.get(type_, 0)
+    match type_:
+        case ty.FLOAT:
+            return 0.0
+        case ty.BOOLEAN:
+            return False
+        case ty.TEXT:
+            return ""
+        case _:
+            return 0
 
 
 def evaluate(expr: Expr, values: Mapping[str, Value]) -> Value:

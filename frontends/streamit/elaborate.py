@@ -6,18 +6,17 @@ recursion needs no stack.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
-from frontends.sql.report import Failed, Report
+from frontends.sql.report import Failed
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.balance import firings, parts
 from frontends.streamit.rates import rates
-from frontends.streamit.trees import Usage
+from river.diagnostics import InternalError
 from river.il.trees import walk
 from river.lang import types as t
 from river.lang.parse import RESERVED
@@ -25,14 +24,16 @@ from river.lang.scope import show
 from river.lang.values import TrapSignal
 
 if TYPE_CHECKING:
-    from frontends.streamit.code import Code
+    from collections.abc import Mapping, Sequence
+
+    from frontends.sql.report import Report
     from river.lang import syntax as s
     from river.source import Span
 
 LARGEST = 10_000
 WIDEST = 1_024
 DEEPEST = 200
-LONGEST = 1_000_000
+LONGEST = 400_000
 
 Values = dict[str, Any]
 
@@ -41,23 +42,24 @@ OWN_NAMES = frozenset({"input", "output", "clock", "stdout"})
 
 
 def elaborate(
-    streams: Mapping[str, ty.Stream], main: str, statics: Sequence[ty.Block], fns: tuple[s.Fn, ...], report: Report
+    streams: Mapping[str, ty.Stream],
+    main: str,
+    statics: Sequence[ty.Block],
+    fns: tuple[s.Fn, ...],
+    report: Report,
 ) -> ty.Program:
     """The program whose graph `main` makes. Raises: Rejected (codes streamit-*)."""
     work = _Elaborator(streams, report)
-    graph: ty.Graph | None = None
-    turns: dict[int, int] = {}
-    with report.recover():
+    try:
         for block in statics:
             work.run(block.items, work.statics, None)
         graph = work.build(ty.Create(main, None, (), span=streams[main].span))
-    if graph is not None and not report.errors:
-        with report.recover():
-            turns = firings(graph, report)
-            _look_at_prints(graph, turns, report)
-    remarks = report.remarks()
-    assert graph is not None  # noqa: S101 - without it there is an error
-    return ty.Program(streams, graph, turns, fns, remarks, span=streams[main].span)
+        turns = firings(graph, report)
+        _look_at_prints(graph, turns, report)
+    except Failed as failed:
+        report.remarks()
+        raise InternalError("an error was raised, but not reported") from failed
+    return ty.Program(streams, graph, turns, fns, report.remarks(), span=streams[main].span)
 
 
 @define
@@ -151,7 +153,9 @@ class _Elaborator:
             case _:
                 self.count += 1
                 if self.count > LARGEST:
-                    raise self.report.error("streamit-too-many", f"the graph has more than {LARGEST:,} filters", span)
+                    raise self.report.error(
+                        "streamit-too-many", f"the graph has more than {LARGEST:,} filters", span
+                    )
                 return self.library(creation, values) if stream is None else self.filter(stream, values, span)
 
     def filter(self, stream: ty.Filter, values: Values, span: Span | None) -> ty.Node:
@@ -202,7 +206,9 @@ class _Elaborator:
         if isinstance(type_, ty.Vector):
             size = self.value(type_.size, values)
             if not 0 <= size <= 1 << 24:
-                raise self.report.error("streamit-size", f"an array cannot have {size} items", type_.size.span)
+                raise self.report.error(
+                    "streamit-size", f"an array cannot have {size} items", type_.size.span
+                )
             return t.Array(self.concrete(type_.item, values), size)
         return constants.scalar(type_)
 
@@ -280,7 +286,9 @@ class _Elaborator:
             raise self.report.error("streamit-connection", message, top.stream.span)
         return found[0] if found else ty.VOID
 
-    def weights(self, top: _Open, word: str, takes: Sequence[bool], span: Span | None) -> tuple[int, ...] | None:
+    def weights(
+        self, top: _Open, word: str, takes: Sequence[bool], span: Span | None
+    ) -> tuple[int, ...] | None:
         """Weights for all branches; those without a queue there have none."""
         found = top.weights[word]
         if found is None:
@@ -290,7 +298,9 @@ class _Elaborator:
         if len(whole) != count:
             message = f"there are {count} branches, but {len(whole)} weights"
             raise self.report.error("streamit-weights", message, span)
-        if any(w < 0 for w in whole) or (any(takes) and not any(w for w, has in zip(whole, takes, strict=True) if has)):
+        if any(w < 0 for w in whole) or (
+            any(takes) and not any(w for w, has in zip(whole, takes, strict=True) if has)
+        ):
             raise self.report.error("streamit-weights", "weights are whole numbers from 0, not all 0", span)
         return tuple(w if has else 0 for w, has in zip(whole, takes, strict=True))
 
@@ -398,12 +408,16 @@ class _Elaborator:
                     message = f"`{role}` has no place in a {top.stream.kind}"
                     raise self.report.error("streamit-misplaced", message, item.span)
                 if len(top.wanted) >= LARGEST:
-                    raise self.report.error("streamit-too-many", f"the graph has more than {LARGEST:,} filters", item.span)
+                    raise self.report.error(
+                        "streamit-too-many", f"the graph has more than {LARGEST:,} filters", item.span
+                    )
                 top.wanted.append((role, creation, self.bound(creation, values)))
             case ty.Split(weights):
                 self.once(top, "split", item)
                 top.split = item
-                top.weights["split"] = None if weights is None else tuple(self.value(w, values) for w in weights)
+                top.weights["split"] = (
+                    None if weights is None else tuple(self.value(w, values) for w in weights)
+                )
             case ty.Join(weights):
                 self.once(top, "join", item)
                 top.join = item
@@ -512,14 +526,18 @@ def _look_at_prints(graph: ty.Graph, turns: Mapping[int, int], report: Report) -
     printing = [node for node in every if isinstance(node, ty.Node) and prints(node.filter)]
     writes = any(isinstance(part, ty.File) and not part.reads for part in every)
     if graph.output == ty.VOID and not printing and not writes:
-        report.warn("streamit-no-output", "nothing comes out of this program", graph.span, "print, or write a file")
+        report.warn(
+            "streamit-no-output", "nothing comes out of this program", graph.span, "print, or write a file"
+        )
     if len(printing) > WIDEST:
         raise report.error("streamit-too-many", f"more than {WIDEST:,} filters print", graph.span)
     if len(printing) > 1:
         for node in printing:
             fixed = node.rates.prints is not None and (node.first is None or node.first.prints == 0)
             if not fixed or not turns:
-                message = "several filters print, but how many lines each firing of this one prints is not fixed"
+                message = (
+                    "several filters print, but how many lines each firing of this one prints is not fixed"
+                )
                 raise report.error("streamit-print-rate", message, node.filter.span)
     for filter_ in {node.filter.name: node.filter for node in printing}.values():
         if not any(isinstance(n, ty.Print) and n.line for body in bodies(filter_) for n in walk(body)):
@@ -552,5 +570,5 @@ def prints(filter_: ty.Filter) -> bool:
 
 
 def _shown(type_: t.Type) -> str:
-    names = {ty.VOID: "void", t.I32: "int", t.F32: "float", t.BOOL: "boolean"}
-    return names.get(type_) or show(type_)
+    words = ((ty.VOID, "void"), (t.I32, "int"), (t.F32, "float"), (t.BOOL, "boolean"))
+    return next((word for known, word in words if known == type_), None) or show(type_)

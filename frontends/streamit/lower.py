@@ -5,6 +5,7 @@ Paper: River section 3.1, Brooklet's translation of StreamIt; `calculus.md` has 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, evolve, field
@@ -18,7 +19,6 @@ from river.il import program as p
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.parse import RESERVED
 from river.lang.scope import expression, resolve
 
 if TYPE_CHECKING:
@@ -53,7 +53,13 @@ class _Lowering:
         """The whole program."""
         graph = self.typed.graph
         every = leaves(graph)
-        self.queues = {INPUT, OUTPUT, CLOCK, PRINTED, *(part.name for part in every if isinstance(part, ty.File))}
+        self.queues = {
+            INPUT,
+            OUTPUT,
+            CLOCK,
+            PRINTED,
+            *(part.name for part in every if isinstance(part, ty.File)),
+        }
         self.taken = {fn.name for fn in self.typed.fns}
         nodes = [part for part in every if isinstance(part, ty.Node)]
         bodies = self.filters(nodes)
@@ -140,10 +146,11 @@ class _Lowering:
             case ty.File():
                 pass  # it is the queue
             case ty.Pipeline(_, _, _, parts):
-                for i, part in enumerate(parts):
-                    following = given if i + 1 == len(parts) else self.between(part, parts[i + 1])
+                for part, after in pairwise(parts):
+                    following = self.between(part, after)
                     self.wire(part, taken, following)
-                    taken = self.behind(part, parts[i + 1], following) if i + 1 < len(parts) else None
+                    taken = self.behind(part, after, following)
+                self.wire(parts[-1], taken, given)
             case ty.SplitJoin():
                 self.split_join(graph, taken, given)
             case ty.FeedbackLoop():
@@ -212,13 +219,24 @@ class _Lowering:
         if taken is None:
             rounds = graph.join[1] * self.typed.firings.get(id(graph), 1)
             joiner = self.instance(
-                "loop_join", "streamit.clock_join", span, T=expression(item), back=s.Int(rounds), waiting=waiting
+                "loop_join",
+                "streamit.clock_join",
+                span,
+                T=expression(item),
+                back=s.Int(rounds),
+                waiting=waiting,
             )
             self.use((joined,), joiner, (self.tick(), back), span)
         else:
             outer, inner = map(s.Int, graph.join)
             joiner = self.instance(
-                "loop_join", "streamit.loop_join", span, T=expression(item), outer=outer, back=inner, waiting=waiting
+                "loop_join",
+                "streamit.loop_join",
+                span,
+                T=expression(item),
+                outer=outer,
+                back=inner,
+                waiting=waiting,
             )
             self.use((joined,), joiner, (taken, back), span)
         made = into if given is None else made
@@ -246,7 +264,9 @@ class _Lowering:
                 evolve(use, ins=tuple(CLOCK if end == only else end for end in use.ins)) for use in self.uses
             ]
             return
-        duplicate = self.instance("ticks", "std.duplicate", span, T=s.TypeName("unit"), n=s.Int(len(self.clocks)))
+        duplicate = self.instance(
+            "ticks", "std.duplicate", span, T=s.TypeName("unit"), n=s.Int(len(self.clocks))
+        )
         self.uses.insert(0, p.Use(tuple(self.clocks), duplicate, (CLOCK,), span=span))
 
     def prints(self) -> None:
@@ -258,7 +278,8 @@ class _Lowering:
         if len(self.printed) == 1:
             ((_, only),) = self.printed
             self.uses = [
-                evolve(use, outs=tuple(PRINTED if end == only else end for end in use.outs)) for use in self.uses
+                evolve(use, outs=tuple(PRINTED if end == only else end for end in use.outs))
+                for use in self.uses
             ]
             return
         weights = [(node.rates.prints or 0) * self.typed.firings[id(node)] for node, _ in self.printed]

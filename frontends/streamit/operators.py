@@ -6,7 +6,6 @@ does is a function that gives the fields: of the operator for its constants, of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
@@ -37,7 +36,7 @@ from river.lang.scope import expression, integer
 from river.lang.values import TrapSignal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 @define
@@ -152,13 +151,17 @@ class _Form:
         if found is not None:
             return found
         values = tuple(number(seen.exact(expr)) for seen in self.seen)
-        return self.extra(name, values)
+        return self.hole_for(name, values)
 
     def whole(self, expr: ty.Expr) -> s.Expr | None:
         """A whole number that is known for each instance, if there is one."""
-        return None if any(not isinstance(seen.exact(expr), int) for seen in self.seen) else self.size(expr, "count")
+        return (
+            None
+            if any(not isinstance(seen.exact(expr), int) for seen in self.seen)
+            else self.size(expr, "count")
+        )
 
-    def extra(self, name: str, values: tuple[s.Expr, ...]) -> s.Expr:
+    def hole_for(self, name: str, values: tuple[s.Expr, ...]) -> s.Expr:
         """A number for each instance: itself when it is always the same, else a hole."""
         if all(value == values[0] for value in values):
             return values[0]
@@ -184,7 +187,15 @@ class _Form:
         params = {const.name for const in self.consts.values()} | {x.name for x in self.filter.params}
         taken = frozenset({*self.names.values(), *params, "initial"})
         return Setting(
-            self.usage, self.seen, self.constant, self.whole, self.param, self.type, self.field_type, functions, taken
+            self.usage,
+            self.seen,
+            self.constant,
+            self.whole,
+            self.param,
+            self.type,
+            self.field_type,
+            functions,
+            taken,
         )
 
     # -- declarations
@@ -223,7 +234,9 @@ class _Form:
     def all_code(self) -> tuple[s.Node, ...]:
         """What runs inside of the operator, the code of its constants included."""
         init = () if self.filter.init is None or not self.constant_fields else (self.filter.init,)
-        values = tuple(f.value for f in self.filter.fields if f.value is not None and f.name not in self.state)
+        values = tuple(
+            f.value for f in self.filter.fields if f.value is not None and f.name not in self.state
+        )
         return (*self.work_bodies, *init, *values)
 
     @property
@@ -263,7 +276,7 @@ class _Form:
             handlers.append(self.rated(setting, work, peek, pop, 1))
             turns: s.Expr = s.Int(1)
         else:
-            turns = self.extra("firings", tuple(number(use.firings) for use in self.uses))
+            turns = self.hole_for("firings", tuple(number(use.firings) for use in self.uses))
             handlers.append(self.clocked(setting, work, turns))
         if node.output != ty.VOID:
             pushes = [r.push for r in own if r.push is not None]
@@ -284,9 +297,11 @@ class _Form:
         """A rate: as it is written when that says it, else a number for each instance."""
         work = self.filter.work
         stated = {"pop": work.pop, "peek": work.peek, "push": work.push}[word]
-        if stated is not None and all(seen.exact(stated) == v for seen, v in zip(self.seen, values, strict=True)):
+        if stated is not None and all(
+            seen.exact(stated) == v for seen, v in zip(self.seen, values, strict=True)
+        ):
             return self.size(stated, word)
-        return self.extra(word, tuple(map(number, values)))
+        return self.hole_for(word, tuple(map(number, values)))
 
     def rated(
         self, setting: Setting, work: ty.Work, peek: s.Expr, pop: s.Expr, turns: int, *, first: bool = False
@@ -296,12 +311,12 @@ class _Form:
             body = s.Block(tuple(self.writer(setting, work, None).out))
             return s.RatedHandler((s.Rate("clock", s.Int(0), s.Int(0), "u"),), body, first, span=work.span)
         window = fresh("w", setting.taken)
+        cursor = Cursor(window)
         try:
-            writer = self.writer(setting, work, Cursor(window))
-            assert writer.cursor is not None  # noqa: S101 - just given
-            if writer.cursor.at != pop and integer(writer.cursor.at) != integer(pop):
-                raise NotStatic  # its instances must be asked
+            writer = self.writer(setting, work, cursor)
         except NotStatic:
+            writer = None
+        if writer is None or (cursor.at != pop and integer(cursor.at) != integer(pop)):  # then it is counted
             writer = self.writer(setting, work, Cursor(window, counter="at"))
             trap = s.Block((s.Trap("a firing took another number of items than its `pop` rate"),))
             writer.put(s.If(s.Binary("!=", s.Name("at"), pop), trap))
@@ -359,7 +374,9 @@ class _Form:
                 whole = "initial"
                 consts.append(s.Const(whole, fn.result, s.Call(name, ())))
                 consts += [
-                    s.Const(self.names[x], self.type(self.field_type(x)), s.Member(s.Name(whole), self.names[x]))
+                    s.Const(
+                        self.names[x], self.type(self.field_type(x)), s.Member(s.Name(whole), self.names[x])
+                    )
                     for x in computed
                 ]
         return consts, fns
@@ -378,7 +395,9 @@ class _Form:
             (plain_ if simple and name not in changed else computed).append(name)
         return tuple(plain_), tuple(computed)
 
-    def init(self, setting: Setting, name: str, wanted: Sequence[str], prelude: Sequence[s.Stmt] = ()) -> s.Fn:
+    def init(
+        self, setting: Setting, name: str, wanted: Sequence[str], prelude: Sequence[s.Stmt] = ()
+    ) -> s.Fn:
         """The function that computes fields: their initial values and `init`, in order."""
         init = self.filter.init
         changed = frozenset[str]() if init is None else frozenset(updated(init))
@@ -400,7 +419,9 @@ class _Form:
             result: s.TypeExpr = self.type(self.field_type(wanted[0]))
             value = writer.fields[wanted[0]]
         else:
-            result = s.RecordType(tuple(s.FieldType(self.names[x], self.type(self.field_type(x))) for x in wanted))
+            result = s.RecordType(
+                tuple(s.FieldType(self.names[x], self.type(self.field_type(x))) for x in wanted)
+            )
             value = s.RecordValue(tuple(s.FieldValue(self.names[x], writer.fields[x]) for x in wanted))
         writer.put(s.Return(value))
         return s.Fn(name, (), result, s.Block(tuple(writer.out)), span=self.filter.span)

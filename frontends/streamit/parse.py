@@ -51,12 +51,16 @@ class StreamItBuilder(StmtBuilder):
         return args[0]
 
     def build(self, tree: Tree[Token]) -> Any:
-        self.functions = [node.meta for node in tree.children if getattr(node, "data", "") == "function_decl"]
+        self.functions = [
+            self.span(node)
+            for node in tree.children
+            if not isinstance(node, str) and node.data == "function_decl"
+        ]
         return super().build(tree)
 
     def _check_name(self, token: Any) -> None:
         """Refuses reserved words; functions of the operator language have others."""
-        inside = any(meta.start_pos <= token.start_pos < meta.end_pos for meta in self.functions)
+        inside = any(span.start <= token.start_pos < span.end for span in self.functions)
         if token in (RESERVED if inside else WORDS) and token.type in {"NAME", "CAPITAL"}:
             self.report("syntax-reserved", f"`{token}` is a reserved word", self.token_span(token))
 
@@ -67,7 +71,13 @@ class StreamItBuilder(StmtBuilder):
         place = self.token_span(kind if name is None else name)
         title = None if name is None else str(name)
         return c.Stream(
-            str(kind), title, signature, params or (), body=body.items, name_span=place, span=self.span(tree)
+            _KINDS[kind],
+            title,
+            signature,
+            params or (),
+            body=body.items,
+            name_span=place,
+            span=self.span(tree),
         )
 
     def filter(self, tree: Tree[Token], args: Args) -> c.Stream:
@@ -75,7 +85,9 @@ class StreamItBuilder(StmtBuilder):
         place = self.token_span(word if name is None else name)
         title = None if name is None else str(name)
         found = tuple(m for m in members if m is not None)
-        return c.Stream("filter", title, signature, params or (), found, name_span=place, span=self.span(tree))
+        return c.Stream(
+            "filter", title, signature, params or (), found, name_span=place, span=self.span(tree)
+        )
 
     def stream_type(self, tree: Tree[Token], args: Args) -> tuple[c.TypeName, c.TypeName]:
         return args[0], args[1]
@@ -128,7 +140,9 @@ class StreamItBuilder(StmtBuilder):
         (first, cond, steps), body = args
         return c.For(first, cond, steps, self._body(body), span=self.span(tree))
 
-    def c_head(self, tree: Tree[Token], args: Args) -> tuple[tuple[c.Stmt, ...], c.Expr | None, tuple[c.Expr, ...]]:
+    def c_head(
+        self, tree: Tree[Token], args: Args
+    ) -> tuple[tuple[c.Stmt, ...], c.Expr | None, tuple[c.Expr, ...]]:
         first, cond, steps = args
         match first:
             case None:
@@ -255,6 +269,9 @@ class StreamItBuilder(StmtBuilder):
 
     def c_args(self, tree: Tree[Token], args: Args) -> tuple[c.Expr, ...]:
         return tuple(a for a in args if a is not None)
+
+
+_KINDS: dict[str, c.Kind] = {"pipeline": "pipeline", "splitjoin": "splitjoin", "feedbackloop": "feedbackloop"}
 
 
 def _statements(args: Args) -> tuple[c.Stmt, ...]:

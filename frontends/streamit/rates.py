@@ -86,7 +86,9 @@ class Intervals:
 
     def exact(self, expr: ty.Expr) -> Any:
         """The value of an expression, None when it is not known."""
-        pinned = {key: found[0] for key, found in self.known.items() if found is not None and found[0] == found[1]}
+        pinned = {
+            key: found[0] for key, found in self.known.items() if found is not None and found[0] == found[1]
+        }
         try:
             return constants.evaluate(expr, ChainMap(pinned, dict(self.values)))
         except (LookupError, TrapSignal):
@@ -148,7 +150,7 @@ class Intervals:
         least, most = min(ends), max(ends)
         reach = max(0, most - 1) * loop.step
         counter = (start[0], start[1] + reach) if loop.step > 0 else (start[0] + reach, start[1])
-        return ((least, most), counter) if LOW <= counter[0] and counter[1] <= HIGH else None
+        return ((least, most), counter) if counter[0] >= LOW and counter[1] <= HIGH else None
 
 
 def _combine(operation: str, a: Interval, b: Interval) -> Interval | None:
@@ -175,7 +177,7 @@ def _combine(operation: str, a: Interval, b: Interval) -> Interval | None:
 
 
 def _fit(low: int, high: int) -> Interval | None:
-    return (low, high) if LOW <= low and high <= HIGH else None
+    return (low, high) if low >= LOW and high <= HIGH else None
 
 
 # ---------------------------------------------------------------------------------------------- counting
@@ -216,7 +218,11 @@ class Effect:
         need = None if self.need is None or other.need is None else max(self.need, other.need)
         sure = self.sure and other.sure and self.need == other.need
         return Effect(
-            _hull(self.pops, other.pops), _hull(self.pushes, other.pushes), _hull(self.lines, other.lines), need, sure
+            _hull(self.pops, other.pops),
+            _hull(self.pushes, other.pushes),
+            _hull(self.lines, other.lines),
+            need,
+            sure,
         )
 
     def times(self, turns: Count) -> Effect:
@@ -303,7 +309,9 @@ class _Counter:
                     total = total.then(self.expr(child, seen))
                 return total, seen
 
-    def branch(self, cond: ty.Expr, then: Sequence[ty.Stmt], other: Sequence[ty.Stmt], seen: Intervals) -> Effect:
+    def branch(
+        self, cond: ty.Expr, then: Sequence[ty.Stmt], other: Sequence[ty.Stmt], seen: Intervals
+    ) -> Effect:
         """One of two blocks."""
         effect, truth = self.expr(cond, seen), seen.truth(cond)
         if truth is not None:
@@ -402,7 +410,11 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
     numbers = {name: (v, v) for name, v in values.items() if isinstance(v, int) and not isinstance(v, bool)}
     effect = counter.block(work.body.items, Intervals(values, numbers))
     stated = _Stated(work, values, report)
-    pop, push, peek = stated.rate(work.pop, "pop"), stated.rate(work.push, "push"), stated.rate(work.peek, "peek")
+    pop, push, peek = (
+        stated.rate(work.pop, "pop"),
+        stated.rate(work.push, "push"),
+        stated.rate(work.peek, "peek"),
+    )
     if pop is None:
         if effect.pops[0] != effect.pops[1]:
             raise stated.unknown("pop")

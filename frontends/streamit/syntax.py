@@ -5,12 +5,14 @@ Leaves of expressions are the operator language's (`river.lang.syntax`); what ha
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
 
 from river.lang import syntax as s
-from river.source import Span
+
+if TYPE_CHECKING:
+    from river.source import Span
 
 # ---------------------------------------------------------------------------------------------- expressions
 
@@ -98,7 +100,22 @@ class Display(s.Node):
     items: tuple[Expr, ...]
 
 
-Expr = s.Int | s.Float | s.Bool | s.String | s.Name | Unary | Binary | Choose | Cast | Index | Call | Assign | Step | Display
+Expr = (
+    s.Int
+    | s.Float
+    | s.Bool
+    | s.String
+    | s.Name
+    | Unary
+    | Binary
+    | Choose
+    | Cast
+    | Index
+    | Call
+    | Assign
+    | Step
+    | Display
+)
 
 # ---------------------------------------------------------------------------------------------- statements
 

@@ -7,8 +7,9 @@ the next one is known from the code before it (`Cursor`), or else counted at run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isnan
 from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import define, field
@@ -94,7 +95,8 @@ class Setting:
     """What the code of one filter may name in the operator language.
 
     `seen`: what is known in each use of the filter. `constant`: the expression of a whole number that is the same
-    throughout each use, from literals and holes; `whole` takes a hole of its own if need be. `param`: the constant that a parameter is.
+    throughout each use, from literals and holes; `whole` takes a hole of its own if need be.
+    `param`: the constant that a parameter is.
     """
 
     usage: Usage
@@ -132,7 +134,9 @@ class Writer:
     scopes: list[set[str]] = field(factory=lambda: [set[str]()])
     out: list[s.Stmt] = field(factory=list[s.Stmt])
     seen: tuple[Intervals, ...] = ()
-    again: list[Callable[[], None]] = field(factory=list[Callable[[], None]])  # what stands before a loop's next turn
+    again: list[Callable[[], None]] = field(
+        factory=list[Callable[[], None]]
+    )  # what stands before a loop's next turn
 
     def __attrs_post_init__(self) -> None:
         self.seen = self.seen or self.setting.seen
@@ -147,7 +151,7 @@ class Writer:
         return found
 
     @contextmanager
-    def block(self) -> Iterator[list[s.Stmt]]:
+    def block(self) -> Generator[list[s.Stmt], None, None]:
         """Statements of a block of their own."""
         before, seen = self.out, self.seen
         self.out = inside = []
@@ -323,7 +327,9 @@ class Writer:
                 range_ = s.Range(s.Int(0), count, span=item.span)
                 self.wide[loop.key] = self.stepped(start, turn, loop.step)
             self.seen = tuple(
-                seen.within({loop.key: found[1]}) for seen, found in zip(self.seen, turns, strict=True) if found
+                seen.within({loop.key: found[1]})
+                for seen, found in zip(self.seen, turns, strict=True)
+                if found
             )
             takes = self.taken(loop.body)
             self.move(plus(before, times(around, takes)))
@@ -343,7 +349,9 @@ class Writer:
         value = known(distance)
         if value is not None:
             return number(max(0, -(-value // size)))
-        whole = distance if size == 1 else s.Call("div.trunc", (plus(distance, number(size - 1)), number(size)))
+        whole = (
+            distance if size == 1 else s.Call("div.trunc", (plus(distance, number(size - 1)), number(size)))
+        )
         forward = True
         for seen in self.seen:
             a, b = seen.of(loop.start), seen.of(loop.bound)
@@ -447,7 +455,9 @@ class Writer:
             case ty.Constant(type_, known_value):
                 return literal(known_value, type_, span)
             case ty.Local(_, key):
-                return s.Call("i32.wrap", (self.wide[key],), span=span) if key in self.wide else self.names[key]
+                return (
+                    s.Call("i32.wrap", (self.wide[key],), span=span) if key in self.wide else self.names[key]
+                )
             case ty.Field(_, name):
                 return self.fields[name]
             case ty.Param():
@@ -559,7 +569,10 @@ class Writer:
             return s.IfExpr(test, first, second, span=span)
         self.variable.add(name)
         self.put(s.VarDecl(name, self.setting.type(type_), zero(type_), span=span))
-        blocks = [s.Block((*part, s.Assign(s.Name(name), value))) for part, value in ((left, first), (right, second))]
+        blocks = [
+            s.Block((*part, s.Assign(s.Name(name), value)))
+            for part, value in ((left, first), (right, second))
+        ]
         self.put(s.If(test, blocks[0], blocks[1], span=span))
         return s.Name(name, span=span)
 
@@ -580,7 +593,11 @@ class Writer:
         new = operand
         if operation is not None:
             infix = operation in INFIX
-            new = s.Binary(operation, old, operand, span=span) if infix else s.Call(operation, (old, operand), span=span)
+            new = (
+                s.Binary(operation, old, operand, span=span)
+                if infix
+                else s.Call(operation, (old, operand), span=span)
+            )
         self.put(s.Assign(place, new, span=span))
         return old
 
@@ -742,7 +759,7 @@ def literal(value: Any, type_: ty.Type, span: Span | None = None) -> s.Expr:
             return number(value, span)
         case str():
             return s.String(value, span=span)
-        case _ if value != value:
+        case _ if isnan(value):
             return s.Call("nan", (), span=span)
         case _ if abs(value) == float("inf"):
             infinity = s.Call("inf", (), span=span)

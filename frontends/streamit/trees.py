@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from frontends.streamit import typed as ty
 from river.il.trees import walk
-from river.lang import syntax as s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from river.lang import syntax as s
 
 
 def root(place: ty.Expr) -> ty.Expr:
@@ -82,7 +86,7 @@ class Usage:
     def touched(self, bodies: Iterable[s.Node]) -> tuple[str, ...]:
         """The fields that the code reads or changes."""
         every = self.all(bodies)
-        found = set().union(*map(read, every), *map(updated, every))
+        found = set[str]().union(*map(read, every), *map(updated, every))
         return tuple(name for name in self.fields if name in found)
 
     def changed(self, bodies: Iterable[s.Node]) -> tuple[str, ...]:

@@ -7,14 +7,17 @@ with the values of their parameters, pipelines, splitjoins and feedback loops.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
-from river.diagnostics import Diagnostic
 from river.lang import syntax as s
 from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from river.diagnostics import Diagnostic
 
 # ---------------------------------------------------------------------------------------------- types
 

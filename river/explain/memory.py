@@ -171,7 +171,8 @@ def growth(operator: typed.Operator | typed.Extern) -> tuple[Growth, ...]:
     for handler in handlers:
         reader.read(handler, {})
     return tuple(
-        _growth(i, param.type, reader) if param.written else Growth.READ for i, param in enumerate(operator.vars)
+        _growth(i, param.type, reader) if param.written else Growth.READ
+        for i, param in enumerate(operator.vars)
     )
 
 

@@ -72,7 +72,8 @@ class _Cell:
     below: float
     width: float
     rank: int  # 0: in the flow; 1: an arrow running back; 2: a shared variable
-    frame: int = -1
+    frame: int = -1  # the largest that it is in
+    frames: frozenset[int] = frozenset()
     y: float = 0.0
     left: list[_Joint] = field(factory=list["_Joint"])
     right: list[_Joint] = field(factory=list["_Joint"])
@@ -185,6 +186,7 @@ class _Sheet:
                 width=max([size.width, *(v.width for v in below)]),
                 rank=2 if node.kind is Kind.VARIABLE else 0,
                 frame=frame.get(i, -1),
+                frames=frozenset(f for f, one in enumerate(self.drawing.frames) if i in one.members),
             )
             self.cells[i] = cell
             self.columns[self.layer[i]].append(cell)
@@ -391,7 +393,7 @@ def _straighten(columns: list[list[_Cell]]) -> None:
 
 def _gap(upper: _Cell, lower: _Cell) -> float:
     """Arrows may run close to one another; between frames there is room for their borders and a name."""
-    if upper.frame != lower.frame:
+    if upper.frames != lower.frames:
         return GAP + 34.0
     return GAP * (0.6 if upper.width == lower.width == 0.0 else 1.0)
 

@@ -44,9 +44,16 @@ WAYS = st.builds(
 )
 """Ways to run, none of which changes the result of a deterministic program."""
 
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+"""What hypothesis may not complain of."""
+
 
 def check_frontend(
-    frontend: Frontend[Any, Any], texts: Iterable[str | Source], *, deterministic: bool = True, examples: int = 50
+    frontend: Frontend[Any, Any],
+    texts: Iterable[str | Source],
+    *,
+    deterministic: bool = True,
+    examples: int = 50,
 ) -> None:
     """A language: `texts` are programs of it, at least one.
 
@@ -56,7 +63,9 @@ def check_frontend(
     """
     sources = [t if isinstance(t, Source) else Source(f"text{frontend.suffix}", t) for t in texts]
     laws.hold(bool(sources), "no programs to check with")
-    laws.hold(frontend.suffix.startswith(".") and len(frontend.suffix) > 1, f"`{frontend.suffix}` is no suffix")
+    laws.hold(
+        frontend.suffix.startswith(".") and len(frontend.suffix) > 1, f"`{frontend.suffix}` is no suffix"
+    )
     library = Library.of({frontend.name: frontend.templates})
     for source in sources:
         made = laws.check_text(frontend, source, library, deterministic=deterministic)
@@ -83,7 +92,9 @@ def check_pass(
     compute afterwards is a non-empty subset of what they could compute before. `library` holds templates that they name.
     """
     known = Library.of({}) if library is None else library
-    laws.hold(pipeline(show((pass_,)), lambda _: type(pass_)) == (pass_,), f"`{show((pass_,))}` names another pass")
+    laws.hold(
+        pipeline(show((pass_,)), lambda _: type(pass_)) == (pass_,), f"`{show((pass_,))}` names another pass"
+    )
 
     def check(case: Case) -> None:
         after = pass_laws.check_pipeline(case.program, (pass_,), TWO, known, case.data)
@@ -152,7 +163,7 @@ def check_backend(backend: Backend[Any], *, platform: Platform = TWO, examples: 
 
 def _searched(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A search of that many examples, however long each takes."""
-    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    return settings(max_examples=examples, deadline=None, suppress_health_check=SLOW)
 
 
 @contextmanager

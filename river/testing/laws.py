@@ -9,13 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attrs import define, evolve, field
 
 from calculus import FirstCome, outcomes, run
 from calculus.observe import Faulted, Finished
-from river.backend import Options
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il.erase import erase, inputs
 from river.il.observe import Observation, observe
@@ -29,7 +28,7 @@ from river.source import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from river.backend import Backend, Items
+    from river.backend import Backend, Items, Options
     from river.frontend import Frontend
     from river.il.graph import Graph
     from river.il.program import Program
@@ -39,7 +38,7 @@ PATIENCE: Final = 5.0
 """Seconds in which the threads of a run have to end after it."""
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818 - the name says what happened to the law
     """A law does not hold; the message shows what broke it."""
 
 
@@ -52,7 +51,9 @@ def hold(law: bool, said: str) -> None:
 # ---------------------------------------------------------------------------------------------------------- languages
 
 
-def check_text(frontend: Frontend[Any, Any], source: Source, library: Library, *, deterministic: bool) -> Program | None:
+def check_text(
+    frontend: Frontend[Any, Any], source: Source, library: Library, *, deterministic: bool
+) -> Program | None:
     """What the frontend makes of any text at all: a program that is one, or None where it refuses with reasons.
 
     What `check` accepts, `lower` makes a program of, twice the same; it verifies, it prints and reads as itself, every use
@@ -90,7 +91,11 @@ def check_prints(program: Program) -> None:
 def check_places(program: Program, source: Source) -> None:
     """Every use of an operator knows from which part of `source` it comes: messages and traps point there."""
     for use in program.uses:
-        inside = use.span is not None and use.span.source == source and _inside(use.span.start, use.span.end, source)
+        inside = (
+            use.span is not None
+            and use.span.source == source
+            and _inside(use.span.start, use.span.end, source)
+        )
         hold(inside, f"the use of `{use.operator}` comes from {use.span}, not from\n{source.text}")
 
 
@@ -107,7 +112,9 @@ def _accepted(frontend: Frontend[Any, Any], source: Source) -> Any:
             _located(diagnostic, source)
         return None
     except Exception as error:
-        message = f"a text is refused with diagnostics, not with {type(error).__name__}: {error}\n{source.text}"
+        message = (
+            f"a text is refused with diagnostics, not with {type(error).__name__}: {error}\n{source.text}"
+        )
         raise Broken(message) from error
 
 
@@ -252,7 +259,7 @@ def check_traps(backend: Backend[Any], items: Sequence[int], platform: Platform,
     found = executed(backend, graph, data, platform, options)
     if isinstance(expected, Faulted):
         trap = found.trap
-        _, site, code, _ = expected.info  # pyright: ignore[reportGeneralTypeIssues] - erase makes four
+        _, site, code, _ = cast("tuple[Any, ...]", expected.info)
         said = None if trap is None else (trap.site, trap.code, trap.item and trap.item[1])
         hold(said == (site, code, 0), f"trap (site, code, item) {said}, not {(site, code, 0)}, on {items}")
     else:
@@ -260,10 +267,15 @@ def check_traps(backend: Backend[Any], items: Sequence[int], platform: Platform,
     complete = meaning(graph, {"xs": items[:first]})
     before = dict(complete.outputs)["ys"] if isinstance(complete, Observation) else ()
     delivered = tuple(found.outputs["ys"])
-    hold(delivered == before[: len(delivered)], f"delivered {delivered}, which does not begin {before}, of {items}")
+    hold(
+        delivered == before[: len(delivered)],
+        f"delivered {delivered}, which does not begin {before}, of {items}",
+    )
     rest = [item for item in items if item != 0]
     skipping = executed(backend, graph, data, platform, options, skip=True)
-    hold(skipping.seen == meaning(graph, {"xs": rest}), f"skipping the zeros of {items} gives {skipping.seen}")
+    hold(
+        skipping.seen == meaning(graph, {"xs": rest}), f"skipping the zeros of {items} gives {skipping.seen}"
+    )
     counts = skipping.skipped, len(skipping.reported)
     hold(counts == (len(items) - len(rest),) * 2, f"(skipped, reported) is {counts} for {items}")
 
@@ -272,7 +284,7 @@ class _Failure(Exception):  # noqa: N818 - what the world outside raises
     """Raised by a source or a sink."""
 
 
-PASS: Final = """river 1;
+ALONG: Final = """river 1;
 input xs: i64; output ys: i64; operator same(x: i64) -> (y: i64) { on x(v) { emit y v; } } (ys) <- same(xs);
 """
 
@@ -282,7 +294,7 @@ def check_ends(backend: Backend[Any], platform: Platform, options: Options) -> N
 
     A plan is a value: it can be run again after each of these.
     """
-    graph = verify(parse(Source("pass.river", PASS)), Library.of({}))
+    graph = verify(parse(Source("along.river", ALONG)), Library.of({}))
     asked = count()
     options = evolve(options, stopping=lambda: next(asked) > 3)
     stopping = backend.plan(graph, platform, options)
@@ -292,7 +304,7 @@ def check_ends(backend: Backend[Any], platform: Platform, options: Options) -> N
         yield [1, 2]
         raise _Failure
 
-    def refuse(items: Items) -> None:
+    def refuse(_: Items) -> None:
         raise _Failure
 
     def endless() -> Iterator[Items]:
@@ -303,7 +315,9 @@ def check_ends(backend: Backend[Any], platform: Platform, options: Options) -> N
     _raises(_Failure, lambda: backend.run(plan, {"xs": failing()}, {"ys": lambda _: None}), "a source fails")
     _raises(_Failure, lambda: backend.run(plan, {"xs": endless()}, {"ys": refuse}), "a sink fails")
     _raises(
-        KeyboardInterrupt, lambda: backend.run(stopping, {"xs": endless()}, {"ys": lambda _: None}), "told to stop"
+        KeyboardInterrupt,
+        lambda: backend.run(stopping, {"xs": endless()}, {"ys": lambda _: None}),
+        "told to stop",
     )
     backend.run(plan, {"xs": [[1], [2, 3]]}, {"ys": found.extend})
     hold(found == [1, 2, 3], f"a plan that is run again gives {found}, not [1, 2, 3]")

@@ -112,7 +112,7 @@ def test_words_maps_merges_windows_and_turns() -> None:
 
 
 @settings(
-    max_examples=10,
+    max_examples=6,
     phases=[Phase.explicit, Phase.generate],  # a run takes seconds: what fails is shrunk on the stand-in
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     deadline=None,

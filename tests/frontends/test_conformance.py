@@ -12,21 +12,25 @@ from river.testing import check_frontend
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MORE = {
     "cql": (
-        "s: {ts: int; k: string; n: int} stream by ts;\n"
-        "v: relation = select distinct k, n from s[partition by k rows 2] where n > 0 or k <> 'a';\n"
-        "output w: {k: string; m: int} stream = istream(select v.k, max(s.n) from v, s[now] where v.k = s.k"
-        " group by v.k having count(*) > 1);\n",
+        """
+s: {ts: int; k: string; n: int} stream by ts;
+v: relation = select distinct k, n from s[partition by k rows 2] where n > 0 or k <> 'a';
+output w: {k: string; m: int} stream
+  = istream(select v.k, max(s.n) from v, s[now] where v.k = s.k group by v.k having count(*) > 1);
+""",
         "r: {at: time; k: int?} relation by at;\nq: {n: int; m: float?} relation = select count(k), avg(k) from r;\n",
     ),
     "sawzall": (
-        "best: table maximum(2)[k: string] of v: int weight w: float;\n"
-        "all: table collection of {k: string; n: int};\n"
-        "r: {k: string; ns: array of int} = input;\n"
-        "twice: function(x: int): int { return 2 * x; };\n"
-        "for (i := 0; i < len(r.ns); i++) {\n"
-        '  if (r.ns[i] > 3 && r.k != "") emit best[r.k] <- twice(r.ns[i]) weight float(i);\n'
-        "  else emit all <- {r.k, r.ns[i]};\n"
-        "}\n",
+        """
+best: table maximum(2)[k: string] of v: int weight w: float;
+all: table collection of {k: string; n: int};
+r: {k: string; ns: array of int} = input;
+twice: function(x: int): int { return 2 * x; };
+for (i := 0; i < len(r.ns); i++) {
+  if (r.ns[i] > 3 && r.k != "") emit best[r.k] <- twice(r.ns[i]) weight float(i);
+  else emit all <- {r.k, r.ns[i]};
+}
+""",
     ),
 }
 

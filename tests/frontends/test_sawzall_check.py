@@ -155,7 +155,13 @@ def test_literals_take_the_type_that_is_wanted() -> None:
 
 def test_braces_are_what_is_wanted() -> None:
     text = 'k: string = "a"; z := {(k): 1}; a := {k: 1}; b: map [string] of int = {k: 1}; c := {"a": 1}; d: array of int = {};'
-    assert types(text)[1:] == ["map [string] of int", "{k: int}", "map [string] of int", "map [string] of int", "array of int"]
+    assert types(text)[1:] == [
+        "map [string] of int",
+        "{k: int}",
+        "map [string] of int",
+        "map [string] of int",
+        "array of int",
+    ]
 
 
 def test_fields_of_tables_have_names() -> None:
@@ -175,7 +181,10 @@ def test_fields_of_tables_have_names() -> None:
         ("x: int; if (r.i > 0) x = 1; else return; emit t[r.s] <- x;", False),
         ("x: int; for (i: int = 0; i < 3; i++) x = 1; emit t[r.s] <- x;", True),
         ("x: int; switch (r.i) { case 1: x = 1; default: x = 2; } emit t[r.s] <- x;", False),
-        ("x: int; switch (r.i) { case 1: if (r.i > 0) break; x = 1; default: x = 2; } emit t[r.s] <- x;", True),
+        (
+            "x: int; switch (r.i) { case 1: if (r.i > 0) break; x = 1; default: x = 2; } emit t[r.s] <- x;",
+            True,
+        ),
         ("x: int; f: function(): int { return x; } x = 1; emit t[r.s] <- f();", True),
         ("x: int = 1; f: function(): int { if (r.i > 0) return x; return x; } emit t[r.s] <- f();", False),
     ],

@@ -78,7 +78,9 @@ def test_uses_know_where_they_come_from() -> None:
     assert [span.text.partition(":")[0] for span in spans[1:] if span] == ["queryOrigins", "queryTargets"]
 
 
-@pytest.mark.parametrize("name", ["mark", "merge", "queue", "phase", "first", "by", "on", "operator", "out", "rows", "k", "a"])
+@pytest.mark.parametrize(
+    "name", ["mark", "merge", "queue", "phase", "first", "by", "on", "operator", "out", "rows", "k", "a"]
+)
 def test_any_name_will_do(name: str) -> None:
     text = f"""
     {name}: {{x: int, i: int}} = input;
@@ -96,10 +98,13 @@ def test_any_name_will_do(name: str) -> None:
 
 
 def test_text_and_tree_are_the_same() -> None:
-    text = HEAD + """
+    text = (
+        HEAD
+        + """
     u: table unique[k: int] of {x: int, y: float};
     emit t <- -1; emit u[r.i] <- {r.i, -2.5};
     """
+    )
     program = FRONTEND.lower(FRONTEND.check(FRONTEND.parse(Source("<program>", text))))
     assert parse(Source("<text>", pretty(program))) == program
 

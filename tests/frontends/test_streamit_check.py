@@ -41,12 +41,24 @@ WRONG = [
     ("streamit-unknown-stream", "Won();", f"{ONE} int->int pipeline P {{ add Won(); }}"),
     ("streamit-duplicate-name", "x = 2", work("int x = 1, x = 2;")),
     ("streamit-duplicate-name", "One", f"{ONE} {ONE}"),
-    ("streamit-duplicate-name", "int n", "int->int filter F(int n, int n) { work pop 1 push 1 { push(pop()); } }"),
+    (
+        "streamit-duplicate-name",
+        "int n",
+        ("int->int filter F(int n, int n) { work pop 1 push 1 { push(pop()); } }"),
+    ),
     ("streamit-duplicate-name", "x", a_filter("int x; int x; work pop 1 push 1 { push(pop()); }")),
     ("streamit-duplicate-name", "work { }", a_filter("work pop 1 push 1 { push(pop()); } work { }")),
-    ("streamit-duplicate-name", None, a_filter("int f() { return 1; } int f() { return 1; } " + work("")[len("int->int filter F { "):-1])),
+    (
+        "streamit-duplicate-name",
+        None,
+        a_filter("int f() { return 1; } int f() { return 1; } " + work("")[len("int->int filter F { ") : -1]),
+    ),
     ("streamit-duplicate-name", None, "fn sin(x: f32) -> f32 = x; " + ONE),
-    ("streamit-duplicate-name", "y", "fn f(x: i32) -> i32 = x; " + a_filter("work { y <- f(peek(1)); y <- f(peek(1)); push(y); pop(); }")),
+    (
+        "streamit-duplicate-name",
+        "y",
+        "fn f(x: i32) -> i32 = x; " + a_filter("work { y <- f(peek(1)); y <- f(peek(1)); push(y); pop(); }"),
+    ),
     # types
     ("streamit-type", "1.5", work("int x = 1.5;")),
     ("streamit-type", "x", work("int x; if (x) x = 1;")),
@@ -60,13 +72,28 @@ WRONG = [
     ("streamit-type", "a", work("int[2] a; println(a);")),
     ("streamit-type", "{1, 2}", work("int x = {1, 2};")),
     ("streamit-type", "(bit) 1.5", work("int x = (bit) 1.5;")),
-    ("streamit-type", None, a_filter("int f(int x) { if (x > 0) return 1; } work pop 1 push 1 { push(f(pop())); }")),
+    (
+        "streamit-type",
+        None,
+        a_filter("int f(int x) { if (x > 0) return 1; } work pop 1 push 1 { push(f(pop())); }"),
+    ),
     ("streamit-type", "return;", a_filter("int f() { return; } work pop 1 push 1 { push(pop()); }")),
     ("streamit-type", "f()", a_filter("void f() { } work pop 1 push 1 { push(f()); pop(); }")),
-    ("streamit-type", "f(peek(1))", "fn f(x: i32) -> i32 = x; " + a_filter("work { s, y <- f(peek(1)); push(1); pop(); }")),
+    (
+        "streamit-type",
+        "f(peek(1))",
+        "fn f(x: i32) -> i32 = x; " + a_filter("work { s, y <- f(peek(1)); push(1); pop(); }"),
+    ),
     ("streamit-type", None, "fn f(ref x: i32) -> i32 { x = 1; return x; } " + ONE),
-    ("streamit-type", "2.5", f"{ONE} int->int feedbackloop L {{ join roundrobin(1, 1); body Half(); loop One; split duplicate; enqueue 2.5; }}"
-     " int->int filter Half { work pop 2 push 1 { push(pop() + pop()); } }"),
+    (
+        "streamit-type",
+        "2.5",
+        (
+            f"{ONE} int->int feedbackloop L {{ join roundrobin(1, 1); body Half(); loop One; "
+            f"split duplicate; enqueue 2.5; }}"
+            " int->int filter Half { work pop 2 push 1 { push(pop() + pop()); } }"
+        ),
+    ),
     ("streamit-number", "4294967296", work("int x = 4294967296;")),
     ("streamit-arguments", "sin(1, 2)", work("float x = sin(1, 2);")),
     ("streamit-arguments", "One(3);", f"{ONE} int->int pipeline P {{ add One(3); }}"),
@@ -74,9 +101,23 @@ WRONG = [
     ("streamit-arguments", "float", f"{ONE} int->int pipeline P {{ add One<float>(); }}"),
     ("streamit-type-needed", "filter", "filter { work pop 1 push 1 { push(pop()); } }"),
     # places
-    ("streamit-place", "n", "int->int pipeline P { add F(1); } int->int filter F(int n) { work pop 1 push 1 { n = 2; push(pop()); } }"),
+    (
+        "streamit-place",
+        "n",
+        (
+            "int->int pipeline P { add F(1); } int->int filter F(int n) { work pop 1 push 1 "
+            "{ n = 2; push(pop()); } }"
+        ),
+    ),
     ("streamit-place", "1", work("1 = 2;")),
-    ("streamit-place", "i", "int->int pipeline P { for (int i = 0; i < 1; i++) add int->int filter { work pop 1 push 1 { i++; push(pop()); } } }"),
+    (
+        "streamit-place",
+        "i",
+        (
+            "int->int pipeline P { for (int i = 0; i < 1; i++) add int->int filter { work "
+            "pop 1 push 1 { i++; push(pop()); } } }"
+        ),
+    ),
     ("streamit-no-effect", "1 + 2;", work("1 + 2;")),
     ("streamit-loop", "break;", work("break;")),
     ("streamit-misplaced", "return;", work("return;")),
@@ -87,8 +128,16 @@ WRONG = [
     ("streamit-misplaced", "body One;", f"{ONE} int->int pipeline P {{ body One; }}"),
     ("streamit-misplaced", "enqueue 1;", f"{ONE} int->int pipeline P {{ add One; enqueue 1; }}"),
     ("streamit-misplaced", "P", f"{ONE} int->int pipeline P {{ add One; join roundrobin; }}"),
-    ("streamit-misplaced", "Inner", "int->int pipeline P { add int->int filter Inner { work pop 1 push 1 { push(pop()); } } }"),
-    ("streamit-misplaced", None, a_filter("void f() { println(1); } init { f(); } work pop 1 push 1 { push(pop()); }")),
+    (
+        "streamit-misplaced",
+        "Inner",
+        ("int->int pipeline P { add int->int filter Inner { work pop 1 push 1 { push(pop()); } } }"),
+    ),
+    (
+        "streamit-misplaced",
+        None,
+        a_filter("void f() { println(1); } init { f(); } work pop 1 push 1 { push(pop()); }"),
+    ),
     ("streamit-work-missing", "F", a_filter("int x;")),
     # what must be known when the graph is made
     ("streamit-constant", "x", work("int x = 2; float[x] a;")),
@@ -96,7 +145,14 @@ WRONG = [
     ("streamit-constant", "1 / N", f"{ONE} static {{ int N = 0; int M = 1 / N; }}"),
     ("streamit-constant", "w[N]", f"{ONE} static {{ int N = 2; int[2] w; int M = w[N]; }}"),
     ("streamit-constant", "w[2]", f"{ONE} static {{ int[2] w; w[2] = 1; }}"),
-    ("streamit-size", "a", "int->int pipeline P { int[3] a; add F(a); } int->int filter F(int[2] a) { work pop 1 push 1 { push(pop()); } }"),
+    (
+        "streamit-size",
+        "a",
+        (
+            "int->int pipeline P { int[3] a; add F(a); } int->int filter F(int[2] a) { work "
+            "pop 1 push 1 { push(pop()); } }"
+        ),
+    ),
     ("streamit-size", "{1, 2, 3}", work("int[2] a = {1, 2, 3};")),
     ("streamit-size", "0 - 1", work("int[0 - 1] a;")),
     ("streamit-size", "a = b", work("int[2] a; int[3] b; a = b;")),
@@ -108,33 +164,116 @@ WRONG = [
     ("streamit-rate", "0 - 1", a_filter("work push 1 pop 1 peek 0 - 1 { push(pop()); }")),
     ("streamit-rate", None, a_filter("work push 1 { push(1); while (pop() > 0) { } }")),
     ("streamit-pop-rate", "2", a_filter("work push 1 pop 2 { push(pop()); }")),
-    ("streamit-push-rate", "1", a_filter("work push 1 pop 1 { for (int i = 0; i < 3; i++) push(i); pop(); }")),
+    (
+        "streamit-push-rate",
+        "1",
+        a_filter("work push 1 pop 1 { for (int i = 0; i < 3; i++) push(i); pop(); }"),
+    ),
     ("streamit-peek-rate", "3", a_filter("work push 1 peek 3 pop 1 { push(peek(3)); pop(); }")),
-    ("streamit-peek-rate", "4", a_filter("work push 1 peek 4 pop 1 { int s; for (int i = 4; i > 0; i--) s += peek(i); push(s); pop(); }")),
+    (
+        "streamit-peek-rate",
+        "4",
+        a_filter(
+            "work push 1 peek 4 pop 1 { int s; for (int i = 4; i > 0; i--) s += peek(i); push(s); pop(); }"
+        ),
+    ),
     # graphs
     ("streamit-no-main", None, f"{ONE} {TWO}"),
     ("streamit-no-main", "F", "int->int filter F(int n) { work pop 1 push 1 { push(pop()); } }"),
     ("streamit-parts", "P", "int->int pipeline P { }"),
     ("streamit-parts", "P", f"{ONE} int->int splitjoin P {{ add One; }}"),
-    ("streamit-parts", "split duplicate;", f"{ONE} int->int splitjoin P {{ split roundrobin; split duplicate; add One; join roundrobin; }}"),
-    ("streamit-parts", "P", f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; split roundrobin; enqueue 1; }}"),
-    ("streamit-connection", "F;", f"{ONE} float->int filter F {{ work pop 1 push 1 {{ push((int) pop()); }} }} int->int pipeline P {{ add One; add F; }}"),
+    (
+        "streamit-parts",
+        "split duplicate;",
+        (f"{ONE} int->int splitjoin P {{ split roundrobin; split duplicate; add One; join roundrobin; }}"),
+    ),
+    (
+        "streamit-parts",
+        "P",
+        (f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; split roundrobin; enqueue 1; }}"),
+    ),
+    (
+        "streamit-connection",
+        "F;",
+        (
+            f"{ONE} float->int filter F {{ work pop 1 push 1 {{ push((int) pop()); }} }} "
+            f"int->int pipeline P {{ add One; add F; }}"
+        ),
+    ),
     ("streamit-connection", "P", f"{ONE} float->float pipeline P {{ add One; }}"),
-    ("streamit-connection", "P", f"{ONE} splitjoin P {{ split duplicate; add One; add Identity<float>; join roundrobin; }}"),
-    ("streamit-connection", "P", f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; loop Identity<float>; split roundrobin; }}"),
-    ("streamit-weights", "split roundrobin(1, 2, 3);", f"{ONE} int->int splitjoin P {{ split roundrobin(1, 2, 3); add One; add One; join roundrobin; }}"),
-    ("streamit-weights", "join roundrobin(0);", f"{ONE} int->int splitjoin P {{ split duplicate; add One; join roundrobin(0); }}"),
-    ("streamit-weights", "join roundrobin(1, 0);", f"{ONE} int->int feedbackloop P {{ join roundrobin(1, 0); body One; loop One; split roundrobin; }}"),
-    ("streamit-unbalanced", "P", f"{ONE} {TWO} int->int splitjoin P {{ split duplicate; add One; add Two; join roundrobin; }}"),
-    ("streamit-unbalanced", "P", f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; loop One; split roundrobin(1, 2); }}"),
-    ("streamit-too-deep", "P(n + 1);", "int->int pipeline Main { add P(0); } int->int pipeline P(int n) { add P(n + 1); }"),
+    (
+        "streamit-connection",
+        "P",
+        (f"{ONE} splitjoin P {{ split duplicate; add One; add Identity<float>; join roundrobin; }}"),
+    ),
+    (
+        "streamit-connection",
+        "P",
+        (
+            f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; loop "
+            f"Identity<float>; split roundrobin; }}"
+        ),
+    ),
+    (
+        "streamit-weights",
+        "split roundrobin(1, 2, 3);",
+        (f"{ONE} int->int splitjoin P {{ split roundrobin(1, 2, 3); add One; add One; join roundrobin; }}"),
+    ),
+    (
+        "streamit-weights",
+        "join roundrobin(0);",
+        (f"{ONE} int->int splitjoin P {{ split duplicate; add One; join roundrobin(0); }}"),
+    ),
+    (
+        "streamit-weights",
+        "join roundrobin(1, 0);",
+        (f"{ONE} int->int feedbackloop P {{ join roundrobin(1, 0); body One; loop One; split roundrobin; }}"),
+    ),
+    (
+        "streamit-unbalanced",
+        "P",
+        (f"{ONE} {TWO} int->int splitjoin P {{ split duplicate; add One; add Two; join roundrobin; }}"),
+    ),
+    (
+        "streamit-unbalanced",
+        "P",
+        (f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; loop One; split roundrobin(1, 2); }}"),
+    ),
+    (
+        "streamit-too-deep",
+        "P(n + 1);",
+        ("int->int pipeline Main { add P(0); } int->int pipeline P(int n) { add P(n + 1); }"),
+    ),
     ("streamit-too-many", None, f"{ONE} int->int pipeline P {{ for (int i = 0; i < 10001; i++) add One; }}"),
-    ("streamit-too-many", "P", f"{ONE} int->int splitjoin P {{ split duplicate; for (int i = 0; i < 1025; i++) add One; join roundrobin; }}"),
+    (
+        "streamit-too-many",
+        "P",
+        (
+            f"{ONE} int->int splitjoin P {{ split duplicate; for (int i = 0; i < 1025; i++) "
+            f"add One; join roundrobin; }}"
+        ),
+    ),
     ("streamit-endless", None, f"{ONE} int->int pipeline P {{ while (true) {{ }} add One; }}"),
-    ("streamit-file", None, 'void->void pipeline P { add FileReader<int>("a b"); add FileWriter<int>("c"); }'),
-    ("streamit-file", None, 'void->void pipeline P { add FileReader<int>("x/a.bin"); add FileWriter<int>("a"); }'),
-    ("streamit-print-rate", "Sink", f"{SOURCE} {SINK.replace('println(pop());', 'if (pop() > 0) println(1);')} void->void pipeline P {{ add Source; add int->int filter {{ work pop 1 push 1 {{ println(0); push(pop()); }} }} add Sink; }}"),
-]  # fmt: skip
+    (
+        "streamit-file",
+        None,
+        ('void->void pipeline P { add FileReader<int>("a b"); add FileWriter<int>("c"); }'),
+    ),
+    (
+        "streamit-file",
+        None,
+        ('void->void pipeline P { add FileReader<int>("x/a.bin"); add FileWriter<int>("a"); }'),
+    ),
+    (
+        "streamit-print-rate",
+        "Sink",
+        (
+            f"{SOURCE} {SINK.replace('println(pop());', 'if (pop() > 0) println(1);')} "
+            f"void->void pipeline P {{ add Source; add int->int filter {{ work pop 1 push 1 "
+            f"{{ println(0); push(pop()); }} }} add Sink; }}"
+        ),
+    ),
+]
 
 
 @pytest.mark.parametrize(("code", "place", "text"), WRONG)
@@ -149,8 +288,11 @@ def test_mistakes_are_told_at_their_place(code: str, place: str | None, text: st
 def test_all_errors_of_a_text_are_told_at_once() -> None:
     found = refused(work("int x = 1.5; y = 2; sine(3);") + " int->int pipeline P { add Q; add F; }")
     assert [d.code for d in found] == [
-        "streamit-type", "streamit-unknown-name", "streamit-unknown-function", "streamit-unknown-stream",
-    ]  # fmt: skip
+        "streamit-type",
+        "streamit-unknown-name",
+        "streamit-unknown-function",
+        "streamit-unknown-stream",
+    ]
 
 
 def test_an_error_of_one_declaration_is_told_once() -> None:
@@ -190,18 +332,30 @@ def rates(members: str, types: str = "int->int") -> ty.Rates:
         ("work { push(peek(2)); pop(); }", ty.Rates(1, 3, 1)),
         ("work { for (int i = 0; i < 4; i++) { push(pop()); push(i); } }", ty.Rates(4, 4, 8)),
         ("work { for (int i = 6; i >= 0; i -= 3) push(peek(i)); pop(); pop(); }", ty.Rates(2, 7, 3)),
-        ("work { for (int i = 0; i < 3; i++) for (int j = 0; j <= i; j++) push(peek(i + j)); pop(); }", ty.Rates(1, 5, None)),
+        (
+            ("work { for (int i = 0; i < 3; i++) for (int j = 0; j <= i; j++) push(peek(i + j)); pop(); }"),
+            ty.Rates(1, 5, None),
+        ),
         ("work { if (pop() > 0) push(1); else push(2); }", ty.Rates(1, 1, 1)),
         ("work { if (pop() > 0) push(1); }", ty.Rates(1, 1, None)),
         ("work push * { push(1); pop(); }", ty.Rates(1, 1, None)),
         ("work push [0, 2] pop 1 { push(1); pop(); }", ty.Rates(1, 1, None)),
         ("work pop 1 push 1 peek 9 { push(pop()); }", ty.Rates(1, 9, 1)),
-        ("int f; work { int n = 2 + 1; for (int i = 0; i < n; i++) push(pop() + f); println(1); println(2); }", ty.Rates(3, 3, 3, 2)),
-        ("void f() { println(1); println(2); } work pop 1 push 0 { pop(); f(); f(); print(3); }", ty.Rates(1, 1, 0, 4)),
+        (
+            (
+                "int f; work { int n = 2 + 1; for (int i = 0; i < n; i++) push(pop() + f); "
+                "println(1); println(2); }"
+            ),
+            ty.Rates(3, 3, 3, 2),
+        ),
+        (
+            ("void f() { println(1); println(2); } work pop 1 push 0 { pop(); f(); f(); print(3); }"),
+            ty.Rates(1, 1, 0, 4),
+        ),
         ("work pop 3 push 1 { int k = 3; while (k > 0) { k--; pop(); } push(1); }", ty.Rates(3, 3, 1)),
         ("work { push(pop() > 0 && peek(1) > 0 ? 1 : 0); }", ty.Rates(1, 3, 1)),
     ],
-)  # fmt: skip
+)
 def test_rates_are_read_off_the_code(members: str, found: ty.Rates) -> None:
     assert rates(members) == found
 
@@ -210,7 +364,10 @@ def test_rates_of_an_instance() -> None:
     text = "int->int filter F(int n) { work { for (int i = 0; i < n; i++) push(pop()); if (n > 2) pop(); } }"
     graph = check(text + "int->int pipeline P { add F(2); add F(3); }").graph
     assert isinstance(graph, ty.Pipeline)
-    assert [part.rates for part in graph.parts if isinstance(part, ty.Node)] == [ty.Rates(2, 2, 2), ty.Rates(4, 4, 3)]
+    assert [part.rates for part in graph.parts if isinstance(part, ty.Node)] == [
+        ty.Rates(2, 2, 2),
+        ty.Rates(4, 4, 3),
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- graphs
@@ -228,12 +385,17 @@ def test_a_steady_state_is_as_small_as_may_be() -> None:
 
 
 def test_an_untyped_pipeline_takes_the_types_of_its_parts() -> None:
-    graph = check("pipeline { filter { work {x <- f(peek(1)); push(x); pop();} } } fn f(a: i32) -> f64 = f64(a);").graph
+    graph = check(
+        "pipeline { filter { work {x <- f(peek(1)); push(x); pop();} } } fn f(a: i32) -> f64 = f64(a);"
+    ).graph
     assert (graph.input, graph.output) == (t.I32, t.F64)
 
 
 def test_state_of_out_of_line_code() -> None:
-    graph = check("filter { work {n, y <- f(peek(1), n); push(y); pop();} } fn f(a: f32, n: i32) -> (i32, f32) { return (n +% 1, a); }").graph
+    graph = check(
+        "filter { work {n, y <- f(peek(1), n); push(y); pop();} } fn f(a: f32, n: i32) "
+        "-> (i32, f32) { return (n +% 1, a); }"
+    ).graph
     assert isinstance(graph, ty.Node)
     assert [(decl.name, decl.type) for decl in graph.filter.fields] == [("n", t.I32)]
 

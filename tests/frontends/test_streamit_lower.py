@@ -113,8 +113,8 @@ def test_equal_arguments_share_an_instance_and_all_share_a_template() -> None:
 
 def test_rates_that_no_parameter_says_become_holes() -> None:
     text = text_of(
-        "int->int pipeline P { add F(2); add F(3); }"
-        "int->int filter F(int n) { work pop 1 << n push 1 { int s; for (int i = 0; i < 1 << n; i++) s += pop(); push(s); } }"
+        "int->int pipeline P { add F(2); add F(3); } int->int filter F(int n) {"
+        " work pop 1 << n push 1 { int s; for (int i = 0; i < 1 << n; i++) s += pop(); push(s); } }"
     )
     assert "template <#pop: i64>" in text
     assert "on x[pop #pop](w)" in text
@@ -143,15 +143,24 @@ def test_rates_that_no_parameter_says_become_holes() -> None:
         ),
         (
             "int n = peek(0); for (int i = 1; i < n; i++) if (i % 3 == 1) continue; else push(i); pop();",
-            "let n: i32 = w[0];\nfor i in 1 .. n {\n  if rem.trunc.wrap(i, 3) == 1 {\n    continue;\n  } else {\n    emit y i;\n  }\n}",
+            (
+                "let n: i32 = w[0];\nfor i in 1 .. n {\n  if rem.trunc.wrap(i, 3) == 1 {\n    "
+                "continue;\n  } else {\n    emit y i;\n  }\n}"
+            ),
         ),
         (
             "int i = 9; while (i > 0) { if (i == 4) { i -= 3; continue; } i--; } push(i); pop();",
-            "var i: i32 = 9;\nwhile i > 0 {\n  if i == 4 {\n    i = i -% 3;\n    continue;\n  }\n  i = i -% 1;\n}\nemit y i;",
+            (
+                "var i: i32 = 9;\nwhile i > 0 {\n  if i == 4 {\n    i = i -% 3;\n    continue;\n "
+                " }\n  i = i -% 1;\n}\nemit y i;"
+            ),
         ),
         (
             "int i = 0; for (; i < peek(0); i += 2) { if (i == 4) continue; push(i); } pop();",
-            "var i: i32 = 0;\nwhile i < w[0] {\n  if i == 4 {\n    i = i +% 2;\n    continue;\n  }\n  emit y i;\n  i = i +% 2;\n}",
+            (
+                "var i: i32 = 0;\nwhile i < w[0] {\n  if i == 4 {\n    i = i +% 2;\n    "
+                "continue;\n  }\n  emit y i;\n  i = i +% 2;\n}"
+            ),
         ),
         (
             "int i; do { i++; } while (i < 5); push(i); pop();",
@@ -159,16 +168,25 @@ def test_rates_that_no_parameter_says_become_holes() -> None:
         ),
         (
             "int k = peek(0); bit b = 1; if (b && k++ > 2) push(k); else push(~b + 1); pop();",
-            "var k: i32 = w[0];\nlet b: i32 = 1;\nvar t: bool = b != 0;\nif t {\n  let t_1: i32 = k;\n  k = t_1 +% 1;\n  t = t_1 > 2;\n}\n"
-            "if t {\n  emit y k;\n} else {\n  emit y (b ^ 1) +% 1;\n}",
+            (
+                "var k: i32 = w[0];\nlet b: i32 = 1;\nvar t: bool = b != 0;\nif t {\n  let t_1: "
+                "i32 = k;\n  k = t_1 +% 1;\n  t = t_1 > 2;\n}\n"
+                "if t {\n  emit y k;\n} else {\n  emit y (b ^ 1) +% 1;\n}"
+            ),
         ),
-        ("float f = peek(0) / 2; push((int) (f / 2)); pop();", "let f: f32 = f32(div.trunc.wrap(w[0], 2));\nemit y i32.wrap(f / 2.0);"),
+        (
+            "float f = peek(0) / 2; push((int) (f / 2)); pop();",
+            ("let f: f32 = f32(div.trunc.wrap(w[0], 2));\nemit y i32.wrap(f / 2.0);"),
+        ),
         ("push(1 + 2 * 3 - 0x10); pop();", "emit y -9;"),
         ("push(0x7fffffff + 1); pop();", "emit y -2147483648;"),
         ("int let = pop(); push(let);", "let let_1: i32 = w[0];\nemit y let_1;"),
-        ("int a = 1; { int a = 2; push(a + peek(0)); } push(a); pop();", "let a: i32 = 1;\nlet a_1: i32 = 2;\nemit y a_1 +% w[0];\nemit y a;"),
+        (
+            ("int a = 1; { int a = 2; push(a + peek(0)); } push(a); pop();"),
+            ("let a: i32 = 1;\nlet a_1: i32 = 2;\nemit y a_1 +% w[0];\nemit y a;"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_code(code: str, expected: str) -> None:
     assert handler(code, "push * peek 16") == expected
 
@@ -176,49 +194,69 @@ def test_code(code: str, expected: str) -> None:
 def test_items_are_counted_at_run_time_where_paths_differ() -> None:
     found = handler("int s; while (s < 3) { s += pop() & 1 | 1; } push(s);", "push 1 pop 3")
     assert found.splitlines()[:2] == ["var at: i64 = 0;", "var s: i32 = 0;"]
-    assert found.endswith('if at != 3 {\n  trap "a firing took another number of items than its `pop` rate";\n}')
+    assert found.endswith(
+        'if at != 3 {\n  trap "a firing took another number of items than its `pop` rate";\n}'
+    )
 
 
 def test_functions_get_the_fields_that_they_use() -> None:
     text = text_of(
-        "int->int filter F { int a = 1, b; int add(int x) { a += x; return twice(x); } int twice(int x) { x *= 2; return x + b; }"
+        "int->int filter F { int a = 1, b; int add(int x) { a += x; return twice(x); } "
+        "int twice(int x) { x *= 2; return x + b; }"
         " init { b = add(5); } work pop 1 push 1 { push(add(pop())); } }"
     )
-    assert "fn add(x: i32, ref a_1: i32, b_1: i32) -> i32 {\n    a_1 = a_1 +% x;\n    return twice(x, b_1);\n  }" in text
+    assert (
+        "fn add(x: i32, ref a_1: i32, b_1: i32) -> i32 {\n    a_1 = a_1 +% x;\n    return twice(x, b_1);\n  }"
+        in text
+    )
     assert "let t: i32 = add(w[0], $a, b);" in text
     assert "const b: i32 = init();" in text
     assert "var $F_a: i32 = F_init();" in text
 
 
 def test_prework_is_a_first_handler() -> None:
-    text = text_of("int->int filter F { prework push 2 { push(1); push(2); } work pop 1 push 1 { push(pop()); } }")
+    text = text_of(
+        "int->int filter F { prework push 2 { push(1); push(2); } work pop 1 push 1 { push(pop()); } }"
+    )
     assert "  first on x[pop 0](w) {\n    emit y 1;\n    emit y 2;\n  }\n  on x[pop 1](w) {" in text
 
 
 def test_a_source_fires_as_often_as_a_steady_state_asks() -> None:
     text = text_of(
-        "void->int pipeline P { add S; add int->int filter { work pop 3 push 1 { push(pop() + pop() + pop()); } } }"
+        "void->int pipeline P { add S; add int->int filter { work pop 3 push 1 { "
+        "push(pop() + pop() + pop()); } } }"
         "void->int filter S { int i; work push 1 { push(i++); } }"
     )
-    assert "operator S(clock: unit; $i: i32) -> (y[push 3]: i32) {\n  on clock(u) {\n    for turn in 0 .. 3 {" in text
+    assert (
+        "operator S(clock: unit; $i: i32) -> (y[push 3]: i32) {\n  on clock(u) {\n    for turn in 0 .. 3 {"
+        in text
+    )
     assert "(q1, $S_i) <- S(clock, $S_i);" in text
 
 
 def test_a_feedback_loop_begins_with_what_is_enqueued() -> None:
     text = text_of(
         "float->float feedbackloop Echo { join roundrobin(1, 1); body float->float filter { work pop 2 push 1 {"
-        " push(pop() + 0.6 * pop()); } }; loop Identity<float>; split duplicate; for (int i = 0; i < 8; i++) enqueue 0; }"
+        " push(pop() + 0.6 * pop()); } }; loop Identity<float>; split duplicate;"
+        " for (int i = 0; i < 8; i++) enqueue 0; }"
     )
-    assert "operator loop_join = streamit.loop_join<T = f32, outer = 1, back = 1, waiting = fill(0.0, 8)>;" in text
+    assert (
+        "operator loop_join = streamit.loop_join<T = f32, outer = 1, back = 1, waiting = fill(0.0, 8)>;"
+        in text
+    )
     uses = text.splitlines()[-4:]
     assert uses == [
-        "(q1) <- loop_join(input, q4);", "(q2) <- filter_1(q1);", "(output, q3) <- duplicate(q2);", "(q4) <- pass(q3);",
-    ]  # fmt: skip
+        "(q1) <- loop_join(input, q4);",
+        "(q2) <- filter_1(q1);",
+        "(output, q3) <- duplicate(q2);",
+        "(q4) <- pass(q3);",
+    ]
 
 
 def test_prints_of_several_filters_are_joined() -> None:
     text = text_of(
-        "void->void pipeline P { add void->int filter { work push 2 { println(\"a\"); push(1); push(2); } }; add int->void filter {"
+        'void->void pipeline P { add void->int filter { work push 2 { println("a"); '
+        "push(1); push(2); } }; add int->void filter {"
         " work pop 1 { println(pop()); println(0); } } }"
     )
     assert "operator lines = std.rr_join<T = string, w = [1, 4]>;" in text
@@ -226,13 +264,18 @@ def test_prints_of_several_filters_are_joined() -> None:
 
 
 def test_files_are_inputs_and_outputs() -> None:
-    text = text_of('void->void pipeline P { add FileReader<float>("d/noise.bin"); add FileWriter<float>("copy.bin"); }')
+    text = text_of(
+        'void->void pipeline P { add FileReader<float>("d/noise.bin"); add FileWriter<float>("copy.bin"); }'
+    )
     assert "input noise: f32;\noutput copy: f32;\n" in text
     assert "(copy) <- pass(noise);" in text
 
 
 def test_names_of_types_in_functions_are_replaced() -> None:
-    text = text_of("fn f(x: float, n: int) -> float = x * f32(n); filter { work { y <- f(peek(1), 2); push(y); pop(); } }")
+    text = text_of(
+        "fn f(x: float, n: int) -> float = x * f32(n); filter { work { y <- f(peek(1), "
+        "2); push(y); pop(); } }"
+    )
     assert "fn f(x: f32, n: i32) -> f32 = x * f32(n);" in text
 
 

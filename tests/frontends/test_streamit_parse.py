@@ -175,9 +175,11 @@ def test_what_is_no_program(text: str, code: str) -> None:
     assert refused.value.diagnostics[0].code == code
 
 
-@given(st.text("{}();=<>-+*/ \n\"intfilorwkpush01.[]", max_size=60))
+@given(st.text('{}();=<>-+*/ \n"intfilorwkpush01.[]', max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
+    found = None
     try:
         read(text)
     except Rejected as refused:
-        assert refused.diagnostics
+        found = refused.diagnostics
+    assert found is None or len(found) > 0

@@ -5,11 +5,11 @@ A document's blocks run in their order, in a folder of their own that has a copy
     ```console              each line `$ command` runs; what stands below it is what it prints. `...` alone at the end:
                             and more. `river` runs in this process; `cat FILE` shows a file; `make`, `pip` and the like
                             are not run.
-    ```python               one after the other, names live on through the document
+    ```python               one after the other, names live on through the document; a block that is a file is only written
     ```pycon                the same, with what Python answers
     ```cql                  (or another language, or `river`) a complete program: it is compiled. Not with `fragment`
                             behind the language.
-    <!-- file: NAME -->     on the line above a block: its text is also a file
+    <!-- file: NAME -->     on the line above a block: its text is also a file; so does a paragraph that is only `NAME`:
 
 A block with `spark` behind its language runs only in the test marked `spark`. `pytest --update-golden tests/house/test_docs.py`
 writes below the commands what they print now, and the table of operations.
@@ -48,7 +48,7 @@ DOCUMENTS = sorted(
 )
 NOT_RUN = {"cd", "eval", "git", "make", "pip", "python", "source"}
 FENCE = re.compile(r"```(?P<lang>\w*)[ ]?(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"<!-- file: (\S+) -->\n$")
+FILE = re.compile(r"(?:<!-- file: (?P<hidden>\S+) -->\n|^`(?P<shown>[\w./-]+\.\w+)`:\n\n?)\Z", re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
 ERROR = re.compile(r"^(\S+: )?error\[", re.MULTILINE)
 SUMMARY = re.compile(r"^[\d,]+ items in .*\n", re.MULTILINE)
@@ -71,14 +71,14 @@ def blocks(document: str) -> Iterator[Block]:
     for found in FENCE.finditer(document):
         if found.start() and document[found.start() - 1] != "\n":
             continue
-        named = FILE.search(document, 0, found.start())
+        named = FILE.search(document[: found.start()])
         yield Block(
             found["lang"],
             tuple(found["info"].split()),
             found["text"],
             found.start("text"),
             document.count("\n", 0, found.start("text")) + 1,
-            named[1] if named is not None and named.end() == found.start() else None,
+            None if named is None else named["hidden"] or named["shown"],
         )
 
 
@@ -180,7 +180,7 @@ class Reading:
             case "console":
                 for command in commands(block):
                     self.command(command)
-            case "python":
+            case "python" if block.file is None:
                 self.python(block)
             case "pycon":
                 self.dialogue(block)
@@ -256,7 +256,10 @@ def unchanged(monkeypatch):
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_the_blocks_of_a_document(path, tmp_path, pytestconfig):
+def test_the_blocks_of_a_document(path, tmp_path, pytestconfig, monkeypatch):
+    quick = tuple(name for name in plugins.backends() if name != "spark")
+    # `river check` without Spark, which takes its time to start
+    monkeypatch.setattr(plugins, "backends", lambda: quick)
     reading = read(path, tmp_path, spark=False)
     if reading.edits and pytestconfig.getoption("--update-golden"):
         path.write_text(reading.updated(), encoding="utf-8")

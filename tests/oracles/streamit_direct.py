@@ -31,7 +31,7 @@ def wrap(value: int) -> int:
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-class Trapped(Exception):
+class Trapped(Exception):  # noqa: N818
     """A division by zero, or an index outside."""
 
 
@@ -42,7 +42,7 @@ def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dic
     world.quiesce()
     for _ in range(ticks):
         for source in world.sources:
-            source.allowed += source.each
+            source.tick()
         world.quiesce()
     found = {name: list(queue) for name, queue in world.outputs.items()}
     if world.printers:
@@ -59,6 +59,9 @@ class Actor:
 
     def fire(self) -> bool:
         raise NotImplementedError
+
+    def tick(self) -> None:
+        self.allowed = (self.allowed or 0) + self.each
 
 
 @define(eq=False)
@@ -138,20 +141,24 @@ class World:
     def wire(self, graph: ty.Graph, taken: Queue | None, given: Queue | None) -> None:
         match graph:
             case ty.Node():
-                actor = Filter(graph, taken, given, each=self.firings(graph))
+                actor = Filter(
+                    node=graph,
+                    taken=deque() if taken is None else taken,
+                    given=deque() if given is None else given,
+                    each=self.firings(graph),
+                    allowed=0 if taken is None else None,
+                )
                 self.actors.append(actor)
                 if taken is None:
-                    actor.allowed = 0
                     self.sources.append(actor)
                 if actor.prints:
                     self.printers.append(actor)
-            case ty.Identity():
+            case ty.Identity() if taken is not None and given is not None:
                 self.actors.append(Pass(taken=taken, given=given))
-            case ty.File(name, reads):
-                if reads:
-                    given.extend(self.items[name])
-                else:
-                    self.actors.append(Pass(taken=taken, given=self.outputs.setdefault(name, deque())))
+            case ty.File(name) if given is not None:
+                given.extend(self.items[name])
+            case ty.File(name) if taken is not None:
+                self.actors.append(Pass(taken=taken, given=self.outputs.setdefault(name, deque())))
             case ty.Pipeline(_, _, _, parts):
                 for part in parts[:-1]:
                     queue: Queue = deque()
@@ -173,8 +180,8 @@ class World:
             case ty.FeedbackLoop(_, _, _, join, body, loop, split, waiting):
                 joined, made, into = deque(), deque(), deque()
                 back: Queue = deque(waiting)
-                joiner = Joiner(parts=[(join[0], taken or deque()), (join[1], back)], given=joined)
-                joiner.parts[0] = (join[0], deque() if taken is None else taken)
+                outer = deque() if taken is None else taken
+                joiner = Joiner(parts=[(join[0], outer), (join[1], back)], given=joined)
                 self.actors.append(joiner)
                 if taken is None:
                     joiner.allowed, joiner.each = 0, join[1] * self.firings(graph)
@@ -184,6 +191,8 @@ class World:
                 pair = list(zip(split or (1, 1), (out, into), strict=True))
                 self.actors.append(Splitter(into=pair, taken=made, copies=split is None))
                 self.wire(loop, into, back)
+            case _:
+                raise NotImplementedError(graph)
 
     def quiesce(self) -> None:
         going = True
@@ -221,22 +230,20 @@ class Leave(Exception):  # noqa: N818
 
 @define(eq=False)
 class Filter(Actor):
-    node: ty.Node = field(kw_only=False, default=None)
-    taken: Queue | None = None
-    given: Queue | None = None
-    each: int = 1
+    node: ty.Node = field(kw_only=True)
+    taken: Queue = field(factory=deque)
+    given: Queue = field(factory=deque)
     fields: dict[str, Any] = field(factory=dict)
     locals: dict[str, Any] = field(factory=dict)
     lines: list[str] = field(factory=list)
     line: str = ""
     started: bool = False
 
-    def __init__(self, node: ty.Node, taken: Queue | None, given: Queue | None, each: int) -> None:
-        self.__attrs_init__(each=each, node=node, taken=taken, given=given)
-        for decl in node.filter.fields:
+    def __attrs_post_init__(self) -> None:
+        for decl in self.node.filter.fields:
             self.fields[decl.name] = self.zero(decl.type) if decl.value is None else self.value(decl.value)
-        if node.filter.init is not None:
-            self.run(node.filter.init)
+        if self.node.filter.init is not None:
+            self.run(self.node.filter.init)
 
     @property
     def prints(self) -> bool:
@@ -245,16 +252,16 @@ class Filter(Actor):
         return prints(self.node.filter)
 
     def fire(self) -> bool:
-        rates, work = self.node.rates, self.node.filter.work
-        if self.node.first is not None and not self.started:
-            if self.taken is not None and len(self.taken) < self.node.first.peek:
+        rates, work, prework = self.node.rates, self.node.filter.work, self.node.filter.prework
+        if prework is not None and self.node.first is not None and not self.started:
+            if len(self.taken) < self.node.first.peek:
                 return False
             self.started = True
-            self.run(self.node.filter.prework.body)
+            self.run(prework.body)
             return True
         if self.allowed == 0:
             return False
-        if self.taken is not None and len(self.taken) < max(rates.peek, rates.pop):
+        if len(self.taken) < max(rates.peek, rates.pop):
             return False
         if self.allowed is not None:
             self.allowed -= 1
@@ -265,7 +272,7 @@ class Filter(Actor):
     def zero(self, type_: ty.Type) -> Any:
         if isinstance(type_, ty.Vector):
             return [self.zero(type_.item) for _ in range(self.value(type_.size))]
-        return {t.F32: 0.0, t.BOOL: False, t.STRING: ""}.get(type_, 0)
+        return 0.0 if type_ == t.F32 else False if type_ == t.BOOL else "" if type_ == t.STRING else 0
 
     # -- statements
 
@@ -375,13 +382,14 @@ class Filter(Actor):
     def update(self, expr: ty.Update) -> Any:
         operand = copy(self.value(expr.value))
         places: list[Any] = []
-        base = expr.place
+        base: Any = expr.place
         while isinstance(base, ty.At):
             places.insert(0, base.index)
             base = base.array
         places = [self.value(place) for place in places]
-        holder: Any = self.locals if isinstance(base, ty.Local) else self.fields
-        key: Any = base.key if isinstance(base, ty.Local) else base.name
+        local = isinstance(base, ty.Local)
+        holder: Any = self.locals if local else self.fields
+        key: Any = base.key if local else base.name
         for place in places:
             holder, key = holder[key], place
             if not 0 <= key < len(holder):
@@ -424,7 +432,9 @@ class Filter(Actor):
             case ">>":
                 return a >> (b % 32)
             case "==" | "!=" | "<" | "<=" | ">" | ">=":
-                return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operation]
+                return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[
+                    operation
+                ]
             case "not":
                 return not a
             case "neg":

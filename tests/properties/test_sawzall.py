@@ -33,7 +33,7 @@ _spec.loader.exec_module(direct)
 
 HEAD = """
 r: {i: int, j: int, u: uint, f: float, s: string, a: array of int, m: map [string] of int, o: int?} = input;
-total: table sum[k: int] of {n: int, u: uint, x: float};
+total: table sum[k: int] of {n: int, x: float, u: uint};
 plain: table sum of float;
 different: table set(2)[k: bool] of v: string;
 count: table unique[k: int] of v: float;
@@ -78,7 +78,7 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 EMITS = [
-    "emit total[<int>] <- {<int>, <uint>, <float>};", "emit plain <- <float>;", "emit different[<bool>] <- <string>;",
+    "emit total[<int>] <- {<int>, <float>, <uint>};", "emit plain <- <float>;", "emit different[<bool>] <- <string>;",
     "emit count[<int>] <- <float>;", "emit most[<bool>] <- <int> weight <float>;", "emit least <- <string> weight <int>;",
     "emit top[<bool>] <- <int> weight <int>;", "emit heavy <- <string> weight <float>;", "emit all <- {v: <ints>, w: <map>};",
 ]  # fmt: skip
@@ -322,7 +322,7 @@ def test_lowered_is_direct(text: str, data: list[dict[str, Any]]) -> None:
 
 
 REDUCERS = HEAD + """
-emit total[r.j] <- {r.i, r.u, r.f};
+emit total[r.j] <- {r.i, r.f, r.u};
 emit plain <- r.f;
 emit different[r.j > 0] <- r.s;
 emit count[r.j] <- r.f;

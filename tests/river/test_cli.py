@@ -82,11 +82,36 @@ def test_standard_input(count):
     assert river("run", count / "count.river", *args, stdin=stdin) == (0, "page,n\na,1\nb,1\na,2\n", "")
 
 
-def test_check_compares_all_backends(count):
-    status, out, _ = river("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")
+def test_check_compares_backends(count):
+    args = ("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")
+    status, out, _ = river(*args, "--backend", "multicore")
     assert status == 0
-    assert "multicore  agrees" in out
     assert out.splitlines()[0].startswith("reference  is the measure")
+    assert out.splitlines()[1].startswith("multicore  agrees")
+
+
+def test_check_says_which_backends_cannot_run_unless_they_are_named(count, monkeypatch):
+    monkeypatch.setattr("river.plugins.backends", lambda: ("missing", "multicore", "reference"))
+    args = ("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")
+    status, out, _ = river(*args)
+    assert status == 0
+    assert "missing    not run: there is no backend `missing`" in out
+    assert "multicore  agrees" in out
+    assert river(*args, "--backend", "missing")[0] == 1
+
+
+def test_check_shows_differences(count, monkeypatch):
+    from river import driver
+
+    def observe(compiled, backend, data, options):
+        return {"counts": ((1,), (2,)) if backend == "reference" else ((1,), (3,))}
+
+    monkeypatch.setattr(driver, "observe", observe)
+    args = ("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}", "--backend", "multicore")
+    status, out, err = river(*args)
+    assert status == 1
+    assert "`counts` differs from item 2 on: (2,) against (3,)" in out
+    assert "error[check-differs]" in err
 
 
 def test_compile_prints_what_it_can_read_again(count):

@@ -103,7 +103,9 @@ def _keys(keys: tuple[s.Name, ...], row: t.Record) -> tuple[tuple[str, t.Type], 
 
 def _row(type_: t.Type | None, span: Span | None) -> t.Record:
     if not isinstance(type_, t.Record) or not t.is_item(type_):
-        raise _error("steps-row", "such rows cannot travel", span, "fields are plain values, lists or records")
+        raise _error(
+            "steps-row", "such rows cannot travel", span, "fields are plain values, lists or records"
+        )
     return type_
 
 

@@ -76,7 +76,9 @@ class _Lowering:
                 assert_never(step)
         self.uses.append(use)
 
-    def instance(self, title: str, template: str, args: tuple[tuple[str, s.TemplateArg], ...], step: y.Step) -> str:
+    def instance(
+        self, title: str, template: str, args: tuple[tuple[str, s.TemplateArg], ...], step: y.Step
+    ) -> str:
         """Declares an instance of a template; its name."""
         name = self.name(title)
         self.declarations.append(p.Instance(name, template, args, span=step.span))
@@ -90,7 +92,7 @@ def _over(row: t.Record, expr: s.Expr) -> s.Lambda:
 
     def rewrite(node: s.Node) -> s.Node:
         match node:
-            case s.Name(name) if name in fields:  # nothing hides a field: River's names do not hide one another
+            case s.Name(name) if name in fields:  # no local hides a field: names do not hide one another
                 return s.Member(s.Name(param), name, span=node.span)
             case _:
                 return rebuild(node, rewrite)

@@ -1,0 +1,1 @@
+"""Typed trees to LLVM: expressions, statements, functions, batches of firings."""

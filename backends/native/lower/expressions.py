@@ -1,0 +1,1010 @@
+"""Expressions, places, library operations on containers, calls (il.md P5).
+
+As the evaluator has it: operands from left to right; of a change the indices of the place come first, then the operands, then
+the place is sought. An operand that a later operand could change is taken as it is when its turn comes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, assert_never
+
+import attrs
+
+from backends.native.layout import Unsupported, is_text, memory, register, shares, size_align
+from backends.native.lower import arithmetic
+from backends.native.lower.frame import TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
+from backends.native.module import clear, counted, entries, if_, item, key_of, list_parts, move, part, value_of, void
+from river.lang import typed
+from river.lang import types as t
+from river.lang.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Reach = Callable[[], Memory]
+
+# ------------------------------------------------------------------------------------------------- effects
+
+
+def changes(f: Frame, node: Any) -> bool:
+    """Whether evaluating a tree may write to a place."""
+    match node:
+        case typed.Call(_, function, _, args, _):
+            return any(p.ref for p in f.operator.fns[function].params) or any(changes(f, a) for a in args)
+        case typed.Apply(_, name, args, _):
+            return OPERATIONS[name].mutates is not None or any(changes(f, a) for a in args)
+        case tuple():
+            return any(changes(f, each) for each in node)  # pyright: ignore[reportUnknownVariableType]
+        case typed.Literal():
+            return False
+        case typed.Node():
+            fields = attrs.fields(type(node))
+            return any(changes(f, getattr(node, a.name)) for a in fields if a.name not in ("span", "type"))
+        case _:
+            return False
+
+
+def borrows(expr: typed.Expr) -> bool:
+    """Whether the value may be a part of a place."""
+    match expr:
+        case typed.Local() | typed.State() | typed.ConstRef() | typed.Get() | typed.At() | typed.Literal():
+            return True
+        case typed.Some(_, value):
+            return borrows(value)
+        case typed.If(_, _, then, other):
+            return borrows(then) or borrows(other)
+        case typed.Apply(_, name, _, _):
+            return OPERATIONS[name].borrows or name in ("min", "max")
+        case _:
+            return False
+
+
+# ------------------------------------------------------------------------------------------------- reading
+
+
+def value(f: Frame, expr: typed.Expr, *, lent: bool = False) -> Value:
+    """The value of an expression; it may be a part of a place. `lent`: so may be the parts of records."""
+    match expr:
+        case typed.Literal(type_, constant):
+            return literal(f, type_, constant)
+        case typed.Local(type_, slot, name, _):
+            if slot not in f.slots:
+                raise Unsupported(f"`{name}` here")
+            found = f.slots[slot]
+            return f.load(type_, found.ptr, found.arena) if isinstance(found, Memory) else found
+        case typed.State():
+            found = _state(f, expr)
+            return f.load(expr.type, found.ptr, found.arena)
+        case typed.ConstRef(_, index, _):
+            return f.constants[index]
+        case typed.Get(_, inner, index, _):
+            return f.field(value(f, inner, lent=True), index)
+        case typed.At():
+            return _at(f, expr)
+        case typed.Apply():
+            return apply(f, expr)
+        case typed.Call():
+            return call(f, expr)
+        case typed.Some(type_, inner):
+            assert isinstance(type_, t.Optional)  # noqa: S101 - by its type
+            return f.optional(type_, value(f, inner))
+        case typed.If(type_, cond, then, other):
+            return f.choice(
+                type_, f.reg(value(f, cond)), lambda: value(f, then, lent=lent), lambda: value(f, other, lent=lent)
+            )
+        case typed.Logic():
+            return _logic(f, expr)
+        case typed.MakeRecord():
+            return _record(f, expr, lent=lent)
+        case typed.MakeList():
+            return _list(f, expr)
+        case typed.MakeMap():
+            return _map(f, expr)
+        case typed.Comprehension():
+            return _comprehension(f, expr)
+        case _:
+            assert_never(expr)
+
+
+def owned(f: Frame, expr: typed.Expr) -> Value:
+    """The value as one of which no place has a part."""
+    found = value(f, expr)
+    if isinstance(found, Scalar) or not (borrows(expr) or isinstance(found, Row)):
+        return found
+    return f.owned(found)
+
+
+def operands(f: Frame, exprs: Sequence[typed.Expr]) -> list[Value]:
+    """Values from left to right, none changed by what comes after it."""
+    found: list[Value] = []
+    for i, expr in enumerate(exprs):
+        one = value(f, expr, lent=True) if not changes(f, tuple(exprs)) else value(f, expr)
+        if any(changes(f, later) for later in exprs[i + 1 :]):
+            one = f.snapshot(one)
+        found.append(one)
+    return found
+
+
+def literal(f: Frame, type_: t.Type, constant: Any) -> Value:
+    """A constant value."""
+    kind = register(type_)
+    if kind is not None:
+        return Scalar(type_, _scalar_text(type_, constant))
+    return Memory(type_, f.module.constant(memory(type_), initial(f, type_, constant)))
+
+
+def _scalar_text(type_: t.Type, constant: Any) -> str:
+    match register(type_):
+        case "i1":
+            return "true" if constant else "false"
+        case "float" | "double":
+            return arithmetic.hexadecimal(constant)
+        case "i8":
+            return "0"
+        case _:
+            return str(constant if type_ != t.U64 or constant < 1 << 63 else constant - (1 << 64))
+
+
+def initial(f: Frame, type_: t.Type, constant: Any) -> str:
+    """A value as the initialiser of a global.
+
+    Raises: Unsupported for maps and sums that are not empty.
+    """
+    match type_:
+        case t.BOOL:
+            return "1" if constant else "0"
+        case t.STRING | t.BYTES:
+            return _text(f, constant)
+        case t.FSUM | t.Map():
+            if constant and any(constant):
+                raise Unsupported(f"constants of type {type_}")
+            return "zeroinitializer"
+        case t.Optional(inner):
+            if constant is None:
+                return "zeroinitializer"
+            return f"{{ {memory(inner)} {initial(f, inner, constant)}, i8 1 }}"
+        case t.Record() | t.Tuple():
+            fields = [
+                f"{memory(each)} {initial(f, each, v)}" for each, v in zip(t.parts(type_), constant, strict=True)
+            ]
+            return "{ " + (", ".join(fields) or "i8 0") + " }"
+        case t.Array(inner, size):
+            if size == 0:
+                return "zeroinitializer"
+            return "[" + ", ".join(f"{memory(inner)} {initial(f, inner, v)}" for v in constant) + "]"
+        case t.List(inner):
+            if not constant:
+                return "zeroinitializer"
+            items = ", ".join(f"{memory(inner)} {initial(f, inner, v)}" for v in constant)
+            name = f.module.constant(f"[{len(constant)} x {memory(inner)}]", f"[{items}]")
+            return f"{{ ptr {name}, i64 {len(constant)}, i64 0 }}"
+        case _:
+            return _scalar_text(type_, constant)
+
+
+def _text(f: Frame, constant: str | bytes) -> str:
+    data = constant.encode() if isinstance(constant, str) else constant
+    ascii_ = isinstance(constant, str) and constant.isascii()
+    size = len(data) | (1 << 31 if ascii_ and data else 0)
+    if len(data) <= 12:
+        whole = data.ljust(12, b"\0")
+        a = size | int.from_bytes(whole[:4], "little") << 32
+        return f"{{ i64 {a}, i64 {int.from_bytes(whole[4:], 'little')} }}"
+    a = size | int.from_bytes(data[:4], "little") << 32
+    escaped = "".join(f"\\{byte:02X}" for byte in data)
+    name = f.module.constant(f"[{len(data)} x i8]", f'c"{escaped}"')
+    return f"{{ i64 {a}, i64 ptrtoint (ptr {name} to i64) }}"
+
+
+def _state(f: Frame, expr: typed.State) -> Memory:
+    b = f.b
+    table = b.op(f"load ptr, ptr {f.context('variables')}")
+    block = b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {expr.index}')}")
+    return Memory(expr.type, b.op(f"getelementptr inbounds i8, ptr {block}, i64 448"), block)
+
+
+def _at(f: Frame, expr: typed.At) -> Value:
+    b, kind = f.b, expr.value.type
+    container, index = operands(f, (expr.value, expr.index))
+    if isinstance(kind, t.Map):
+        entry = f.find(kind, f.ptr(container), index)
+        f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site)
+        arena = container.arena if isinstance(container, Memory) else TEMPORARY
+        return f.load(expr.type, value_of(b, kind, entry), arena)
+    at = _index(f, index)
+    if is_text(kind):
+        return _point(f, expr, container, at)
+    item_at, count = f.extent(container)
+    f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
+    return item_at(at)
+
+
+def _index(f: Frame, index: Value) -> str:
+    """A whole number as i64."""
+    return f.b.op(f"sext i32 {f.reg(index)} to i64") if index.type == t.I32 else f.reg(index)
+
+
+def _point(f: Frame, expr: typed.At, text: Value, at: str) -> Value:
+    b, ptr = f.b, f.ptr(text)
+    if text.type == t.BYTES:
+        raise Unsupported("items of bytes")
+    count = b.call("i64", "text_length", [f"ptr {ptr}"])
+    f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
+    byte = b.call("i64", "text_seek", [f"ptr {ptr}", f"i64 {at}"])
+    data = b.call("ptr", "text_data", [f"ptr {ptr}"])
+    place = b.op(f"getelementptr inbounds i8, ptr {data}, i64 {byte}")
+    point = b.call("i32", "text_point", [f"ptr {place}"])
+    return Scalar(expr.type, point if expr.type == t.I32 else b.op(f"sext i32 {point} to i64"))
+
+
+def _logic(f: Frame, expr: typed.Logic) -> Value:
+    left = f.reg(value(f, expr.left))
+    if expr.op == "and":
+        return f.choice(t.BOOL, left, lambda: value(f, expr.right), lambda: Scalar(t.BOOL, "false"))
+    return f.choice(t.BOOL, left, lambda: Scalar(t.BOOL, "true"), lambda: value(f, expr.right))
+
+
+# -------------------------------------------------------------------------------------------------- making
+
+
+def _record(f: Frame, expr: typed.MakeRecord, *, lent: bool) -> Value:
+    lend = lent and not any(changes(f, each) for each in expr.values)
+    found: dict[int, Value] = {}
+    for index in expr.order:
+        one = expr.values[index]
+        found[index] = value(f, one, lent=True) if lend else owned(f, one)
+    parts = Parts(expr.type, tuple(found[i] for i in range(len(expr.values))))
+    return parts if lend else Memory(expr.type, f.ptr(parts))
+
+
+def _list(f: Frame, expr: typed.MakeList) -> Value:
+    b = f.b
+    values = [owned(f, each) for each in expr.values]
+    match expr.type:
+        case t.Array(inner, _):
+            slot = f.empty(expr.type)
+            for i, each in enumerate(values):
+                f.put(each, item(b, inner, slot, str(i)))
+        case t.List(inner):
+            slot = b.slot(memory(expr.type))
+            void(b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {len(values)}", f"i64 {size_align(inner)[0]}")
+            items = b.op(f"load ptr, ptr {slot}")
+            for i, each in enumerate(values):
+                f.put(each, item(b, inner, items, str(i)))
+            _set_count(f, slot, str(len(values)))
+        case _:
+            raise Unsupported(f"displays of {expr.type}")
+    return Memory(expr.type, slot)
+
+
+def _set_count(f: Frame, list_: str, count: str) -> None:
+    f.b.do(f"store i64 {count}, ptr {f.b.op(f'getelementptr inbounds i64, ptr {list_}, i64 1')}")
+
+
+def _map(f: Frame, expr: typed.MakeMap) -> Value:
+    slot = f.empty(expr.type)
+    pairs = [(owned(f, key), owned(f, each)) for key, each in expr.items]
+    for key, each in pairs:
+        put_entry(f, Memory(expr.type, slot), key, each, fresh=True)
+    return Memory(expr.type, slot)
+
+
+def put_entry(f: Frame, map_: Memory, key: Value, new: Value, *, fresh: bool) -> None:
+    """Writes an entry, in its old place if the key is there."""
+    b, kind = f.b, map_.type
+    assert isinstance(kind, t.Map)  # noqa: S101 - by its type
+    key = key if isinstance(key, Scalar) else Memory(key.type, f.ptr(key))
+    entry = f.find(kind, map_.ptr, key)
+
+    def insert() -> None:
+        place = f.entry(kind, map_.ptr, map_.arena, key)
+        if fresh and map_.arena == TEMPORARY:
+            f.put(new, place)
+        else:
+            f.keep(new, place, map_.arena)
+
+    if_(b, b.op(f"icmp ne ptr {entry}, null"),
+        lambda: f.assign(new, value_of(b, kind, entry), map_.arena, fresh=fresh), insert)  # fmt: skip
+
+
+def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], body: Callable[[], None],
+         labels: Callable[[str, str], None] | None = None) -> None:  # fmt: skip
+    """Runs `body` for each item, bound to the slots. `labels` is told where leaving and going on lead."""
+    b = f.b
+    if isinstance(over, typed.Counted):
+        low, high = operands(f, (over.low, over.high))
+        kind = low.type
+
+        def number(i: str) -> None:
+            f.slots[slots[0]] = Scalar(kind, b.op(f"trunc i64 {i} to i32") if kind == t.I32 else i)
+            body()
+
+        _counted(f, _index(f, low), _index(f, high), number, labels)
+        return
+    container = value(f, over)
+    if isinstance(container.type, t.Map):
+        _entries(f, container, slots, body, labels)
+        return
+    if is_text(container.type):
+        _points(f, container, slots, body, labels)
+        return
+    if isinstance(container, Parts):
+        container = Memory(container.type, f.ptr(container))
+    item_at, count = f.extent(container)
+
+    def each(i: str) -> None:
+        if len(slots) == 2:
+            f.slots[slots[0]] = Scalar(t.I64, i)
+        f.slots[slots[-1]] = item_at(i)
+        body()
+
+    _counted(f, "0", count, each, labels)
+
+
+def _counted(f: Frame, low: str, high: str, body: Callable[[str], None],
+             labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
+    b = f.b
+    cursor = b.slot("i64")
+    b.do(f"store i64 {low}, ptr {cursor}")
+    again, inside, on, after = (b.fresh(name) for name in ("for", "inside", "next", "left"))
+    if labels is not None:
+        labels(after, on)
+    b.at(again)
+    i = b.op(f"load i64, ptr {cursor}")
+    b.branch(b.op(f"icmp slt i64 {i}, {high}"), inside, after)
+    b.at(inside)
+    body(i)
+    b.at(on)
+    b.do(f"store i64 {b.op(f'add nsw i64 {i}, 1')}, ptr {cursor}")
+    b.go(again)
+    b.at(after)
+
+
+def _entries(f: Frame, container: Value, slots: tuple[int, ...], body: Callable[[], None],
+             labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
+    b, kind = f.b, container.type
+    assert isinstance(kind, t.Map)  # noqa: S101 - by the caller
+    arena = container.arena if isinstance(container, Memory) else TEMPORARY
+    cursor = b.slot("i64")
+    head = b.op(f"getelementptr inbounds i64, ptr {f.ptr(container)}, i64 1")
+    b.do(f"store i64 {b.op(f'load i64, ptr {head}')}, ptr {cursor}")
+    again, inside, on, after = (b.fresh(name) for name in ("for", "inside", "next", "left"))
+    if labels is not None:
+        labels(after, on)
+    b.at(again)
+    e = b.op(f"load i64, ptr {cursor}")
+    b.branch(b.op(f"icmp ne i64 {e}, 0"), inside, after)
+    b.at(inside)
+    entry = b.op(f"inttoptr i64 {e} to ptr")
+    f.slots[slots[0]] = f.load(kind.key, key_of(b, entry), arena)
+    if len(slots) == 2:
+        f.slots[slots[1]] = f.load(kind.value, value_of(b, kind, entry), arena)
+    body()
+    b.at(on)
+    b.do(f"store i64 {b.op(f'load i64, ptr {entry}')}, ptr {cursor}")
+    b.go(again)
+    b.at(after)
+
+
+def _points(f: Frame, text: Value, slots: tuple[int, ...], body: Callable[[], None],
+            labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
+    b = f.b
+    if text.type == t.BYTES:
+        raise Unsupported("loops over bytes")
+    ptr = f.ptr(text)
+    data = b.call("ptr", "text_data", [f"ptr {ptr}"])
+    size = b.call("i64", "text_bytes", [f"ptr {ptr}"])
+    place, number = b.slot("i64"), b.slot("i64")
+    b.do(f"store i64 0, ptr {place}")
+    b.do(f"store i64 0, ptr {number}")
+    again, inside, on, after = (b.fresh(name) for name in ("for", "inside", "next", "left"))
+    if labels is not None:
+        labels(after, on)
+    b.at(again)
+    at = b.op(f"load i64, ptr {place}")
+    i = b.op(f"load i64, ptr {number}")
+    b.branch(b.op(f"icmp slt i64 {at}, {size}"), inside, after)
+    b.at(inside)
+    here = b.op(f"getelementptr inbounds i8, ptr {data}, i64 {at}")
+    if len(slots) == 2:
+        f.slots[slots[0]] = Scalar(t.I64, i)
+    f.slots[slots[-1]] = Scalar(t.I32, b.call("i32", "text_point", [f"ptr {here}"]))
+    body()
+    b.at(on)
+    step = b.call("i64", "text_step", [f"ptr {here}"])
+    b.do(f"store i64 {b.op(f'add nsw i64 {at}, {step}')}, ptr {place}")
+    b.do(f"store i64 {b.op(f'add nsw i64 {i}, 1')}, ptr {number}")
+    b.go(again)
+    b.at(after)
+
+
+def _comprehension(f: Frame, expr: typed.Comprehension) -> Value:
+    slot = f.empty(expr.type)
+    inner = t.parts(expr.type)[0]
+
+    def add() -> None:
+        f.put(owned(f, expr.value), f.pushed(slot, inner))
+
+    def body() -> None:
+        if expr.cond is None:
+            add()
+        else:
+            if_(f.b, f.reg(value(f, expr.cond)), add)
+
+    loop(f, expr.range, expr.slots, body)
+    return Memory(expr.type, slot)
+
+
+# ----------------------------------------------------------------------------------------------- operations
+
+
+def apply(f: Frame, expr: typed.Apply) -> Value:
+    """A library operation.
+
+    Raises: Unsupported.
+    """
+    name = expr.operation
+    if OPERATIONS[name].mutates is not None:
+        return _change(f, expr)
+    plain = [arg for arg in expr.args if not isinstance(arg, typed.Lambda)]
+    if len(plain) != len(expr.args):
+        if name not in _WITH_FUNCTIONS:
+            raise Unsupported(f"`{name}`")
+        return _WITH_FUNCTIONS[name](f, expr, operands(f, plain))
+    rule = arithmetic.RULES.get(name) or _RULES.get(name)
+    if rule is None:
+        raise Unsupported(f"`{name}`")
+    return rule(f, expr, operands(f, plain))
+
+
+def _length(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    (one,) = values
+    b = f.b
+    match one.type:
+        case t.STRING:
+            return Scalar(t.I64, b.call("i64", "text_length", [f"ptr {f.ptr(one)}"]))
+        case t.BYTES:
+            return Scalar(t.I64, b.call("i64", "text_bytes", [f"ptr {f.ptr(one)}"]))
+        case t.Map():
+            return Scalar(t.I64, b.op(f"load i64, ptr {f.ptr(one)}"))
+        case _:
+            return Scalar(t.I64, f.extent(one)[1])
+
+
+def _get(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, container, index, *rest = f.b, *values
+    kind = container.type
+    if isinstance(kind, t.Map):
+        entry = f.find(kind, f.ptr(container), index)
+        there = b.op(f"icmp ne ptr {entry}, null")
+
+        def found() -> Value:
+            return f.load(kind.value, value_of(b, kind, entry))
+    else:
+        at, count = f.extent(container)
+        position = _index(f, index)
+        there = b.op(f"icmp ult i64 {position}, {count}")
+
+        def found() -> Value:
+            return at(position)
+
+    if rest:
+        return f.choice(expr.type, there, found, lambda: rest[0])
+    wanted = expr.type
+    inner = t.parts(kind)[-1]
+    if inner == wanted:
+        return f.choice(wanted, there, found, lambda: Memory(wanted, f.empty(wanted)))
+    assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
+    return f.choice(wanted, there, lambda: f.optional(wanted, found()), lambda: f.optional(wanted, None))
+
+
+def _contains(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    container, wanted = values
+    b = f.b
+    if isinstance(container.type, t.Map):
+        entry = f.find(container.type, f.ptr(container), wanted)
+        return Scalar(t.BOOL, b.op(f"icmp ne ptr {entry}, null"))
+    if is_text(container.type):
+        at = b.call("i64", "text_search", [f"ptr {f.ptr(container)}", f"ptr {f.ptr(wanted)}", "i64 0"])
+        return Scalar(t.BOOL, b.op(f"icmp sge i64 {at}, 0"))
+    return Scalar(t.BOOL, b.op(f"icmp sge i64 {_position(f, container, wanted)}, 0"))
+
+
+def _position(f: Frame, container: Value, wanted: Value) -> str:
+    """Where an item first stands in a list, or -1."""
+    at, count = f.extent(container)
+    if not isinstance(wanted, Scalar):
+        wanted = Memory(wanted.type, f.ptr(wanted))
+    return _first(f, count, lambda i: arithmetic.same(f, at(i), wanted))
+
+
+def _first(f: Frame, count: str, test: Callable[[str], str]) -> str:
+    """The first number below `count` of which a test holds, or -1."""
+    b = f.b
+    found = b.slot("i64")
+    b.do(f"store i64 -1, ptr {found}")
+    after = b.fresh("found")
+
+    def body(i: str) -> None:
+        yes, no = b.fresh("yes"), b.fresh("no")
+        b.branch(test(i), yes, no)
+        b.at(yes)
+        b.do(f"store i64 {i}, ptr {found}")
+        b.go(after)
+        b.at(no)
+
+    counted(b, count, body)
+    b.at(after)
+    return b.op(f"load i64, ptr {found}")
+
+
+def _index_of(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    return Scalar(t.I64, _position(f, values[0], values[1]))
+
+
+def _collected(f: Frame, type_: t.Type, count: str, at: Callable[[str], Value]) -> Value:
+    """A list of `count` items."""
+    b, inner = f.b, t.parts(type_)[0]
+    slot = b.slot(memory(type_))
+    void(b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {count}", f"i64 {size_align(inner)[0]}")
+    items = b.op(f"load ptr, ptr {slot}")
+    counted(b, count, lambda i: _part(f, at(i), item(b, inner, items, i)))
+    _set_count(f, slot, count)
+    return Memory(type_, slot)
+
+
+def _part(f: Frame, one: Value, to: str) -> None:
+    """Writes an item to a new list: texts are shared, containers copied."""
+    if shares(one.type):
+        f.put(one, to)
+    else:
+        f.keep(one, to, TEMPORARY)
+
+
+def _slice(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, container = f.b, values[0]
+    low, high = f.reg(values[1]), f.reg(values[2])
+    length = f.reg(_length(f, expr, (container,)))
+    f.trap_if(b.op(f"icmp ugt i64 {low}, {length}"), "index-range", expr.site, (low, length))
+    outside = b.op(f"or i1 {b.op(f'icmp slt i64 {high}, {low}')}, {b.op(f'icmp sgt i64 {high}, {length}')}")
+    f.trap_if(outside, "index-range", expr.site, (high, length))
+    if is_text(container.type):
+        slot = f.empty(container.type)
+        name = "text_slice" if container.type == t.STRING else "bytes_slice"
+        void(b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(container)}", f"i64 {low}", f"i64 {high}")
+        return Memory(container.type, slot)
+    at, _ = f.extent(container)
+    count = b.op(f"sub i64 {high}, {low}")
+    return _collected(f, expr.type, count, lambda i: at(b.op(f"add i64 {low}, {i}")))
+
+
+def _taken(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b = f.b
+    at, count = f.extent(values[0])
+    asked = f.reg(values[1])
+    asked = b.op(f"select i1 {b.op(f'icmp slt i64 {asked}, 0')}, i64 0, i64 {asked}")
+    asked = b.op(f"select i1 {b.op(f'icmp sgt i64 {asked}, {count}')}, i64 {count}, i64 {asked}")
+    if expr.operation == "take":
+        return _collected(f, expr.type, asked, at)
+    return _collected(f, expr.type, b.op(f"sub i64 {count}, {asked}"), lambda i: at(b.op(f"add i64 {asked}, {i}")))
+
+
+def _concat(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, (x, y) = f.b, values
+    if is_text(x.type):
+        slot = f.empty(x.type)
+        void(b, "text_concat", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(x)}", f"ptr {f.ptr(y)}")
+        return Memory(x.type, slot)
+    (first, m), (second, n) = f.extent(x), f.extent(y)
+    inner = t.parts(expr.type)[0]
+    slot = b.slot(memory(expr.type))
+    total = b.op(f"add i64 {m}, {n}")
+    void(b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {total}", f"i64 {size_align(inner)[0]}")
+    items = b.op(f"load ptr, ptr {slot}")
+    counted(b, m, lambda i: _part(f, first(i), item(b, inner, items, i)))
+    rest = item(b, inner, items, m)
+    counted(b, n, lambda i: _part(f, second(i), item(b, inner, rest, i)))
+    _set_count(f, slot, total)
+    return Memory(expr.type, slot)
+
+
+def _reverse(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    if is_text(values[0].type):
+        raise Unsupported("`reverse` of text")
+    b = f.b
+    at, count = f.extent(values[0])
+    last = b.op(f"sub i64 {count}, 1")
+    return _collected(f, expr.type, count, lambda i: at(b.op(f"sub i64 {last}, {i}")))
+
+
+def _to_list(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    at, count = f.extent(values[0])
+    return _collected(f, expr.type, count, at)
+
+
+def _fill(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, one = f.b, values[0]
+    if not isinstance(one, Scalar):
+        one = Memory(one.type, f.ptr(one))
+    if isinstance(expr.type, t.Array):
+        size = expr.type.size
+        if len(values) == 2:
+            count = f.reg(values[1])
+            f.trap_if(b.op(f"icmp ne i64 {count}, {size}"), "index-range", expr.site, (count, str(size)))
+        slot, inner = f.empty(expr.type), expr.type.item
+        counted(b, str(size), lambda i: _part(f, one, item(b, inner, slot, i)))
+        return Memory(expr.type, slot)
+    count = f.reg(values[1])
+    count = b.op(f"select i1 {b.op(f'icmp slt i64 {count}, 0')}, i64 0, i64 {count}")
+    return _collected(f, expr.type, count, lambda _i: one)
+
+
+def _keys(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, (map_,) = f.b, values
+    kind, inner = map_.type, t.parts(expr.type)[0]
+    if not isinstance(kind, t.Map):
+        raise Unsupported(f"`{expr.operation}` of {kind}")
+    slot = f.empty(expr.type)
+
+    def add(entry: str) -> None:
+        place = key_of(b, entry) if expr.operation == "keys" else value_of(b, kind, entry)
+        _part(f, f.load(inner, place), f.pushed(slot, inner))
+
+    entries(b, f.ptr(map_), add)
+    return Memory(expr.type, slot)
+
+
+def _total(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, type_ = f.b, expr.type
+    at, count = f.extent(values[0])
+    if arithmetic.is_float(type_):
+        slot = f.empty(t.FSUM)
+        counted(b, count, lambda i: _add_float(f, slot, TEMPORARY, at(i), "0"))
+        return arithmetic._single(f, type_, b.call("double", "sum_value", [f"ptr {TEMPORARY}", f"ptr {slot}"]))
+    if arithmetic.kind_of(type_) == "i128":
+        raise Unsupported("`sum` of 128-bit numbers")
+    slot = b.slot("i128")
+    b.do(f"store i128 0, ptr {slot}")
+
+    def add(i: str) -> None:
+        before = b.op(f"load i128, ptr {slot}")
+        b.do(f"store i128 {b.op(f'add i128 {before}, {arithmetic._wide(f, at(i))}')}, ptr {slot}")
+
+    counted(b, count, add)
+    wide = b.op(f"load i128, ptr {slot}")
+    low, high = arithmetic.BOUNDS[type_]
+    over, under = b.op(f"icmp sgt i128 {wide}, {high}"), b.op(f"icmp slt i128 {wide}, {low}")
+    f.trap_if(b.op(f"or i1 {over}, {under}"), "overflow", expr.site)
+    return Scalar(type_, b.op(f"trunc i128 {wide} to {arithmetic.kind_of(type_)}"))
+
+
+def _sum_value(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    return Scalar(t.F64, f.b.call("double", "sum_value", [f"ptr {TEMPORARY}", f"ptr {f.ptr(values[0])}"]))
+
+
+def _hash64(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    name = f.module.derived("key_hash", values[0].type)
+    return Scalar(t.U64, f.b.call("i64", name, [f"ptr {f.ptr(values[0])}"]))
+
+
+def _starts(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    name = {"starts_with": "text_starts", "ends_with": "text_ends"}[expr.operation]
+    return Scalar(t.BOOL, f.b.call("i1", name, [f"ptr {f.ptr(v)}" for v in values]))
+
+
+def _find(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    start = f.reg(values[2]) if len(values) == 3 else "0"
+    return Scalar(t.I64, f.b.call("i64", "text_find", [f"ptr {f.ptr(values[0])}", f"ptr {f.ptr(values[1])}", f"i64 {start}"]))
+
+
+def _string(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, (one,) = f.b, values
+    slot = f.empty(t.STRING)
+    if one.type == t.STRING:
+        return one
+    if one.type == t.BOOL:
+        return f.choice(t.STRING, f.reg(one), lambda: literal(f, t.STRING, "true"), lambda: literal(f, t.STRING, "false"))
+    if one.type not in t.INTEGERS:
+        raise Unsupported(f"text of {one.type}")
+    void(b, "text_of_integer", f"ptr {TEMPORARY}", f"ptr {slot}", f"i128 {arithmetic._wide(f, one)}")
+    return Memory(t.STRING, slot)
+
+
+def _char(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, slot = f.b, f.empty(t.STRING)
+    point = b.op(f"sext i32 {f.reg(values[0])} to i64")
+    good = b.call("i1", "text_of_point", [f"ptr {slot}", f"i64 {point}"])
+    f.trap_if(b.op(f"xor i1 {good}, true"), "conversion-range", expr.site, (point,))
+    return Memory(t.STRING, slot)
+
+
+_RULES: Final[dict[str, arithmetic.Rule]] = {
+    "len": _length, "get": _get, "has": _contains, "contains": _contains, "index_of": _index_of, "slice": _slice,
+    "take": _taken, "drop_first": _taken, "concat": _concat, "reverse": _reverse, "to_list": _to_list, "fill": _fill,
+    "keys": _keys, "values": _keys, "sum": _total, "value": _sum_value, "hash64": _hash64, "starts_with": _starts,
+    "ends_with": _starts, "find": _find, "string": _string, "char": _char,
+}  # fmt: skip
+
+
+def _lambda(f: Frame, expr: typed.Apply, *args: Value) -> Value:
+    function = expr.args[-1]
+    assert isinstance(function, typed.Lambda)  # noqa: S101 - by the rule
+    f.slots.update(zip(function.slots, args, strict=True))
+    return value(f, function.body)
+
+
+def _mapped(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, inner = f.b, t.parts(expr.type)[0]
+    at, count = f.extent(values[0])
+    if isinstance(expr.type, t.Array):
+        slot = f.empty(expr.type)
+        counted(b, count, lambda i: _part(f, _lambda(f, expr, at(i)), item(b, inner, slot, i)))
+        return Memory(expr.type, slot)
+    return _collected(f, expr.type, count, lambda i: _lambda(f, expr, at(i)))
+
+
+def _any(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b = f.b
+    at, count = f.extent(values[0])
+    wanted = expr.operation == "any"
+
+    def test(i: str) -> str:
+        held = f.reg(_lambda(f, expr, at(i)))
+        return held if wanted else b.op(f"xor i1 {held}, true")
+
+    found = _first(f, count, test)
+    return Scalar(t.BOOL, b.op(f"icmp {'sge' if wanted else 'slt'} i64 {found}, 0"))
+
+
+def _fold(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, type_ = f.b, expr.type
+    at, count = f.extent(values[0])
+    slot = b.slot(memory(type_))
+    f.put(f.owned(values[1]), slot)
+
+    def step(i: str) -> None:
+        so_far = f.load(type_, slot)
+        f.put(f.owned(_lambda(f, expr, so_far, at(i))), slot)
+
+    counted(b, count, step)
+    return f.load(type_, slot)
+
+
+_WITH_FUNCTIONS: Final[dict[str, arithmetic.Rule]] = {"map": _mapped, "any": _any, "all": _any, "fold": _fold}
+
+
+# --------------------------------------------------------------------------------------------------- places
+
+
+def place(f: Frame, expr: typed.Expr) -> Reach:
+    """Evaluates the indices of a place; what finds it then. It must be there."""
+    match expr:
+        case typed.Local(_, slot, name, _):
+            found = f.slots.get(slot)
+            if not isinstance(found, Memory):
+                raise Unsupported(f"writing to `{name}`")
+            return lambda: found
+        case typed.State():
+            return lambda: _state(f, expr)
+        case typed.Get(type_, inner, index, _):
+            outer = place(f, inner)
+
+            def field() -> Memory:
+                where = outer()
+                return Memory(type_, part(f.b, where.type, where.ptr, index), where.arena)
+
+            return field
+        case typed.At():
+            container, index = _indexed(f, expr)
+            return lambda: _entry(f, expr, container(), index)
+        case _:
+            raise Unsupported("a place of this form")
+
+
+def _indexed(f: Frame, expr: typed.At) -> tuple[Reach, Value]:
+    container = place(f, expr.value)
+    index = value(f, expr.index)
+    return container, index if isinstance(index, Scalar) else f.owned(index)
+
+
+def _entry(f: Frame, expr: typed.At, where: Memory, index: Value) -> Memory:
+    b, kind = f.b, where.type
+    if isinstance(kind, t.Map):
+        entry = f.find(kind, where.ptr, index)
+        f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site)
+        return Memory(expr.type, value_of(b, kind, entry), where.arena)
+    at = _index(f, index)
+    match kind:
+        case t.List(inner):
+            items, count = list_parts(b, where.ptr)
+        case t.Array(inner, size):
+            items, count = where.ptr, str(size)
+        case _:
+            raise Unsupported(f"places in {kind}")
+    f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
+    return Memory(expr.type, item(b, inner, items, at), where.arena)
+
+
+def assign(f: Frame, target: typed.Expr, new: typed.Expr) -> None:
+    """`place = e`."""
+    if isinstance(target, typed.At) and isinstance(target.value.type, t.Map):
+        container, key = _indexed(f, target)
+        found, fresh = _stored(f, new)
+        put_entry(f, container(), key, found, fresh=fresh)
+        return
+    reach = place(f, target)
+    found, fresh = _stored(f, new)
+    where = reach()
+    f.assign(found, where.ptr, where.arena, fresh=fresh)
+
+
+def _stored(f: Frame, expr: typed.Expr) -> tuple[Value, bool]:
+    """A value to be put in a place, and whether it is fresh. Before it is written it is complete."""
+    found = owned(f, expr)
+    return (found if isinstance(found, Scalar) else Memory(found.type, f.ptr(found))), True
+
+
+def _change(f: Frame, expr: typed.Apply) -> Value:
+    target, *rest = expr.args
+    assert not isinstance(target, typed.Lambda)  # noqa: S101 - by the rule
+    kind, name = target.type, expr.operation
+    rule = _CHANGES.get((name, type(kind)))
+    if rule is None:
+        raise Unsupported(f"`{name}` of {kind}")
+    reach = place(f, target)
+    values = [owned(f, arg) for arg in rest if not isinstance(arg, typed.Lambda)]
+    return rule(f, expr, reach(), values)
+
+
+_UNIT: Final = Scalar(t.UNIT, "0")
+
+
+def _push(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    inner = t.parts(where.type)[0]
+    to = f.pushed(where.ptr, inner, where.arena)
+    if where.arena == TEMPORARY:
+        f.put(values[0], to)
+    else:
+        f.keep(values[0], to, where.arena)
+    return _UNIT
+
+
+def _pop(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    b, inner = f.b, t.parts(where.type)[0]
+    items, count = list_parts(b, where.ptr)
+    f.trap_if(b.op(f"icmp eq i64 {count}, 0"), "remove-missing", expr.site)
+    last = b.op(f"sub i64 {count}, 1")
+    _set_count(f, where.ptr, last)
+    return _taken_out(f, inner, item(b, inner, items, last), where.arena)
+
+
+def _taken_out(f: Frame, type_: t.Type, at: str, arena: str) -> Value:
+    """A value that has left its container."""
+    found = f.load(type_, at)
+    if isinstance(found, Scalar):
+        return found
+    found = f.owned(found)
+    if arena != TEMPORARY and not _is_plain(type_):
+        void(f.b, f.module.derived("drop", type_), f"ptr {arena}", f"ptr {at}")
+    return found
+
+
+def _is_plain(type_: t.Type) -> bool:
+    from backends.native.layout import is_plain
+
+    return is_plain(type_)
+
+
+def _set(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    b, inner = f.b, t.parts(where.type)[0]
+    at = f.reg(values[0])
+    if isinstance(where.type, t.List):
+        items, count = list_parts(b, where.ptr)
+    else:
+        assert isinstance(where.type, t.Array)  # noqa: S101 - by the table
+        items, count = where.ptr, str(where.type.size)
+    f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
+    f.assign(values[1], item(b, inner, items, at), where.arena, fresh=True)
+    return _UNIT
+
+
+def _set_entry(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    put_entry(f, where, values[0], values[1], fresh=True)
+    return _UNIT
+
+
+def remove_entry(f: Frame, map_: Memory, entry: str) -> None:
+    """Takes an entry out of a map and drops what it has."""
+    b, kind = f.b, map_.type
+    assert isinstance(kind, t.Map)  # noqa: S101 - by the caller
+    address = b.op(f"ptrtoint ptr {entry} to i64")
+    void(b, f.module.map_function("map_remove", kind), f"ptr {map_.ptr}", f"i64 {address}")
+    for type_, at in ((kind.key, key_of(b, entry)), (kind.value, value_of(b, kind, entry))):
+        if not _is_plain(type_):
+            void(b, f.module.derived("drop", type_), f"ptr {map_.arena}", f"ptr {at}")
+
+
+def _delete(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    b = f.b
+    entry = f.find(where.type, where.ptr, values[0])
+    there = b.op(f"icmp ne ptr {entry}, null")
+    if_(b, there, lambda: remove_entry(f, where, entry))
+    return Scalar(t.BOOL, there)
+
+
+def _clear(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    if not _is_plain(where.type):
+        void(f.b, f.module.derived("drop", where.type), f"ptr {where.arena}", f"ptr {where.ptr}")
+    clear(f.b, where.type, where.ptr)
+    return _UNIT
+
+
+def _add_float(f: Frame, sum_: str, arena: str, one: Value, negative: str) -> None:
+    void(f.b, "sum_add", f"ptr {arena}", f"ptr {sum_}", f"double {arithmetic._double(f, one)}", f"i64 {negative}")
+
+
+def _add(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    if where.type != t.FSUM:
+        raise Unsupported(f"`{expr.operation}` of {where.type}")
+    if expr.operation == "merge":
+        void(f.b, "sum_merge", f"ptr {where.arena}", f"ptr {where.ptr}", f"ptr {f.ptr(values[0])}")
+    else:
+        _add_float(f, where.ptr, where.arena, values[0], "0" if expr.operation == "add" else "1")
+    return _UNIT
+
+
+_CHANGES: Final[dict[tuple[str, type], Callable[[Frame, typed.Apply, Memory, Sequence[Value]], Value]]] = {
+    ("push", t.List): _push,
+    ("pop", t.List): _pop,
+    ("set", t.List): _set,
+    ("set", t.Array): _set,
+    ("set", t.Map): _set_entry,
+    ("delete", t.Map): _delete,
+    **{("clear", kind): _clear for kind in (t.List, t.Array, t.Map)},
+    **{(name, t.Primitive): _add for name in ("add", "sub", "merge")},
+}
+
+
+# ---------------------------------------------------------------------------------------------------- calls
+
+
+def call(f: Frame, expr: typed.Call) -> Value:
+    """A call of a function of the program: context, depth, where the result goes, then the arguments."""
+    b, fn = f.b, f.operator.fns[expr.function]
+    reaches: list[Reach | None] = []
+    values: list[Value | None] = []
+    for i, (arg, param) in enumerate(zip(expr.args, fn.params, strict=True)):
+        if param.ref:
+            reaches.append(place(f, arg))
+            values.append(None)
+        else:
+            one = value(f, arg)
+            if any(p.ref or changes(f, a) for a, p in zip(expr.args[i + 1 :], fn.params[i + 1 :], strict=True)):
+                one = f.snapshot(one)
+            elif any(p.ref for p in fn.params):
+                one = f.snapshot(one)
+            reaches.append(None)
+            values.append(one)
+    f.trap_if(b.op(f"icmp sge i64 {f.depth}, 1000"), "recursion-depth", expr.site)
+    args = ["ptr %context", f"i64 {b.op(f'add i64 {f.depth}, 1')}"]
+    result = b.slot(memory(fn.result))
+    args.append(f"ptr {result}")
+    for reach, one in zip(reaches, values, strict=True):
+        if reach is not None:
+            where = reach()
+            args += [f"ptr {where.ptr}", f"ptr {where.arena}"]
+        elif isinstance(one, Scalar):
+            args.append(f"{register(one.type)} {one.reg}")
+        else:
+            assert one is not None  # noqa: S101 - either a place or a value
+            args.append(f"ptr {f.ptr(one)}")
+    trapped = b.call("i1", f.functions[expr.function], args)
+    on = b.fresh("returned")
+    b.branch(trapped, f.exit, on, rare=True)
+    b.at(on)
+    if fn.result == t.UNIT:
+        return _UNIT
+    return f.load(fn.result, result)
+
+
+__all__ = ["apply", "assign", "borrows", "call", "changes", "loop", "move", "owned", "place", "remove_entry", "value"]

@@ -1,0 +1,542 @@
+"""Values under construction, and the function they are computed in.
+
+A value is a scalar in a register, an address, the parts of a record not put together, or a row of the input's columns. The
+evaluator's rules of owning become three questions: may a later write be seen through the value (`snapshot`), is it
+part of a place (`owned` copies), does it stay beyond the firing (`keep` copies into the arena of a variable).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, assert_never
+
+from attrs import define, field, frozen
+
+from backends.native.ir import Builder
+from backends.native.layout import (
+    TEXT,
+    Unsupported,
+    columns,
+    is_plain,
+    is_text,
+    memory,
+    register,
+    shares,
+    size_align,
+    widths,
+)
+from backends.native.module import Module, clear, counted, entries, if_, item, key_of, list_parts, load, move, part, store, value_of, void
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from river.lang import typed
+
+TEMPORARY: Final = "%temporary"  # the arena that is emptied after each firing
+ARENA_SIZE: Final = 448
+
+CODES: Final = (
+    "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing", "remove-missing",
+    "optional-empty", "decimal-precision", "bad-utf8", "bad-parse", "recursion-depth", "assert",
+)  # fmt: skip
+"""What a trap record's code means."""
+
+# The context that every function gets: offsets in bytes.
+CONTEXT: Final = {
+    "code": 0, "site": 8, "row": 16, "a": 24, "b": 32, "stop": 40, "limit": 48, "variables": 56, "outs": 64,
+    "temporary": 80, "texts": 80 + ARENA_SIZE,
+}  # fmt: skip
+CONTEXT_SIZE: Final = 80 + 2 * ARENA_SIZE
+
+
+@frozen
+class Scalar:
+    """A register."""
+
+    type: t.Type
+    reg: str
+
+
+@frozen
+class Memory:
+    """An address. `arena`: of the place that it is part of; what a write puts there must live in it."""
+
+    type: t.Type
+    ptr: str
+    arena: str = TEMPORARY
+
+
+@frozen
+class Parts:
+    """A record whose fields are where they are."""
+
+    type: t.Type
+    values: tuple[Value, ...]
+
+
+@frozen
+class Row:
+    """A row of columns from `column` on; of an array, `row` is that of its first item."""
+
+    type: t.Type
+    column: int
+    row: str
+
+
+Value = Scalar | Memory | Parts | Row
+
+
+@frozen
+class Loop:
+    """Where `break` and `continue` go, and how many clean-ups were pending at its start."""
+
+    leave: str
+    again: str
+    depth: int
+
+
+@define
+class Frame:
+    """A function under construction.
+
+    `exit`: where a trap goes. `columns`: registers of the columns' addresses. `cleanups`: of the entries bound by
+    `with`, innermost last.
+    """
+
+    module: Module
+    operator: typed.Operator
+    b: Builder
+    exit: str
+    slots: dict[int, Value] = field(factory=dict[int, Value])
+    flags: dict[int, str] = field(factory=dict[int, str])  # of entries: whether dropped
+    columns: list[str] = field(factory=list[str])
+    loops: dict[int, Loop] = field(factory=dict[int, Loop])
+    cleanups: list[Callable[[], None]] = field(factory=list[Callable[[], None]])
+    finish: Callable[[Value | None], None] | None = None
+    result_owned: frozenset[int] = frozenset()
+    constants: tuple[Value, ...] = ()
+    functions: tuple[str, ...] = ()
+    depth: str = "0"
+
+    # ---------------------------------------------------------------------------------------------- traps
+
+    def context(self, name: str) -> str:
+        """The address of a part of the context."""
+        return self.b.op(f"getelementptr inbounds i8, ptr %context, i64 {CONTEXT[name]}")
+
+    def trap(self, code: str, site: int, operands: tuple[str, ...] = ()) -> None:
+        """Records a trap and leaves."""
+        self.b.do(f"store i64 {CODES.index(code)}, ptr {self.context('code')}")
+        self.b.do(f"store i64 {site}, ptr {self.context('site')}")
+        for name, operand in zip("ab", operands, strict=False):
+            self.b.do(f"store i64 {operand}, ptr {self.context(name)}")
+        self.b.go(self.exit)
+
+    def trap_if(self, condition: str, code: str, site: int | None, operands: tuple[str, ...] = ()) -> None:
+        """Traps when a condition holds."""
+        if site is None:
+            raise Unsupported(f"a trap {code} without a site")
+        bad, good = self.b.fresh("bad"), self.b.fresh("good")
+        self.b.branch(condition, bad, good, rare=True)
+        self.b.at(bad)
+        self.trap(code, site, operands)
+        self.b.at(good)
+
+    # --------------------------------------------------------------------------------------------- reading
+
+    def load(self, type_: t.Type, ptr: str, arena: str = TEMPORARY) -> Value:
+        """The value at an address."""
+        if register(type_) is not None:
+            return Scalar(type_, load(self.b, type_, ptr))
+        return Memory(type_, ptr, arena)
+
+    def row(self, type_: t.Type, column: int, row: str) -> Value:
+        """The value in a row of columns; scalars are read at once, views and the rest where they are."""
+        b = self.b
+        if type_ == t.UNIT:
+            return Scalar(type_, "0")
+        if is_text(type_):
+            return Memory(type_, b.op(f"getelementptr inbounds {TEXT}, ptr {self.columns[column]}, i64 {row}"))
+        if register(type_) is not None:
+            return Scalar(type_, load(b, type_, item(b, type_, self.columns[column], row)))
+        if isinstance(type_, t.Array):
+            return Row(type_, column, b.op(f"mul nsw i64 {row}, {type_.size}"))
+        return Row(type_, column, row)
+
+    def reg(self, value: Value) -> str:
+        """The register of a scalar."""
+        assert isinstance(value, Scalar)  # noqa: S101 - by its type
+        return value.reg
+
+    def ptr(self, value: Value) -> str:
+        """The address of a value, which is put there if it has none."""
+        match value:
+            case Memory(_, ptr, _):
+                return ptr
+            case Scalar() | Parts() | Row():
+                slot = self.b.slot(memory(value.type))
+                self.put(value, slot)
+                return slot
+
+    def put(self, value: Value, to: str) -> None:
+        """Writes a value to an address, sharing what it refers to."""
+        b = self.b
+        match value:
+            case Scalar(type_, reg):
+                store(b, type_, reg, to)
+            case Memory(type_, ptr, _):
+                move(b, type_, to, ptr)
+            case Parts(type_, values):
+                if not values:
+                    b.do(f"store i8 0, ptr {to}")
+                for i, each in enumerate(values):
+                    self.put(each, part(b, type_, to, i))
+            case Row():
+                self.gather(value, to, TEMPORARY)
+            case _:
+                assert_never(value)
+
+    def field(self, value: Value, index: int) -> Value:
+        """A field of a record or tuple."""
+        type_ = t.parts(value.type)[index]
+        match value:
+            case Memory(record, ptr, arena):
+                return self.load(type_, part(self.b, record, ptr, index), arena)
+            case Parts(_, values):
+                return values[index]
+            case Row(record, column, row):
+                before = sum(widths(each)[0] for each in t.parts(record)[:index])
+                return self.row(type_, column + before, row)
+            case Scalar():
+                raise AssertionError(value)
+
+    def present(self, value: Value) -> str:
+        """Whether an optional has a value, as i1."""
+        match value:
+            case Row(_, column, row):
+                place = self.b.op(f"getelementptr inbounds i8, ptr {self.columns[column]}, i64 {row}")
+            case _:
+                place = part(self.b, value.type, self.ptr(value), 1)
+        return self.b.op(f"icmp ne i8 {self.b.op(f'load i8, ptr {place}')}, 0")
+
+    def inner(self, value: Value) -> Value:
+        """The value of an optional that has one."""
+        assert isinstance(value.type, t.Optional)  # noqa: S101 - by its type
+        match value:
+            case Row(_, column, row):
+                return self.row(value.type.inner, column + 1, row)
+            case Memory(_, ptr, arena):
+                return self.load(value.type.inner, part(self.b, value.type, ptr, 0), arena)
+            case _:
+                return self.load(value.type.inner, part(self.b, value.type, self.ptr(value), 0))
+
+    def optional(self, type_: t.Optional, value: Value | None) -> Value:
+        """An optional from its value, or none."""
+        slot = self.b.slot(memory(type_))
+        if value is None:
+            clear(self.b, type_, slot)
+        else:
+            self.put(value, part(self.b, type_, slot, 0))
+            self.b.do(f"store i8 1, ptr {part(self.b, type_, slot, 1)}")
+        return Memory(type_, slot)
+
+    def choice(self, type_: t.Type, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value:
+        """One of two values of a type."""
+        b = self.b
+        yes, no, after = b.fresh("yes"), b.fresh("no"), b.fresh("join")
+        b.branch(condition, yes, no)
+        found: list[tuple[str, str]] = []
+        for label, make in ((yes, then), (no, other)):
+            b.at(label)
+            value = make()
+            text = value.reg if isinstance(value, Scalar) else self.ptr(value)
+            if b.ended:
+                b.at(b.fresh("dead"))
+            found.append((text, b.block))
+            b.go(after)
+        b.at(after)
+        kind = register(type_) or "ptr"
+        joined = b.op(f"phi {kind} " + ", ".join(f"[ {text}, %{label} ]" for text, label in found))
+        return Scalar(type_, joined) if kind != "ptr" else Memory(type_, joined)
+
+    # ------------------------------------------------------------------------------------------ containers
+
+    def extent(self, value: Value) -> tuple[Callable[[str], Value], str]:
+        """What gives the item at a position of a list or array, and how many there are."""
+        b, kind = self.b, value.type
+        match kind, value:
+            case t.List(inner), Row(_, column, row):
+                offsets = self.columns[column]
+                start = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {offsets}, i64 {row}')}")
+                following = b.op(f"getelementptr inbounds i64, ptr {offsets}, i64 {b.op(f'add nsw i64 {row}, 1')}")
+                count = b.op(f"sub nsw i64 {b.op(f'load i64, ptr {following}')}, {start}")
+                return lambda i: self.row(inner, column + 1, b.op(f"add nsw i64 {start}, {i}")), count
+            case t.Array(inner, size), Row(_, column, row):
+                return lambda i: self.row(inner, column, b.op(f"add nsw i64 {row}, {i}")), str(size)
+            case t.List(inner), _:
+                arena = value.arena if isinstance(value, Memory) else TEMPORARY
+                items, count = list_parts(b, self.ptr(value))
+                return lambda i: self.load(inner, item(b, inner, items, i), arena), count
+            case t.Array(inner, size), _:
+                arena = value.arena if isinstance(value, Memory) else TEMPORARY
+                items = self.ptr(value)
+                return lambda i: self.load(inner, item(b, inner, items, i), arena), str(size)
+            case _:
+                raise Unsupported(f"items of {kind}")
+
+    def empty(self, type_: t.Type) -> str:
+        """The address of a fresh zero."""
+        slot = self.b.slot(memory(type_))
+        clear(self.b, type_, slot)
+        return slot
+
+    def pushed(self, list_: str, inner: t.Type, arena: str = TEMPORARY) -> str:
+        """The place of a new last item of a list."""
+        return self.b.call("ptr", "list_push", [f"ptr {arena}", f"ptr {list_}", f"i64 {size_align(inner)[0]}"])
+
+    # --------------------------------------------------------------------------------------------- owning
+
+    def owned(self, value: Value) -> Value:
+        """A copy that no place shares, for the time of the firing."""
+        if isinstance(value, Scalar):
+            return value
+        slot = self.b.slot(memory(value.type))
+        if shares(value.type):
+            self.put(value, slot)
+        else:
+            self.keep(value, slot, TEMPORARY)
+        return Memory(value.type, slot)
+
+    def snapshot(self, value: Value) -> Value:
+        """The value as it is now, if it is flat; containers that are borrowed are not written meanwhile."""
+        return self.owned(value) if isinstance(value, Memory) and t.is_flat(value.type) else value
+
+    def keep(self, value: Value, to: str, arena: str) -> None:
+        """Writes a copy that lives in an arena to an address whose old content is dropped already or garbage."""
+        b = self.b
+        if isinstance(value, Scalar) or is_plain(value.type):
+            self.put(value, to)
+        elif isinstance(value, Parts):
+            for i, each in enumerate(value.values):
+                self.keep(each, part(b, value.type, to, i), arena)
+        elif isinstance(value, Row):
+            self.gather(value, to, arena)
+        elif is_text(value.type):
+            void(b, "text_keep", f"ptr {arena}", f"ptr {to}", f"ptr {value.ptr}")
+        else:
+            void(b, self.module.derived("copy", value.type), f"ptr {arena}", f"ptr {to}", f"ptr {value.ptr}")
+
+    def assign(self, value: Value, to: str, arena: str, *, fresh: bool) -> None:
+        """Writes a value to a place, dropping what was there. `fresh`: nothing else has part in the value."""
+        type_ = value.type
+        if isinstance(value, Scalar) or is_plain(type_) or (arena == TEMPORARY and (fresh or shares(type_))):
+            if isinstance(value, Parts):
+                value = Memory(type_, self.ptr(value))
+            self.put(value, to)
+            return
+        slot = self.b.slot(memory(type_))
+        self.keep(value, slot, arena)
+        void(self.b, self.module.derived("drop", type_), f"ptr {arena}", f"ptr {to}")
+        move(self.b, type_, to, slot)
+
+    # --------------------------------------------------------------------------------------------- columns
+
+    def gather(self, value: Row, to: str, arena: str) -> None:
+        """Puts a row of columns together at an address; what it refers to goes to the arena."""
+        b = self.b
+        match value.type:
+            case t.Optional(inner):
+                flag = b.op(f"zext i1 {self.present(value)} to i8")
+                b.do(f"store i8 {flag}, ptr {part(b, value.type, to, 1)}")
+                self.keep(self.row(inner, value.column + 1, value.row), part(b, value.type, to, 0), arena)
+            case t.Record() | t.Tuple():
+                for i in range(len(t.parts(value.type))):
+                    self.keep(self.field(value, i), part(b, value.type, to, i), arena)
+            case t.Array(inner, _):
+                at, count = self.extent(value)
+                counted(b, count, lambda i: self.keep(at(i), item(b, inner, to, i), arena))
+            case t.List(inner):
+                at, count = self.extent(value)
+                size = size_align(inner)[0]
+                void(b, "list_reserve", f"ptr {arena}", f"ptr {to}", f"i64 {count}", f"i64 {size}")
+                items = b.op(f"load ptr, ptr {to}")
+                counted(b, count, lambda i: self.keep(at(i), item(b, inner, items, i), arena))
+                b.do(f"store i64 {count}, ptr {b.op(f'getelementptr inbounds i64, ptr {to}, i64 1')}")
+            case t.Map(key, inner):
+                clear(b, value.type, to)
+                pairs, count = self.extent(Row(t.List(t.Tuple((key, inner))), value.column, value.row))
+
+                def insert(i: str) -> None:
+                    pair = pairs(i)
+                    entry = self.entry(value.type, to, arena, self.field(pair, 0))
+                    self.keep(self.field(pair, 1), entry, arena)
+
+                counted(b, count, insert)
+            case t.FSUM:
+                words = b.op(f"getelementptr inbounds i64, ptr {self.columns[value.column]}, i64 {b.op(f'mul i64 {value.row}, 76')}")
+                void(b, "sum_import", f"ptr {arena}", f"ptr {to}", f"ptr {words}")
+            case _:
+                raise Unsupported(f"columns of {value.type}")
+
+    def entry(self, type_: t.Type, map_: str, arena: str, key: Value) -> str:
+        """The place of the value of a key in a map where the key is absent; what is there is garbage."""
+        assert isinstance(type_, t.Map)  # noqa: S101 - by its type
+        b = self.b
+        at = self.ptr(key)
+        if t.contains(type_.key, t.F32, t.F64):
+            slot = b.slot(memory(type_.key))
+            if shares(type_.key):
+                move(b, type_.key, slot, at)
+            else:
+                void(b, self.module.derived("copy", type_.key), f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {at}")
+            void(b, self.module.derived("canonical", type_.key), f"ptr {slot}")
+            at = slot
+        made = b.call("ptr", self.module.map_function("map_insert", type_), [f"ptr {arena}", f"ptr {map_}", f"ptr {at}"])
+        place = b.op(f"getelementptr inbounds i8, ptr {made}, i64 16")
+        self.keep(self.load(type_.key, at), place, arena)
+        return value_of(b, type_, made)
+
+    def find(self, type_: t.Type, map_: str, key: Value) -> str:
+        """The entry of a key, or null."""
+        assert isinstance(type_, t.Map)  # noqa: S101 - by its type
+        return self.b.call("ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"])
+
+    # ---------------------------------------------------------------------------------------------- output
+
+    def out_tables(self, type_: t.Type) -> list[tuple[int, int]]:
+        """By table of a type: its first word in the block of an output, and how many columns it has."""
+        plan, found, at = columns(type_), list[tuple[int, int]](), 0
+        for table in range(len(plan.tables)):
+            count = sum(column.table == table for column in plan.columns)
+            found.append((at, count))
+            at += 3 + count
+        return found
+
+    def scatter(self, type_: t.Type, value: Value, block: str) -> None:
+        """Appends a value to the columns of an output."""
+        _Scatter(self, type_, block).top(value)
+
+
+@define
+class _Scatter:
+    """One append. A table is {rows, room, rows before the firing, columns}."""
+
+    f: Frame
+    type: t.Type
+    block: str
+
+    def top(self, value: Value) -> None:
+        row = self.reserve(0)
+        self.write(self.type, value, 0, 1, row)
+        self.advance(0, row)
+
+    def word(self, table: int, index: int) -> str:
+        first, _ = self.f.out_tables(self.type)[table]
+        return self.f.b.op(f"getelementptr inbounds i64, ptr {self.block}, i64 {first + index}")
+
+    def reserve(self, table: int) -> str:
+        """The next row of a table, for which there is room then."""
+        b = self.f.b
+        row = b.op(f"load i64, ptr {self.word(table, 0)}")
+        room = b.op(f"load i64, ptr {self.word(table, 1)}")
+        if_rare(b, b.op(f"icmp eq i64 {row}, {room}"), lambda: self.grow(table))
+        return row
+
+    def grow(self, table: int) -> None:
+        kinds = [c.kind for c in columns(self.type).columns if c.table == table]
+        sizes = ", ".join(f"i64 {k.size + (1 << 32 if k.value.endswith(' ') else 0)}" for k in kinds)
+        name = self.f.module.constant(f"[{len(kinds)} x i64]", f"[{sizes}]")
+        void(self.f.b, "table_grow", f"ptr {self.word(table, 0)}", f"ptr {name}", f"i64 {len(kinds)}", "i64 3")
+
+    def advance(self, table: int, row: str) -> None:
+        b = self.f.b
+        b.do(f"store i64 {b.op(f'add nsw i64 {row}, 1')}, ptr {self.word(table, 0)}")
+
+    def column(self, column: int) -> str:
+        plan = columns(self.type).columns
+        table = plan[column].table
+        position = sum(c.table == table for c in plan[:column])
+        return self.f.b.op(f"load ptr, ptr {self.word(table, 3 + position)}")
+
+    def write(self, type_: t.Type, value: Value | None, column: int, following: int, row: str) -> None:
+        """Writes a value (None: a zero) to a row; its columns begin at `column`, the tables of its parts at `following`."""
+        f, b = self.f, self.f.b
+        match type_:
+            case t.UNIT:
+                pass
+            case t.STRING | t.BYTES:
+                to = b.op(f"getelementptr inbounds {TEXT}, ptr {self.column(column)}, i64 {row}")
+                if value is None:
+                    clear(b, type_, to)
+                else:
+                    void(b, "text_copy", f"ptr {f.context('texts')}", f"ptr {to}", f"ptr {f.ptr(value)}")
+            case t.Optional(inner):
+                present = "false" if value is None else f.present(value)
+                to = b.op(f"getelementptr inbounds i8, ptr {self.column(column)}, i64 {row}")
+                b.do(f"store i8 {b.op(f'zext i1 {present} to i8')}, ptr {to}")
+                if value is None:
+                    self.write(inner, None, column + 1, following, row)
+                else:
+                    if_(b, present, lambda: self.write(inner, f.inner(value), column + 1, following, row),
+                        lambda: self.write(inner, None, column + 1, following, row))  # fmt: skip
+            case t.Record() | t.Tuple():
+                for i, each in enumerate(t.parts(type_)):
+                    self.write(each, None if value is None else f.field(value, i), column, following, row)
+                    wide, deep = widths(each)
+                    column += wide
+                    following += deep
+            case t.Array(inner, size):
+                if value is None:
+                    counted(b, str(size), lambda _i: self.append(inner, None, column, following))
+                else:
+                    at, count = f.extent(value)
+                    counted(b, count, lambda i: self.append(inner, at(i), column, following))
+            case t.List(inner):
+                if value is not None:
+                    at, count = f.extent(value)
+                    counted(b, count, lambda i: self.append(inner, at(i), column + 1, following))
+                self.offset(column, following, row)
+            case t.Map(key, inner):
+                pair = t.Tuple((key, inner))
+                if isinstance(value, Row):
+                    value = Memory(type_, f.ptr(value))
+                if value is not None:
+                    entries(b, f.ptr(value), lambda e: self.append(
+                        pair, Parts(pair, (f.load(key, key_of(b, e)), f.load(inner, value_of(b, type_, e)))),
+                        column + 1, following,
+                    ))  # fmt: skip
+                self.offset(column, following, row)
+            case t.FSUM:
+                self.sum(value, column, following)
+            case _:
+                kind = register(type_)
+                assert kind is not None  # noqa: S101 - all others are scalars
+                zero = {"float": "0.0", "double": "0.0", "i1": "false"}.get(kind, "0")
+                store(b, type_, zero if value is None else f.reg(value), item(b, type_, self.column(column), row))
+
+    def append(self, inner: t.Type, value: Value | None, column: int, table: int) -> None:
+        row = self.reserve(table)
+        self.write(inner, value, column, table + 1, row)
+        self.advance(table, row)
+
+    def offset(self, column: int, inside: int, row: str) -> None:
+        b = self.f.b
+        end = b.op(f"load i64, ptr {self.word(inside, 0)}")
+        to = b.op(f"getelementptr inbounds i64, ptr {self.column(column)}, i64 {b.op(f'add nsw i64 {row}, 1')}")
+        b.do(f"store i64 {end}, ptr {to}")
+
+    def sum(self, value: Value | None, column: int, table: int) -> None:
+        f, b = self.f, self.f.b
+        words = b.slot("[76 x i64]")
+        void(b, "sum_export", f"ptr {f.empty(t.FSUM) if value is None else f.ptr(value)}", f"ptr {words}")
+        counted(b, "76", lambda i: self.append(
+            t.I64, Scalar(t.I64, b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {words}, i64 {i}')}")), column, table
+        ))  # fmt: skip
+
+
+def if_rare(b: Builder, condition: str, then: Callable[[], None]) -> None:
+    """A branch that is hardly ever taken."""
+    yes, after = b.fresh("rare"), b.fresh("after")
+    b.branch(condition, yes, after, rare=True)
+    b.at(yes)
+    then()
+    b.at(after)
