@@ -1,0 +1,1 @@
+"""The languages that River translates: each a frontend behind the protocol of `river.frontend`."""

@@ -105,8 +105,9 @@ def link(programs: Mapping[str, Program], connections: Iterable[Connection]) -> 
 def ordered(program: Program, queues: Mapping[str, str]) -> Program:
     """The program with these queues ordered by a field: where they are declared, and at their operators' ends.
 
-    An operator that takes them and is not written out, or used twice, goes on to take them in any order. An operator that orders what it emits is no longer `@Commutative()`. Whether the order holds is seen when the program is
-    verified (the key has to be passed on as it came) and runs.
+    An operator that takes them and is not written out, or used twice, goes on to take them in any order. One that orders
+    what it emits is no longer `@Commutative()`. Whether the order holds is seen when the program is verified (the key has
+    to be passed on as it came) and runs.
 
     Raises: Rejected with il-link-unknown (no such queue), il-link-order (it comes out of an operator that is used twice,
     or not written out).
@@ -123,9 +124,10 @@ def ordered(program: Program, queues: Mapping[str, str]) -> Program:
         ins, outs = _ordered(use.ins, queues), _ordered(use.outs, queues)
         if not ins and not outs:
             continue
-        if (use.operator not in own or used.count(use.operator) > 1) and not outs:
+        fixed = use.operator not in own or used.count(use.operator) > 1
+        if fixed and not outs:
             continue  # it takes any order
-        if use.operator not in own or used.count(use.operator) > 1:
+        if fixed:
             why = "is used twice" if used.count(use.operator) > 1 else "is not written out"
             message = f"the outputs of `{use.operator}` cannot be ordered: it {why}"
             errors.append(

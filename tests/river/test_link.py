@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,10 +16,12 @@ from river.driver import Compiled, Job, compare, compile_source, library, observ
 from river.il.link import Connection, link, ordered
 from river.il.parse import parse
 from river.il.pretty import pretty
-from river.il.program import Program
 from river.io.errors import OnError
 from river.source import Source
 from river.testing.laws import check_prints
+
+if TYPE_CHECKING:
+    from river.il.program import Program
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 CROSS = PROGRAMS / "cross_language.river"

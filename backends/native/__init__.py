@@ -1,0 +1,11 @@
+"""Native code for checked operators (architecture.md section 6): a library for the backends, not one of them.
+
+`compile_native(operator)` gives a `NativeOperator`, or `Refused` with reasons: then the evaluator runs it.
+"""
+
+from __future__ import annotations
+
+from backends.native.jit import available
+from backends.native.operator import Fired, NativeOperator, NativeTrap, Refused, Variable, compile_native
+
+__all__ = ["Fired", "NativeOperator", "NativeTrap", "Refused", "Variable", "available", "compile_native"]

@@ -1,0 +1,229 @@
+"""Statements. Entries bound by `with` are cleaned up on every way out of their block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from backends.native.layout import Unsupported, columns, memory, register
+from backends.native.lower.expressions import apply, assign, call, loop, owned, place, remove_entry, value
+from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Scalar, Value
+from backends.native.module import if_, value_of
+from river.lang import typed
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def block(f: Frame, body: typed.Block) -> None:
+    """The statements one after the other."""
+    for item in body.items:
+        try:
+            statement(f, item)
+        except Unsupported as refused:
+            raise Refusal(refused.reason, item) from None
+
+
+class Refusal(Exception):  # noqa: N818 - a remark, not a mistake
+    """Why a body is not compiled, and the innermost statement that is the reason."""
+
+    def __init__(self, reason: str, node: typed.Node) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.node = node
+
+
+def statement(f: Frame, item: typed.Stmt) -> None:
+    """One statement."""
+    match item:
+        case typed.Let(slot, _, expr):
+            found = value(f, expr)
+            f.slots[slot] = f.snapshot(found) if not isinstance(found, Scalar) else found
+        case typed.Var(slot, _, expr):
+            found = owned(f, expr)
+            f.slots[slot] = _variable(f, found)
+        case typed.Assign(target, expr):
+            assign(f, target, expr)
+            if isinstance(target, typed.Local) and target.slot in f.flags:
+                f.b.do(f"store i1 false, ptr {f.flags[target.slot]}")
+        case typed.With():
+            _with(f, item)
+        case typed.Drop(slot, _):
+            f.b.do(f"store i1 true, ptr {f.flags[slot]}")
+        case typed.Branch():
+            _branch(f, item)
+        case typed.For():
+            loop(f, item.range, item.slots, lambda: block(f, item.body), lambda leave, again: _enter(f, item.loop, leave, again))
+        case typed.While():
+            _while(f, item)
+        case typed.Break(number):
+            _leave(f, f.loops[number].depth)
+            f.b.go(f.loops[number].leave)
+        case typed.Continue(number):
+            _leave(f, f.loops[number].depth)
+            f.b.go(f.loops[number].again)
+        case typed.Return(expr):
+            _return(f, expr)
+        case typed.Emit(out, expr):
+            type_ = f.operator.outs[out].type
+            f.scatter(type_, value(f, expr, lent=True), output(f, out))
+        case typed.Mark(out, expr):
+            _mark(f, out, value(f, expr))
+        case typed.Trap(_, site):
+            f.trap("assert", site)
+        case typed.Do(typed.Apply() as applied):
+            apply(f, applied)
+        case typed.Do(typed.Call() as called):
+            call(f, called)
+        case _:
+            assert_never(item)
+
+
+def _variable(f: Frame, found: Value) -> Memory:
+    """A place of its own for a value that is owned."""
+    slot = f.b.slot(memory(found.type))
+    f.put(found, slot)
+    return Memory(found.type, slot)
+
+
+def output(f: Frame, out: int) -> str:
+    """The address of the block of an output."""
+    table = f.b.op(f"load ptr, ptr {f.context('outs')}")
+    return f.b.op(f"load ptr, ptr {f.b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {2 * out}')}")
+
+
+def _mark(f: Frame, out: int, key: Value) -> None:
+    """A mark is a row of its own table: how many items stand before it, and the key."""
+    if register(key.type) != "i64":
+        raise Unsupported(f"marks of type {key.type}")
+    table = f.b.op(f"load ptr, ptr {f.context('outs')}")
+    marks = f.b.op(f"load ptr, ptr {f.b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {2 * out + 1}')}")
+    count = f.b.op(f"load i64, ptr {output(f, out)}")
+    from backends.native.lower.frame import Parts
+
+    pair = Parts(MARK, (Scalar(t.I64, count), Scalar(t.I64, f.reg(key))))
+    f.scatter(MARK, pair, marks)
+
+
+MARK = t.Tuple((t.I64, t.I64))
+"""A mark in the output: how many items come before it, and its key."""
+
+
+def _enter(f: Frame, number: int, leave: str, again: str) -> None:
+    f.loops[number] = Loop(leave, again, len(f.cleanups))
+
+
+def _leave(f: Frame, depth: int) -> None:
+    """Cleans up the entries bound since `depth`; they stay bound for the code that follows."""
+    for clean in reversed(f.cleanups[depth:]):
+        clean()
+
+
+def _with(f: Frame, item: typed.With) -> None:
+    b, kind = f.b, item.container.type
+    if not isinstance(kind, t.Map):
+        raise Unsupported(f"entries of {kind}")
+    reach = place(f, item.container)
+    key = value(f, item.key)
+    if not isinstance(key, Scalar):
+        key = f.owned(key)
+    map_ = reach()
+    found = f.find(kind, map_.ptr, key)
+    entry, flag = b.slot("ptr"), b.slot("i1")
+    b.do(f"store ptr {found}, ptr {entry}")
+    b.do(f"store i1 false, ptr {flag}")
+    absent = b.op(f"icmp eq ptr {found}, null")
+    if item.default is None:
+        f.trap_if(absent, "key-missing", item.site)
+    else:
+        default = item.default
+
+        def insert() -> None:
+            new = owned(f, default)
+            at = f.entry(kind, map_.ptr, map_.arena, key)
+            if map_.arena == TEMPORARY:
+                f.put(new, at)
+            else:
+                f.keep(new, at, map_.arena)
+            from backends.native.layout import entry_layout
+
+            made = b.op(f"getelementptr inbounds i8, ptr {at}, i64 {-entry_layout(kind)[0]}")
+            b.do(f"store ptr {made}, ptr {entry}")
+
+        if_(b, absent, insert)
+    bound = b.op(f"load ptr, ptr {entry}")
+    f.slots[item.slot] = Memory(kind.value, value_of(b, kind, bound), map_.arena)
+    f.flags[item.slot] = flag
+
+    def clean() -> None:
+        if _drops(item.body, item.slot):
+            if_(b, b.op(f"load i1, ptr {flag}"), lambda: remove_entry(f, map_, bound))
+
+    f.cleanups.append(clean)
+    block(f, item.body)
+    f.cleanups.pop()
+    if not b.ended:
+        clean()
+    del f.flags[item.slot]
+
+
+def _drops(body: typed.Block, slot: int) -> bool:
+    for item in body.items:
+        match item:
+            case typed.Drop(dropped, _) if dropped == slot:
+                return True
+            case typed.Branch(_, then, other) if _drops(then, slot) or (other is not None and _drops(other, slot)):
+                return True
+            case typed.With(body=inner) | typed.For(body=inner) | typed.While(body=inner) if _drops(inner, slot):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _branch(f: Frame, item: typed.Branch) -> None:
+    b, other = f.b, item.other
+    rest: Callable[[], None] | None = None if other is None else lambda: block(f, other)
+    if isinstance(item.cond, typed.Bind):
+        bind = item.cond
+        found = value(f, bind.value)
+        if not isinstance(found, Scalar):
+            found = f.snapshot(found)
+
+        def then() -> None:
+            f.slots[bind.slot] = f.inner(found)
+            block(f, item.then)
+
+        if_(b, f.present(found), then, rest)
+        return
+    if_(b, f.reg(value(f, item.cond)), lambda: block(f, item.then), rest)
+
+
+def _while(f: Frame, item: typed.While) -> None:
+    b = f.b
+    again, inside, after = b.fresh("while"), b.fresh("inside"), b.fresh("left")
+    _enter(f, item.loop, after, again)
+    b.at(again)
+    stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
+    b.branch(b.op(f"icmp ne i64 {stop}, 0"), f"{f.exit}", goes := b.fresh("goes"), rare=True)
+    b.at(goes)
+    b.branch(f.reg(value(f, item.cond)), inside, after)
+    b.at(inside)
+    block(f, item.body)
+    b.go(again)
+    b.at(after)
+
+
+def _return(f: Frame, expr: typed.Expr | None) -> None:
+    assert f.finish is not None  # noqa: S101 - every function has one
+    result: Value | None = None
+    if expr is not None:
+        taken = isinstance(expr, typed.Local) and expr.slot in f.result_owned
+        result = value(f, expr) if taken else owned(f, expr)
+        if not isinstance(result, Scalar):
+            result = Memory(result.type, f.ptr(result))
+    _leave(f, 0)
+    f.finish(result)
+
+
+__all__ = ["MARK", "Refusal", "block", "columns", "output", "statement"]
