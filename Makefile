@@ -9,6 +9,8 @@ CANDIDATES := python3.13 python3.12 python3.11 python3
 
 DEMO   := $(BIN)/river run examples/flights/delays.cql --in flights=examples/flights/flights.csv
 PYTEST := $(BIN)/python -m pytest -q
+# loadgroup: the tests of one group, those of Spark, share one session
+PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test check format bench clean
@@ -22,14 +24,14 @@ demo: $(VENV)/.runtime ## run examples/flights: delays per airport over the last
 	$(DEMO)
 
 test: $(VENV)/.dev ## run all tests
-	$(PYTEST) -n 2
+	$(PYTEST) $(PARALLEL)
 
 check: $(VENV)/.dev ## format, lint, types, layers, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
-	$(PYTEST) -n 2 -m "not slow and not spark"
+	$(PYTEST) $(PARALLEL) -m "not slow and not spark"
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .

@@ -61,8 +61,10 @@ class Reference:
         execution = _Execution(plan, initial(plan.program, {}), _chooser(plan.options.seed))
         for queue, elements in events(plan.graph, sources, plan.options.batch):
             execution.arrive(queue, elements)
-            execution.settle()
-            execution.deliver(sinks)
+            try:
+                execution.settle()
+            finally:
+                execution.deliver(sinks)
         names = {variable.name for variable in plan.graph.variables}
         final = zip(plan.program.variables, execution.configuration.variables, strict=True)
         return Summary(
@@ -71,8 +73,8 @@ class Reference:
 
 
 def _chooser(seed: int | None) -> Callable[[tuple[str, ...]], str]:
-    if seed is None:
-        return lambda eligible: eligible[0]
+    if seed is None:  # the queue farthest down, so that what came before a trap has been delivered (il.md P10)
+        return lambda eligible: eligible[-1]
     return Random(seed).choice
 
 

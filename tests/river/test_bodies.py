@@ -397,7 +397,7 @@ def test_averages_are_as_if_computed_from_scratch(history: list[Delta]) -> None:
         try:
             return math.fsum(values) / len(values)
         except OverflowError:
-            return sum(map(int, values)) * INF / len(values)
+            return INF if sum(map(int, values)) > 0 else -INF
 
     def averages(rows: Counter[Any]) -> Counter[Any]:
         groups: dict[int, list[float]] = defaultdict(list)

@@ -208,6 +208,11 @@ def test_a_right_pass_passes() -> None:
     check_pass(Spoiler("right"), cases=[CASE], examples=10)
 
 
+@pytest.mark.parametrize("name", plugins.passes())
+def test_our_passes_keep_their_promises(name: str) -> None:
+    check_pass(plugins.pass_(name)(), examples=10)
+
+
 @pytest.mark.parametrize(
     ("mode", "cases", "kind"),
     [

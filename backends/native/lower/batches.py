@@ -90,7 +90,7 @@ def _key(op: typed.Operator) -> t.Type:
 
 def lower(op: typed.Operator, architecture: str) -> Lowered | tuple[Reason, ...]:
     """The module of an operator, or why there is none."""
-    module = Module()
+    module = Module(texts=[DECLARATIONS.get(architecture, "")])
     reasons: list[Reason] = []
     exports: dict[str, Function] = {}
 
@@ -105,7 +105,7 @@ def lower(op: typed.Operator, architecture: str) -> Lowered | tuple[Reason, ...]
         except Unsupported as refused:
             reasons.append(Reason(refused.reason, node.span))
 
-    if architecture not in ("x86_64", "aarch64"):
+    if architecture not in DECLARATIONS:
         return (Reason(f"the processor {architecture}", op.span),)
     functions = tuple(module.fresh(f"fn.{i}") for i in range(len(op.fns)))
     constants: tuple[Value, ...] = ()
@@ -313,19 +313,27 @@ def _floating_point(b: Builder, architecture: str) -> None:
     if architecture == "x86_64":
         b.do("%control = alloca i32, align 4")
         b.do("%standard = alloca i32, align 4")
-        b.do("store i32 8064, ptr %standard")
-        b.do('call void asm sideeffect "stmxcsr $0", "=*m"(ptr elementtype(i32) %control)')
-        b.do('call void asm sideeffect "ldmxcsr $0", "*m"(ptr elementtype(i32) %standard)')
+        b.do(f"store i32 {_STANDARD_CONTROL}, ptr %standard")
+        b.do("call void @llvm.x86.sse.stmxcsr(ptr %control)")
+        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %standard)")
     else:
-        b.do('%control = call i64 asm sideeffect "mrs $0, fpcr", "=r"()')
-        b.do('call void asm sideeffect "msr fpcr, $0", "r"(i64 0)')
+        b.do("%control = call i64 @llvm.aarch64.get.fpcr()")
+        b.do("call void @llvm.aarch64.set.fpcr(i64 0)")
 
 
 def _exit(b: Builder, architecture: str) -> None:
     if architecture == "x86_64":
-        b.do('call void asm sideeffect "ldmxcsr $0", "*m"(ptr elementtype(i32) %control)')
+        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %control)")
     else:
-        b.do('call void asm sideeffect "msr fpcr, $0", "r"(i64 %control)')
+        b.do("call void @llvm.aarch64.set.fpcr(i64 %control)")
+
+
+_STANDARD_CONTROL: Final = 0x1F80  # all exceptions masked, to nearest, no flush to zero
+
+DECLARATIONS: Final = {
+    "x86_64": "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
+    "aarch64": "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n",
+}  # of the floating-point control word, by architecture; others are refused
 
 
 # ----------------------------------------------------------------------------------------------- variables

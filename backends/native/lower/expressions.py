@@ -211,16 +211,21 @@ def _at(f: Frame, expr: typed.At) -> Value:
         f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site)
         arena = container.arena if isinstance(container, Memory) else TEMPORARY
         return f.load(expr.type, value_of(b, kind, entry), arena)
-    at = _index(f, index)
     if is_text(kind):
-        return _point(f, expr, container, at)
+        return _point(f, expr, container, _index(f, index))
     item_at, count = f.extent(container)
+    at = _index(f, index)
     f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
     return item_at(at)
 
 
 def _index(f: Frame, index: Value) -> str:
-    """A whole number as i64."""
+    """A whole number as i64.
+
+    Raises: Unsupported for keys, which only containers have that are not compiled.
+    """
+    if not isinstance(index, Scalar):
+        raise Unsupported(f"entries by {index.type}")
     return f.b.op(f"sext i32 {f.reg(index)} to i64") if index.type == t.I32 else f.reg(index)
 
 

@@ -1,0 +1,254 @@
+"""Compiled operators: code that batches are fired on, and the variables it keeps between them.
+
+A `NativeOperator` is used by one thread at a time; `again` gives another one with the same code. Variables may be shared
+by operators, as in the graph, under the locks of whoever fires.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field, frozen
+
+from backends.native.batch import Batch, Output
+from backends.native.jit import Code, compile_text, host
+from backends.native.layout import size_align
+from backends.native.lower.batches import FULL, MARK, STOP, TRAPPED, Handler, Lowered, Reason, lower
+from backends.native.lower.frame import ARENA_SIZE, CODES, CONTEXT, CONTEXT_SIZE
+from river.lang import types as t
+from river.lang.values import Mark, default
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from river.lang import typed
+    from river.lang.values import Value
+
+UNLIMITED: Final = 1 << 62
+_P: Final = ctypes.c_void_p
+_I: Final = ctypes.c_int64
+
+
+@frozen
+class Refused:
+    """Why an operator is not compiled: the evaluator runs it. One reason per place that was looked at."""
+
+    operator: str
+    reasons: tuple[Reason, ...]
+
+
+@frozen
+class NativeTrap:
+    """The record of a trap: its code and site (il.md 2.4), the row of the batch, two operands if they were whole numbers."""
+
+    code: str
+    site: int
+    row: int
+    operands: tuple[int, int]
+
+
+@frozen
+class Fired:
+    """How a batch went: all rows before `row` were fired. `full`: the limit was reached, go on at `row`."""
+
+    row: int
+    full: bool = False
+    stopped: bool = False
+    trap: NativeTrap | None = None
+
+
+class _Block:
+    """Zeroed memory at a multiple of 16."""
+
+    def __init__(self, size: int) -> None:
+        self.buffer = ctypes.create_string_buffer(size + 16)
+        self.address = -(-ctypes.addressof(self.buffer) // 16) * 16
+
+    def word(self, offset: int) -> Any:
+        """A 64-bit number inside."""
+        return _I.from_address(self.address + offset)
+
+
+@define(eq=False)
+class Variable:
+    """A variable in native memory. `get` and `set` take and give frozen values."""
+
+    type: t.Type
+    index: int  # of an operator that has such a variable
+    code: Code = field(repr=False)
+    block: _Block = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.block = _Block(ARENA_SIZE + size_align(self.type)[0])
+
+    def get(self) -> Value:
+        """Its value."""
+        out, context = Output(self.type), _context()
+        self.code.function(f"save.{self.index}", (_P, _P, _P))(context.address, out.address, self.block.address)
+        (value,) = out.batch().values()
+        self._close(context)
+        return value
+
+    def set(self, value: Value) -> None:
+        """Gives it another value."""
+        self.clear()
+        batch, context = Batch.of(self.type, [value]), _context()
+        addresses = (_P * len(batch.addresses))(*batch.addresses)
+        self.code.function(f"load.{self.index}", (_P, _P, _P))(context.address, addresses, self.block.address)
+        self._close(context)
+
+    def clear(self) -> None:
+        """Gives all its memory back; its value is the zero of its type."""
+        self.code.function(f"drop.{self.index}", (_P,))(self.block.address)
+
+    def _close(self, context: _Block) -> None:
+        close = self.code.function("close", (_P,))
+        for name in ("temporary", "texts"):
+            close(context.address + CONTEXT[name])
+
+    def __del__(self) -> None:
+        self.clear()
+
+
+def _context() -> _Block:
+    """A context whose temporary arena is one."""
+    block = _Block(CONTEXT_SIZE)
+    block.word(CONTEXT["temporary"] + 32).value = 1
+    return block
+
+
+@define(eq=False)
+class NativeOperator:
+    """An operator as machine code.
+
+    `fire` fires a handler (`item.0`, `rated`, `mark`, ...) on columns and appends to `outputs` and `marks`, which are the
+    caller's to read and to `clear`. `fire_batch` does the same from and to lists of values.
+    """
+
+    operator: typed.Operator
+    lowered: Lowered = field(repr=False)
+    code: Code = field(repr=False)
+    variables: list[Variable] = field(init=False, repr=False)
+    outputs: tuple[Output, ...] = field(init=False, repr=False)
+    marks: tuple[Output, ...] = field(init=False, repr=False)
+    _context: _Block = field(init=False, repr=False)
+    _tables: Any = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.variables = [Variable(var.type, i, self.code) for i, var in enumerate(self.operator.vars)]
+        self.outputs = tuple(Output(out.type) for out in self.operator.outs)
+        self.marks = tuple(Output(MARK) for _ in self.operator.outs)
+        self._context = _context()
+        self._bind()
+
+    def _bind(self) -> None:
+        """Tells the context where variables and outputs are."""
+        blocks = (_P * max(len(self.variables), 1))(*(v.block.address for v in self.variables))
+        pairs = [each.address for pair in zip(self.outputs, self.marks, strict=True) for each in pair]
+        outs = (_P * max(len(pairs), 1))(*pairs)
+        self._tables = (blocks, outs)
+        self._context.word(CONTEXT["variables"]).value = ctypes.addressof(blocks)
+        self._context.word(CONTEXT["outs"]).value = ctypes.addressof(outs)
+
+    def again(self) -> NativeOperator:
+        """Another one with the same code and variables of its own."""
+        return NativeOperator(self.operator, self.lowered, self.code)
+
+    def share(self, index: int, variable: Variable) -> None:
+        """Uses a variable of another operator as variable `index`."""
+        self.variables[index] = variable
+        self._bind()
+
+    @property
+    def handlers(self) -> tuple[Handler, ...]:
+        """The handlers that can be fired."""
+        return self.lowered.handlers
+
+    def handler(self, name: str) -> Handler:
+        """A handler by name.
+
+        Raises: KeyError.
+        """
+        for each in self.handlers:
+            if each.name == name:
+                return each
+        raise KeyError(name)
+
+    def stop(self) -> None:
+        """Asks a firing that is under way in another thread to end; `fire` then says `stopped`."""
+        self._context.word(CONTEXT["stop"]).value = 1
+
+    def fire(self, name: str, columns: Sequence[int], start: int, end: int, limit: int = UNLIMITED) -> Fired:
+        """Fires a handler on rows `start` to `end` - 1 of columns, given by their addresses; the GIL is released.
+
+        `limit`: no further firing begins once an output has so many items.
+        """
+        context = self._context
+        context.word(CONTEXT["limit"]).value = limit
+        context.word(CONTEXT["stop"]).value = 0
+        table = (_P * max(len(columns), 1))(*columns)
+        fire = self.code.function(f"fire.{name}", (_P, _P, _I, _I), _I)
+        left: int = fire(context.address, table, start, end)
+        row, how = left >> 2, left & 3
+        if how != TRAPPED:
+            return Fired(row, full=how == FULL and row < end, stopped=how == STOP)
+        code, site, at, a, b = (context.word(CONTEXT[k]).value for k in ("code", "site", "row", "a", "b"))
+        return Fired(row, trap=NativeTrap(CODES[code], site, at, (a, b)))
+
+    def fire_batch(
+        self, items: Sequence[Sequence[Value]], name: str = "item.0", limit: int = UNLIMITED
+    ) -> tuple[tuple[list[Any], ...], Fired]:
+        """Fires on values, a sequence per slot of the handler; all that fit. Gives items and marks by output."""
+        handler = self.handler(name)
+        rated = name in ("first", "rated")
+        batches: list[Batch] = []
+        firings = UNLIMITED
+        for slot, pop, values in zip(handler.slots, handler.pops, items, strict=True):
+            if rated and isinstance(slot, t.Array):
+                batches.append(Batch.of(slot.item, values))
+                possible = 1 if pop == 0 else max(0, (len(values) - slot.size) // pop + 1)
+                firings = min(firings, possible if len(values) >= slot.size else 0)
+            else:
+                batches.append(Batch.of(slot, values))
+                firings = min(firings, len(values))
+        if name == "first":
+            firings = min(firings, 1)
+        fired = self.fire(name, [a for batch in batches for a in batch.addresses], 0, firings, limit)
+        found = tuple(map(_merged, self.outputs, self.marks))
+        self.clear()
+        return found, fired
+
+    def clear(self) -> None:
+        """Empties the outputs; batches read from them are void."""
+        for each in (*self.outputs, *self.marks):
+            each.clear()
+        self.code.function("close", (_P,))(self._context.address + CONTEXT["texts"])
+
+    def __del__(self) -> None:
+        close = self.code.function("close", (_P,))
+        for name in ("temporary", "texts"):
+            close(self._context.address + CONTEXT[name])
+
+
+def _merged(output: Output, marks: Output) -> list[Any]:
+    """Items and marks in the order in which they were sent."""
+    items = output.batch().values()
+    found: list[Any] = []
+    done = 0
+    for before, key in marks.batch().values():
+        found += items[done:before]
+        found.append(Mark(key))
+        done = before
+    return found + items[done:]
+
+
+def compile_native(op: typed.Operator) -> NativeOperator | Refused:
+    """The operator as machine code with variables at zero, or why it has none."""
+    lowered = lower(op, host().architecture)
+    if not isinstance(lowered, Lowered):
+        return Refused(op.name, lowered)
+    return NativeOperator(op, lowered, compile_text(lowered.text, lowered.exports))
+
+
+__all__ = ["Fired", "NativeOperator", "NativeTrap", "Refused", "Variable", "compile_native", "default"]
