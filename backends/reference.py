@@ -73,7 +73,9 @@ class Reference:
 
 
 def _chooser(seed: int | None) -> Callable[[tuple[str, ...]], str]:
-    if seed is None:  # the queue farthest down, so that what came before a trap has been delivered (il.md P10)
+    if (
+        seed is None
+    ):  # the queue farthest down, so that what came before a trap has been delivered (il.md P10)
         return lambda eligible: eligible[-1]
     return Random(seed).choice
 

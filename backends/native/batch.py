@@ -185,7 +185,8 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
             values = _decode(inner, at, ends[0], ends[-1] - ends[0])
             pairs = list(zip(keys, values, strict=True))
             return [
-                frozen_form(type_, pairs[a - ends[0] : b - ends[0]]) for a, b in zip(ends, ends[1:], strict=False)
+                frozen_form(type_, pairs[a - ends[0] : b - ends[0]])
+                for a, b in zip(ends, ends[1:], strict=False)
             ]
         case t.Deque() | t.OMap() | t.Bag() | t.Function():
             raise Unsupported(f"columns of {type_}")

@@ -105,7 +105,12 @@ def compile_text(text: str, exports: Iterable[str]) -> Code:
 def _object(linker: _Linker, text: str) -> bytes:
     binding, machine = linker.binding, linker.machine
     target = binding.Target.from_triple(machine.triple).create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=OPTIMISATION, reloc="pic", codemodel="default", jit=True
+        cpu=machine.cpu,
+        features=machine.features,
+        opt=OPTIMISATION,
+        reloc="pic",
+        codemodel="default",
+        jit=True,
     )
     try:
         module = binding.parse_assembly(text)

@@ -166,7 +166,9 @@ def counted(b: Builder, count: str, body: Callable[[str], None], start: str = "0
     b.at(after)
 
 
-def if_(b: Builder, condition: str, then: Callable[[], None], other: Callable[[], None] | None = None) -> None:
+def if_(
+    b: Builder, condition: str, then: Callable[[], None], other: Callable[[], None] | None = None
+) -> None:
     """A branch."""
     yes, no, after = b.fresh("yes"), b.fresh("no"), b.fresh("after")
     b.branch(condition, yes, no if other else after)
@@ -244,11 +246,17 @@ def _copy(module: Module, type_: t.Type, name: str) -> None:
             for i, each in enumerate(t.parts(type_)):
                 copied(each, part(b, type_, "%to", i), part(b, type_, "%from", i))
         case t.Array(inner, size):
-            counted(b, str(size), lambda i: copied(inner, item(b, inner, "%to", i), item(b, inner, "%from", i)))
+            counted(
+                b, str(size), lambda i: copied(inner, item(b, inner, "%to", i), item(b, inner, "%from", i))
+            )
         case t.List(inner):
             items, count = list_parts(b, "%from")
             fresh = b.slot("{ ptr, i64, i64 }")
-            b.call("void", "list_reserve", ["ptr %arena", f"ptr {fresh}", f"i64 {count}", f"i64 {size_align(inner)[0]}"])
+            b.call(
+                "void",
+                "list_reserve",
+                ["ptr %arena", f"ptr {fresh}", f"i64 {count}", f"i64 {size_align(inner)[0]}"],
+            )
             to = b.op(f"load ptr, ptr {fresh}")
             if is_plain(inner):
                 bytes_ = b.op(f"mul i64 {count}, {size_align(inner)[0]}")
@@ -263,7 +271,9 @@ def _copy(module: Module, type_: t.Type, name: str) -> None:
 
             def insert(entry: str) -> None:
                 made = b.call(
-                    "ptr", module.map_function("map_insert", type_), ["ptr %arena", f"ptr {fresh}", f"ptr {key_of(b, entry)}"]
+                    "ptr",
+                    module.map_function("map_insert", type_),
+                    ["ptr %arena", f"ptr {fresh}", f"ptr {key_of(b, entry)}"],
                 )
                 copied(key, key_of(b, made), key_of(b, entry))
                 copied(value, value_of(b, type_, made), value_of(b, type_, entry))
@@ -388,7 +398,9 @@ def _same(module: Module, type_: t.Type, name: str) -> None:
             number(m, n)
 
             def entry_same(entry: str) -> None:
-                other = b.call("ptr", module.map_function("map_find", type_), ["ptr %y", f"ptr {key_of(b, entry)}"])
+                other = b.call(
+                    "ptr", module.map_function("map_find", type_), ["ptr %y", f"ptr {key_of(b, entry)}"]
+                )
                 on = b.fresh("on")
                 b.branch(b.op(f"icmp ne ptr {other}, null"), on, "different")
                 b.at(on)
@@ -418,7 +430,9 @@ def hash_scalar(b: Builder, type_: t.Type, h: str, x: str) -> str:
     if kind == "i128":
         low = b.op(f"trunc i128 {x} to i64")
         high = b.op(f"trunc i128 {b.op(f'lshr i128 {x}, 64')} to i64")
-        return b.call("i64", "fold", [f"i64 {b.call('i64', 'fold', [f'i64 {h}', f'i64 {low}'])}", f"i64 {high}"])
+        return b.call(
+            "i64", "fold", [f"i64 {b.call('i64', 'fold', [f'i64 {h}', f'i64 {low}'])}", f"i64 {high}"]
+        )
     if kind != "i64":
         x = b.op(f"{'zext' if kind == 'i1' else 'sext'} {kind} {x} to i64")
     return b.call("i64", "fold", [f"i64 {h}", f"i64 {x}"])

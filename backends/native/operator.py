@@ -85,7 +85,9 @@ class Variable:
     def get(self) -> Value:
         """Its value."""
         out, context = Output(self.type), _context()
-        self.code.function(f"save.{self.index}", (_P, _P, _P))(context.address, out.address, self.block.address)
+        self.code.function(f"save_variable.{self.index}", (_P, _P, _P))(
+            context.address, out.address, self.block.address
+        )
         (value,) = out.batch().values()
         self._close(context)
         return value
@@ -95,12 +97,12 @@ class Variable:
         self.clear()
         batch, context = Batch.of(self.type, [value]), _context()
         addresses = (_P * len(batch.addresses))(*batch.addresses)
-        self.code.function(f"load.{self.index}", (_P, _P, _P))(context.address, addresses, self.block.address)
+        self.code.function(f"load_variable.{self.index}", (_P, _P, _P))(context.address, addresses, self.block.address)
         self._close(context)
 
     def clear(self) -> None:
         """Gives all its memory back; its value is the zero of its type."""
-        self.code.function(f"drop.{self.index}", (_P,))(self.block.address)
+        self.code.function(f"drop_variable.{self.index}", (_P,))(self.block.address)
 
     def _close(self, context: _Block) -> None:
         close = self.code.function("close", (_P,))

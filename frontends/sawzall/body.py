@@ -146,7 +146,9 @@ class Body(Values):
             case z.Evaluate(call):
                 self.evaluate(call)
             case z.Assert(cond, text):
-                self.out.append(s.If(negated(self.expr(cond)), s.Block((s.Trap(text, span=span),)), span=span))
+                self.out.append(
+                    s.If(negated(self.expr(cond)), s.Block((s.Trap(text, span=span),)), span=span)
+                )
             case z.Emit():
                 self.emit(stmt)
             case z.If(cond, then, other):
@@ -166,7 +168,9 @@ class Body(Values):
             case z.Break():
                 self.out.append(self.jump(s.Break, self.targets[-1].leave, span))
             case z.Continue():
-                word, loop = next(target.go_on for target in reversed(self.targets) if target.go_on is not None)
+                word, loop = next(
+                    target.go_on for target in reversed(self.targets) if target.go_on is not None
+                )
                 self.out.append(self.jump(word, loop, span))
             case z.Return(value):
                 self.return_(value, span)
@@ -196,7 +200,9 @@ class Body(Values):
             case z.Item(_, value, index):
                 whole = self.inner(value)
                 if isinstance(value.type, t.Map):
-                    return s.Index(whole, self.bound(self.expr(index), value.type.key, "key"), span=place.span)
+                    return s.Index(
+                        whole, self.bound(self.expr(index), value.type.key, "key"), span=place.span
+                    )
                 return s.Index(whole, self.position(whole, index, place.span), span=place.span)
             case _:
                 raise AssertionError(place)  # the checker makes no other places
@@ -261,7 +267,9 @@ class Body(Values):
 
     # -- loops
 
-    def forever(self, cond: z.Expr | None, body: tuple[z.Stmt, ...], step: tuple[z.Stmt, ...], span: Span | None) -> None:
+    def forever(
+        self, cond: z.Expr | None, body: tuple[z.Stmt, ...], step: tuple[z.Stmt, ...], span: Span | None
+    ) -> None:
         """`while (cond) {body; step}`; `continue` comes to the step."""
         with self.loop("loop") as loop, self.block() as found:
             condition = TRUE if cond is None else self.expr(cond)
@@ -311,7 +319,9 @@ class Body(Values):
         index, low, high = counted
         range_ = s.Range(self.expr(low), self.expr(high))
         name = self.names[index] = self.unused(self.variable(index).name)
-        steady = (range_.high.args[0], s.Name(name)) if isinstance(range_.high, s.Call) and low == _ZERO else None
+        steady = (
+            (range_.high.args[0], s.Name(name)) if isinstance(range_.high, s.Call) and low == _ZERO else None
+        )
         with self.loop("loop") as loop, self.inside(cast("tuple[s.Expr, s.Expr] | None", steady)):
             self.targets.append(Target(loop, (s.Continue, loop)))
             body = self.stmts(stmt.body)
@@ -415,7 +425,11 @@ class Body(Values):
         """The loops of `all`: the first choice that does not meet the condition decides."""
         quantifier = stmt.quantifiers[depth]
         range_, pair = self.range(quantifier, ())
-        with self.loop(f"all_{self.named(quantifier.variable)}") as loop, self.inside(pair), self.block() as body:
+        with (
+            self.loop(f"all_{self.named(quantifier.variable)}") as loop,
+            self.inside(pair),
+            self.block() as body,
+        ):
             first = outermost or loop
             if depth + 1 < len(stmt.quantifiers):
                 self.require(stmt, depth + 1, holds, first)
@@ -426,7 +440,9 @@ class Body(Values):
         name = self.named(quantifier.variable)
         self.out.append(s.For(loop.written(), (name,), range_, s.Block(tuple(body)), span=quantifier.span))
 
-    def range(self, quantifier: z.Quantifier, body: tuple[z.Stmt, ...]) -> tuple[s.Range | s.Expr, tuple[s.Expr, s.Expr] | None]:
+    def range(
+        self, quantifier: z.Quantifier, body: tuple[z.Stmt, ...]
+    ) -> tuple[s.Range | s.Expr, tuple[s.Expr, s.Expr] | None]:
         """What a quantifier ranges over, and what is known of its variable."""
         over = self.bound(self.expr(quantifier.over), quantifier.over.type, "whole")
         name = self.names[quantifier.variable] = self.unused(self.variable(quantifier.variable).name)
@@ -503,5 +519,3 @@ def _otherwise(block: s.Block) -> s.Block | s.If | None:
             return only
         case _:
             return block
-
-

@@ -90,7 +90,9 @@ class _Checker:
             self.report.error("sawzall-input", "the program has no input", ast.span, hint)
         if not any(isinstance(item, a.TableDecl) for item in ast.items):
             hint = "declare one, for instance `hits: table sum[url: string] of int;`"
-            self.report.error("sawzall-no-table", "the program has no table: nothing would come out", ast.span, hint)
+            self.report.error(
+                "sawzall-no-table", "the program has no table: nothing would come out", ast.span, hint
+            )
 
     # -- types
 
@@ -129,7 +131,9 @@ class _Checker:
         match item:
             case a.TypeDecl(name, type_):
                 if name in self.types:
-                    raise self.report.error("sawzall-duplicate", f"type `{name}` is already declared", item.span)
+                    raise self.report.error(
+                        "sawzall-duplicate", f"type `{name}` is already declared", item.span
+                    )
                 self.type(type_)
                 self.types[name] = Declared((), type_, item.span)
             case a.StaticDecl():
@@ -163,7 +167,9 @@ class _Checker:
                     message = "a static value depends on nothing but other static values"
                     raise self.report.error("sawzall-static", message, node.span or item.span)
                 case z.Defined(_, inner) if z.may_fail(inner, failing):
-                    raise self.report.error("sawzall-static", "a static value tests nothing with `def`", node.span)
+                    raise self.report.error(
+                        "sawzall-static", "a static value tests nothing with `def`", node.span
+                    )
                 case z.Call():
                     raise self.report.error("sawzall-static", "a static value calls no functions", node.span)
                 case _:
@@ -204,10 +210,14 @@ class _Checker:
             raise self.report.error("sawzall-duplicate", message, item.span, "rename the table")
         if item.kind in ABSENT:
             hint = f"tables are {', '.join(KINDS)}"
-            raise self.report.error("sawzall-unsupported", f"River-Sawzall has no `{item.kind}` tables", item.kind_span, hint)
+            raise self.report.error(
+                "sawzall-unsupported", f"River-Sawzall has no `{item.kind}` tables", item.kind_span, hint
+            )
         if item.kind not in KINDS:
             hint = closest(item.kind, KINDS) or f"tables are {', '.join(KINDS)}"
-            raise self.report.error("sawzall-unknown-table", f"unknown kind of table `{item.kind}`", item.kind_span, hint)
+            raise self.report.error(
+                "sawzall-unknown-table", f"unknown kind of table `{item.kind}`", item.kind_span, hint
+            )
         kind = KINDS[item.kind]
         if kind.limit == "must" and item.limit is None:
             message, hint = f"`{item.kind}` takes a number", f"write `{item.kind}(10)`"
@@ -229,7 +239,9 @@ class _Checker:
         """The type of an index."""
         type_ = self.type(element.type)
         if not t.is_key(type_):
-            raise self.report.error("sawzall-key-type", f"`{spelled(type_)}` cannot be an index", element.span)
+            raise self.report.error(
+                "sawzall-key-type", f"`{spelled(type_)}` cannot be an index", element.span
+            )
         return type_
 
     def weight(self, item: a.TableDecl) -> t.Type | None:
@@ -237,13 +249,17 @@ class _Checker:
         takes = KINDS[item.kind].weight
         if item.weight is None:
             if takes is not None:
-                raise self.report.error("sawzall-table", f"`{item.kind}` needs a weight", item.kind_span, "... weight w: int")
+                raise self.report.error(
+                    "sawzall-table", f"`{item.kind}` needs a weight", item.kind_span, "... weight w: int"
+                )
             return None
         type_ = self.type(item.weight.type)
         if takes is None:
             raise self.report.error("sawzall-table", f"`{item.kind}` takes no weight", item.weight.span)
         if not takes(type_):
-            raise self.report.error("sawzall-table", f"`{spelled(type_)}` cannot be a weight", item.weight.span)
+            raise self.report.error(
+                "sawzall-table", f"`{spelled(type_)}` cannot be a weight", item.weight.span
+            )
         return type_
 
     def fields(
@@ -261,7 +277,9 @@ class _Checker:
         for name in given:
             if given.count(name) > 1:
                 message = f"the table has two fields `{name}`"
-                raise self.report.error("sawzall-duplicate", message, item.span, "name the index, the value or the weight")
+                raise self.report.error(
+                    "sawzall-duplicate", message, item.span, "name the index, the value or the weight"
+                )
         taken = set(given)
 
         def named(name: str | None, otherwise: str) -> str:
@@ -270,8 +288,14 @@ class _Checker:
             return found
 
         keys = tuple((named(name, f"key{i}"), type_) for i, (name, type_) in enumerate(index))
-        values = value.fields if isinstance(value, t.Record) and whole else ((named(item.value.name, "value"), value),)
-        weights = () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
+        values = (
+            value.fields
+            if isinstance(value, t.Record) and whole
+            else ((named(item.value.name, "value"), value),)
+        )
+        weights = (
+            () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
+        )
         return z.Table(item.name, item.kind, item.limit, keys, values, weights, whole, span=item.span)
 
     # -- statements
@@ -318,7 +342,9 @@ class _Checker:
                 target = exprs.infer(place)
                 self.place(place)
                 if target.type not in TYPES.values():
-                    raise self.report.error("sawzall-operands", f"`{spelled(target.type)}` is not counted", span)
+                    raise self.report.error(
+                        "sawzall-operands", f"`{spelled(target.type)}` is not counted", span
+                    )
                 return (z.Step(target, by, span=span),)
             case a.Do(call):
                 return (self.do(call),)
@@ -369,7 +395,9 @@ class _Checker:
         """`x: T = e;`, `x: T;`, `x := e;`."""
         if item.name == UNDEFINED:
             hint = "rename the variable"
-            raise self.report.error("sawzall-duplicate", f"`{UNDEFINED}` is where undefined values are reported", item.span, hint)
+            raise self.report.error(
+                "sawzall-duplicate", f"`{UNDEFINED}` is where undefined values are reported", item.span, hint
+            )
         wanted = None if item.type is None else self.type(item.type)
         value = None
         if item.value is not None:
@@ -390,7 +418,9 @@ class _Checker:
                 variable = self.names.variables[known.index]
                 if variable.kind in ("static", "capture", "quantifier"):
                     what = {"static": "a static value", "capture": "a variable outside of the function"}
-                    message = f"`{name}` is {what.get(variable.kind, 'bound by `when`')} and cannot be changed"
+                    message = (
+                        f"`{name}` is {what.get(variable.kind, 'bound by `when`')} and cannot be changed"
+                    )
                     raise self.report.error("sawzall-assign", message, expr.span, "copy it into a variable")
                 return z.Read(variable.type, known.index, span=expr.span)
             case s.Member(value, name):
@@ -409,7 +439,9 @@ class _Checker:
         found = self.place(expr)
         if isinstance(found, z.Field) and found.missing:
             hint = "copy it into a variable, change that, and assign it"
-            raise self.report.error("sawzall-assign", "a part of a field that may be missing", expr.span, hint)
+            raise self.report.error(
+                "sawzall-assign", "a part of a field that may be missing", expr.span, hint
+            )
         return self.names.read(found.variable, expr.span) if isinstance(found, z.Read) else found
 
     def do(self, call: s.Call) -> z.Stmt:
@@ -420,12 +452,16 @@ class _Checker:
             case s.Call("assert", (cond, *rest)) if len(rest) <= 1:
                 text = rest[0] if rest else s.String("assertion failed")
                 if not isinstance(text, s.String):
-                    raise self.report.error("sawzall-arguments", "the message must be a string literal", call.span)
+                    raise self.report.error(
+                        "sawzall-arguments", "the message must be a string literal", call.span
+                    )
                 return z.Assert(self.exprs.check(cond, t.BOOL), text.value, span=call.span)
             case _:
                 self.exprs.infer(call)
                 hint = "assign its result to a variable"
-                raise self.report.error("sawzall-no-effect", f"`{call.function}` has no effect", call.span, hint)
+                raise self.report.error(
+                    "sawzall-no-effect", f"`{call.function}` has no effect", call.span, hint
+                )
 
     def emit(self, item: a.Emit) -> z.Stmt:
         """`emit t[i] <- v weight w;`."""
@@ -491,7 +527,9 @@ class _Checker:
         with names.scope():
             for i, quantifier in enumerate(item.quantifiers):
                 if quantifier.quantity != "all" and bound and bound[-1].quantity == "all":
-                    raise self.report.error("sawzall-when", "`all` comes behind `some` and `each`", quantifier.span)
+                    raise self.report.error(
+                        "sawzall-when", "`all` comes behind `some` and `each`", quantifier.span
+                    )
                 later = frozenset(q.name for q in item.quantifiers[i:])
                 bound.append(self.quantifier(quantifier, item.cond, later))
             cond = self.exprs.check(item.cond, t.BOOL)
@@ -514,7 +552,9 @@ class _Checker:
                     pass
         else:
             hint = f"write `a[{item.name}]` in it, for the array or map `a` that is meant"
-            raise self.report.error("sawzall-when", f"the condition indexes nothing by `{item.name}`", item.span, hint)
+            raise self.report.error(
+                "sawzall-when", f"the condition indexes nothing by `{item.name}`", item.span, hint
+            )
         over = self.exprs.infer(value)
         wanted = over.type.key if isinstance(over.type, t.Map) else t.I64
         if type_ != wanted:
@@ -528,9 +568,15 @@ class _Checker:
         names = self.names
         wanted = names.frame.result
         if value is not None and not names.inside:
-            raise self.report.error("sawzall-return", "a program returns no value", span, "`emit` sends a value to a table")
+            raise self.report.error(
+                "sawzall-return", "a program returns no value", span, "`emit` sends a value to a table"
+            )
         if (value is None) != (wanted is None):
-            message = "this function returns no value" if wanted is None else f"a `{spelled(wanted)}` must be returned"
+            message = (
+                "this function returns no value"
+                if wanted is None
+                else f"a `{spelled(wanted)}` must be returned"
+            )
             raise self.report.error("sawzall-return", message, span)
         node = None if value is None or wanted is None else self.exprs.check(value, wanted)
         names.sure = None

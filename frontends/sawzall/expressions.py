@@ -52,7 +52,9 @@ class Expressions:
 
     def mismatch(self, wanted: t.Type, found: t.Type, span: Span | None) -> Failed:
         """The error that something has another type."""
-        help_line = f"convert it: `{spelled(wanted)}(...)`" if {wanted, found} <= {*NUMBERS, t.STRING} else None
+        help_line = (
+            f"convert it: `{spelled(wanted)}(...)`" if {wanted, found} <= {*NUMBERS, t.STRING} else None
+        )
         message = f"expected `{spelled(wanted)}`, found `{spelled(found)}`"
         return self.error("sawzall-type-mismatch", message, span, help_line)
 
@@ -155,7 +157,9 @@ class Expressions:
 
     # -- operations and calls
 
-    def operation(self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None) -> z.Expr:
+    def operation(
+        self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None
+    ) -> z.Expr:
         """An operator or built-in function applied; whole numbers take the type of the other operand."""
         nodes = [None if flexible(arg) else self.infer(arg) for arg in args]
         types = tuple(None if node is None else node.type for node in nodes)
@@ -168,7 +172,12 @@ class Expressions:
         if signature is None:
             sign = "-" if name == "neg" else name
             shown = ", ".join("`int`" if type_ is None else f"`{spelled(type_)}`" for type_ in types)
-            raise self.error("sawzall-operands", f"`{sign}` does not apply to {shown or 'nothing'}", span, _advice(name, types))
+            raise self.error(
+                "sawzall-operands",
+                f"`{sign}` does not apply to {shown or 'nothing'}",
+                span,
+                _advice(name, types),
+            )
         params, result = signature
         operands = tuple(
             self.check(arg, param) if node is None else node
@@ -196,7 +205,9 @@ class Expressions:
             case _:
                 pass
         if name in ABSENT or name.startswith(("saw.", "sawzall.")):
-            raise self.error("sawzall-unsupported", f"`{name}` is not part of River-Sawzall", span, "see docs/sawzall.md")
+            raise self.error(
+                "sawzall-unsupported", f"`{name}` is not part of River-Sawzall", span, "see docs/sawzall.md"
+            )
         if name in CONVERTERS or name in OPERATIONS:
             return self.operation(name, args, wanted, span)
         known = [*OPERATIONS, *CONVERTERS, *MATCHES, "def", "format", *(f.name for f in self.functions)]
@@ -276,7 +287,11 @@ class Expressions:
         node = self.infer(arg)
         if node.type not in kinds[part]:
             raise self.error("sawzall-format", f"`{part}` does not take `{spelled(node.type)}`", arg.span)
-        return node if node.type == t.STRING else z.Apply(t.STRING, named("string", (node.type,)), (node,), span=arg.span)
+        return (
+            node
+            if node.type == t.STRING
+            else z.Apply(t.STRING, named("string", (node.type,)), (node,), span=arg.span)
+        )
 
     # -- displays
 
@@ -299,12 +314,16 @@ class Expressions:
                 item = self.infer(known).type
                 return z.ArrayOf(t.List(item), tuple(self.check(i, item) for i in items), span=span)
 
-    def fields(self, items: tuple[s.FieldValueItem, ...], wanted: t.Type | None, expr: s.RecordValue) -> z.Expr:
+    def fields(
+        self, items: tuple[s.FieldValueItem, ...], wanted: t.Type | None, expr: s.RecordValue
+    ) -> z.Expr:
         """`{a: v}`: a record; where a map is wanted, `a` is an expression."""
         given = [item for item in items if isinstance(item, s.FieldValue)]
         names = [item.name for item in given]
         if isinstance(wanted, t.Map):
-            return self.entries(tuple((s.Name(i.name, span=i.span), i.value) for i in given), wanted, expr.span)
+            return self.entries(
+                tuple((s.Name(i.name, span=i.span), i.value) for i in given), wanted, expr.span
+            )
         if len(set(names)) < len(names):
             raise self.error("sawzall-duplicate", "a field is given twice", expr.span)
         if not isinstance(wanted, t.Record):
@@ -313,12 +332,16 @@ class Expressions:
             return z.RecordOf(type_, nodes, span=expr.span)
         if sorted(names) != sorted(name for name, _ in wanted.fields):
             shown = ", ".join(f"`{name}`" for name, _ in wanted.fields)
-            raise self.error("sawzall-type-mismatch", f"the record has the fields {shown}, each once", expr.span)
+            raise self.error(
+                "sawzall-type-mismatch", f"the record has the fields {shown}, each once", expr.span
+            )
         values = {item.name: item.value for item in given}
         ordered = tuple(self.check(values[name], type_) for name, type_ in wanted.fields)
         return z.RecordOf(wanted, ordered, span=expr.span)
 
-    def entries(self, items: tuple[tuple[s.Expr, s.Expr], ...], wanted: t.Type | None, span: Span | None) -> z.Expr:
+    def entries(
+        self, items: tuple[tuple[s.Expr, s.Expr], ...], wanted: t.Type | None, span: Span | None
+    ) -> z.Expr:
         """`{k: v}`: a map."""
         if isinstance(wanted, t.Map):
             pairs = tuple((self.check(k, wanted.key), self.check(v, wanted.value)) for k, v in items)

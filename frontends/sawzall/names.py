@@ -87,7 +87,9 @@ class Names:
     def declare(self, name: str, known: Known, span: Span | None) -> None:
         """Gives a name its meaning in the innermost scope."""
         if name in self.frame.scopes[-1]:
-            raise self.report.error("sawzall-duplicate", f"`{name}` is already declared here", span, "rename one of them")
+            raise self.report.error(
+                "sawzall-duplicate", f"`{name}` is already declared here", span, "rename one of them"
+            )
         self.frame.scopes[-1][name] = known
 
     def variable(
@@ -116,7 +118,9 @@ class Names:
             for scope in reversed(self.outer.scopes):
                 if name in scope:
                     known = scope[name]
-                    return Known("variable", self.captured(known.index)) if known.what == "variable" else known
+                    return (
+                        Known("variable", self.captured(known.index)) if known.what == "variable" else known
+                    )
         names = [n for frame in (self.frame, self.outer) for scope in frame.scopes for n in scope]
         raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, closest(name, names))
 

@@ -130,7 +130,10 @@ def _has_key(types: Known) -> Signature | None:
 
 def _lookup(types: Known) -> Signature | None:
     match types:
-        case (t.Map(key, value) as whole, given, default) if given in (None, key) and default in (None, value):
+        case (t.Map(key, value) as whole, given, default) if given in (None, key) and default in (
+            None,
+            value,
+        ):
             return (whole, key, value), value
         case _:
             return None
@@ -217,10 +220,19 @@ def _outside(low: float, high: float) -> Callable[[Args, Types], s.Expr]:
 _CONVERSION = "cannot be converted"
 
 OPERATORS: tuple[Operation, ...] = (
-    Operation("+", _first_of(_alike(2, (*NUMBERS, t.STRING, t.BYTES)), _lists), _sum, "sum, or one behind the other"),
+    Operation(
+        "+", _first_of(_alike(2, (*NUMBERS, t.STRING, t.BYTES)), _lists), _sum, "sum, or one behind the other"
+    ),
     Operation("-", _alike(2, NUMBERS), _binary("-%", "-"), "difference"),
     Operation("*", _alike(2, NUMBERS), _binary("*%", "*"), "product"),
-    Operation("/", _alike(2, NUMBERS), _quotient, "quotient, of whole numbers towards zero", "division by zero", _by_zero),
+    Operation(
+        "/",
+        _alike(2, NUMBERS),
+        _quotient,
+        "quotient, of whole numbers towards zero",
+        "division by zero",
+        _by_zero,
+    ),
     Operation("%", _alike(2, INTEGERS), _call("rem.trunc.wrap"), "remainder", "division by zero", _by_zero),
     Operation("&", _alike(2, INTEGERS), _binary("&"), "bits in both"),
     Operation("|", _alike(2, INTEGERS), _binary("|"), "bits in either"),

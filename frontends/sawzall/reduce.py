@@ -101,7 +101,11 @@ def _kept(table: z.Table) -> _Kept:
             row = s.RecordValue((*_row((table.index, K)).fields, counted))
             fields = (*table.index, (count, t.I64))
             return _Kept(
-                "sawzall.set_table", (values, ("n", number)), _seen(table), fields, _returned(s.ListValue((row,)))
+                "sawzall.set_table",
+                (values, ("n", number)),
+                _seen(table),
+                fields,
+                _returned(s.ListValue((row,))),
             )
 
 
@@ -119,10 +123,16 @@ def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Kept:
     ints, floats = _apart(table.weight)
     (weight, type_) = table.weight[0]
     kept = s.TypeName("map", (_record(table.value), _accumulator(ints, floats)))
-    row = s.RecordValue((*_row((table.index, K), (table.value, s.Name("v"))).fields, *_sums(table.weight, s.Name("w"))))
+    row = s.RecordValue(
+        (*_row((table.index, K), (table.value, s.Name("v"))).fields, *_sums(table.weight, s.Name("w")))
+    )
     every = s.Comprehension(row, ("v", "w"), A)
-    heaviest = s.Unary("-" if type_ == t.F64 else "~", _member(s.Name("r"), weight))  # ~ turns the order round, MIN too
-    order = s.Lambda(("r",), s.TupleValue((heaviest, *(_member(s.Name("r"), name) for name, _ in table.value))))
+    heaviest = s.Unary(
+        "-" if type_ == t.F64 else "~", _member(s.Name("r"), weight)
+    )  # ~ turns the order round, MIN too
+    order = s.Lambda(
+        ("r",), s.TupleValue((heaviest, *(_member(s.Name("r"), name) for name, _ in table.value)))
+    )
     body = s.Call("take", (s.Call("sort_by", (every, order)), s.Int(table.limit or 0)))
     args = (values, ("Ints", _record(ints)), ("Floats", _record(floats)))
     fields = (*table.index, *table.value, *table.weight)
@@ -139,7 +149,9 @@ def _extreme(
     ))  # fmt: skip
     fields = (*table.index, *table.value, *table.weight)
     row = _row((table.index, K), ((*table.value, *table.weight), s.Name("e")))
-    again = s.For(None, ("i",), s.Range(s.Int(0), s.Name("c")), s.Block((s.Do(s.Call("push", (s.Name("rows"), row))),)))
+    again = s.For(
+        None, ("i",), s.Range(s.Int(0), s.Name("c")), s.Block((s.Do(s.Call("push", (s.Name("rows"), row))),))
+    )
     body = s.Block((
         s.VarDecl("rows", s.TypeName("list", (_record(fields),)), s.ListValue(())),
         s.For(None, ("e", "c"), _member(A, "kept"), s.Block((again,))),
@@ -173,7 +185,9 @@ def _sums(fields: z.Fields, source: s.Expr) -> Iterable[s.FieldValue]:
 
 def _row(*parts: tuple[z.Fields, s.Expr]) -> s.RecordValue:
     """A record of the fields of several records."""
-    return s.RecordValue(tuple(s.FieldValue(name, _member(source, name)) for fields, source in parts for name, _ in fields))
+    return s.RecordValue(
+        tuple(s.FieldValue(name, _member(source, name)) for fields, source in parts for name, _ in fields)
+    )
 
 
 def _member(value: s.Expr, name: str) -> s.Expr:

@@ -226,7 +226,21 @@ class Return(s.Node):
 
 
 Stmt = (
-    Declare | Assign | Step | Do | Emit | If | While | DoWhile | For | Switch | When | Block | Break | Continue | Return
+    Declare
+    | Assign
+    | Step
+    | Do
+    | Emit
+    | If
+    | While
+    | DoWhile
+    | For
+    | Switch
+    | When
+    | Block
+    | Break
+    | Continue
+    | Return
 )
 Item = TypeDecl | StaticDecl | InputDecl | FunctionDecl | TableDecl | Stmt
 

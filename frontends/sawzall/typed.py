@@ -151,7 +151,21 @@ class RecordOf(s.Node):
     values: tuple[Expr, ...]
 
 
-Expr = Constant | Read | Field | Item | Part | Apply | Match | Logic | Defined | Call | ArrayOf | MapOf | RecordOf
+Expr = (
+    Constant
+    | Read
+    | Field
+    | Item
+    | Part
+    | Apply
+    | Match
+    | Logic
+    | Defined
+    | Call
+    | ArrayOf
+    | MapOf
+    | RecordOf
+)
 
 
 # ---------------------------------------------------------------------------------------------- statements

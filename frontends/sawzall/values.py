@@ -56,7 +56,9 @@ class Consts:
 
     def patterns(self) -> tuple[s.Const, ...]:
         """The patterns as constants of the operator."""
-        return tuple(s.Const(name, REGEX, s.Call("regex", (s.String(text),))) for text, name in self.regexes.items())
+        return tuple(
+            s.Const(name, REGEX, s.Call("regex", (s.String(text),))) for text, name in self.regexes.items()
+        )
 
 
 def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, ...]:
@@ -124,7 +126,9 @@ class Values:
             return self.names[index]
         given = self.unused(f"given_{variable.name}")
         self.names[index] = self.unused(variable.name)
-        self.out.append(s.VarDecl(self.names[index], expression(variable.type), s.Name(given), span=variable.span))
+        self.out.append(
+            s.VarDecl(self.names[index], expression(variable.type), s.Name(given), span=variable.span)
+        )
         return given
 
     def leave_function(self, span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
@@ -308,7 +312,9 @@ class Values:
             marker = s.Break(loop.label)
 
             def leave(span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
-                return (evolve(marker, label=None if self.loops[-1] is loop else self.needed(loop), span=span),)
+                return (
+                    evolve(marker, label=None if self.loops[-1] is loop else self.needed(loop), span=span),
+                )
 
             self.leave = leave
             with self.block() as found:
@@ -318,7 +324,9 @@ class Values:
             self.leave = before
         exits = (s.Break(),)
         match found:
-            case [*lets, s.If(cond, s.Block(stmts), None)] if stmts == exits and all(isinstance(x, s.Let) for x in lets):
+            case [*lets, s.If(cond, s.Block(stmts), None)] if stmts == exits and all(
+                isinstance(x, s.Let) for x in lets
+            ):
                 self.out += lets
                 return negated(cast("s.Expr", cond))
             case [*lets] if all(isinstance(x, s.Let | s.VarDecl) for x in lets):

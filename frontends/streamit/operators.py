@@ -71,7 +71,7 @@ class _Form:
     )
     spelled: dict[str, str] = field(factory=dict[str, str])  # parameter to hole
     consts: dict[str, s.Const] = field(factory=dict[str, s.Const])  # parameter to the constant that it is
-    names: dict[str, str] = field(factory=dict[str, str])  # field to constant or variable
+    names: dict[str, str] = field(factory=dict[str, str])  # field, or `#parameter`, to constant or variable
     functions: dict[str, str] = field(factory=dict[str, str])
     line: str | None = None
     seen: tuple[Intervals, ...] = field(init=False)
@@ -84,9 +84,13 @@ class _Form:
         for helper in self.filter.helpers:
             self.functions[helper.name] = fresh(helper.name, own | {"init"} | self.taken)
             own.add(self.functions[helper.name])
+        own.add("initial")
         for decl in self.filter.fields:
             self.names[decl.name] = fresh(decl.name, own)
             own.add(self.names[decl.name])
+        for param in self.filter.params:
+            self.names[f"#{param.name}"] = fresh(param.name, own)
+            own.add(self.names[f"#{param.name}"])
         if self.usage.prints_parts(self.work_bodies):
             self.line = fresh("line", own)
 
@@ -113,9 +117,7 @@ class _Form:
         """The constant of the operator that a parameter is."""
         if value.name not in self.consts:
             hole = self.hole(value.name)
-            taken = {*self.names.values(), *RESERVED, *(const.name for const in self.consts.values())}
-            name = fresh(value.name, taken)
-            self.consts[value.name] = s.Const(name, self.type(value.type), hole)
+            self.consts[value.name] = s.Const(self.names[f"#{value.name}"], self.type(value.type), hole)
         return s.Name(self.consts[value.name].name, span=value.span)
 
     def constant(self, expr: ty.Expr) -> s.Expr | None:
@@ -184,8 +186,7 @@ class _Form:
 
     def setting(self, functions: Mapping[str, str]) -> Setting:
         """What code of this filter may name."""
-        params = {const.name for const in self.consts.values()} | {x.name for x in self.filter.params}
-        taken = frozenset({*self.names.values(), *params, "initial"})
+        taken = frozenset({*self.names.values(), "initial"})
         return Setting(
             self.usage,
             self.seen,

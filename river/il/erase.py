@@ -231,7 +231,7 @@ class _Erased:
         counts: bool = False,
     ) -> None:
         """Calls a handler; `counts`: the stated push rates hold for it."""
-        assert handler is not None
+        assert handler is not None  # noqa: S101 - the checker has seen to it
         sizes = [len(out) for out in turn.outs]
         try:
             handler(turn.variables, *args, turn.outs)
@@ -272,8 +272,8 @@ class _Erased:
     def drain(self, waiting: Waiting, progress: Progress, turn: _Turn) -> Waiting:
         """Fires as long as something can fire."""
         op, body = self.operator, self.handlers.body
-        assert isinstance(op, typed.Operator)
-        assert body is not None
+        assert isinstance(op, typed.Operator)  # noqa: S101 - externs have item handlers only
+        assert body is not None  # noqa: S101 - so there is a body
         if op.merge is not None:
             return self.merge(op.merge, body.merge, waiting, progress, turn)
         if op.phases:
@@ -449,8 +449,8 @@ def inputs(graph: Graph, data: Mapping[str, Sequence[Value]]) -> dict[str, tuple
 
 
 def _key_type(queue: Queue) -> t.Type:
-    assert isinstance(queue.type, t.Record)
-    assert queue.by is not None
+    assert isinstance(queue.type, t.Record)  # noqa: S101 - verify has seen to it
+    assert queue.by is not None  # noqa: S101 - asked of ordered queues only
     found = queue.type.field(queue.by)
-    assert found is not None
+    assert found is not None  # noqa: S101 - verify has seen to it
     return found

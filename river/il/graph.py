@@ -41,7 +41,7 @@ class Queue:
         """The position of the key field in the item record, or None without key."""
         if self.by is None:
             return None
-        assert isinstance(self.type, Record)
+        assert isinstance(self.type, Record)  # noqa: S101 - verify has seen to it
         return self.type.index(self.by)
 
 

@@ -222,7 +222,7 @@ class _Filling:
     def fields(self, hole: str) -> tuple[s.FieldArg, ...]:
         """The fields that an argument lists."""
         arg = self.bound[hole]
-        assert isinstance(arg, s.FieldsArg)
+        assert isinstance(arg, s.FieldsArg)  # noqa: S101 - check_template has seen to it
         return arg.fields
 
     def repeated(

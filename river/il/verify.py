@@ -626,10 +626,10 @@ def mark_obstacle(op: typed.Operator) -> str | None:
 
 def _carries_key(op: typed.Operator, out: typed.Out, port: int, origin: Origin) -> bool:
     """Whether an item of this origin has the key of the firing; `port` is -1 in a merge, where any side has it."""
-    assert isinstance(out.type, t.Record)
-    assert out.by is not None
+    assert isinstance(out.type, t.Record)  # noqa: S101 - the checker has seen to it
+    assert out.by is not None  # noqa: S101 - asked of ordered outputs only
     position = out.type.index(out.by)
-    assert position is not None
+    assert position is not None  # noqa: S101 - the checker has seen to it
     match origin:
         case Made(values):
             key = values[position]

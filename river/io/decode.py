@@ -146,7 +146,7 @@ def _list(type_: Type, item: Decoder, size: int | None) -> Decoder:
         out: list[Any] = []
         try:
             for one in items:
-                out.append(item(one))
+                out.append(item(one))  # noqa: PERF401 - the length tells which one failed
         except Mismatch as mismatch:
             raise mismatch.inside(f"[{len(out)}]") from None
         return tuple(out)
@@ -160,11 +160,8 @@ def _map(type_: Map, python: bool) -> Decoder:
     canonical = keyer(type_.key)
 
     def decode(value: Any) -> FrozenMap:
-        pairs: Iterable[Any]
-        if isinstance(value, Mapping) and by_name:
-            pairs = cast("Mapping[Any, Any]", value).items()
-        else:
-            pairs = _items(value, type_)
+        named = isinstance(value, Mapping) and by_name
+        pairs: Iterable[Any] = cast("Mapping[Any, Any]", value).items() if named else _items(value, type_)
         out: dict[Any, Any] = {}
         for number, one in enumerate(pairs):
             entry = _items(one, type_)

@@ -29,7 +29,7 @@ MOST: Final = 1 << 24
 """Characters of the longest record: a longer one is a quote that was not closed."""
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818 - control flow of this module
     """A record that breaks the rules: why, at which of its lines (from 0) and column (from 1)."""
 
     def __init__(self, reason: str, line: int, column: int) -> None:

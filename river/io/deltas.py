@@ -72,7 +72,7 @@ def row_type(type_: Type) -> Record:
 
 def _tau_type(type_: Type) -> Type:
     row_type(type_)
-    assert isinstance(type_, Record)
+    assert isinstance(type_, Record)  # noqa: S101 - row_type has seen to it
     return type_.fields[0][1]
 
 

@@ -104,7 +104,7 @@ class Refusals:
         self._file: TextIO | None = None
         if policy.path is not None:
             try:
-                self._file = Path(policy.path).open("w", encoding="utf-8", newline="\n")
+                self._file = Path(policy.path).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115 - `close` does
             except OSError as error:
                 raise Rejected([unwritable(policy.path, error)]) from error
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from river.io.errors import RowError
 
 
-class _Syntax(Exception):
+class _Syntax(Exception):  # noqa: N818 - control flow of this module
     """Text that is not JSON."""
 
     def __init__(self, reason: str, at: int | None = None) -> None:

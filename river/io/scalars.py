@@ -13,7 +13,7 @@
 | unit | `()` | `()` |
 
 No white space is skipped. f32 texts are rounded to f64, then to f32.
-"""
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SCALARS: Final = (BOOL, I32, I64, U64, F32, F64, STRING, BYTES, TIME, DURATION, 
 DAY: Final = 86_400_000_000
 
 
-class Mismatch(Exception):
+class Mismatch(Exception):  # noqa: N818 - control flow inside the readers, never seen by users
     """A value does not fit its type; `path` grows from the inside out while it travels up."""
 
     def __init__(self, code: str, reason: str, path: str = "", help: str | None = None) -> None:

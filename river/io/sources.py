@@ -122,7 +122,7 @@ def _from_path(path: str, wanted: _Wanted) -> Source:
     if path == "-":
         return _open(sys.stdin.buffer, kind, None, "<stdin>", wanted)
     try:
-        file = Path(path).open("rb")
+        file = Path(path).open("rb")  # noqa: SIM115 - the source closes it
     except FileNotFoundError:
         raise Rejected([missing_file(path)]) from None
     except OSError as error:

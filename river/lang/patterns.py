@@ -38,7 +38,7 @@ _CONTROL: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _ASSERTIONS: Final = {"A": "text-start", "z": "text-end", "b": "word", "B": "not-word"}
 
 
-class BadPattern(Exception):
+class BadPattern(Exception):  # noqa: N818 - it names what the text is
     """The text is not a pattern; the argument says why."""
 
 

@@ -35,7 +35,13 @@ BASE: Final = t.Record((
 
 SCALARS: Final = (t.I64, t.BOOL, t.STRING, t.F64, t.I32, t.U64, t.F32, t.TIME, t.DURATION, MONEY)
 ORDERED: Final = (t.I64, t.I32, t.U64, t.F64, t.F32, t.STRING, t.BYTES, t.BOOL, t.TIME, t.DURATION, MONEY)
-KEYS: Final[tuple[t.Type, ...]] = (t.I64, t.STRING, t.F64, t.Tuple((t.BOOL, t.I32)), t.Record((("k", t.STRING),)))
+KEYS: Final[tuple[t.Type, ...]] = (
+    t.I64,
+    t.STRING,
+    t.F64,
+    t.Tuple((t.BOOL, t.I32)),
+    t.Record((("k", t.STRING),)),
+)
 WIDTHS: Final = {t.I32: 31, t.I64: 63, t.U64: 64}
 
 
@@ -132,7 +138,12 @@ class _Generator:
         before = self.scope
         new = {local.name for local in locals_}
         kept = [local for local in before.locals if local.name not in new]
-        inside = {"locals": [*kept, *locals_], "borrowed": set(before.borrowed), "hidden": set(before.hidden), **changes}
+        inside = {
+            "locals": [*kept, *locals_],
+            "borrowed": set(before.borrowed),
+            "hidden": set(before.hidden),
+            **changes,
+        }
         self.scope = evolve(before, **inside)
         try:
             yield
@@ -151,7 +162,9 @@ class _Generator:
 
     # -- places
 
-    def places(self, wanted: Callable[[t.Type], bool], *, writable: bool = False) -> list[tuple[s.Expr, t.Type, str]]:
+    def places(
+        self, wanted: Callable[[t.Type], bool], *, writable: bool = False
+    ) -> list[tuple[s.Expr, t.Type, str]]:
         """All places of the wanted types: the expression, its type, and the variable it is a part of."""
         found: list[tuple[s.Expr, t.Type, str]] = []
         for local in self.scope.locals:
@@ -159,7 +172,9 @@ class _Generator:
                 continue
             if writable and (not local.writable or local.name in self.scope.borrowed):
                 continue
-            found += [(e, type_, local.name) for e, type_ in _parts(local.expr, local.type, 2) if wanted(type_)]
+            found += [
+                (e, type_, local.name) for e, type_ in _parts(local.expr, local.type, 2) if wanted(type_)
+            ]
         return found
 
     def read(self, type_: t.Type) -> s.Expr | None:
@@ -185,7 +200,11 @@ class _Generator:
             return place
         if depth <= 0 or self.fuel <= 0 or self.chance(8):
             return self.literal(type_)
-        options = [lambda: self.literal(type_), *self.general(type_, depth - 1), *self.special(type_, depth - 1)]
+        options = [
+            lambda: self.literal(type_),
+            *self.general(type_, depth - 1),
+            *self.special(type_, depth - 1),
+        ]
         return self.choice(options)()
 
     def literal(self, type_: t.Type) -> s.Expr:
@@ -194,7 +213,11 @@ class _Generator:
             case t.BOOL:
                 return s.Bool(self.draw(st.booleans()))
             case t.I32 | t.I64 | t.U64 | t.I128:
-                low, high = (0, 1 << 64) if type_ == t.U64 else (-(1 << WIDTHS.get(type_, 63)), 1 << WIDTHS.get(type_, 63))
+                low, high = (
+                    (0, 1 << 64)
+                    if type_ == t.U64
+                    else (-(1 << WIDTHS.get(type_, 63)), 1 << WIDTHS.get(type_, 63))
+                )
                 value = self.draw(st.integers(max(low, -3), 3) | st.sampled_from([low, high - 1]))
                 return s.Int(value) if value >= 0 else s.Unary("-", s.Int(-value))
             case t.F32 | t.F64:
@@ -231,7 +254,9 @@ class _Generator:
                     return s.Call("fill", (self.expr(item, 0),))
                 return s.ListValue(tuple(self.expr(item, 0) for _ in range(size)))
             case t.Map(key, value) | t.OMap(key, value):
-                pairs = tuple((self.expr(key, 0), self.expr(value, 0)) for _ in range(self.draw(st.integers(0, 2))))
+                pairs = tuple(
+                    (self.expr(key, 0), self.expr(value, 0)) for _ in range(self.draw(st.integers(0, 2)))
+                )
                 return s.MapValue(pairs)
             case _:
                 return s.MapValue(())
@@ -241,20 +266,30 @@ class _Generator:
         found: list[Callable[[], s.Expr]] = [
             lambda: s.IfExpr(self.expr(t.BOOL, depth), self.expr(type_, depth), self.expr(type_, depth))
         ]
-        lists = self.places(lambda other: isinstance(other, t.List | t.Array | t.Deque) and other.item == type_)
+        lists = self.places(
+            lambda other: isinstance(other, t.List | t.Array | t.Deque) and other.item == type_
+        )
         if lists:
-            found.append(lambda: s.Call("get", (self.choice(lists)[0], self.expr(t.I64, depth), self.expr(type_, depth))))
+            found.append(
+                lambda: s.Call(
+                    "get", (self.choice(lists)[0], self.expr(t.I64, depth), self.expr(type_, depth))
+                )
+            )
         maps = self.places(lambda other: isinstance(other, t.Map | t.OMap) and other.value == type_)
         for place, map_type, _ in maps[:2]:
             key = t.parts(map_type)[0]
-            found.append(lambda p=place, k=key: s.Call("get", (p, self.expr(k, depth), self.expr(type_, depth))))
+            found.append(
+                lambda p=place, k=key: s.Call("get", (p, self.expr(k, depth), self.expr(type_, depth)))
+            )
             found.append(lambda p=place, k=key: s.Index(p, self.expr(k, depth)))
         if not isinstance(type_, t.Optional):
             optionals = self.places(lambda other: other == t.Optional(type_))
             if optionals:
                 found.append(lambda: s.Call("coalesce", (self.choice(optionals)[0], self.expr(type_, depth))))
                 found.append(lambda: s.Force(self.choice(optionals)[0]))
-        callable_ = [fn for fn in self.callable() if fn.result == type_ and not any(ref for _, ref in fn.params)]
+        callable_ = [
+            fn for fn in self.callable() if fn.result == type_ and not any(ref for _, ref in fn.params)
+        ]
         if callable_:
             found.append(lambda: self.call(self.choice(callable_), depth))
         return found
@@ -283,7 +318,11 @@ class _Generator:
             case t.Optional(inner):
                 return self.optionals(inner, depth)
             case t.Record(fields):
-                return [lambda: s.RecordValue(tuple(s.FieldValue(name, self.expr(part, depth)) for name, part in fields))]
+                return [
+                    lambda: s.RecordValue(
+                        tuple(s.FieldValue(name, self.expr(part, depth)) for name, part in fields)
+                    )
+                ]
             case t.Tuple(items):
                 return [lambda: s.TupleValue(tuple(self.expr(part, depth) for part in items))]
             case t.List(item):
@@ -314,7 +353,9 @@ class _Generator:
             lambda: s.Call("starts_with", (self.anchored(t.STRING), self.expr(t.STRING, depth))),
             lambda: s.IsNone(self.choice(self.places(lambda other: isinstance(other, t.Optional)))[0]),
         ]
-        for place, type_, root in self.places(lambda other: isinstance(other, t.List | t.Map | t.OMap | t.Bag))[:3]:
+        for place, type_, root in self.places(
+            lambda other: isinstance(other, t.List | t.Map | t.OMap | t.Bag)
+        )[:3]:
             item = t.parts(type_)[0]
             found.append(lambda p=place, i=item: s.Call("contains", (p, self.expr(i, depth))))
             if isinstance(type_, t.List):
@@ -330,7 +371,9 @@ class _Generator:
             return s.Binary(operator, self.expr(type_, depth), self.expr(type_, depth))
 
         def divided() -> s.Expr:
-            operator = self.choice(["div.trunc", "rem.trunc", "div.floor", "mod.floor", "min", "max", "div.trunc.wrap"])
+            operator = self.choice(
+                ["div.trunc", "rem.trunc", "div.floor", "mod.floor", "min", "max", "div.trunc.wrap"]
+            )
             return s.Call(operator, (self.expr(type_, depth), self.expr(type_, depth)))
 
         def converted() -> s.Expr:
@@ -369,8 +412,12 @@ class _Generator:
 
         found: list[Callable[[], s.Expr]] = [
             binary,
-            lambda: s.Call(self.choice(["min", "max", "pow"]), (self.expr(type_, depth), self.expr(type_, depth))),
-            lambda: s.Call(self.choice(["sqrt", "abs", "sin", "round", "exp", "log"]), (self.expr(type_, depth),)),
+            lambda: s.Call(
+                self.choice(["min", "max", "pow"]), (self.expr(type_, depth), self.expr(type_, depth))
+            ),
+            lambda: s.Call(
+                self.choice(["sqrt", "abs", "sin", "round", "exp", "log"]), (self.expr(type_, depth),)
+            ),
             lambda: s.Call(name, (self.anchored(self.choice([t.I64, t.F64, t.F32, t.I32, t.U64])),)),
         ]
         sums = self.places(lambda other: other == t.FSUM)
@@ -396,7 +443,9 @@ class _Generator:
     def optionals(self, inner: t.Type, depth: int) -> list[Callable[[], s.Expr]]:
         """T?: what may be absent."""
         found: list[Callable[[], s.Expr]] = [lambda: self.expr(inner, depth)]
-        for place, _, _ in self.places(lambda other: isinstance(other, t.List | t.Deque) and other.item == inner)[:2]:
+        for place, _, _ in self.places(
+            lambda other: isinstance(other, t.List | t.Deque) and other.item == inner
+        )[:2]:
             found.append(lambda p=place: s.Call("get", (p, self.expr(t.I64, depth))))
         for place, _, _ in self.places(lambda other: isinstance(other, t.OMap) and other.key == inner)[:2]:
             found.append(lambda p=place: s.Call(self.choice(["first_key", "last_key"]), (p,)))
@@ -418,25 +467,33 @@ class _Generator:
             found.append(lambda p=place: s.Call("take", (p, self.expr(t.I64, depth))))
             found.append(lambda p=place: s.Call("reverse", (p,)))
             found.append(lambda p=place: s.Call("sort", (p,)))
-            found.append(lambda p=place: s.Call("take", (s.Call("concat", (p, self.expr(type_, depth))), s.Int(4))))
+            found.append(
+                lambda p=place: s.Call("take", (s.Call("concat", (p, self.expr(type_, depth))), s.Int(4)))
+            )
             found.append(lambda p=place: s.Call("bag_minus", (p, self.expr(type_, depth))))
         for place, list_type, root in self.places(lambda other: isinstance(other, t.List))[:2]:
             other = t.parts(list_type)[0]
             if item in SCALARS or other == item:
                 found.append(lambda p=place, o=other, r=root: self.lambda_call("map", p, o, r, item, depth))
             if list_type == type_:
-                found.append(lambda p=place, o=other, r=root: self.lambda_call("sort_by", p, o, r, t.I64, depth))
+                found.append(
+                    lambda p=place, o=other, r=root: self.lambda_call("sort_by", p, o, r, t.I64, depth)
+                )
         for place, map_type, _ in self.places(lambda other: isinstance(other, t.Map | t.OMap))[:2]:
             key, value = t.parts(map_type)
             if key == item:
                 found.append(lambda p=place: s.Call("keys", (p,)))
             if value == item:
                 found.append(lambda p=place: s.Call("values", (p,)))
-        for place, _, _ in self.places(lambda other: isinstance(other, t.Bag | t.Deque) and other.item == item)[:2]:
+        for place, _, _ in self.places(
+            lambda other: isinstance(other, t.Bag | t.Deque) and other.item == item
+        )[:2]:
             found.append(lambda p=place: s.Call("to_list", (p,)))
         return found
 
-    def lambda_call(self, name: str, place: s.Expr, item: t.Type, root: str, result: t.Type, depth: int) -> s.Expr:
+    def lambda_call(
+        self, name: str, place: s.Expr, item: t.Type, root: str, result: t.Type, depth: int
+    ) -> s.Expr:
         """`name(place, fn(v) => ...)`."""
         param = self.fresh()
         with self.block(_Local(param, item), deep=True):
@@ -478,12 +535,20 @@ class _Generator:
         containers = self.places(lambda other: t.is_container(other) or other == t.STRING)
         if not containers or self.chance(30):
             high = self.draw(st.integers(0, 3))
-            return [_Local(self.fresh(), t.I64)], s.Range(s.Int(self.draw(st.integers(0, 1))), s.Int(high)), None
+            return (
+                [_Local(self.fresh(), t.I64)],
+                s.Range(s.Int(self.draw(st.integers(0, 1))), s.Int(high)),
+                None,
+            )
         place, type_, root = self.choice(containers)
         if self.scope.deep:  # bounded whatever it has grown to
             if isinstance(type_, t.List):
                 return [_Local(self.fresh(), type_.item)], s.Call("take", (place, s.Int(2))), root
-            return [_Local(self.fresh(), t.I64)], s.Range(s.Int(0), s.Call("min", (s.Call("len", (place,)), s.Int(2)))), None
+            return (
+                [_Local(self.fresh(), t.I64)],
+                s.Range(s.Int(0), s.Call("min", (s.Call("len", (place,)), s.Int(2)))),
+                None,
+            )
         types: tuple[t.Type, ...]
         match type_:
             case t.Map(key, value) | t.OMap(key, value):
@@ -508,12 +573,18 @@ class _Generator:
         roots: set[str] = set()
         for i, (type_, ref) in enumerate(fn.params):
             if ref:
-                found = [p for p in self.places(lambda other, w=type_: other == w, writable=True) if p[2] not in roots]
+                found = [
+                    p
+                    for p in self.places(lambda other, w=type_: other == w, writable=True)
+                    if p[2] not in roots
+                ]
                 refs[i], _, root = self.choice(found)
                 roots.add(root)
         args: list[s.Argument] = [self.scope.anchor]
         with self.hiding(*roots):
-            args += [refs[i] if i in refs else self.expr(type_, depth) for i, (type_, _) in enumerate(fn.params)]
+            args += [
+                refs[i] if i in refs else self.expr(type_, depth) for i, (type_, _) in enumerate(fn.params)
+            ]
         return s.Call(fn.source.name, tuple(args))
 
     def has_refs(self, fn: _Fn) -> bool:
@@ -737,7 +808,9 @@ class _Generator:
 
     def with_(self, depth: int) -> list[s.Stmt]:
         """`with e = m[k] else init {...}`: nothing else of the variable is used inside."""
-        place, type_, root = self.choice(self.places(lambda other: isinstance(other, t.Map | t.OMap), writable=True))
+        place, type_, root = self.choice(
+            self.places(lambda other: isinstance(other, t.Map | t.OMap), writable=True)
+        )
         key, value = t.parts(type_)
         at = self.expr(key, 1)
         name = self.fresh()
@@ -753,7 +826,9 @@ class _Generator:
 
     def fn(self, fns: tuple[_Fn, ...], *, local: bool) -> _Fn:
         """A function that may call those before it."""
-        params = tuple((self.choice(self.palette), self.chance(40)) for _ in range(self.draw(st.integers(0, 2))))
+        params = tuple(
+            (self.choice(self.palette), self.chance(40)) for _ in range(self.draw(st.integers(0, 2)))
+        )
         named = [(self.fresh(), type_, ref) for type_, ref in params]
         base = self.fresh()
         result = self.choice((t.UNIT, *self.palette))
@@ -795,7 +870,9 @@ def _roots(node: object) -> Iterator[str]:
         case s.Var(name):
             yield f"${name}"
         case s.Node():
-            yield from _roots(tuple(getattr(node, part.name) for part in fields(type(node)) if part.name != "span"))
+            yield from _roots(
+                tuple(getattr(node, part.name) for part in fields(type(node)) if part.name != "span")
+            )
         case tuple():
             for part in cast("tuple[object, ...]", node):
                 yield from _roots(part)
@@ -866,9 +943,7 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
     generator.scope = _Scope([_Local("v", window), *state], s.Member(first, "base"), fns=fns)
     if rated:
         generator.add(_Local("now", item))  # bound by the first statement
-    body = s.Block(
-        tuple(one for _ in range(draw(st.integers(2, 7))) for one in generator.statement(2))
-    )
+    body = s.Block(tuple(one for _ in range(draw(st.integers(2, 7))) for one in generator.statement(2)))
     if rated:
         body = s.Block((s.Let("now", None, first), *body.items))
     operator = s.Operator(

@@ -317,6 +317,13 @@ def test_warnings() -> None:
     assert warnings(f"{SOURCE} {SINK} {pipeline % 'Sink'}") == []
 
 
+def test_an_empty_loop_is_warned_of() -> None:
+    half = "int->int filter Half { work pop 2 push 1 { push(pop() + pop()); } }"
+    loop = "int->int feedbackloop L { join roundrobin; body Half; loop Identity<int>; split duplicate; %s }"
+    assert warnings(f"{half} {loop % ''}") == [("streamit-starved", Severity.WARNING)]
+    assert warnings(f"{half} {loop % 'enqueue 1;'}") == []
+
+
 # ---------------------------------------------------------------------------------------------- rates
 
 

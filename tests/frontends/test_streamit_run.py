@@ -323,6 +323,20 @@ def test_state_helpers_and_arrays() -> None:
     assert output(text, [1, 2, 3, 4]) == [-1, 1, -1, 2, 2 + 12 - 3, 0, 2 + 12 - 3, 1]
 
 
+def test_names_never_collide() -> None:
+    text = """
+    int->int pipeline Main { add F(2, 3); add init(1); add F(2, 4); }
+    int->int filter F(int let, int w) {
+      int initial = let, y, x;
+      int[w] in;
+      init { for (int let_1 = 0; let_1 < w; let_1++) in[let_1] = let * w; y = in[0]; }
+      int emit(int w) { x += w; return x; }
+      work pop 1 push 1 { int let_1 = pop(), at = w; push(emit(let_1) + let * initial + y + at + in[w - 1]); }
+    }
+    int->int filter init(int init) { work pop 1 push 1 { int u = init; push(pop() + u); } }"""
+    assert output(text, [1, 1]) == [1 + 4 + 6 + 3 + 6 + 1 + 4 + 8 + 4 + 8, 21 + 22 + 4 + 8 + 4 + 8]
+
+
 def test_arrays_travel_on_channels() -> None:
     text = """
     int->int pipeline Main { add Pack(2); add Unpack; }

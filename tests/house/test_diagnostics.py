@@ -26,11 +26,12 @@ NOT_CODES = {"not-word"}
 
 def constants(tree: ast.AST) -> list[ast.Constant]:
     """String literals of a module, without its docstrings."""
-    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     docs = {
         id(node.body[0].value)
         for node in ast.walk(tree)
-        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
     }
     return [
         node
@@ -81,7 +82,8 @@ def test_every_code_is_tested(modules: dict[str, ast.AST]) -> None:
 
 def test_the_collector_sees_literals_but_no_docstrings() -> None:
     tree = ast.parse(
-        'def f():\n    "lang-doc is no code"\n    fail("lang-a", x)\n    Diagnostic("odd", "")\n    return "data-b" if c else "cql-c"\n'
+        'def f():\n    "lang-doc is no code"\n    fail("lang-a", x)\n    Diagnostic("odd", "")\n'
+        '    return "data-b" if c else "cql-c"\n'
     )
     assert sorted(codes_of(tree, "m")) == ["cql-c", "data-b", "lang-a"]
     assert odd_codes(tree, "m") == ["m:4: odd"]

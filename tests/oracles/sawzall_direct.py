@@ -78,7 +78,9 @@ class Machine:
                 case "sum" | "mrcounter":
                     parts = zip(*values, strict=True)
                     types = [type_ for _, type_ in table.value]
-                    found.append((*index, *(total(x, list(part)) for x, part in zip(types, parts, strict=True))))
+                    found.append(
+                        (*index, *(total(x, list(part)) for x, part in zip(types, parts, strict=True)))
+                    )
                 case "collection":
                     found += items
                 case "set" | "unique":
@@ -96,7 +98,10 @@ class Machine:
                     by_value: dict[Any, list[Any]] = defaultdict(list)
                     for v, w in zip(values, weights, strict=True):
                         by_value[frozen(v)].append((v, w))
-                    sums = [(pairs[0][0], total(table.weight[0][1], [w for _, w in pairs])) for pairs in by_value.values()]
+                    sums = [
+                        (pairs[0][0], total(table.weight[0][1], [w for _, w in pairs]))
+                        for pairs in by_value.values()
+                    ]
                     sums.sort(key=lambda vw: (rank(vw[1], down=True), rank(vw[0])))
                     found += [(*index, *v, w) for v, w in sums[: table.limit]]
                 case kind:
@@ -163,7 +168,9 @@ class Machine:
             case z.Return(value):
                 raise Leave("return", None if value is None else copy.deepcopy(self.value(value, env)))
 
-    def switch(self, value: Any, cases: tuple[z.Case, ...], default: tuple[z.Stmt, ...], env: dict[int, Any]) -> None:
+    def switch(
+        self, value: Any, cases: tuple[z.Case, ...], default: tuple[z.Stmt, ...], env: dict[int, Any]
+    ) -> None:
         body = default
         for case in cases:
             candidates = [self.value(v, env) for v in case.values]
@@ -249,7 +256,9 @@ class Machine:
                 whole, i, j = (self.value(e, env) for e in (value, low, high))
                 return whole[max(i, 0) : max(j, 0)]
             case z.Apply(type_, operation, args):
-                return self.apply(type_, operation.partition(":")[0], args, [self.value(a, env) for a in args])
+                return self.apply(
+                    type_, operation.partition(":")[0], args, [self.value(a, env) for a in args]
+                )
             case z.Match(_, operation, pattern, value):
                 found = re.search(pattern, self.value(value, env), re.ASCII)
                 match operation:
@@ -258,7 +267,11 @@ class Machine:
                     case "matchstrs":
                         return [] if found is None else [found[0], *found.groups("")]
                     case _:
-                        return [] if found is None else [p for i in range(found.re.groups + 1) for p in found.span(i)]
+                        return (
+                            []
+                            if found is None
+                            else [p for i in range(found.re.groups + 1) for p in found.span(i)]
+                        )
             case z.Logic(_, op, left, right):
                 first = self.value(left, env)
                 return self.value(right, env) if first == (op == "and") else first
@@ -276,7 +289,9 @@ class Machine:
                 return {self.value(k, env): copy.deepcopy(self.value(v, env)) for k, v in items}
             case z.RecordOf(type_, values):
                 names = [name for name, _ in type_.fields]
-                return {name: copy.deepcopy(self.value(v, env)) for name, v in zip(names, values, strict=True)}
+                return {
+                    name: copy.deepcopy(self.value(v, env)) for name, v in zip(names, values, strict=True)
+                }
 
     def call(self, call: z.Call, env: dict[int, Any]) -> Any:
         function = self.program.functions[call.function]
@@ -297,17 +312,17 @@ class Machine:
         kind = exprs[0].type if exprs else None
         whole = type_ in (t.I64, t.U64)
         match name, args:
-            case ("+" | "-" | "*"), [a, b]:
+            case (("+" | "-" | "*"), [a, b]):
                 found = {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b}[name]()
                 return wrap(type_, found) if whole else found
-            case ("/" | "%"), [a, b]:
+            case (("/" | "%"), [a, b]):
                 if b == 0:
                     raise Undefined
                 if kind == t.F64:
                     return a / b
                 quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
                 return wrap(type_, quotient if name == "/" else a - quotient * b)
-            case ("&" | "|" | "^"), [a, b]:
+            case (("&" | "|" | "^"), [a, b]):
                 return {"&": a & b, "|": a | b, "^": a ^ b}[name]
             case "<<", [a, b]:
                 return wrap(type_, a << b % 64)
@@ -335,13 +350,13 @@ class Machine:
                 return not a
             case "abs", [a]:
                 return wrap(type_, abs(a)) if whole else abs(a)
-            case ("min" | "max"), [a, b]:
+            case (("min" | "max"), [a, b]):
                 if a != a or b != b:
                     return math.nan
                 return min(a, b) if name == "min" else max(a, b)
             case "len", [a]:
                 return len(a)
-            case ("int" | "uint"), [a, *rest]:
+            case (("int" | "uint"), [a, *rest]):
                 return whole_number(type_, a, *rest)
             case "float", [str() as a]:
                 if not re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", a, re.ASCII):
@@ -379,7 +394,11 @@ def whole_number(type_: t.Type, value: Any, base: int = 10) -> int:
     match value:
         case str():
             try:
-                found = int(value, base) if re.fullmatch(r"[+-]?[0-9a-zA-Z]+", value) and "x" not in value else None
+                found = (
+                    int(value, base)
+                    if re.fullmatch(r"[+-]?[0-9a-zA-Z]+", value) and "x" not in value
+                    else None
+                )
             except ValueError:
                 found = None
             if found is None or wrap(type_, found) != found:

@@ -89,14 +89,18 @@ def test_stateless(splitter: str, epoch: int, count: int, least: int) -> None:
     operator = FILTER % least
     after = split(operator, splitter % epoch, 2, state=False)
     found = same(unsplit(operator, state=False), after, ITEMS[:count], state=False)
-    print(f"{splitter.split('<', maxsplit=1)[0]}, epoch {epoch}, {count} items, n > {least}: {found.states} states")
+    print(
+        f"{splitter.split('<', maxsplit=1)[0]}, epoch {epoch}, {count} items, n > {least}: {found.states} states"
+    )
     assert found.states < 5_000
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
 @pytest.mark.parametrize("count", [3, 4])
 def test_keyed(epoch: int, count: int) -> None:
-    found = same(unsplit(COUNT, state=True), split(COUNT, HASH % epoch, 2, state=True), ITEMS[:count], state=True)
+    found = same(
+        unsplit(COUNT, state=True), split(COUNT, HASH % epoch, 2, state=True), ITEMS[:count], state=True
+    )
     print(f"keyed, epoch {epoch}, {count} items: {found.states} states")
     assert found.states < 5_000
 
@@ -111,7 +115,12 @@ def test_without_the_reduction_the_outcome_is_the_same() -> None:
 
 
 def test_three_replicas() -> None:
-    found = same(unsplit(COUNT, state=True), split(COUNT, HASH.replace("n = 2", "n = 3") % 1, 3, state=True), ITEMS, state=True)
+    found = same(
+        unsplit(COUNT, state=True),
+        split(COUNT, HASH.replace("n = 2", "n = 3") % 1, 3, state=True),
+        ITEMS,
+        state=True,
+    )
     print(f"3 replicas: {found.states} states")
 
 
@@ -177,4 +186,6 @@ def test_without_the_end_an_item_stays_in_the_merge() -> None:
     (cut,) = outcomes(program, {"a": ITEMS[:3]}).outcomes
     seen = observe(after, cut, [])
     assert isinstance(seen, Observation)
-    assert seen.outputs == (("b", tuple(ITEMS[:2])),)  # the third may be followed by nothing, but nobody says so
+    assert seen.outputs == (
+        ("b", tuple(ITEMS[:2])),
+    )  # the third may be followed by nothing, but nobody says so

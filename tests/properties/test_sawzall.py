@@ -158,7 +158,11 @@ class Writer:
 
     def stmt(self, depth: int) -> str:
         simple = ["declare", "assign", "emit", "emit", "part", "step", "call"]
-        kinds = [*simple, "if", "if", "for", "while", "do", "switch", "when", "when", "jump"] if depth > 0 else simple
+        kinds = (
+            [*simple, "if", "if", "for", "while", "do", "switch", "when", "when", "jump"]
+            if depth > 0
+            else simple
+        )
         return getattr(self, f"s_{self.pick(kinds)}")(depth - 1)
 
     def local(self, *kinds: str) -> list[str]:
@@ -169,7 +173,9 @@ class Writer:
         value = self.expr(kind)
         name = self.name()
         self.scope[name] = kind
-        return self.pick([f"{name}: {TYPES[kind]} = {value};", f"{name} := {value};", f"{name}: {TYPES[kind]};"])
+        return self.pick(
+            [f"{name}: {TYPES[kind]} = {value};", f"{name} := {value};", f"{name}: {TYPES[kind]};"]
+        )
 
     def s_assign(self, depth: int) -> str:
         names = self.local(*TYPES)
@@ -218,7 +224,9 @@ class Writer:
     def s_for(self, depth: int) -> str:
         name = self.name()
         bound = self.pick(["3", "len(r.a)", "limit"])
-        return self.looped(f"for ({name}: int = {self.pick([0, 1])}; {name} < {bound}; {name}++)", "", depth, name)
+        return self.looped(
+            f"for ({name}: int = {self.pick([0, 1])}; {name} < {bound}; {name}++)", "", depth, name
+        )
 
     def s_while(self, depth: int) -> str:
         name = self.name()
@@ -231,7 +239,9 @@ class Writer:
         return f"{{ {self.looped(f'{name}: int = 2; do', tail, depth, name, f'{name}--;')} }}"
 
     def s_switch(self, depth: int) -> str:
-        cases = [f"case {self.expr('int', 1)}, {self.literal('int')}: {self.block(depth)} {self.pick(['', 'break;'])}"]
+        cases = [
+            f"case {self.expr('int', 1)}, {self.literal('int')}: {self.block(depth)} {self.pick(['', 'break;'])}"
+        ]
         cases += [f"case {self.pick([1, 2, 3])}: {self.block(depth)}"]
         return f"switch ({self.expr('int')}) {{ {' '.join(cases)} default: {self.block(depth)} }}"
 
@@ -244,7 +254,9 @@ class Writer:
         heads, conds = [], []
         for quantity in quantities:
             name = self.name()
-            over, kind = self.pick([*((a, "int") for a in self.readable("ints")), *((m, "string") for m in self.readable("map"))])
+            over, kind = self.pick(
+                [*((a, "int") for a in self.readable("ints")), *((m, "string") for m in self.readable("map"))]
+            )
             heads.append(f"{name}: {quantity} {kind};")
             conds.append(f"{over}[{name}] {self.pick(['<', '>', '!='])} {self.pick([0, 1, 2])}")
             if quantity != "all":
@@ -300,7 +312,9 @@ records = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-def rows(compiled: river.Compiled, data: list[dict[str, Any]], backend: str) -> dict[str, list[tuple[Any, ...]]]:
+def rows(
+    compiled: river.Compiled, data: list[dict[str, Any]], backend: str
+) -> dict[str, list[tuple[Any, ...]]]:
     """What a run gives, in the form of the direct interpreter."""
     results = compiled.run({"r": data}, backend=backend)
     found: dict[str, list[tuple[Any, ...]]] = {}
@@ -321,7 +335,9 @@ def test_lowered_is_direct(text: str, data: list[dict[str, Any]]) -> None:
     assert rows(river.compile(text, lang="sawzall"), data, "reference") == direct.run(typed, data)
 
 
-REDUCERS = HEAD + """
+REDUCERS = (
+    HEAD
+    + """
 emit total[r.j] <- {r.i, r.f, r.u};
 emit plain <- r.f;
 emit different[r.j > 0] <- r.s;
@@ -332,6 +348,7 @@ emit top[r.j > 0] <- r.i weight r.j;
 emit heavy <- r.s weight r.f;
 emit all <- {r.a, r.m};
 """
+)
 COMPILED = river.compile(REDUCERS, lang="sawzall")
 
 

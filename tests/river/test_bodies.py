@@ -246,7 +246,9 @@ HAND: dict[str, tuple[dict[str, list[Any]], dict[str, list[Any]]]] = {
         {"out": [1.0, 2.0, 0.0, 0.0, 0.6000000238418579, 2.200000047683716]},
     ),
     "c_fft": (
-        {"x": [(1.0, 0.0), *[(0.0, 0.0)] * 7, *[(0.5, 0.0)] * 8, (9.0, 9.0)]},  # an impulse, a constant, an incomplete block
+        {
+            "x": [(1.0, 0.0), *[(0.0, 0.0)] * 7, *[(0.5, 0.0)] * 8, (9.0, 9.0)]
+        },  # an impulse, a constant, an incomplete block
         {"y": [*[(1.0, 0.0)] * 8, (4.0, 0.0), *[(0.0, 0.0)] * 7]},
     ),
     "c_fir": ({"x": [0.0] * 16 + [1.0]}, {"y": [0.0]}),
@@ -406,7 +408,9 @@ def test_averages_are_as_if_computed_from_scratch(history: list[Delta]) -> None:
         return Counter((k, len(vs), average(vs)) for k, vs in groups.items())
 
     instants = [tau for tau, _, _ in history]
-    assert states(output("a1_average", d=history), instants) == [averages(rows) for rows in states(history, instants)]
+    assert states(output("a1_average", d=history), instants) == [
+        averages(rows) for rows in states(history, instants)
+    ]
 
 
 @cache
@@ -486,7 +490,9 @@ def test_istream_and_dstream_are_differences_of_instants(history: list[Delta]) -
 @given(histories(numbered))
 def test_distinct_is_a_set(history: list[Delta]) -> None:
     instants = [tau for tau, _, _ in history]
-    assert states(output("a5_distinct", d=history), instants) == [Counter(set(rows)) for rows in states(history, instants)]
+    assert states(output("a5_distinct", d=history), instants) == [
+        Counter(set(rows)) for rows in states(history, instants)
+    ]
 
 
 @few
@@ -504,7 +510,11 @@ def test_partitioned_rows_are_the_last_two_of_a_key(history: list[Delta]) -> Non
 
 
 @few
-@given(st.lists(st.tuples(st.just("d"), st.text("abcdef", min_size=1, max_size=2), st.integers(1, 3)), max_size=40))
+@given(
+    st.lists(
+        st.tuples(st.just("d"), st.text("abcdef", min_size=1, max_size=2), st.integers(1, 3)), max_size=40
+    )
+)
 def test_top_is_the_ten_most_common(hits: list[tuple[str, str, int]]) -> None:
     counted: Counter[str] = Counter()
     for _, url, n in hits:
@@ -517,7 +527,9 @@ def test_top_is_the_ten_most_common(hits: list[tuple[str, str, int]]) -> None:
 @few
 @given(
     st.lists(
-        st.tuples(st.sampled_from("ab"), st.tuples(st.integers(0, 9), st.integers(0, 9), st.floats(-1e300, 1e300))),
+        st.tuples(
+            st.sampled_from("ab"), st.tuples(st.integers(0, 9), st.integers(0, 9), st.floats(-1e300, 1e300))
+        ),
         max_size=12,
     ),
     st.randoms(),
@@ -631,6 +643,8 @@ def test_fission_keeps_the_order_and_the_variable(trades: list[tuple[str, int]],
 
 def test_templates_of_the_bodies_are_instances() -> None:
     """The instances stay in the text (il.md P4): nothing is expanded by reading and printing."""
-    kept = {name: [d.template for d in parse(source(name)).decls if isinstance(d, Instance)] for name in NAMES}
+    kept = {
+        name: [d.template for d in parse(source(name)).decls if isinstance(d, Instance)] for name in NAMES
+    }
     assert kept["c_fft"] == ["combine"] * 3
     assert kept["d_fission"] == ["std.split_hash", "std.merge_seq"]

@@ -47,9 +47,17 @@ CASES = [
     ("lang-type-arguments", "operator f(x: array<i64, -1>) -> () { on x(v) {} }", "array<i64, -1>"),
     ("lang-type-arguments", "type p<T> = {a: T}; operator f(x: p) -> () { on x(v) {} }", "p"),
     ("lang-type-arguments", "type p<T> = {a: T}; operator f(x: p<7>) -> () { on x(v) {} }", "7"),
-    ("lang-recursive-type", "type p = {a: list<p>}; operator f(x: p) -> () { on x(v) {} }", "type p = {a: list<p>};"),
+    (
+        "lang-recursive-type",
+        "type p = {a: list<p>}; operator f(x: p) -> () { on x(v) {} }",
+        "type p = {a: list<p>};",
+    ),
     ("lang-nested-optional", "type p = i64?; operator f(x: p?) -> () { on x(v) {} }", "p?"),
-    ("lang-key-type", "operator f(x: i64; $m: map<map<i64, i64>, i64>) -> () { on x(v) {} }", "map<i64, i64>"),
+    (
+        "lang-key-type",
+        "operator f(x: i64; $m: map<map<i64, i64>, i64>) -> () { on x(v) {} }",
+        "map<i64, i64>",
+    ),
     ("lang-key-type", "operator f(x: i64; $m: bag<fsum>) -> () { on x(v) {} }", "fsum"),
     ("lang-duplicate-field", "operator f(x: {a: i64, a: i64}) -> () { on x(v) {} }", "a: i64"),
     ("lang-hole", "operator f(x: #T) -> () { on x(v) {} }", "#T"),
@@ -65,9 +73,17 @@ CASES = [
     # handlers
     ("lang-unknown-port", "operator f(x: i64) -> () { on y(v) {} on x(v) {} }", "on y(v) {}"),
     ("lang-handlers", "operator f(x: i64) -> () { on x(v) {} on x(w) {} }", "on x(w) {}"),
-    ("lang-handlers", "operator f(x: i64) -> () { on x[pop 1](v) {} on x[pop 2](w) {} }", "on x[pop 2](w) {}"),
+    (
+        "lang-handlers",
+        "operator f(x: i64) -> () { on x[pop 1](v) {} on x[pop 2](w) {} }",
+        "on x[pop 2](w) {}",
+    ),
     ("lang-handlers", "operator f(x: i64) -> () { on x[pop 1](v), x[pop 1](w) {} }", "x[pop 1](w)"),
-    ("lang-handlers", "operator f(x: {k: i64} by k) -> () { on merge(x(v), x(w)) {} }", "on merge(x(v), x(w)) {}"),
+    (
+        "lang-handlers",
+        "operator f(x: {k: i64} by k) -> () { on merge(x(v), x(w)) {} }",
+        "on merge(x(v), x(w)) {}",
+    ),
     ("lang-handlers", "operator f(x: i64, y: i64) -> () { on x(v) {} }", "y: i64"),
     ("lang-handlers", "operator f(x: i64 = [1]) -> () { on x(v) {} }", "x: i64 = [1]"),
     (
@@ -93,13 +109,29 @@ CASES = [
     ("lang-key", "operator f(x: i64) -> () { on x(v) {} on mark(k) {} }", "on mark(k) {}"),
     ("lang-mark", "operator f(x: i64) -> (o: i64) { on x(v) { mark o v; } }", "mark o v;"),
     # constants and functions
-    ("lang-constant", "operator f(x: i64) -> () { on x[pop div.trunc(1, max(0, 0))](v) {} }", "div.trunc(1, max(0, 0))"),
-    ("lang-duplicate-name", f"{HEAD} {{ const a: i64 = 1; const a: i64 = 2; on x(v) {{}} }}", "const a: i64 = 2;"),
-    ("lang-duplicate-name", f"{HEAD} {{ fn a() -> i64 = 1; fn a() -> i64 = 2; on x(v) {{}} }}", "fn a() -> i64 = 2;"),
+    (
+        "lang-constant",
+        "operator f(x: i64) -> () { on x[pop div.trunc(1, max(0, 0))](v) {} }",
+        "div.trunc(1, max(0, 0))",
+    ),
+    (
+        "lang-duplicate-name",
+        f"{HEAD} {{ const a: i64 = 1; const a: i64 = 2; on x(v) {{}} }}",
+        "const a: i64 = 2;",
+    ),
+    (
+        "lang-duplicate-name",
+        f"{HEAD} {{ fn a() -> i64 = 1; fn a() -> i64 = 2; on x(v) {{}} }}",
+        "fn a() -> i64 = 2;",
+    ),
     ("lang-unknown-function", body("let a = leng($l);"), "leng($l)"),
     ("lang-arguments", f"fn g(a: i64) -> i64 = a; {body('let a = g(1, 2);')}", "g(1, 2)"),
     ("lang-recursive-result", f"{HEAD} {{ fn g(a: i64) = g(a); on x(v) {{}} }}", "fn g(a: i64) = g(a);"),
-    ("lang-missing-return", f"{HEAD} {{ fn g(a: i64) -> i64 {{ if a > 0 {{ return 1; }} }} on x(v) {{}} }}", None),
+    (
+        "lang-missing-return",
+        f"{HEAD} {{ fn g(a: i64) -> i64 {{ if a > 0 {{ return 1; }} }} on x(v) {{}} }}",
+        None,
+    ),
     ("lang-return", f"{HEAD} {{ fn g() -> i64 {{ return; }} on x(v) {{}} }}", "return;"),
     ("lang-return", body("return v;"), "return v;"),
     ("lang-variable-in-fn", f"{HEAD} {{ fn g() -> i64 = $n; on x(v) {{}} }}", "$n"),
@@ -111,7 +143,11 @@ CASES = [
     ),
     ("lang-lambda", f"fn g(a: i64) -> i64 = a; {body('let a = g(fn(b) => b);')}", "fn(b) => b"),
     ("lang-lambda", body("let a = sort_by($l, fn(a, b) => a);"), "fn(a, b) => a"),
-    ("lang-alias", f"fn g(ref a: list<i64>, b: list<i64>) {{ push(a, len(b)); }} {body('g($l, $l);')}", "g($l, $l)"),
+    (
+        "lang-alias",
+        f"fn g(ref a: list<i64>, b: list<i64>) {{ push(a, len(b)); }} {body('g($l, $l);')}",
+        "g($l, $l)",
+    ),
     (
         "lang-alias",
         "fn g(ref a: map<string, list<i64>>, b: list<i64>) { clear(a); } " + body('g($g, get($g, "k", []));'),
@@ -173,7 +209,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("code", "text", "under"), CASES, ids=[f"{i}-{code}" for i, (code, _, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("code", "text", "under"), CASES, ids=[f"{i}-{code}" for i, (code, _, _) in enumerate(CASES)]
+)
 def test_a_mistake_is_named_where_it_stands(code: str, text: str, under: str | None) -> None:
     found = refusals(text)
     assert [d.code for d in found] == [code], found
@@ -185,7 +223,9 @@ def test_a_mistake_is_named_where_it_stands(code: str, text: str, under: str | N
 def test_every_code_of_the_checker_has_a_text() -> None:
     folder = Path(river.lang.__file__).parent
     files = [folder / "scope.py", *(folder / "check").glob("*.py")]
-    codes = {code for file in files for code in re.findall(r'"(lang-[a-z-]+)"', file.read_text(encoding="utf-8"))}
+    codes = {
+        code for file in files for code in re.findall(r'"(lang-[a-z-]+)"', file.read_text(encoding="utf-8"))
+    }
     assert codes == {code for code, _, _ in CASES}
 
 
@@ -232,7 +272,12 @@ def test_whole_numbers_are_told_how_to_divide() -> None:
 
 def test_a_function_with_errors_is_reported_once() -> None:
     calls = "on x(v) { emit out g(v); emit out g(v); }"
-    for fn in ("fn g(a: i46) -> i64 = 1;", "fn g(a: i64) = b;", "fn g(a: i64) -> i64 = b;", "fn g(a: i64) = g(a);"):
+    for fn in (
+        "fn g(a: i46) -> i64 = 1;",
+        "fn g(a: i64) = b;",
+        "fn g(a: i64) -> i64 = b;",
+        "fn g(a: i64) = g(a);",
+    ):
         assert len(refusals(f"{HEAD} {{ {fn} {calls} }}")) == 1, fn
 
 

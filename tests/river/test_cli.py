@@ -69,7 +69,14 @@ def test_outputs_go_to_files_by_suffix_and_come_back(count, suffix):
 
 def test_limit_and_table(count):
     status, out, _ = river(
-        "run", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}", "--format", "table", "--limit", 1
+        "run",
+        count / "count.river",
+        "--in",
+        f"clicks={count / 'clicks.csv'}",
+        "--format",
+        "table",
+        "--limit",
+        1,
     )
     assert status == 0
     assert out.splitlines()[0].split() == ["page", "n"]
@@ -107,7 +114,14 @@ def test_check_shows_differences(count, monkeypatch):
         return {"counts": ((1,), (2,)) if backend == "reference" else ((1,), (3,))}
 
     monkeypatch.setattr(driver, "observe", observe)
-    args = ("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}", "--backend", "multicore")
+    args = (
+        "check",
+        count / "count.river",
+        "--in",
+        f"clicks={count / 'clicks.csv'}",
+        "--backend",
+        "multicore",
+    )
     status, out, err = river(*args)
     assert status == 1
     assert "`counts` differs from item 2 on: (2,) against (3,)" in out

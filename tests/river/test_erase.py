@@ -82,7 +82,11 @@ def test_item_handlers_and_variables() -> None:
     assert dict(found.outputs) == {"b": (1, 1, 2, END)}
     assert [(name, value) for name, value in found.variables] == [("c", {5: 2, 6: 1}), ("one", 1)]
     (op,) = erase(graph(COUNT)).ops
-    assert (op.reads, op.writes, op.function) == (("c", "one"), ("c",), "count#0")  # nothing hidden: one plain input
+    assert (op.reads, op.writes, op.function) == (
+        ("c", "one"),
+        ("c",),
+        "count#0",
+    )  # nothing hidden: one plain input
 
 
 def test_variables_of_configurations_are_not_changed_afterwards() -> None:
@@ -118,7 +122,9 @@ def rated(operator: str, items: Sequence[Any]) -> Finished:
 
 
 def test_rated_handlers_slide_over_their_tail() -> None:
-    found = rated("operator f(x: i64) -> (o[push 1]: i64) { on x[peek 3, pop 2](w) { emit o w[0] + w[2]; } }", range(6))
+    found = rated(
+        "operator f(x: i64) -> (o[push 1]: i64) { on x[peek 3, pop 2](w) { emit o w[0] + w[2]; } }", range(6)
+    )
     assert dict(found.outputs)["b"] == (2, 6, END)
     ((name, waiting),) = found.variables
     assert isinstance(waiting, Waiting)
@@ -164,7 +170,9 @@ def test_splits_and_joins_in_turns() -> None:
 def test_a_cycle_ends_when_the_input_it_waits_for_has_ended() -> None:
     text = "operator j = std.rr_join<T = i64, w = [1, 1]>;\ninput a: i64; input c: i64; output b: i64;\n(b) <- j(a, c);"
     program = erase(graph(text))
-    done = run(program, {"a": [1, END], "c": [2, 3]}, FirstCome()).outcome  # `c` has not ended, but waits for ever
+    done = run(
+        program, {"a": [1, END], "c": [2, 3]}, FirstCome()
+    ).outcome  # `c` has not ended, but waits for ever
     assert isinstance(done, Finished)
     assert dict(done.outputs)["b"] == (1, 2, END)
     more = run(program, {"a": [1, END], "c": [2, 3, END]}, FirstCome()).outcome
@@ -296,7 +304,9 @@ def test_the_least_mark_of_several_inputs_counts_and_at_the_end_the_greatest() -
 def test_what_comes_too_late_is_refused(queue: list[Any], late: Any) -> None:
     found = raw(FILTER, {"a": queue})
     assert found == Faulted(("f#0", None, "order-violation", late))
-    accepted = raw(FILTER, {"a": [(4, "y"), Mark(3), (4, "y")]})  # a mark may say less than the items before it
+    accepted = raw(
+        FILTER, {"a": [(4, "y"), Mark(3), (4, "y")]}
+    )  # a mark may say less than the items before it
     assert isinstance(accepted, Finished)
 
 
@@ -340,7 +350,9 @@ def test_inputs_end_one_instant_after_the_last() -> None:
 
 
 def test_observations_hide_marks_order_of_maps_and_parts_of_unions() -> None:
-    text = COUNT.replace("input a", "fn pairs(m: map<i64, i64>) -> list<(i64, i64)> = [(k, n) for k, n in m];\ninput a")
+    text = COUNT.replace(
+        "input a", "fn pairs(m: map<i64, i64>) -> list<(i64, i64)> = [(k, n) for k, n in m];\ninput a"
+    )
     text += """fn twice(k: i64, n: i64) -> list<i64> = [n, k];
     output t: i64 = rows($c, twice); output p: (i64, i64) = rows($c, pairs);
     var $m.0: map<i64, i64> = {1: 2}; var $m.1: map<i64, i64> = {3: 4}; result $m = union($m.0, $m.1);
@@ -365,7 +377,9 @@ def test_observations_hide_marks_order_of_maps_and_parts_of_unions() -> None:
 
 
 def test_a_view_that_traps_is_a_fault() -> None:
-    g = graph(f"{COUNT}fn bad(k: i64, n: i64) -> list<i64> = [div.trunc(k, 0)];\noutput t: i64 = rows($c, bad);")
+    g = graph(
+        f"{COUNT}fn bad(k: i64, n: i64) -> list<i64> = [div.trunc(k, 0)];\noutput t: i64 = rows($c, bad);"
+    )
     found = run(erase(g), inputs(g, {"a": [9]}), FirstCome()).outcome
     assert found is not None
     assert observe(g, found) == Faulted(("t", 0, "division-by-zero", 9))

@@ -426,7 +426,7 @@ def test_python_values() -> None:
             "f": 1, "m": {1: b"x"}, "more": 0,
         },
         (dt.date(1970, 1, 2), 7, 1.25, 0.1, [(2, bytearray(b"y"))]),
-        {"t": dt.datetime(1970, 1, 1), "d": "1ms", "x": 3, "f": "nan", "m": {}},
+        {"t": dt.datetime(1970, 1, 1), "d": "1ms", "x": 3, "f": "nan", "m": {}},  # noqa: DTZ001 - naive is UTC
     ]  # fmt: skip
     (found,) = open_source(rows, type_, name="in")
     assert found[0] == (0, 1_000_000, 150, 1.0, {1: b"x"})

@@ -71,7 +71,9 @@ def test_selectivity(body: str, found: Selectivity) -> None:
 def test_a_mark_handler_may_send_any_number() -> None:
     sends = "on d(v) { emit o {tau: v.tau, ins: [], del: []}; } on mark(t) { emit o {tau: t, ins: [], del: []}; mark o t; }"
     assert delta(sends).selectivity == (ANY,)
-    assert delta("on d(v) { emit o {tau: v.tau, ins: [], del: []}; } on mark(t) { mark o t; }").selectivity == (ONE,)
+    assert delta(
+        "on d(v) { emit o {tau: v.tau, ins: [], del: []}; } on mark(t) { mark o t; }"
+    ).selectivity == (ONE,)
 
 
 # -------------------------------------------------------------------------------------------------------------- fields
@@ -94,7 +96,10 @@ def test_forwarded_and_read_fields() -> None:
         ('on x(v) { if v.n > 0 { emit o {k: v.k, m: 1}; } else { emit o {k: "", m: 1}; } }', {}),
         ('on x(v) { var k = v.k; if v.n > 0 { k = ""; } emit o {k: k, m: v.n}; }', {"m": "n"}),
         ("on x(v) { var w = {k: v.k, m: v.n}; w.m = 0; emit o w; }", {}),
-        ("fn send(k: string, v: R) { emit o {k: k, m: v.n}; } on x(v) { send(v.k, v); }", {"k": "k", "m": "n"}),
+        (
+            "fn send(k: string, v: R) { emit o {k: k, m: v.n}; } on x(v) { send(v.k, v); }",
+            {"k": "k", "m": "n"},
+        ),
         ("fn pick(v: R) -> string = v.k; on x(v) { emit o {k: pick(v), m: 0}; }", {"k": "k"}),
         ("on x(v) { emit o {k: if v.n > 0 {v.k} else {v.k}, m: 0}; }", {"k": "k"}),
         ("on x[pop 2](w) { emit o {k: w[0].k, m: 0}; }", {}),
@@ -118,7 +123,10 @@ def test_a_whole_item_is_forwarded_unread() -> None:
         ('on x(v) { emit o {k: "", m: if true {v.n} else {1}}; }', ("n",)),
         ('on x(v) { let l = [v.n, 1]; emit o {k: "", m: l[0]}; }', ("n",)),
         ('on x(v) { if v == {k: "", n: 0, x: 0.0} { emit o {k: "", m: 0}; } }', ("k", "n", "x")),
-        ('fn f(ref m: i64, v: i64) { m = m + v; } on x(v) { var m = 0; f(m, v.n); emit o {k: "", m: m}; }', ("n",)),
+        (
+            'fn f(ref m: i64, v: i64) { m = m + v; } on x(v) { var m = 0; f(m, v.n); emit o {k: "", m: m}; }',
+            ("n",),
+        ),
     ],
 )
 def test_what_is_read(body: str, reads: tuple[str, ...]) -> None:
@@ -186,8 +194,14 @@ def test_the_keys_of_deltas_are_those_of_their_rows() -> None:
     by_instant = delta("on d(x) { with c = $m[x.tau] else 0 { c = c + len(x.ins); } }", "$m: map<time, i64>")
     assert by_instant.state == Unknown()
     assert by_instant.reads is None  # whole lists
-    projected = delta("on d(x) { emit o {tau: x.tau, ins: [{k: r.k, m: r.n} for r in x.ins if (r.x > 0.0)], del: []}; }")
-    assert (projected.state, dict(projected.forwarded[0]), projected.reads) == (Stateless(), {"k": "k", "m": "n"}, ("x",))
+    projected = delta(
+        "on d(x) { emit o {tau: x.tau, ins: [{k: r.k, m: r.n} for r in x.ins if (r.x > 0.0)], del: []}; }"
+    )
+    assert (projected.state, dict(projected.forwarded[0]), projected.reads) == (
+        Stateless(),
+        {"k": "k", "m": "n"},
+        ("x",),
+    )
     assert delta("on d(x) { emit o x; }", out="D").forwarded == ((("k", "k"), ("n", "n"), ("x", "x")),)
 
 
@@ -247,7 +261,10 @@ def test_commutative(body: str, variables: str, *, commutes: bool) -> None:
         ("on d(x) { emit o {tau: x.tau, ins: [{k: r.k, m: 0} for r in x.ins], del: []}; }", False),
         ("on d(x) { emit o {tau: x.tau, ins: [{k: x.ins[0].k, m: 0}], del: []}; }", True),
         ("on d(x) { emit o {tau: x.tau, ins: [{k: r.k, m: i} for i, r in x.ins], del: []}; }", True),
-        ("on d(x) { let t = take(x.ins, 1); emit o {tau: x.tau, ins: [{k: r.k, m: 0} for r in t], del: []}; }", True),
+        (
+            "on d(x) { let t = take(x.ins, 1); emit o {tau: x.tau, ins: [{k: r.k, m: 0} for r in t], del: []}; }",
+            True,
+        ),
     ],
 )
 def test_order_reading(body: str, *, reads: bool) -> None:
@@ -295,4 +312,6 @@ def test_a_model_is_printed() -> None:
         "state: keyed by (k)\noutput 0: at most one per firing\noutput 0 forwards: k\nreads: k, n\n"
         "reads order: yes\ncan trap: yes\ncommutative: no"
     )
-    assert str(flat("on x[pop 2](w) { emit o {k: w[0].k, m: w[1].n}; }")).startswith("state: none, and hidden state\n")
+    assert str(flat("on x[pop 2](w) { emit o {k: w[0].k, m: w[1].n}; }")).startswith(
+        "state: none, and hidden state\n"
+    )

@@ -51,20 +51,30 @@ def test_a_template_is_checked_before_it_has_arguments() -> None:
     assert template_errors("template <#T: type, #T: type> operator f(x: #T) -> () { on x(x) { } }") == [
         "il-template-duplicate"
     ]
-    assert template_errors("template <#T: type> operator f(x: #S) -> () { on x(x) { } }") == ["il-template-hole"]
-    assert template_errors("template <#n: i64> operator f(x: #n) -> () { on x(x) { } }") == ["il-template-hole"]
+    assert template_errors("template <#T: type> operator f(x: #S) -> () { on x(x) { } }") == [
+        "il-template-hole"
+    ]
+    assert template_errors("template <#n: i64> operator f(x: #n) -> () { on x(x) { } }") == [
+        "il-template-hole"
+    ]
     assert template_errors(
         "template <#f: fn(i64) -> i64> operator f(x: i64) -> (o: i64) { on x(x) { emit o #f(x, x); } }"
     ) == ["il-template-hole"]
     assert template_errors(
         "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { emit o f; } } }"
     ) == ["il-template-each"]
-    assert template_errors(
-        "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { let f = 1; emit o f; } } }"
-    ).count("il-template-each") >= 1
-    assert template_errors(
-        "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { emit o x.f; } } }"
-    ) == []
+    assert (
+        template_errors(
+            "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { let f = 1; emit o f; } } }"
+        ).count("il-template-each")
+        >= 1
+    )
+    assert (
+        template_errors(
+            "template <#F: fields> operator f(x: {#F}) -> (o: i64) { on x(x) { #each f in #F { emit o x.f; } } }"
+        )
+        == []
+    )
 
 
 def test_a_wrong_template_of_the_program_is_refused_once() -> None:
@@ -210,9 +220,7 @@ def test_a_function_that_cannot_be_called_is_refused_where_it_would_have_to_be()
 
 
 def test_a_lambda_as_a_statement_must_be_a_call() -> None:
-    template = (
-        "template <#f: fn(list<i64>, i64) -> unit> operator t(x: i64; $l: list<i64>) -> () { on x(y) { #f($l, y); } }\n"
-    )
+    template = "template <#f: fn(list<i64>, i64) -> unit> operator t(x: i64; $l: list<i64>) -> () { on x(y) { #f($l, y); } }\n"
     assert "push($l, y);" in expanded(f"{template}operator a = t<f = fn(l, v) => push(l, v)>;")
     assert refused(f"{template}operator a = t<f = fn(l, v) => v>;") == ["il-template-lambda"]
 
@@ -245,7 +253,10 @@ def test_fields_are_spliced_and_repeated() -> None:
     text = expanded(SUMS)
     assert "x: {k: string, day: i64, v: {n: i64, top: i64}}" in text
     assert "with a = $s[{k: x.k, day: x.day}] else {n: 0, top: 0}" in text
-    assert "let added_n = x.v.n; a.n = a.n + added_n; let added_top = x.v.top; a.top = max(a.top, added_top);" in text
+    assert (
+        "let added_n = x.v.n; a.n = a.n + added_n; let added_top = x.v.top; a.top = max(a.top, added_top);"
+        in text
+    )
     assert "emit o {k: x.k, day: x.day, n: a.n, top: a.top};" in text
     verify(program(SUMS), LIBRARY)
 
@@ -347,8 +358,6 @@ def test_what_cannot_be_lifted(operator: str) -> None:
 
 
 def test_lifts_of_instances_and_of_nothing() -> None:
-    assert "{seq: seq, v: x}" in expanded(
-        "operator f = std.identity<T = i64>;\noperator g = lift(f, seq);"
-    )
+    assert "{seq: seq, v: x}" in expanded("operator f = std.identity<T = i64>;\noperator g = lift(f, seq);")
     assert refused("operator g = lift(f, seq);") == ["il-unknown-operator"]
     assert set(refused("operator f = lift(g, seq);\noperator g = lift(f, seq);")) == {"il-lift-cycle"}

@@ -66,7 +66,9 @@ def test_a_graph_has_everything_resolved() -> None:
 
 
 def test_a_variable_that_is_only_read_stands_on_the_right() -> None:
-    read = "operator f(x: R; $n: i64) -> (o: i64) { on x(v) { emit o v.n + $n; } }\ninput a: R; output b: i64;\n"
+    read = (
+        "operator f(x: R; $n: i64) -> (o: i64) { on x(v) { emit o v.n + $n; } }\ninput a: R; output b: i64;\n"
+    )
     assert accepted(f"{read}var $n: i64 = 1;\n(b) <- f(a, $n);").instances[0].variables == ("n",)
     assert refused(f"{read}var $n: i64 = 1;\n(b, $n) <- f(a, $n);") == ["il-variable-written"]
 
@@ -157,7 +159,11 @@ def test_all_errors_are_found_at_once_with_their_neighbourhood() -> None:
         accepted(f"{WELL}(b) <- pass(a);\n(q) <- pass(a);\n(r) <- pas(q);\ninput i: R by k;")
     found = {d.code: d for d in rejected.value.diagnostics}
     assert set(found) == {"il-consumers", "il-unknown-operator", "il-queue-key"}
-    assert [n.message for n in found["il-consumers"].notes] == ["declared here", "consumed here", "consumed here"]
+    assert [n.message for n in found["il-consumers"].notes] == [
+        "declared here",
+        "consumed here",
+        "consumed here",
+    ]
     assert found["il-unknown-operator"].help == "did you mean `pass`?"
 
 
@@ -175,11 +181,18 @@ def test_views() -> None:
     whole = "fn rows_of(m: map<string, i64>) -> list<i64> = values(m);\n"
     for fn in (entry, whole):
         (view,) = accepted(f"{VIEWED}{fn}output t: i64 = rows($v, rows_of);").views
-        assert (view.name, view.variable, view.type, view.fns[view.function].name) == ("t", "v", t.I64, "rows_of")
+        assert (view.name, view.variable, view.type, view.fns[view.function].name) == (
+            "t",
+            "v",
+            t.I64,
+            "rows_of",
+        )
     assert refused(f"{VIEWED}{entry}output t: string = rows($v, rows_of);") == ["il-view"]
     assert refused(f"{VIEWED}{entry}output t: i64 = rows($v, row_of);") == ["il-view"]
     assert refused(f"{VIEWED}{entry}output t: i64 = rows($w, rows_of);") == ["il-unknown-variable"]
-    assert refused(f"{VIEWED}fn rows_of(n: i64) -> list<i64> = [n];\noutput t: i64 = rows($v, rows_of);") == ["il-view"]
+    assert refused(f"{VIEWED}fn rows_of(n: i64) -> list<i64> = [n];\noutput t: i64 = rows($v, rows_of);") == [
+        "il-view"
+    ]
     assert refused(
         f"{VIEWED}fn rows_of(ref m: map<string, i64>) -> list<i64> = values(m);\noutput t: i64 = rows($v, rows_of);"
     ) == ["il-view"]

@@ -69,7 +69,11 @@ def _checked(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     type_, name = expr.type, _OVERFLOWS[expr.operation]
     if is_text(type_):
         slot = f.empty(type_)
-        f.b.call("void", "text_concat", ["ptr %temporary", f"ptr {slot}", f"ptr {f.ptr(values[0])}", f"ptr {f.ptr(values[1])}"])
+        f.b.call(
+            "void",
+            "text_concat",
+            ["ptr %temporary", f"ptr {slot}", f"ptr {f.ptr(values[0])}", f"ptr {f.ptr(values[1])}"],
+        )
         return Memory(type_, slot)
     kind, a, b = kind_of(type_), f.reg(values[0]), f.reg(values[1])
     if is_float(type_):
@@ -142,11 +146,15 @@ def _absolute(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     type_, a = expr.type, f.reg(values[0])
     kind = kind_of(type_)
     if is_float(type_):
-        return Scalar(type_, f.b.op(f"call {kind} @llvm.fabs.{'f32' if kind == 'float' else 'f64'}({kind} {a})"))
+        return Scalar(
+            type_, f.b.op(f"call {kind} @llvm.fabs.{'f32' if kind == 'float' else 'f64'}({kind} {a})")
+        )
     if type_ == t.U64:
         return values[0]
     if not isinstance(type_, t.Decimal):
-        f.trap_if(f.b.op(f"icmp eq {kind} {a}, {BOUNDS[type_][0]}"), "overflow", expr.site, operands(f, values))
+        f.trap_if(
+            f.b.op(f"icmp eq {kind} {a}, {BOUNDS[type_][0]}"), "overflow", expr.site, operands(f, values)
+        )
     negative = f.b.op(f"icmp slt {kind} {a}, 0")
     opposite = f.b.op(f"sub {kind} 0, {a}")
     return Scalar(type_, f.b.op(f"select i1 {negative}, {kind} {opposite}, {kind} {a}"))
@@ -373,7 +381,9 @@ def _kleene(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     assert isinstance(expr.type, t.Optional)  # noqa: S101 - by the rule
     wanted = expr.type
     known = b.op(f"or i1 {true}, {false}")
-    return f.choice(wanted, known, lambda: f.optional(wanted, Scalar(t.BOOL, true)), lambda: f.optional(wanted, None))
+    return f.choice(
+        wanted, known, lambda: f.optional(wanted, Scalar(t.BOOL, true)), lambda: f.optional(wanted, None)
+    )
 
 
 def _is_none(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:

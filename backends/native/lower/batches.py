@@ -2,7 +2,7 @@
 
 `i64 fire.<n>(context*, columns*, from, to)` fires the handler on rows from .. to - 1 and returns row * 4 + how it
 left: 0 done, 1 full (go on at the row), 2 stop, 3 trap (the context says where). Outputs of a firing that traps are
-withdrawn. `load.<n>`, `save.<n>` bring variables in and out as one row of columns, `drop.<n>` empties them.
+withdrawn. `load_variable.<n>`, `save_variable.<n>` bring variables in and out as one row of columns, `drop_variable.<n>` empties them.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def lower(op: typed.Operator, architecture: str) -> Lowered | tuple[Reason, ...]
         except Unsupported as refused:
             return (Reason(refused.reason, const.span),)
     for i, fn in enumerate(op.fns):
-        tried(fn, lambda i=i, fn=fn: module.add(_function(module, op, fn, functions, constants, functions[i])))
+        tried(
+            fn, lambda i=i, fn=fn: module.add(_function(module, op, fn, functions, constants, functions[i]))
+        )
     try:
         handlers = handlers_of(op)
     except Unsupported as refused:
@@ -145,7 +147,12 @@ def _prologue(b: Builder) -> None:
 
 
 def _function(
-    module: Module, op: typed.Operator, fn: typed.Fn, functions: tuple[str, ...], constants: tuple[Value, ...], name: str
+    module: Module,
+    op: typed.Operator,
+    fn: typed.Fn,
+    functions: tuple[str, ...],
+    constants: tuple[Value, ...],
+    name: str,
 ) -> Function:
     """`i1 name(context, depth, result, arguments...)`: true when it has trapped."""
     b = Builder()
@@ -221,7 +228,8 @@ def _batch(
     outs = [output(f, i) for i in range(len(op.outs))]
     table = b.op(f"load ptr, ptr {f.context('outs')}")
     marks = [
-        b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {2 * i + 1}')}") for i in range(len(op.outs))
+        b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {2 * i + 1}')}")
+        for i in range(len(op.outs))
     ]
     blocks = [*zip((out.type for out in op.outs), outs, strict=True), *((MARK, each) for each in marks)]
     cursor = b.slot("i64")
@@ -241,13 +249,19 @@ def _batch(
     f.finish = lambda _result: b.go("fired")
     block(f, handler.body)
     b.at("fired")
-    used = any(name in b.calls for name in _ALLOCATES) or any(name.startswith(("fn.", "copy.")) for name in b.calls)
+    used = any(name in b.calls for name in _ALLOCATES) or any(
+        name.startswith(("fn.", "copy.")) for name in b.calls
+    )
     if used:
         void(b, "reset", f"ptr {TEMPORARY}")
     for i, var in enumerate(op.vars):
         if var.written and not is_plain(var.type):
             states = b.op(f"load ptr, ptr {f.context('variables')}")
-            void(b, "flush", f"ptr {b.op(f'load ptr, ptr ' + b.op(f'getelementptr inbounds ptr, ptr {states}, i64 {i}'))}")
+            void(
+                b,
+                "flush",
+                f"ptr {b.op(f'load ptr, ptr ' + b.op(f'getelementptr inbounds ptr, ptr {states}, i64 {i}'))}",
+            )
     following = b.op(f"add nsw i64 {row}, 1")
     b.do(f"store i64 {following}, ptr {cursor}")
     full: str | None = None
@@ -340,7 +354,7 @@ DECLARATIONS: Final = {
 
 
 def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
-    """`void load.<n>(context, columns, block)`: the variable from one row."""
+    """`void load_variable.<n>(context, columns, block)`: the variable from one row."""
     b = Builder()
     _prologue(b)
     f = Frame(module, op, b, "trapped")
@@ -349,11 +363,13 @@ def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
     f.keep(f.row(type_, 0, "0"), at, "%block")
     b.end("ret void")
-    return b.finish(f"load.{index}", f"define void @load.{index}(ptr %context, ptr %columns, ptr %block) nounwind")
+    return b.finish(
+        f"load_variable.{index}", f"define void @load_variable.{index}(ptr %context, ptr %columns, ptr %block) nounwind"
+    )
 
 
 def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
-    """`void save.<n>(context, columns of an output, block)`: the variable as one more row."""
+    """`void save_variable.<n>(context, columns of an output, block)`: the variable as one more row."""
     b = Builder()
     _prologue(b)
     f = Frame(module, op, b, "trapped")
@@ -361,16 +377,18 @@ def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     f.scatter(type_, f.load(type_, at, "%block"), "%out")
     void(b, "reset", f"ptr {TEMPORARY}")
     b.end("ret void")
-    return b.finish(f"save.{index}", f"define void @save.{index}(ptr %context, ptr %out, ptr %block) nounwind")
+    return b.finish(
+        f"save_variable.{index}", f"define void @save_variable.{index}(ptr %context, ptr %out, ptr %block) nounwind"
+    )
 
 
 def _close(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
-    """`void drop.<n>(block)`: all memory of the variable given back."""
+    """`void drop_variable.<n>(block)`: all memory of the variable given back."""
     b = Builder()
     void(b, "arena_close", "ptr %block")
     clear(b, type_, b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}"))
     b.end("ret void")
-    return b.finish(f"drop.{index}", f"define void @drop.{index}(ptr %block) nounwind")
+    return b.finish(f"drop_variable.{index}", f"define void @drop_variable.{index}(ptr %block) nounwind")
 
 
 def _arena_close() -> Function:
@@ -381,4 +399,16 @@ def _arena_close() -> Function:
     return b.finish("close", "define void @close(ptr %arena) nounwind")
 
 
-__all__ = ["FULL", "MARK", "STOP", "TRAPPED", "Handler", "Lowered", "Reason", "handlers_of", "lower", "move", "size_align"]
+__all__ = [
+    "FULL",
+    "MARK",
+    "STOP",
+    "TRAPPED",
+    "Handler",
+    "Lowered",
+    "Reason",
+    "handlers_of",
+    "lower",
+    "move",
+    "size_align",
+]

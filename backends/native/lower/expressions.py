@@ -13,7 +13,19 @@ import attrs
 from backends.native.layout import Unsupported, is_text, memory, register, shares, size_align
 from backends.native.lower import arithmetic
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
-from backends.native.module import clear, counted, entries, if_, item, key_of, list_parts, move, part, value_of, void
+from backends.native.module import (
+    clear,
+    counted,
+    entries,
+    if_,
+    item,
+    key_of,
+    list_parts,
+    move,
+    part,
+    value_of,
+    void,
+)
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
@@ -90,7 +102,10 @@ def value(f: Frame, expr: typed.Expr, *, lent: bool = False) -> Value:
             return f.optional(type_, value(f, inner))
         case typed.If(type_, cond, then, other):
             return f.choice(
-                type_, f.reg(value(f, cond)), lambda: value(f, then, lent=lent), lambda: value(f, other, lent=lent)
+                type_,
+                f.reg(value(f, cond)),
+                lambda: value(f, then, lent=lent),
+                lambda: value(f, other, lent=lent),
             )
         case typed.Logic():
             return _logic(f, expr)
@@ -165,7 +180,8 @@ def initial(f: Frame, type_: t.Type, constant: Any) -> str:
             return f"{{ {memory(inner)} {initial(f, inner, constant)}, i8 1 }}"
         case t.Record() | t.Tuple():
             fields = [
-                f"{memory(each)} {initial(f, each, v)}" for each, v in zip(t.parts(type_), constant, strict=True)
+                f"{memory(each)} {initial(f, each, v)}"
+                for each, v in zip(t.parts(type_), constant, strict=True)
             ]
             return "{ " + (", ".join(fields) or "i8 0") + " }"
         case t.Array(inner, size):
@@ -272,7 +288,14 @@ def _list(f: Frame, expr: typed.MakeList) -> Value:
                 f.put(each, item(b, inner, slot, str(i)))
         case t.List(inner):
             slot = b.slot(memory(expr.type))
-            void(b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {len(values)}", f"i64 {size_align(inner)[0]}")
+            void(
+                b,
+                "list_reserve",
+                f"ptr {TEMPORARY}",
+                f"ptr {slot}",
+                f"i64 {len(values)}",
+                f"i64 {size_align(inner)[0]}",
+            )
             items = b.op(f"load ptr, ptr {slot}")
             for i, each in enumerate(values):
                 f.put(each, item(b, inner, items, str(i)))
@@ -576,7 +599,9 @@ def _slice(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if is_text(container.type):
         slot = f.empty(container.type)
         name = "text_slice" if container.type == t.STRING else "bytes_slice"
-        void(b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(container)}", f"i64 {low}", f"i64 {high}")
+        void(
+            b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(container)}", f"i64 {low}", f"i64 {high}"
+        )
         return Memory(container.type, slot)
     at, _ = f.extent(container)
     count = b.op(f"sub i64 {high}, {low}")
@@ -591,7 +616,9 @@ def _taken(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     asked = b.op(f"select i1 {b.op(f'icmp sgt i64 {asked}, {count}')}, i64 {count}, i64 {asked}")
     if expr.operation == "take":
         return _collected(f, expr.type, asked, at)
-    return _collected(f, expr.type, b.op(f"sub i64 {count}, {asked}"), lambda i: at(b.op(f"add i64 {asked}, {i}")))
+    return _collected(
+        f, expr.type, b.op(f"sub i64 {count}, {asked}"), lambda i: at(b.op(f"add i64 {asked}, {i}"))
+    )
 
 
 def _concat(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -665,7 +692,9 @@ def _total(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if arithmetic.is_float(type_):
         slot = f.empty(t.FSUM)
         counted(b, count, lambda i: _add_float(f, slot, TEMPORARY, at(i), "0"))
-        return arithmetic._single(f, type_, b.call("double", "sum_value", [f"ptr {TEMPORARY}", f"ptr {slot}"]))
+        return arithmetic._single(
+            f, type_, b.call("double", "sum_value", [f"ptr {TEMPORARY}", f"ptr {slot}"])
+        )
     if arithmetic.kind_of(type_) == "i128":
         raise Unsupported("`sum` of 128-bit numbers")
     slot = b.slot("i128")
@@ -699,7 +728,10 @@ def _starts(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 def _find(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     start = f.reg(values[2]) if len(values) == 3 else "0"
-    return Scalar(t.I64, f.b.call("i64", "text_find", [f"ptr {f.ptr(values[0])}", f"ptr {f.ptr(values[1])}", f"i64 {start}"]))
+    return Scalar(
+        t.I64,
+        f.b.call("i64", "text_find", [f"ptr {f.ptr(values[0])}", f"ptr {f.ptr(values[1])}", f"i64 {start}"]),
+    )
 
 
 def _string(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -708,7 +740,9 @@ def _string(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if one.type == t.STRING:
         return one
     if one.type == t.BOOL:
-        return f.choice(t.STRING, f.reg(one), lambda: literal(f, t.STRING, "true"), lambda: literal(f, t.STRING, "false"))
+        return f.choice(
+            t.STRING, f.reg(one), lambda: literal(f, t.STRING, "true"), lambda: literal(f, t.STRING, "false")
+        )
     if one.type not in t.INTEGERS:
         raise Unsupported(f"text of {one.type}")
     void(b, "text_of_integer", f"ptr {TEMPORARY}", f"ptr {slot}", f"i128 {arithmetic._wide(f, one)}")
@@ -945,7 +979,14 @@ def _clear(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) 
 
 
 def _add_float(f: Frame, sum_: str, arena: str, one: Value, negative: str) -> None:
-    void(f.b, "sum_add", f"ptr {arena}", f"ptr {sum_}", f"double {arithmetic._double(f, one)}", f"i64 {negative}")
+    void(
+        f.b,
+        "sum_add",
+        f"ptr {arena}",
+        f"ptr {sum_}",
+        f"double {arithmetic._double(f, one)}",
+        f"i64 {negative}",
+    )
 
 
 def _add(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
@@ -984,7 +1025,9 @@ def call(f: Frame, expr: typed.Call) -> Value:
             values.append(None)
         else:
             one = value(f, arg)
-            if any(p.ref or changes(f, a) for a, p in zip(expr.args[i + 1 :], fn.params[i + 1 :], strict=True)):
+            if any(
+                p.ref or changes(f, a) for a, p in zip(expr.args[i + 1 :], fn.params[i + 1 :], strict=True)
+            ):
                 one = f.snapshot(one)
             elif any(p.ref for p in fn.params):
                 one = f.snapshot(one)
@@ -1012,4 +1055,16 @@ def call(f: Frame, expr: typed.Call) -> Value:
     return f.load(fn.result, result)
 
 
-__all__ = ["apply", "assign", "borrows", "call", "changes", "loop", "move", "owned", "place", "remove_entry", "value"]
+__all__ = [
+    "apply",
+    "assign",
+    "borrows",
+    "call",
+    "changes",
+    "loop",
+    "move",
+    "owned",
+    "place",
+    "remove_entry",
+    "value",
+]

@@ -25,7 +25,22 @@ from backends.native.layout import (
     size_align,
     widths,
 )
-from backends.native.module import Module, clear, counted, entries, if_, item, key_of, list_parts, load, move, part, store, value_of, void
+from backends.native.module import (
+    Module,
+    clear,
+    counted,
+    entries,
+    if_,
+    item,
+    key_of,
+    list_parts,
+    load,
+    move,
+    part,
+    store,
+    value_of,
+    void,
+)
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -155,7 +170,9 @@ class Frame:
         if type_ == t.UNIT:
             return Scalar(type_, "0")
         if is_text(type_):
-            return Memory(type_, b.op(f"getelementptr inbounds {TEXT}, ptr {self.columns[column]}, i64 {row}"))
+            return Memory(
+                type_, b.op(f"getelementptr inbounds {TEXT}, ptr {self.columns[column]}, i64 {row}")
+            )
         if register(type_) is not None:
             return Scalar(type_, load(b, type_, item(b, type_, self.columns[column], row)))
         if isinstance(type_, t.Array):
@@ -239,7 +256,9 @@ class Frame:
             self.b.do(f"store i8 1, ptr {part(self.b, type_, slot, 1)}")
         return Memory(type_, slot)
 
-    def choice(self, type_: t.Type, condition: str, then: Callable[[], Value], other: Callable[[], Value]) -> Value:
+    def choice(
+        self, type_: t.Type, condition: str, then: Callable[[], Value], other: Callable[[], Value]
+    ) -> Value:
         """One of two values of a type."""
         b = self.b
         yes, no, after = b.fresh("yes"), b.fresh("no"), b.fresh("join")
@@ -267,7 +286,9 @@ class Frame:
             case t.List(inner), Row(_, column, row):
                 offsets = self.columns[column]
                 start = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {offsets}, i64 {row}')}")
-                following = b.op(f"getelementptr inbounds i64, ptr {offsets}, i64 {b.op(f'add nsw i64 {row}, 1')}")
+                following = b.op(
+                    f"getelementptr inbounds i64, ptr {offsets}, i64 {b.op(f'add nsw i64 {row}, 1')}"
+                )
                 count = b.op(f"sub nsw i64 {b.op(f'load i64, ptr {following}')}, {start}")
                 return lambda i: self.row(inner, column + 1, b.op(f"add nsw i64 {start}, {i}")), count
             case t.Array(inner, size), Row(_, column, row):
@@ -291,7 +312,9 @@ class Frame:
 
     def pushed(self, list_: str, inner: t.Type, arena: str = TEMPORARY) -> str:
         """The place of a new last item of a list."""
-        return self.b.call("ptr", "list_push", [f"ptr {arena}", f"ptr {list_}", f"i64 {size_align(inner)[0]}"])
+        return self.b.call(
+            "ptr", "list_push", [f"ptr {arena}", f"ptr {list_}", f"i64 {size_align(inner)[0]}"]
+        )
 
     # --------------------------------------------------------------------------------------------- owning
 
@@ -372,7 +395,9 @@ class Frame:
 
                 counted(b, count, insert)
             case t.FSUM:
-                words = b.op(f"getelementptr inbounds i64, ptr {self.columns[value.column]}, i64 {b.op(f'mul i64 {value.row}, 76')}")
+                words = b.op(
+                    f"getelementptr inbounds i64, ptr {self.columns[value.column]}, i64 {b.op(f'mul i64 {value.row}, 76')}"
+                )
                 void(b, "sum_import", f"ptr {arena}", f"ptr {to}", f"ptr {words}")
             case _:
                 raise Unsupported(f"columns of {value.type}")
@@ -387,10 +412,14 @@ class Frame:
             if shares(type_.key):
                 move(b, type_.key, slot, at)
             else:
-                void(b, self.module.derived("copy", type_.key), f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {at}")
+                void(
+                    b, self.module.derived("copy", type_.key), f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {at}"
+                )
             void(b, self.module.derived("canonical", type_.key), f"ptr {slot}")
             at = slot
-        made = b.call("ptr", self.module.map_function("map_insert", type_), [f"ptr {arena}", f"ptr {map_}", f"ptr {at}"])
+        made = b.call(
+            "ptr", self.module.map_function("map_insert", type_), [f"ptr {arena}", f"ptr {map_}", f"ptr {at}"]
+        )
         place = b.op(f"getelementptr inbounds i8, ptr {made}, i64 16")
         self.keep(self.load(type_.key, at), place, arena)
         return value_of(b, type_, made)
@@ -398,7 +427,9 @@ class Frame:
     def find(self, type_: t.Type, map_: str, key: Value) -> str:
         """The entry of a key, or null."""
         assert isinstance(type_, t.Map)  # noqa: S101 - by its type
-        return self.b.call("ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"])
+        return self.b.call(
+            "ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"]
+        )
 
     # ---------------------------------------------------------------------------------------------- output
 
@@ -445,7 +476,9 @@ class _Scatter:
         kinds = [c.kind for c in columns(self.type).columns if c.table == table]
         sizes = ", ".join(f"i64 {k.size + (1 << 32 if k.value.endswith(' ') else 0)}" for k in kinds)
         name = self.f.module.constant(f"[{len(kinds)} x i64]", f"[{sizes}]")
-        void(self.f.b, "table_grow", f"ptr {self.word(table, 0)}", f"ptr {name}", f"i64 {len(kinds)}", "i64 3")
+        void(
+            self.f.b, "table_grow", f"ptr {self.word(table, 0)}", f"ptr {name}", f"i64 {len(kinds)}", "i64 3"
+        )
 
     def advance(self, table: int, row: str) -> None:
         b = self.f.b
@@ -511,7 +544,12 @@ class _Scatter:
                 kind = register(type_)
                 assert kind is not None  # noqa: S101 - all others are scalars
                 zero = {"float": "0.0", "double": "0.0", "i1": "false"}.get(kind, "0")
-                store(b, type_, zero if value is None else f.reg(value), item(b, type_, self.column(column), row))
+                store(
+                    b,
+                    type_,
+                    zero if value is None else f.reg(value),
+                    item(b, type_, self.column(column), row),
+                )
 
     def append(self, inner: t.Type, value: Value | None, column: int, table: int) -> None:
         row = self.reserve(table)
@@ -521,7 +559,9 @@ class _Scatter:
     def offset(self, column: int, inside: int, row: str) -> None:
         b = self.f.b
         end = b.op(f"load i64, ptr {self.word(inside, 0)}")
-        to = b.op(f"getelementptr inbounds i64, ptr {self.column(column)}, i64 {b.op(f'add nsw i64 {row}, 1')}")
+        to = b.op(
+            f"getelementptr inbounds i64, ptr {self.column(column)}, i64 {b.op(f'add nsw i64 {row}, 1')}"
+        )
         b.do(f"store i64 {end}, ptr {to}")
 
     def sum(self, value: Value | None, column: int, table: int) -> None:

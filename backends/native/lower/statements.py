@@ -53,7 +53,13 @@ def statement(f: Frame, item: typed.Stmt) -> None:
         case typed.Branch():
             _branch(f, item)
         case typed.For():
-            loop(f, item.range, item.slots, lambda: block(f, item.body), lambda leave, again: _enter(f, item.loop, leave, again))
+            loop(
+                f,
+                item.range,
+                item.slots,
+                lambda: block(f, item.body),
+                lambda leave, again: _enter(f, item.loop, leave, again),
+            )
         case typed.While():
             _while(f, item)
         case typed.Break(number):
@@ -172,9 +178,13 @@ def _drops(body: typed.Block, slot: int) -> bool:
         match item:
             case typed.Drop(dropped, _) if dropped == slot:
                 return True
-            case typed.Branch(_, then, other) if _drops(then, slot) or (other is not None and _drops(other, slot)):
+            case typed.Branch(_, then, other) if _drops(then, slot) or (
+                other is not None and _drops(other, slot)
+            ):
                 return True
-            case typed.With(body=inner) | typed.For(body=inner) | typed.While(body=inner) if _drops(inner, slot):
+            case typed.With(body=inner) | typed.For(body=inner) | typed.While(body=inner) if _drops(
+                inner, slot
+            ):
                 return True
             case _:
                 pass

@@ -23,7 +23,7 @@ Path = tuple[
 ]  # ("local", slot) or ("state", index), then field positions and "*" for any entry
 
 
-class Failed(Exception):
+class Failed(Exception):  # noqa: N818 - not an error of ours: the error is already reported, this leaves the statement
     """The statement is given up; its diagnostic is in the report."""
 
 

@@ -364,7 +364,7 @@ def operation(
     nodes: list[typed.Expr | typed.Lambda | None] = [None] * len(args)
     for i, arg in enumerate(args):
         if i == 0 and found.mutates is not None:
-            assert not isinstance(arg, s.Lambda)
+            assert not isinstance(arg, s.Lambda)  # noqa: S101 - the grammar has no lambda there
             nodes[0] = place(c, arg, f"`{name}`")
         elif not isinstance(arg, s.Lambda) and not flexible(arg):
             nodes[i] = infer(c, arg)
@@ -776,7 +776,7 @@ def changed(c: Context, node: typed.Expr | typed.Lambda | typed.Counted) -> Iter
     """The places that evaluating `node` changes."""
     match node:
         case typed.Apply(_, name, (place_, *_), _) if OPERATIONS[name].mutates is not None:
-            assert not isinstance(place_, typed.Lambda)
+            assert not isinstance(place_, typed.Lambda)  # noqa: S101 - the checker made it
             found = [place_]
         case typed.Call(_, function, _, args, _):
             found = [arg for arg, param in zip(args, c.fns[function].params, strict=True) if param.ref]

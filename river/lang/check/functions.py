@@ -52,7 +52,7 @@ def _body(c: Context, entry: FnEntry) -> None:
     try:
         for param in entry.params:
             slot = c.bind(param.name, param.type, param.span, writable=param.ref, ref=param.ref)
-            assert slot < len(entry.params)
+            assert slot < len(entry.params)  # noqa: S101 - parameters are the first slots
         body: typed.Block | typed.Expr
         if isinstance(source.body, s.Block):
             errors = len(c.report)
@@ -72,7 +72,7 @@ def _body(c: Context, entry: FnEntry) -> None:
                 return
             entry.failed = True
             raise Failed
-        assert entry.result is not None
+        assert entry.result is not None  # noqa: S101 - blocks have one
         entry.done = typed.Fn(
             source.name, entry.params, entry.result, c.frame.slots, body, c.frame.emits, span=source.span
         )
@@ -99,7 +99,7 @@ def finished(c: Context) -> tuple[typed.Fn, ...]:
 
 def _done(entries: list[FnEntry], emits: bool, index: int) -> typed.Fn:
     fn = entries[index].done
-    assert fn is not None
+    assert fn is not None  # noqa: S101 - a failed one has left an error in the report
     return typed.Fn(fn.name, fn.params, fn.result, fn.slots, fn.body, emits, span=fn.span)
 
 

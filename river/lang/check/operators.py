@@ -141,7 +141,7 @@ def _constant_integer(c: Context, expr: s.Expr, what: str, least: int) -> int:
     value = integer(expr)
     if value is None:
         value = constant(expr, t.I64, c.scope)
-    assert isinstance(value, int)
+    assert isinstance(value, int)  # noqa: S101 - an i64
     if value < least:
         raise c.error("lang-rate", f"{what} must be at least {least}, not {value}", expr.span)
     return value
@@ -284,7 +284,7 @@ class _Handlers:
         return typed.PhaseHandler(count, port, slots, body, span=handler.span)
 
     def merge(self, handler: s.MergeHandler) -> typed.MergeHandler:
-        """The handler `on merge(a(x), b(y))`."""
+        """Fires for the smallest key: `on merge(a(x), b(y))`."""
         c = self.c
         ports = tuple(self.port(name, handler) for name, _ in handler.sides)
         if len(set(ports)) != len(ports):
@@ -295,7 +295,7 @@ class _Handlers:
                 "lang-key", "the inputs of a merge must be ordered `by` keys of one type", handler.span
             )
         first = keys[0]
-        assert first is not None
+        assert first is not None  # noqa: S101 - just checked
         sides = [
             (name, t.Optional(_some(c, self.ports[p], handler)))
             for p, (_, name) in zip(ports, handler.sides, strict=True)
@@ -304,13 +304,13 @@ class _Handlers:
         return typed.MergeHandler(ports, slots, body, span=handler.span)
 
     def mark(self, handler: s.MarkHandler) -> typed.MarkHandler:
-        """The handler `on mark(k)`."""
+        """What replaces the forwarding of marks: `on mark(k)`."""
         c = self.c
         keys = {key_type(port.type, port.by) for port in self.ports if port.by is not None}
         if len(keys) != 1:
             raise c.error("lang-key", "`on mark` needs inputs ordered `by` keys of one type", handler.span)
         key = keys.pop()
-        assert key is not None
+        assert key is not None  # noqa: S101 - ports are checked
         slots, body = self.body([(handler.name, key)], handler.body)
         return typed.MarkHandler(slots, body, span=handler.span)
 

@@ -250,7 +250,7 @@ def _comprehension(code: Code, expr: typed.Comprehension) -> Run:
 
         def pairs(f: Frame) -> list[Any]:
             found: list[Any] = []
-            for f[first], f[second] in source(f):
+            for f[first], f[second] in source(f):  # noqa: B020 - its slots
                 if cond is None or cond(f):
                     found.append(value(f))
             return found
@@ -260,7 +260,7 @@ def _comprehension(code: Code, expr: typed.Comprehension) -> Run:
 
     def items(f: Frame) -> list[Any]:
         found: list[Any] = []
-        for f[slot] in source(f):
+        for f[slot] in source(f):  # noqa: B020 - its slots
             if cond is None or cond(f):
                 found.append(value(f))
         return found
@@ -343,7 +343,7 @@ def _guard(run: Run, expr: typed.Apply) -> Run:
 
 def _change(code: Code, expr: typed.Apply, operation: Operation, meaning: Callable[..., Any]) -> Run:
     target = expr.args[0]
-    assert not isinstance(target, typed.Lambda)
+    assert not isinstance(target, typed.Lambda)  # noqa: S101 - by the rule
     where = place(code, target)
     args = [
         own(code, arg) if not isinstance(arg, typed.Lambda) else _argument(code, arg) for arg in expr.args[1:]

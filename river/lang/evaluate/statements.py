@@ -169,7 +169,7 @@ def _for(code: Code, item: typed.For) -> Run:
         first, second = item.slots
 
         def pairs(f: Frame) -> Signal | None:
-            for f[first], f[second] in source(f):
+            for f[first], f[second] in source(f):  # noqa: B020 - its slots
                 signal = body(f)
                 if signal is not None and signal is not again:
                     return None if signal is leave else signal
@@ -179,7 +179,7 @@ def _for(code: Code, item: typed.For) -> Run:
     (slot,) = item.slots
 
     def items(f: Frame) -> Signal | None:
-        for f[slot] in source(f):
+        for f[slot] in source(f):  # noqa: B020 - its slots
             signal = body(f)
             if signal is not None and signal is not again:
                 return None if signal is leave else signal

@@ -37,7 +37,7 @@ _REASONS = {
 _SHOWN = 80
 
 
-class Trap(Exception):
+class Trap(Exception):  # noqa: N818 - the word of the IL
     """The end of a firing: the code of il.md 2.4 and its operands, the operation, the site and its span, the user's text."""
 
     def __init__(

@@ -39,7 +39,7 @@ def _table() -> Mapping[str, Operation]:
     found: dict[str, Operation] = {}
     for module in GROUPS:
         for operation in module.OPERATIONS:
-            assert operation.name not in found, operation.name
+            assert operation.name not in found, operation.name  # noqa: S101 - by the rule
             found[operation.name] = operation
     return MappingProxyType(found)
 

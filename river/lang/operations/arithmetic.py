@@ -98,7 +98,7 @@ def _float(operation: Callable[[float, float], float], type_: t.Type) -> Binary:
 
     def apply(a: float, b: float) -> float:
         result = operation(a, b)
-        return result if result == result else NAN
+        return result if result == result else NAN  # noqa: PLR0124 - NaN
 
     return apply
 
@@ -250,7 +250,7 @@ def _absolute_out(_types: Types, result: t.Type) -> tuple[str, ...]:
 
 def _negate(_types: Types, result: t.Type) -> Unary:
     if is_float(result):
-        return lambda a: -a if a == a else NAN
+        return lambda a: -a if a == a else NAN  # noqa: PLR0124 - NaN
     low, high, code = bounds(result)
 
     def negate(a: int) -> int:
@@ -263,7 +263,7 @@ def _negate(_types: Types, result: t.Type) -> Unary:
 
 def _absolute(_types: Types, result: t.Type) -> Unary:
     if is_float(result):
-        return lambda a: abs(a) if a == a else NAN
+        return lambda a: abs(a) if a == a else NAN  # noqa: PLR0124 - NaN
     _low, high, code = bounds(result)
 
     def absolute(a: int) -> int:
@@ -301,7 +301,7 @@ def wrapping_one(operation: Callable[[int], int]) -> Callable[[Types, t.Type], U
 
 def _extreme(_types: Types, _result: t.Type, *, greatest: bool) -> Binary:
     def choose(a: Any, b: Any) -> Any:
-        if a != a or b != b:
+        if a != a or b != b:  # noqa: PLR0124 - NaN
             return NAN
         return max(a, b) if greatest else min(a, b)
 

@@ -54,8 +54,8 @@ def divide(a: float, b: float) -> float:
     """IEEE division: x / 0 is infinite, 0 / 0 is NaN."""
     if b:
         result = a / b
-        return result if result == result else NAN
-    if a == 0.0 or a != a or b != b:
+        return result if result == result else NAN  # noqa: PLR0124 - NaN
+    if a == 0.0 or a != a or b != b:  # noqa: PLR0124 - NaN
         return NAN
     return INFINITY if math.copysign(1.0, a) == math.copysign(1.0, b) else -INFINITY
 
@@ -107,7 +107,7 @@ def _divide_traps(_types: Types, result: t.Type) -> tuple[str, ...]:
 
 
 def _fmod(a: float, b: float) -> float:
-    if a != a or b != b or b == 0.0 or a in (INFINITY, -INFINITY):
+    if a != a or b != b or b == 0.0 or a in (INFINITY, -INFINITY):  # noqa: PLR0124 - NaN
         return NAN
     return math.fmod(a, b)
 

@@ -33,7 +33,7 @@ def _guarded(function: Callable[..., float]) -> Callable[..., float]:
             result = function(*args)
         except ValueError:
             return NAN
-        return result if result == result else NAN
+        return result if result == result else NAN  # noqa: PLR0124 - NaN
 
     return apply
 
@@ -41,7 +41,7 @@ def _guarded(function: Callable[..., float]) -> Callable[..., float]:
 def exp(x: float) -> float:
     """E to the x."""
     try:
-        return math.exp(x) if x == x else NAN
+        return math.exp(x) if x == x else NAN  # noqa: PLR0124 - NaN
     except OverflowError:
         return INFINITY
 
@@ -65,7 +65,7 @@ def power(x: float, y: float) -> float:
         if x == 0.0:  # to a negative power
             return -INFINITY if math.copysign(1.0, x) < 0.0 and _odd(y) else INFINITY
         return NAN
-    return result if result == result else NAN
+    return result if result == result else NAN  # noqa: PLR0124 - NaN
 
 
 def _odd(y: float) -> bool:
@@ -75,7 +75,7 @@ def _odd(y: float) -> bool:
 def _hyperbolic(function: Callable[[float], float], *, odd: bool) -> Callable[[float], float]:
     def apply(x: float) -> float:
         try:
-            return function(x) if x == x else NAN
+            return function(x) if x == x else NAN  # noqa: PLR0124 - NaN
         except OverflowError:
             return -INFINITY if odd and x < 0.0 else INFINITY
 
@@ -88,7 +88,7 @@ def _rounding(function: Callable[[float], int | float]) -> Callable[[float], flo
     def apply(x: float) -> float:
         if -_WHOLE < x < _WHOLE:
             return math.copysign(float(function(x)), x)
-        return x if x == x else NAN
+        return x if x == x else NAN  # noqa: PLR0124 - NaN
 
     return apply
 

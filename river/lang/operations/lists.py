@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 
 def _sort(types: Types, _result: t.Type) -> Unary:
-    assert isinstance(types[0], Rows)
+    assert isinstance(types[0], Rows)  # noqa: S101 - by the rule
     order = order_of(types[0].item)
     return lambda items: sorted(items, key=order)
 
 
 def _sort_by(types: Types, _result: t.Type) -> Binary:
     function = types[1]
-    assert isinstance(function, t.Function)
+    assert isinstance(function, t.Function)  # noqa: S101 - by the rule
     order = order_of(function.result or t.UNIT)
     return lambda items, key: sorted(items, key=lambda item: order(key(item)))
 
 
 def _bag_minus(types: Types, _result: t.Type) -> Meaning:
-    assert isinstance(types[0], t.List)
+    assert isinstance(types[0], t.List)  # noqa: S101 - by the rule
     key = canonical(types[0].item)
 
     def minus(items: Iterable[Any], others: Iterable[Any]) -> list[Any]:
@@ -121,14 +121,14 @@ def _map(_types: Types, result: t.Type) -> Binary:
 
 
 def _any(items: Iterable[Any], function: Callable[[Any], bool]) -> bool:
-    for item in items:
+    for item in items:  # noqa: SIM110 - keeps recursion off the C stack
         if function(item):
             return True
     return False
 
 
 def _all(items: Iterable[Any], function: Callable[[Any], bool]) -> bool:
-    for item in items:
+    for item in items:  # noqa: SIM110 - keeps recursion off the C stack
         if not function(item):
             return False
     return True

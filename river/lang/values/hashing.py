@@ -87,6 +87,6 @@ def _bytes_words(value: bytes) -> tuple[int, ...]:
 
 
 def _float_words(value: float) -> tuple[int, ...]:
-    if value != value:
+    if value != value:  # noqa: PLR0124 - NaN
         return (0x7FF8000000000000,)
     return struct.unpack("<Q", struct.pack("<d", value + 0.0))

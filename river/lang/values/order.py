@@ -21,7 +21,7 @@ def total_key(type_: t.Type) -> Order | None:
     """
     match type_:
         case t.Primitive("f32" | "f64"):
-            return lambda value: (0, value) if value == value else (1, 0.0)
+            return lambda value: (0, value) if value == value else (1, 0.0)  # noqa: PLR0124 - NaN
         case t.Primitive("regex"):
             return lambda value: value.pattern
         case t.Primitive() | t.Decimal():

@@ -22,7 +22,7 @@ def same(type_: t.Type) -> Callable[[Value, Value], bool]:
         return lambda a, b: a is b or a == b
     if not t.contains(type_, t.Map, t.Bag):
         freeze = freezer(type_)
-        assert freeze is not None
+        assert freeze is not None  # noqa: S101 - by the rule
         return lambda a, b: a is b or freeze(a) == freeze(b)
     return lambda a, b: a is b or observed(type_, a) == observed(type_, b)
 

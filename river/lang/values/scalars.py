@@ -24,7 +24,7 @@ BOUNDS: Final[dict[t.Type, tuple[int, int]]] = {
 }  # fmt: skip
 
 
-class TrapSignal(Exception):
+class TrapSignal(Exception):  # noqa: N818 - not yet the trap: that has a place
     """The meaning of an operation cannot go on: a code of il.md 2.4, and the values it complains of."""
 
     def __init__(self, code: str, *operands: Value) -> None:
@@ -46,7 +46,7 @@ END: Final = Mark(INFINITY)
 def single(value: float) -> float:
     """`value` rounded to 32 bits; beyond the range infinite."""
     try:
-        return _FLOAT.unpack(_FLOAT.pack(value))[0] if value == value else NAN
+        return _FLOAT.unpack(_FLOAT.pack(value))[0] if value == value else NAN  # noqa: PLR0124 - NaN
     except OverflowError:
         return INFINITY if value > 0 else -INFINITY
 
@@ -66,7 +66,7 @@ def add_to_sum(total: Sum, value: float, times: int = 1) -> Sum:
     if value - value == 0.0:
         above, below = value.as_integer_ratio()
         return whole + times * (above << (1075 - below.bit_length())), up, down, undefined
-    if value != value:
+    if value != value:  # noqa: PLR0124 - NaN
         return whole, up, down, undefined + times
     return (whole, up + times, down, undefined) if value > 0 else (whole, up, down + times, undefined)
 

@@ -65,7 +65,7 @@ def _well_typed_primitive(type_: t.Primitive, value: Value) -> bool:
         case "bool":
             return _is(value, bool)
         case "f64":
-            return _is(value, float) and (value == value or value is NAN)
+            return _is(value, float) and (value == value or value is NAN)  # noqa: PLR0124 - NaN
         case "f32":
             return _is(value, float) and (single(value) == value or value is NAN)
         case "string":
