@@ -6,6 +6,7 @@ Paper: River section 4.6 (translation ahead of time, planning when the platform 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -26,6 +27,8 @@ from river.platform import here
 from river.source import Source
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from river.il.graph import Graph, View
     from river.il.program import Program
     from river.io.errors import OnError, Refusals
@@ -197,11 +200,26 @@ def library(program: Program) -> Library:
     """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names."""
     from river.il.program import Instance
 
-    names = {
-        d.template.partition(".")[0] for d in program.decls if isinstance(d, Instance) and "." in d.template
-    }
-    known = set(plugins.frontends())
-    return Library.of({name: plugins.frontend(name).templates for name in sorted(names & known)})
+    wanted: dict[str, set[str]] = {}
+    for decl in program.decls:
+        if isinstance(decl, Instance):
+            namespace, _, name = decl.template.rpartition(".")
+            wanted.setdefault(namespace, set()).add(name)
+    languages = sorted(wanted.keys() & set(plugins.frontends()))
+    return Library.of({name: _needed(plugins.frontend(name).templates, wanted[name]) for name in languages})
+
+
+def _needed(files: tuple[Traversable, ...], names: set[str]) -> tuple[Traversable, ...]:
+    """The template files that hold `names`, so that the others need not be parsed; all if one of the names is not there.
+
+    A file that declares types or functions is needed in any case: its declarations are for the whole namespace.
+    """
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    found = {file: set(re.findall(r"^operator\s+(\w+)", text, re.MULTILINE)) for file, text in texts.items()}
+    if not names <= set().union(*found.values()):
+        return files
+    shared = re.compile(r"^(type|fn)\b", re.MULTILINE)
+    return tuple(file for file in files if found[file] & names or shared.search(texts[file]))
 
 
 def read_source(path: str, text: str | None = None) -> Source:

@@ -284,7 +284,7 @@ class _Handlers:
         return typed.PhaseHandler(count, port, slots, body, span=handler.span)
 
     def merge(self, handler: s.MergeHandler) -> typed.MergeHandler:
-        """Fires for the smallest key: `on merge(a(x), b(y))`."""
+        """A firing for the smallest key of several inputs."""
         c = self.c
         ports = tuple(self.port(name, handler) for name, _ in handler.sides)
         if len(set(ports)) != len(ports):
@@ -304,7 +304,7 @@ class _Handlers:
         return typed.MergeHandler(ports, slots, body, span=handler.span)
 
     def mark(self, handler: s.MarkHandler) -> typed.MarkHandler:
-        """What replaces the forwarding of marks: `on mark(k)`."""
+        """What replaces the forwarding of marks."""
         c = self.c
         keys = {key_type(port.type, port.by) for port in self.ports if port.by is not None}
         if len(keys) != 1:

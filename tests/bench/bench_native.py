@@ -1,0 +1,137 @@
+"""Native operators on columns against C loops (gcc -O3 -march=native), in one process: filter and map, keyed count and sum.
+
+The C program of the keyed sum uses the same structure: an array of entries by small whole key. Each time is the best of a
+few runs, after the first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import shutil
+import subprocess
+import time
+from array import array
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from backends.native import NativeOperator, compile_native  # noqa: E402
+from backends.native.batch import address_of  # noqa: E402
+from river.il.parse import parse  # noqa: E402
+from river.il.templates import Library  # noqa: E402
+from river.il.verify import verify  # noqa: E402
+from river.source import Source  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ROWS = 1_000_000
+KEYS = 10_000
+RUNS = 5
+
+PROGRAM = """river 1;
+type Trade = {k: i64, price: f64, volume: i64};
+type Sum = {n: i64, s: i64};
+input t: Trade;
+var $v: map<i64, Sum> = {};
+output a: {k: i64, value: f64};
+operator filter_map(t: Trade) -> (out: {k: i64, value: f64}) {
+  on t(x) { if x.price > 50.0 { emit out {k: x.k, value: x.price * f64(x.volume)}; } }
+}
+operator keyed(t: Trade; $v: map<i64, Sum>) -> () {
+  on t(x) { with v = $v[x.k] else {n: 0, s: 0} { v.n = v.n +% 1; v.s = v.s +% x.volume; } }
+}
+operator keyed_checked(t: Trade; $v: map<i64, Sum>) -> () {
+  on t(x) { with v = $v[x.k] else {n: 0, s: 0} { v.n = v.n + 1; v.s = v.s + x.volume; } }
+}
+"""
+GRAPHS = {
+    "filter_map": "(a) <- filter_map(t);",
+    "keyed": "(a) <- filter_map(u); (u, w) <- std.duplicate<Trade, 2>(t); ($v) <- keyed(w, $v);",
+}
+
+C = """
+#include <stdint.h>
+#include <stdlib.h>
+typedef int64_t i64;
+typedef struct entry { struct entry *next, *prev; i64 k, n, s; } E;
+i64 filter_map(i64 n, i64 *k, double *p, i64 *v, i64 *ok, double *ov) {
+  i64 m = 0;
+  for (i64 i = 0; i < n; i++) if (p[i] > 50.0) { ok[m] = k[i]; ov[m++] = p[i] * (double)v[i]; }
+  return m;
+}
+static E **dir, *head, *tail; static i64 cap;
+void setup(i64 c) { dir = calloc(c, sizeof(E *)); cap = c; head = tail = 0; }
+i64 keyed(i64 n, i64 *k, i64 *v) {
+  for (i64 i = 0; i < n; i++) {
+    if ((uint64_t)k[i] >= (uint64_t)cap) abort();
+    E *e = dir[k[i]];
+    if (!e) { e = calloc(1, sizeof(E)); e->k = k[i]; e->prev = tail; if (tail) tail->next = e; else head = e; tail = e; dir[k[i]] = e; }
+    e->n++; e->s += v[i];
+  }
+  return 0;
+}
+"""
+
+
+def operator(name: str) -> NativeOperator:
+    ports = {"filter_map": "(a) <- filter_map(t);"}.get(name, f"($v) <- {name}(t, $v);")
+    text = PROGRAM + ports
+    if name != "filter_map":
+        text = text.replace("output a: {k: i64, value: f64};\n", "")
+    graph = verify(parse(Source("bench.river", text)), Library.of({}))
+    (instance,) = graph.instances
+    found = compile_native(instance.operator)  # pyright: ignore[reportArgumentType]
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+def best(run: Callable[[], Any]) -> float:
+    run()
+    times: list[float] = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def test_against_c(tmp_path: Path) -> None:
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("gcc is not there")
+    source, library = tmp_path / "loops.c", tmp_path / "loops.so"
+    source.write_text(C)
+    subprocess.run([gcc, "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
+    c = ctypes.CDLL(str(library))
+    chance = random.Random(7)
+    keys = array("q", (chance.randrange(KEYS) for _ in range(ROWS)))
+    prices = array("d", (chance.random() * 100 for _ in range(ROWS)))
+    volumes = array("q", (chance.randrange(1000) for _ in range(ROWS)))
+    columns = [address_of(each) for each in (keys, prices, volumes)]
+    k, p, v = (ctypes.c_void_p(address) for address in columns)
+    out_k, out_v = array("q", bytes(8 * ROWS)), array("d", bytes(8 * ROWS))
+    outs = [ctypes.c_void_p(address_of(each)) for each in (out_k, out_v)]
+    size = ctypes.c_int64(ROWS)
+
+    filtering = operator("filter_map")
+
+    def filter_native() -> None:
+        filtering.clear()
+        assert filtering.fire("item.0", columns, 0, ROWS).row == ROWS
+
+    times = {"filter+map": (best(filter_native), best(lambda: c.filter_map(size, k, p, v, *outs)))}
+    count = filtering.outputs[0].rows
+    assert filtering.outputs[0].batch().values() == list(zip(out_k[:count], out_v[:count], strict=True))
+
+    c.setup(ctypes.c_int64(1 << 14))
+    plain_c = best(lambda: c.keyed(size, k, v))
+    for name in ("keyed", "keyed_checked"):
+        keyed = operator(name)
+        times[name] = (best(lambda o=keyed: o.fire("item.0", columns, 0, ROWS)), plain_c)
+    for name, (ours, theirs) in times.items():
+        print(f"{name:16} native {ours / ROWS * 1e9:6.2f} ns per row, C {theirs / ROWS * 1e9:6.2f}, ratio {ours / theirs:.2f}")
