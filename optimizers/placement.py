@@ -77,24 +77,18 @@ class Placement:
 
 def units(graph: g.Graph) -> tuple[Unit, ...]:
     """The sets of operators that share variables, directly or through others, or bear the same group."""
-    parent = list(range(len(graph.instances)))
+    import networkx as nx
 
-    def root(index: int) -> int:
-        while parent[index] != index:
-            parent[index] = parent[parent[index]]
-            index = parent[index]
-        return index
-
-    first: dict[str, int] = {}
+    bonds: nx.Graph[int | str] = nx.Graph()
+    bonds.add_nodes_from(range(len(graph.instances)))
     for instance in graph.instances:
         group = annotated(instance.use).group
-        bonds = [f"${v}" for v in instance.variables] + ([] if group is None else [group.id])
-        for bond in bonds:
-            parent[root(instance.index)] = root(first.setdefault(bond, instance.index))
-    found: dict[int, list[int]] = {}
-    for instance in graph.instances:
-        found.setdefault(root(instance.index), []).append(instance.index)
-    return tuple(tuple(members) for members in found.values())
+        shared = [f"${v}" for v in instance.variables] + ([] if group is None else [group.id])
+        bonds.add_edges_from((instance.index, bond) for bond in shared)
+    found = (
+        sorted(node for node in unit if isinstance(node, int)) for unit in nx.connected_components(bonds)
+    )
+    return tuple(map(tuple, sorted(found)))
 
 
 def _stated(graph: g.Graph, unit: Unit) -> Mapping[str, int]:

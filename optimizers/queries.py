@@ -17,6 +17,8 @@ from river.lang.scope import resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    import networkx as nx
+
     from river.il import graph as g
     from river.il.program import Decl
     from river.passes import Verified
@@ -31,16 +33,23 @@ def successors(graph: g.Graph, instance: g.Instance) -> tuple[int, ...]:
     return tuple(dict.fromkeys(end.instance for end in consumers if end is not None))
 
 
+def view(graph: g.Graph) -> nx.DiGraph[int]:
+    """Who feeds whom, for the algorithms of networkx."""
+    import networkx as nx  # takes 0.1 s: only passes that ask pay for it
+
+    found: nx.DiGraph[int] = nx.DiGraph()
+    found.add_nodes_from(range(len(graph.instances)))
+    found.add_edges_from((i.index, after) for i in graph.instances for after in successors(graph, i))
+    return found
+
+
 def downstream(graph: g.Graph, start: Iterable[int]) -> frozenset[int]:
     """The operators of `start` and all that their items can reach."""
-    found: set[int] = set()
-    waiting = list(start)
-    while waiting:
-        index = waiting.pop()
-        if index not in found:
-            found.add(index)
-            waiting += successors(graph, graph.instances[index])
-    return frozenset(found)
+    import networkx as nx
+
+    descendants: Callable[[nx.DiGraph[int], int], set[int]] = getattr(nx, "descendants")  # noqa: B009 - partly typed
+    seen, first = view(graph), frozenset(start)
+    return first.union(*(descendants(seen, index) for index in first))
 
 
 def convex(graph: g.Graph, members: Collection[int]) -> bool:

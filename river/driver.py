@@ -18,10 +18,6 @@ from attrs import define, evolve, field, frozen
 from river import plugins
 from river.backend import Backend, Items, Options, Summary
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
-from river.il.parse import parse
-from river.il.pretty import pretty
-from river.il.templates import Library
-from river.il.verify import verify
 from river.lang.types import UNIT
 from river.platform import here
 from river.source import Source
@@ -31,6 +27,7 @@ if TYPE_CHECKING:
 
     from river.il.graph import Graph, View
     from river.il.program import Program
+    from river.il.templates import Library
     from river.io.errors import OnError, Refusals
     from river.io.sinks import Collector, Sink
     from river.lang.evaluate import Trap
@@ -45,23 +42,33 @@ Inputs = Mapping[str, Any]
 
 @frozen(slots=False, eq=False)
 class Compiled:
-    """A program ready to run: River IL, the templates it refers to, and what people should know about it.
+    """A program ready to run: River IL, and what people should know about it.
 
-    Made by `compile_source`; `river.compile` is the door from Python.
+    `lowered`: a frontend has checked and made it; else a person wrote the IL. Made by `compile_source`; `river.compile` is
+    the door from Python.
     """
 
     program: Program
-    library: Library
     warnings: tuple[Diagnostic, ...] = ()
+    lowered: bool = False
+
+    @cached_property
+    def library(self) -> Library:
+        """The templates that the program refers to."""
+        return library(self.program)
 
     @cached_property
     def graph(self) -> Graph:
         """The verified program. Raises: Rejected with every error."""
+        from river.il.verify import verify
+
         return verify(self.program, self.library)
 
     @property
     def text(self) -> str:
         """The program as canonical River IL."""
+        from river.il.pretty import pretty
+
         return pretty(self.program)
 
     @property
@@ -174,12 +181,12 @@ def compile_source(source: Source, lang: str | None = None) -> Compiled:
     """
     name = lang if lang is not None else _language(source.name)
     if name in IL_NAMES:
-        program = parse(source)
-        return Compiled(program, library(program))
+        from river.il.parse import parse
+
+        return Compiled(parse(source))
     frontend = plugins.frontend(name)
     typed = frontend.check(frontend.parse(source))
-    program = frontend.lower(typed)
-    return Compiled(program, library(program), frontend.warnings(typed))
+    return Compiled(frontend.lower(typed), frontend.warnings(typed), lowered=True)
 
 
 def _language(name: str) -> str:
@@ -199,6 +206,7 @@ def _language(name: str) -> str:
 def library(program: Program) -> Library:
     """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names."""
     from river.il.program import Instance
+    from river.il.templates import Library
 
     wanted: dict[str, set[str]] = {}
     for decl in program.decls:

@@ -7,6 +7,8 @@ come through the same door as a stranger's. What goes wrong with a plugin is tol
 from __future__ import annotations
 
 import re
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import Diagnostic, Note, Rejected, closest
@@ -83,7 +85,13 @@ def frontend_for_suffix(suffix: str) -> Frontend[Any, Any] | None:
 
 
 def _entries(group: str) -> tuple[EntryPoint, ...]:
-    from importlib.metadata import entry_points  # reads every installed distribution: not at start-up
+    return _installed(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=16)
+def _installed(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """The entry points of a group; reads every installed distribution on the path: not at start-up, and once."""
+    from importlib.metadata import entry_points
 
     return tuple(entry_points(group=group))
 

@@ -93,14 +93,14 @@ def _encode(type_: t.Type, values: Sequence[Any], kept: list[Any]) -> Iterator[A
                 yield from _encode(part, [value[i] for value in values], kept)
         case t.Array(inner, _):
             yield from _encode(inner, list(chain.from_iterable(values)), kept)
-        case t.List(inner):
+        case t.List(inner) | t.Deque(inner) | t.Bag(inner):
             yield _offsets(values)
             yield from _encode(inner, list(chain.from_iterable(values)), kept)
-        case t.Map(key, inner):
+        case t.Map(key, inner) | t.OMap(key, inner):
             yield _offsets(values)
-            yield from _encode(key, list(chain.from_iterable(values)), kept)
+            yield from _encode(key, list(chain.from_iterable(value.keys() for value in values)), kept)
             yield from _encode(inner, list(chain.from_iterable(value.values() for value in values)), kept)
-        case t.Deque() | t.OMap() | t.Bag() | t.Function():
+        case t.Function():
             raise Unsupported(f"columns of {type_}")
         case _:
             assert_never(type_)
@@ -175,11 +175,13 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
         case t.Array(inner, size):
             found = _decode(inner, at, start * size, count * size)
             return [tuple(found[i * size : (i + 1) * size]) for i in range(count)]
-        case t.List(inner):
+        case t.List(inner) | t.Deque(inner) | t.Bag(inner):
             ends = _ends(at, start, count)
             found = _decode(inner, at, ends[0], ends[-1] - ends[0])
-            return [tuple(found[a - ends[0] : b - ends[0]]) for a, b in zip(ends, ends[1:], strict=False)]
-        case t.Map(key, inner):
+            return [
+                frozen_form(type_, found[a - ends[0] : b - ends[0]]) for a, b in zip(ends, ends[1:], strict=False)
+            ]
+        case t.Map(key, inner) | t.OMap(key, inner):
             ends = _ends(at, start, count)
             keys = _decode(key, at, ends[0], ends[-1] - ends[0])
             values = _decode(inner, at, ends[0], ends[-1] - ends[0])
@@ -188,7 +190,7 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
                 frozen_form(type_, pairs[a - ends[0] : b - ends[0]])
                 for a, b in zip(ends, ends[1:], strict=False)
             ]
-        case t.Deque() | t.OMap() | t.Bag() | t.Function():
+        case t.Function():
             raise Unsupported(f"columns of {type_}")
         case _:
             assert_never(type_)

@@ -2,7 +2,7 @@
 
 Scalars are registers; everything else is memory, and all zeros is the zero of its type. Memory: bool and unit a
 byte; string and bytes a view of 16 bytes (`runtime/text.rt`); an optional {value, byte}; a record or tuple a
-struct; an array its items; a list {address, count, room}; a map and an exact sum the records of the runtime.
+struct; an array its items; a list {address, count, room}; deques, maps, bags and exact sums the records of the runtime.
 Columns: one per scalar (none for unit), views for strings, a column of validity before that of an optional's value, offsets
 before those of a list's items (a map: keys, then values); an array has as many rows per row as items, an exact
 sum as many as words.
@@ -20,6 +20,7 @@ from river.lang import types as t
 
 TEXT: Final = "{ i64, i64 }"
 LIST: Final = "{ ptr, i64, i64 }"
+DEQUE: Final = "{ ptr, i64, i64, i64 }"
 MAP_WORDS: Final = 12
 MAP: Final = f"[{MAP_WORDS} x i64]"
 SUM: Final = "{ i128, i64, ptr }"
@@ -85,15 +86,15 @@ def memory(type_: t.Type) -> str:
         case t.List(item):
             memory(item)
             return LIST
-        case t.Map(key, value):
+        case t.Deque(item):
+            memory(item)
+            return DEQUE
+        case t.Bag(item):
+            memory(item)
+            return MAP
+        case t.Map(key, value) | t.OMap(key, value):
             memory(key), memory(value)
             return MAP
-        case t.Deque():
-            raise Unsupported("values of type deque")
-        case t.OMap():
-            raise Unsupported("values of type omap")
-        case t.Bag():
-            raise Unsupported("values of type bag")
         case t.Function():
             raise Unsupported("functions as values")
         case _:
@@ -123,7 +124,9 @@ def size_align(type_: t.Type) -> tuple[int, int]:
             return size * max(count, 1), align
         case t.List():
             return 24, 8
-        case t.Map():
+        case t.Deque():
+            return 32, 8
+        case t.Map() | t.OMap() | t.Bag():
             return MAP_WORDS * 8, 8
         case _:
             memory(type_)
@@ -138,24 +141,32 @@ def _struct(parts: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     return -(-at // most) * most, most
 
 
-def entry_layout(type_: t.Map) -> tuple[int, int]:
-    """Where the value lies in an entry of a map, and the size of an entry."""
-    key, _ = size_align(type_.key)
-    value, align = size_align(type_.value)
+Keyed = t.Map | t.OMap
+_CHAIN: Final = t.Tuple((t.I64, t.I64, t.I64))  # of equal items of a bag: the next, the last, how many
+
+
+def entry_layout(type_: Keyed | t.Bag) -> tuple[int, int]:
+    """Where the value lies in an entry of a map (of a bag: the chain), and the size of an entry."""
+    first, second = (type_.item, _CHAIN) if isinstance(type_, t.Bag) else (type_.key, type_.value)
+    key, _ = size_align(first)
+    value, align = size_align(second)
     at = -(-(KEY_AT + key) // align) * align
     return at, -(-(at + value) // 16) * 16
+
+
+_CONTAINERS: Final = (t.List, t.Deque, t.Map, t.OMap, t.Bag)
 
 
 @cache
 def is_plain(type_: t.Type) -> bool:
     """Whether a value is all in its own memory: a copy of the bytes is a copy."""
-    return not t.contains(type_, t.STRING, t.BYTES, t.FSUM, t.List, t.Map)
+    return not t.contains(type_, t.STRING, t.BYTES, t.FSUM, *_CONTAINERS)
 
 
 @cache
 def shares(type_: t.Type) -> bool:
     """Whether a copy of the bytes is a copy for the time of a firing: no container, no sum inside."""
-    return not t.contains(type_, t.FSUM, t.List, t.Map)
+    return not t.contains(type_, t.FSUM, *_CONTAINERS)
 
 
 # ---------------------------------------------------------------------------------------------- columns
@@ -228,11 +239,11 @@ def columns(type_: t.Type) -> Columns:
             case t.Array(item, size):
                 tables.append(size)
                 add(item, len(tables) - 1)
-            case t.List(item):
+            case t.List(item) | t.Deque(item) | t.Bag(item):
                 found.append(Column(Kind.OFFSETS, table))
                 tables.append(None)
                 add(item, len(tables) - 1)
-            case t.Map(key, value):
+            case t.Map(key, value) | t.OMap(key, value):
                 found.append(Column(Kind.OFFSETS, table))
                 tables.append(None)
                 inside = len(tables) - 1

@@ -16,6 +16,7 @@ from backends.native.ir import INTRINSICS, METADATA, Builder, Function, reachabl
 from backends.native.jit import LIBM
 from backends.native.layout import (
     KEY_AT,
+    Keyed,
     Unsupported,
     entry_layout,
     is_plain,
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FILES: Final = ("arena.rt", "wide.rt", "text.rt", "sums.rt")
+_NEEDED: Final = {
+    "order": Signature(("p8", "p8"), "i64"), "key_hash": Signature(("p8",), "i64"), "same": Signature(("p8", "p8"), "i1"),
+    "number": Signature(("p8",), "i64"),
+}  # what the templates of maps ask of keys
 _NAN: Final = "0x7FF8000000000000"
 _INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
 
@@ -90,20 +95,21 @@ class Module:
             _DERIVED[kind](self, type_, self._names[at])
         return self._names[at]
 
-    def map_function(self, name: str, type_: t.Map) -> str:
-        """The name of function `name` of `map.rt` for maps of this type."""
+    def map_function(self, name: str, type_: Keyed | t.Bag) -> str:
+        """The name of function `name` of `map.rt` or `omap.rt` for containers of this type."""
         at = ("map", type_)
         if at not in self._names:
             suffix = "." + self.fresh("m")
             self._names[at] = suffix
-            _, entry = entry_layout(type_)
-            small = type_.key in _INTEGERS
-            given = {"SMALL": int(small), "KEY": KEY_AT, "ENTRY": entry}
-            found = compile_file("map.rt", runtime(), given=given, suffix=suffix, renamed={
-                "key_hash": (self.derived("key_hash", type_.key), Signature(("p8",), "i64")),
-                "key_same": (self.derived("same", type_.key), Signature(("p8", "p8"), "i1")),
-                "key_number": (self.derived("number", type_.key), Signature(("p8",), "i64")),
-            })  # fmt: skip
+            value, entry = entry_layout(type_)
+            key = t.parts(type_)[0]
+            small = isinstance(type_, t.Map) and key in _INTEGERS
+            given = {"SMALL": int(small), "KEY": KEY_AT, "VALUE": value, "ENTRY": entry}
+            ordered = isinstance(type_, t.OMap)
+            needs = {"key_order": "order"} if ordered else {"key_hash": "key_hash", "key_same": "same", "key_number": "number"}
+            renamed = {alias: (self.derived(kind, key), _NEEDED[kind]) for alias, kind in needs.items()}
+            file = "omap.rt" if ordered else "map.rt"
+            found = compile_file(file, runtime(), given=given, suffix=suffix, renamed=renamed)
             self.functions.update(found.functions)
         return name + self._names[at]
 
@@ -205,7 +211,7 @@ def key_of(b: Builder, entry: str) -> str:
     return b.op(f"getelementptr inbounds i8, ptr {entry}, i64 {KEY_AT}")
 
 
-def value_of(b: Builder, type_: t.Map, entry: str) -> str:
+def value_of(b: Builder, type_: Keyed, entry: str) -> str:
     """The address of the value of an entry."""
     return b.op(f"getelementptr inbounds i8, ptr {entry}, i64 {entry_layout(type_)[0]}")
 
@@ -215,6 +221,24 @@ def list_parts(b: Builder, at: str) -> tuple[str, str]:
     items = b.op(f"load ptr, ptr {at}")
     count = b.op(f"getelementptr inbounds i64, ptr {at}, i64 1")
     return items, b.op(f"load i64, ptr {count}")
+
+
+def positions(b: Builder, type_: t.Type, at: str) -> tuple[Callable[[str], str], str]:
+    """The addresses of the items of a list, array or deque, and how many there are."""
+    match type_:
+        case t.List(inner):
+            items, count = list_parts(b, at)
+            return lambda i: item(b, inner, items, i), count
+        case t.Array(inner, size):
+            return lambda i: item(b, inner, at, i), str(size)
+        case t.Deque(inner):
+            items, count = list_parts(b, at)
+            room = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {at}, i64 2')}")
+            first = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {at}, i64 3')}")
+            mask = b.op(f"sub i64 {room}, 1")
+            return lambda i: item(b, inner, items, b.op(f"and i64 {b.op(f'add i64 {first}, {i}')}, {mask}")), count
+        case _:
+            raise Unsupported(f"positions of {type_}")
 
 
 # ------------------------------------------------------------------------------------------ derived functions
@@ -265,7 +289,27 @@ def _copy(module: Module, type_: t.Type, name: str) -> None:
                 counted(b, count, lambda i: copied(inner, item(b, inner, to, i), item(b, inner, items, i)))
             b.do(f"store i64 {count}, ptr {b.op(f'getelementptr inbounds i64, ptr {fresh}, i64 1')}")
             move(b, type_, "%to", fresh)
-        case t.Map(key, value):
+        case t.Deque(inner):
+            place, count = positions(b, type_, "%from")
+            fresh = b.slot(memory(type_))
+            clear(b, type_, fresh)
+            size = size_align(inner)[0]
+            counted(b, count, lambda i: copied(
+                inner, b.call("ptr", "deque_push", ["ptr %arena", f"ptr {fresh}", f"i64 {size}"]), place(i)
+            ))  # fmt: skip
+            move(b, type_, "%to", fresh)
+        case t.Bag(inner):
+            fresh = b.slot(memory(type_))
+            clear(b, type_, fresh)
+
+            def add(entry: str) -> None:
+                name = module.map_function("bag_add", type_)
+                made = b.call("ptr", name, ["ptr %arena", f"ptr {fresh}", f"ptr {key_of(b, entry)}"])
+                copied(inner, key_of(b, made), key_of(b, entry))
+
+            entries(b, "%from", add)
+            move(b, type_, "%to", fresh)
+        case t.Map(key, value) | t.OMap(key, value):
             fresh = b.slot(memory(type_))
             clear(b, type_, fresh)
 
@@ -313,15 +357,20 @@ def _drop(module: Module, type_: t.Type, name: str) -> None:
         case t.Array(inner, size):
             if not is_plain(inner):
                 counted(b, str(size), lambda i: dropped(inner, item(b, inner, "%at", i)))
-        case t.List(inner):
-            items, count = list_parts(b, "%at")
+        case t.List(inner) | t.Deque(inner):
+            items, _ = list_parts(b, "%at")
+            place, count = positions(b, type_, "%at")
             if not is_plain(inner):
-                counted(b, count, lambda i: dropped(inner, item(b, inner, items, i)))
+                counted(b, count, lambda i: dropped(inner, place(i)))
             room = b.op(f"load i64, ptr {b.op('getelementptr inbounds i64, ptr %at, i64 2')}")
             bytes_ = b.op(f"mul i64 {room}, {size_align(inner)[0]}")
             if_(b, b.op(f"icmp ne i64 {room}, 0"),
                 lambda: void(b, "release", "ptr %arena", f"ptr {items}", f"i64 {bytes_}"))  # fmt: skip
-        case t.Map(key, value):
+        case t.Bag(inner):
+            if not is_plain(inner):
+                entries(b, "%at", lambda entry: dropped(inner, key_of(b, entry)))
+            b.call("void", module.map_function("map_close", type_), ["ptr %arena", "ptr %at"])
+        case t.Map(key, value) | t.OMap(key, value):
 
             def drop_entry(entry: str) -> None:
                 dropped(key, key_of(b, entry))
@@ -389,11 +438,18 @@ def _same(module: Module, type_: t.Type, name: str) -> None:
                 differ(each, part(b, type_, "%x", i), part(b, type_, "%y", i))
         case t.Array(inner, size):
             counted(b, str(size), lambda i: differ(inner, item(b, inner, "%x", i), item(b, inner, "%y", i)))
-        case t.List(inner):
-            (xs, m), (ys, n) = list_parts(b, "%x"), list_parts(b, "%y")
+        case t.List(inner) | t.Deque(inner):
+            (xs, m), (ys, n) = positions(b, type_, "%x"), positions(b, type_, "%y")
             number(m, n)
-            counted(b, m, lambda i: differ(inner, item(b, inner, xs, i), item(b, inner, ys, i)))
-        case t.Map(_, value):
+            counted(b, m, lambda i: differ(inner, xs(i), ys(i)))
+        case t.Bag():
+            m, n = b.op("load i64, ptr %x"), b.op("load i64, ptr %y")
+            number(m, n)
+            count = module.map_function("bag_count", type_)
+            entries(b, "%x", lambda e: number(*(
+                b.call("i64", count, [f"ptr {bag}", f"ptr {key_of(b, e)}"]) for bag in ("%x", "%y")
+            )))  # fmt: skip
+        case t.Map(_, value) | t.OMap(_, value):
             m, n = b.op("load i64, ptr %x"), b.op("load i64, ptr %y")
             number(m, n)
 
@@ -470,11 +526,19 @@ def _hash(module: Module, type_: t.Type, name: str) -> None:
         case t.Array(inner, size):
             word(str(size))
             counted(b, str(size), lambda i: hashed(inner, item(b, inner, "%x", i)))
-        case t.List(inner):
-            items, count = list_parts(b, "%x")
+        case t.List(inner) | t.Deque(inner):
+            place, count = positions(b, type_, "%x")
             word(count)
-            counted(b, count, lambda i: hashed(inner, item(b, inner, items, i)))
-        case t.Map(key, value):
+            counted(b, count, lambda i: hashed(inner, place(i)))
+        case t.OMap(key, value):
+            word(b.op("load i64, ptr %x"))
+
+            def pair_hash(entry: str) -> None:
+                hashed(key, key_of(b, entry))
+                hashed(value, value_of(b, type_, entry))
+
+            entries(b, "%x", pair_hash)
+        case t.Map() | t.Bag():
             total = b.slot("i64")
             b.do(f"store i64 0, ptr {total}")
             word(b.op("load i64, ptr %x"))
@@ -482,8 +546,9 @@ def _hash(module: Module, type_: t.Type, name: str) -> None:
             def entry_hash(entry: str) -> None:
                 outer = b.op(f"load i64, ptr {state}")
                 b.do(f"store i64 {runtime().constants['SEED']}, ptr {state}")
-                hashed(key, key_of(b, entry))
-                hashed(value, value_of(b, type_, entry))
+                hashed(t.parts(type_)[0], key_of(b, entry))
+                if isinstance(type_, t.Map):
+                    hashed(type_.value, value_of(b, type_, entry))
                 last = b.call("i64", "fold_last", [f"i64 {b.op(f'load i64, ptr {state}')}"])
                 b.do(f"store i64 {b.op(f'add i64 {last}, ' + b.op(f'load i64, ptr {total}'))}, ptr {total}")
                 b.do(f"store i64 {outer}, ptr {state}")
@@ -540,9 +605,68 @@ def _canonical(module: Module, type_: t.Type, name: str) -> None:
     module.add(b.finish(name, f"define internal void @{name}(ptr %at) nounwind"))
 
 
+def order_scalar(b: Builder, type_: t.Type, x: str, y: str) -> str:
+    """-1, 0 or 1 by the total order of two scalars."""
+    kind = register(type_)
+    if type_ == t.UNIT:
+        return "0"
+    if kind in ("float", "double"):
+        unknown = [b.op(f"fcmp uno {kind} {v}, {v}") for v in (x, y)]
+        known = [b.op(f"xor i1 {u}, true") for u in unknown]
+        above = b.op(f"or i1 {b.op(f'fcmp ogt {kind} {x}, {y}')}, {b.op(f'and i1 {unknown[0]}, {known[1]}')}")
+        below = b.op(f"or i1 {b.op(f'fcmp olt {kind} {x}, {y}')}, {b.op(f'and i1 {known[0]}, {unknown[1]}')}")
+    else:
+        sign = "u" if type_ in (t.U64, t.BOOL) else "s"
+        above, below = b.op(f"icmp {sign}gt {kind} {x}, {y}"), b.op(f"icmp {sign}lt {kind} {x}, {y}")
+    return b.op(f"sub i64 {b.op(f'zext i1 {above} to i64')}, {b.op(f'zext i1 {below} to i64')}")
+
+
+def _order(module: Module, type_: t.Type, name: str) -> None:
+    b = Builder()
+    result = b.slot("i64")
+
+    def decide(found: str) -> None:
+        """Leaves with -1 or 1; goes on with 0."""
+        b.do(f"store i64 {found}, ptr {result}")
+        on = b.fresh("on")
+        b.branch(b.op(f"icmp eq i64 {found}, 0"), on, "decided")
+        b.at(on)
+
+    def compared(of: t.Type, x: str, y: str) -> str:
+        if register(of) is not None:
+            return order_scalar(b, of, load(b, of, x), load(b, of, y))
+        if is_text(of):
+            return b.call("i64", "text_compare", [f"ptr {x}", f"ptr {y}"])
+        return b.call("i64", module.derived("order", of), [f"ptr {x}", f"ptr {y}"])
+
+    match type_:
+        case t.Optional(inner):
+            flags = [b.op(f"load i8, ptr {part(b, type_, at, 1)}") for at in ("%x", "%y")]
+            wide = [b.op(f"zext i8 {flag} to i64") for flag in flags]
+            decide(b.op(f"sub i64 {wide[0]}, {wide[1]}"))
+            if_(b, b.op(f"icmp ne i8 {flags[0]}, 0"),
+                lambda: decide(compared(inner, part(b, type_, "%x", 0), part(b, type_, "%y", 0))))  # fmt: skip
+        case t.Record() | t.Tuple():
+            for i, each in enumerate(t.parts(type_)):
+                decide(compared(each, part(b, type_, "%x", i), part(b, type_, "%y", i)))
+        case t.List(inner) | t.Array(inner) | t.Deque(inner):
+            (xs, m), (ys, n) = positions(b, type_, "%x"), positions(b, type_, "%y")
+            least = b.op(f"select i1 {b.op(f'icmp slt i64 {m}, {n}')}, i64 {m}, i64 {n}")
+            counted(b, least, lambda i: decide(compared(inner, xs(i), ys(i))))
+            decide(order_scalar(b, t.I64, m, n))
+        case t.FSUM | t.Map() | t.OMap() | t.Bag():
+            raise Unsupported(f"the order of {type_}")
+        case _:
+            decide(compared(type_, "%x", "%y"))
+    b.do(f"store i64 0, ptr {result}")
+    b.at("decided")
+    b.end(f"ret i64 {b.op(f'load i64, ptr {result}')}")
+    module.add(b.finish(name, f"define internal i64 @{name}(ptr %x, ptr %y) nounwind"))
+
+
 _DERIVED: Final[dict[str, Callable[[Module, t.Type, str], None]]] = {
     "copy": _copy, "drop": _drop, "same": _same, "hash": _hash, "key_hash": _key_hash, "number": _number,
-    "canonical": _canonical,
+    "canonical": _canonical, "order": _order,
 }  # fmt: skip
 
 __all__ = [
@@ -558,6 +682,7 @@ __all__ = [
     "load",
     "move",
     "part",
+    "positions",
     "runtime",
     "same_scalar",
     "shares",

@@ -124,7 +124,7 @@ def _passed(compiled: Compiled, passes: str | None) -> tuple[Compiled, tuple[Dia
     from river.platform import here
 
     applied = apply(compiled.program, pipeline(passes, plugins.pass_), here(), compiled.library)
-    return Optimized(applied.program, compiled.library, compiled.warnings), applied.remarks
+    return Optimized(applied.program, compiled.warnings), applied.remarks
 
 
 def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...]) -> Any:

@@ -29,7 +29,8 @@ def compile_(streams: Streams, program: str, lang: str | None, output: str | Non
       echo '...' | river compile --lang cql -
     """  # noqa: D301
     compiled = program_of(streams, program, lang)
-    compiled.graph  # noqa: B018 - what does not verify is not handed out
+    if not compiled.lowered:
+        compiled.graph  # noqa: B018 - what a person wrote and does not verify is not handed out
     text = compiled.text
     if expand:
         from river.il.pretty import pretty

@@ -134,4 +134,6 @@ def test_against_c(tmp_path: Path) -> None:
         keyed = operator(name)
         times[name] = (best(lambda o=keyed: o.fire("item.0", columns, 0, ROWS)), plain_c)
     for name, (ours, theirs) in times.items():
-        print(f"{name:16} native {ours / ROWS * 1e9:6.2f} ns per row, C {theirs / ROWS * 1e9:6.2f}, ratio {ours / theirs:.2f}")
+        print(
+            f"{name:16} native {ours / ROWS * 1e9:6.2f} ns per row, C {theirs / ROWS * 1e9:6.2f}, ratio {ours / theirs:.2f}"
+        )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from river.backend import Options
 from river.diagnostics import Rejected
-from river.driver import Compiled, Job, compare, compile_source, library, observe, read_source
+from river.driver import Compiled, Job, compare, compile_source, observe, read_source
 from river.il.link import Connection, link, ordered
 from river.il.parse import parse
 from river.il.pretty import pretty
@@ -29,7 +29,7 @@ WIRE = Connection("log", "requests", "report", "requests")
 
 
 def compiled(program: Program) -> Compiled:
-    return Compiled(program, library(program))
+    return Compiled(program)
 
 
 def cross_language() -> Program:

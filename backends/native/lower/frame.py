@@ -37,6 +37,7 @@ from backends.native.module import (
     load,
     move,
     part,
+    positions,
     store,
     value_of,
     void,
@@ -283,7 +284,7 @@ class Frame:
         """What gives the item at a position of a list or array, and how many there are."""
         b, kind = self.b, value.type
         match kind, value:
-            case t.List(inner), Row(_, column, row):
+            case (t.List(inner) | t.Deque(inner)), Row(_, column, row):
                 offsets = self.columns[column]
                 start = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {offsets}, i64 {row}')}")
                 following = b.op(
@@ -293,14 +294,10 @@ class Frame:
                 return lambda i: self.row(inner, column + 1, b.op(f"add nsw i64 {start}, {i}")), count
             case t.Array(inner, size), Row(_, column, row):
                 return lambda i: self.row(inner, column, b.op(f"add nsw i64 {row}, {i}")), str(size)
-            case t.List(inner), _:
+            case (t.List(inner) | t.Array(inner) | t.Deque(inner)), _:
                 arena = value.arena if isinstance(value, Memory) else TEMPORARY
-                items, count = list_parts(b, self.ptr(value))
-                return lambda i: self.load(inner, item(b, inner, items, i), arena), count
-            case t.Array(inner, size), _:
-                arena = value.arena if isinstance(value, Memory) else TEMPORARY
-                items = self.ptr(value)
-                return lambda i: self.load(inner, item(b, inner, items, i), arena), str(size)
+                place, count = positions(b, kind, self.ptr(value))
+                return lambda i: self.load(inner, place(i), arena), count
             case _:
                 raise Unsupported(f"items of {kind}")
 
@@ -384,7 +381,14 @@ class Frame:
                 items = b.op(f"load ptr, ptr {to}")
                 counted(b, count, lambda i: self.keep(at(i), item(b, inner, items, i), arena))
                 b.do(f"store i64 {count}, ptr {b.op(f'getelementptr inbounds i64, ptr {to}, i64 1')}")
-            case t.Map(key, inner):
+            case t.Deque(inner) | t.Bag(inner):
+                clear(b, value.type, to)
+                at, count = self.extent(Row(t.List(inner), value.column, value.row))
+                if isinstance(value.type, t.Bag):
+                    counted(b, count, lambda i: self.add(value.type, to, arena, at(i)))
+                else:
+                    counted(b, count, lambda i: self.keep(at(i), self.pushed_back(to, inner, arena), arena))
+            case t.Map(key, inner) | t.OMap(key, inner):
                 clear(b, value.type, to)
                 pairs, count = self.extent(Row(t.List(t.Tuple((key, inner))), value.column, value.row))
 
@@ -404,19 +408,8 @@ class Frame:
 
     def entry(self, type_: t.Type, map_: str, arena: str, key: Value) -> str:
         """The place of the value of a key in a map where the key is absent; what is there is garbage."""
-        assert isinstance(type_, t.Map)  # noqa: S101 - by its type
-        b = self.b
-        at = self.ptr(key)
-        if t.contains(type_.key, t.F32, t.F64):
-            slot = b.slot(memory(type_.key))
-            if shares(type_.key):
-                move(b, type_.key, slot, at)
-            else:
-                void(
-                    b, self.module.derived("copy", type_.key), f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {at}"
-                )
-            void(b, self.module.derived("canonical", type_.key), f"ptr {slot}")
-            at = slot
+        assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - by its type
+        b, at = self.b, self.canonical(key)
         made = b.call(
             "ptr", self.module.map_function("map_insert", type_), [f"ptr {arena}", f"ptr {map_}", f"ptr {at}"]
         )
@@ -424,9 +417,33 @@ class Frame:
         self.keep(self.load(type_.key, at), place, arena)
         return value_of(b, type_, made)
 
+    def canonical(self, key: Value) -> str:
+        """The address of a key as maps and bags have it."""
+        at, type_ = self.ptr(key), key.type
+        if not t.contains(type_, t.F32, t.F64):
+            return at
+        slot = self.b.slot(memory(type_))
+        if shares(type_):
+            move(self.b, type_, slot, at)
+        else:
+            void(self.b, self.module.derived("copy", type_), f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {at}")
+        void(self.b, self.module.derived("canonical", type_), f"ptr {slot}")
+        return slot
+
+    def add(self, type_: t.Type, bag: str, arena: str, item_: Value) -> None:
+        """Adds an item to a bag."""
+        assert isinstance(type_, t.Bag)  # noqa: S101 - by its type
+        at = self.canonical(item_)
+        made = self.b.call("ptr", self.module.map_function("bag_add", type_), [f"ptr {arena}", f"ptr {bag}", f"ptr {at}"])
+        self.keep(self.load(type_.item, at), key_of(self.b, made), arena)
+
+    def pushed_back(self, deque: str, inner: t.Type, arena: str) -> str:
+        """The place of a new last item of a deque."""
+        return self.b.call("ptr", "deque_push", [f"ptr {arena}", f"ptr {deque}", f"i64 {size_align(inner)[0]}"])
+
     def find(self, type_: t.Type, map_: str, key: Value) -> str:
-        """The entry of a key, or null."""
-        assert isinstance(type_, t.Map)  # noqa: S101 - by its type
+        """The entry of a key, or null; of a bag the oldest."""
+        assert isinstance(type_, t.Map | t.OMap | t.Bag)  # noqa: S101 - by its type
         return self.b.call(
             "ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"]
         )
@@ -523,12 +540,18 @@ class _Scatter:
                 else:
                     at, count = f.extent(value)
                     counted(b, count, lambda i: self.append(inner, at(i), column, following))
-            case t.List(inner):
+            case t.List(inner) | t.Deque(inner):
                 if value is not None:
                     at, count = f.extent(value)
                     counted(b, count, lambda i: self.append(inner, at(i), column + 1, following))
                 self.offset(column, following, row)
-            case t.Map(key, inner):
+            case t.Bag(inner):
+                if value is not None:
+                    entries(b, f.ptr(value), lambda e: self.append(
+                        inner, f.load(inner, key_of(b, e)), column + 1, following
+                    ))  # fmt: skip
+                self.offset(column, following, row)
+            case t.Map(key, inner) | t.OMap(key, inner):
                 pair = t.Tuple((key, inner))
                 if isinstance(value, Row):
                     value = Memory(type_, f.ptr(value))
