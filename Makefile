@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTHON ?=
 CANDIDATES := python3.13 python3.12 python3.11 python3
 
-DEMO   := $(BIN)/river run examples/flights/delays.cql --in flights=examples/flights/flights.csv
+FLIGHTS := examples/flights/delays.cql --in flights=examples/flights/flights.csv
 PYTEST := $(BIN)/python -m pytest -q
 # loadgroup: the tests of one group, those of Spark, share one session
 PARALLEL := -n 2 --dist loadgroup
@@ -21,7 +21,21 @@ help: ## list what make can do
 venv: $(VENV)/.dev ## make .venv with everything that development needs
 
 demo: $(VENV)/.runtime ## run examples/flights: delays per airport over the last hour
-	$(DEMO)
+	@echo
+	@echo "The query (examples/flights/delays.cql):"
+	@echo
+	@sed 's/^/    /' examples/flights/delays.cql
+	@echo
+	@echo "Its result changes whenever a flight leaves, and when one has left an hour ago: + comes, - goes."
+	@echo "'ts' counts minutes from 2013-01-01 00:00. The first changes, computed on all cores:"
+	@echo
+	$(BIN)/river run $(FLIGHTS) --format table --limit 20
+	@echo
+	@echo "Is that right? The calculus, which defines what a program means, computes it again:"
+	@echo
+	$(BIN)/river check $(FLIGHTS) --backend multicore
+	@echo
+	@echo "Next: docs/tutorial.md, or $(BIN)/river --help"
 
 test: $(VENV)/.dev ## run all tests
 	$(PYTEST) $(PARALLEL)
