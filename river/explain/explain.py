@@ -8,6 +8,7 @@ import attrs
 
 from river.explain.facts import Explanation, Facts, Kept, Sent
 from river.explain.memory import Growth, growth
+from river.explain.regions import regions, shuffles
 from river.il.model import instance_model
 from river.il.pretty import pretty_decl
 from river.il.program import Instance as Made
@@ -29,7 +30,8 @@ ONE_LINE = 1 << 20  # columns
 def explain(graph: Graph, name: str) -> Explanation:
     """What is known of the verified program `graph`, which people call `name`."""
     reasons = tuple(r for r in graph.remarks if r.code == "il-not-deterministic")
-    return Explanation(name, reasons, tuple(_facts(graph, instance) for instance in graph.instances))
+    facts = tuple(_facts(graph, instance) for instance in graph.instances)
+    return Explanation(name, reasons, facts, regions(graph), shuffles(graph))
 
 
 def place(span: Span | None) -> str | None:

@@ -57,12 +57,37 @@ class Facts:
 
 
 @frozen
+class Region:
+    """A parallel region: its operators run in `degree` replicas; None leaves the number to the platform.
+
+    `keys` are the fields by which items, or rows of deltas, are divided; without keys any replica takes any item.
+    """
+
+    id: str
+    strategy: str
+    degree: int | None
+    keys: tuple[str, ...]
+    operators: tuple[str, ...]
+
+
+@frozen
+class Shuffle:
+    """A queue from one region into another of the same degree and other keys: every replica sends to every replica."""
+
+    queue: str
+    source: str
+    target: str
+
+
+@frozen
 class Explanation:
     """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is."""
 
     name: str
     reasons: tuple[Diagnostic, ...]
     operators: tuple[Facts, ...]
+    regions: tuple[Region, ...] = ()
+    shuffles: tuple[Shuffle, ...] = ()
 
     @property
     def deterministic(self) -> bool:

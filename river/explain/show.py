@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 COLUMN = 13  # of the names of facts
+MERGES = {
+    "round_robin": "merged in turns",
+    "seqno": "merged by sequence numbers",
+    "seqno_marks": "merged by sequence numbers, with marks",
+    "time_merge": "merged by time",
+    "unordered": "merged as items come, because nobody sees their order",
+}
 LONGEST = 24  # characters of a type; of a longer one, what sort it is
 
 
@@ -46,6 +53,13 @@ def _program(explanation: Explanation) -> Iterator[str]:
     growing = [(one.name, kept) for one in explanation.operators for kept in one.kept if kept.grows]
     for name, kept in growing:
         yield f"memory: ${kept.name} of {name} {kept.growth}"
+    for region in explanation.regions:
+        count = "replicas as the platform has cores" if region.degree is None else f"{region.degree} replicas"
+        divided = f"divided by {', '.join(region.keys)}" if region.keys else "any replica takes any item"
+        shown = ", ".join(region.operators)
+        yield f"region {region.id}: {shown}: {count}, {divided}, {MERGES.get(region.strategy, region.strategy)}"
+    for shuffle in explanation.shuffles:
+        yield f"shuffle: {shuffle.queue} leads from every replica of {shuffle.source} to every replica of {shuffle.target}"
 
 
 def _operator(facts: Facts, bold: Callable[[str], str]) -> Iterator[str]:
@@ -96,6 +110,8 @@ def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str |
         "deterministic": explanation.deterministic,
         "reasons": [_diagnostic(reason) for reason in explanation.reasons],
         "operators": [attrs.asdict(one) for one in explanation.operators],
+        "regions": [attrs.asdict(one) for one in explanation.regions],
+        "shuffles": [attrs.asdict(one) for one in explanation.shuffles],
         "remarks": [_diagnostic(remark) for remark in remarks],
     }
     if plan is not None:

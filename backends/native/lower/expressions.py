@@ -23,6 +23,7 @@ from backends.native.module import (
     list_parts,
     move,
     part,
+    positions,
     value_of,
     void,
 )
@@ -170,8 +171,8 @@ def initial(f: Frame, type_: t.Type, constant: Any) -> str:
             return "1" if constant else "0"
         case t.STRING | t.BYTES:
             return _text(f, constant)
-        case t.FSUM | t.Map():
-            if constant and any(constant):
+        case t.FSUM | t.Map() | t.OMap() | t.Deque() | t.Bag():
+            if any(constant) if type_ == t.FSUM else len(constant) > 0:
                 raise Unsupported(f"constants of type {type_}")
             return "zeroinitializer"
         case t.Optional(inner):
@@ -222,7 +223,7 @@ def _state(f: Frame, expr: typed.State) -> Memory:
 def _at(f: Frame, expr: typed.At) -> Value:
     b, kind = f.b, expr.value.type
     container, index = operands(f, (expr.value, expr.index))
-    if isinstance(kind, t.Map):
+    if isinstance(kind, t.Map | t.OMap):
         entry = f.find(kind, f.ptr(container), index)
         f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site)
         arena = container.arena if isinstance(container, Memory) else TEMPORARY
@@ -320,7 +321,7 @@ def _map(f: Frame, expr: typed.MakeMap) -> Value:
 def put_entry(f: Frame, map_: Memory, key: Value, new: Value, *, fresh: bool) -> None:
     """Writes an entry, in its old place if the key is there."""
     b, kind = f.b, map_.type
-    assert isinstance(kind, t.Map)  # noqa: S101 - by its type
+    assert isinstance(kind, t.Map | t.OMap)  # noqa: S101 - by its type
     key = key if isinstance(key, Scalar) else Memory(key.type, f.ptr(key))
     entry = f.find(kind, map_.ptr, key)
 
@@ -350,7 +351,7 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
         _counted(f, _index(f, low), _index(f, high), number, labels)
         return
     container = value(f, over)
-    if isinstance(container.type, t.Map):
+    if isinstance(container.type, t.Map | t.OMap | t.Bag):
         _entries(f, container, slots, body, labels)
         return
     if is_text(container.type):
@@ -391,7 +392,8 @@ def _counted(f: Frame, low: str, high: str, body: Callable[[str], None],
 def _entries(f: Frame, container: Value, slots: tuple[int, ...], body: Callable[[], None],
              labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
     b, kind = f.b, container.type
-    assert isinstance(kind, t.Map)  # noqa: S101 - by the caller
+    if isinstance(kind, t.Bag) and len(slots) == 2:
+        raise Unsupported("numbered items of bags")
     arena = container.arena if isinstance(container, Memory) else TEMPORARY
     cursor = b.slot("i64")
     head = b.op(f"getelementptr inbounds i64, ptr {f.ptr(container)}, i64 1")
@@ -404,8 +406,8 @@ def _entries(f: Frame, container: Value, slots: tuple[int, ...], body: Callable[
     b.branch(b.op(f"icmp ne i64 {e}, 0"), inside, after)
     b.at(inside)
     entry = b.op(f"inttoptr i64 {e} to ptr")
-    f.slots[slots[0]] = f.load(kind.key, key_of(b, entry), arena)
-    if len(slots) == 2:
+    f.slots[slots[0]] = f.load(t.parts(kind)[0], key_of(b, entry), arena)
+    if len(slots) == 2 and isinstance(kind, t.Map | t.OMap):
         f.slots[slots[1]] = f.load(kind.value, value_of(b, kind, entry), arena)
     body()
     b.at(on)
@@ -479,7 +481,7 @@ def apply(f: Frame, expr: typed.Apply) -> Value:
         if name not in _WITH_FUNCTIONS:
             raise Unsupported(f"`{name}`")
         return _WITH_FUNCTIONS[name](f, expr, operands(f, plain))
-    rule = arithmetic.RULES.get(name) or _RULES.get(name)
+    rule = _RULES.get(name) or arithmetic.RULES.get(name)
     if rule is None:
         raise Unsupported(f"`{name}`")
     return rule(f, expr, operands(f, plain))
@@ -493,7 +495,7 @@ def _length(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
             return Scalar(t.I64, b.call("i64", "text_length", [f"ptr {f.ptr(one)}"]))
         case t.BYTES:
             return Scalar(t.I64, b.call("i64", "text_bytes", [f"ptr {f.ptr(one)}"]))
-        case t.Map():
+        case t.Map() | t.OMap() | t.Bag():
             return Scalar(t.I64, b.op(f"load i64, ptr {f.ptr(one)}"))
         case _:
             return Scalar(t.I64, f.extent(one)[1])
@@ -502,7 +504,7 @@ def _length(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _get(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, container, index, *rest = f.b, *values
     kind = container.type
-    if isinstance(kind, t.Map):
+    if isinstance(kind, t.Map | t.OMap):
         entry = f.find(kind, f.ptr(container), index)
         there = b.op(f"icmp ne ptr {entry}, null")
 
@@ -529,7 +531,7 @@ def _get(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _contains(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     container, wanted = values
     b = f.b
-    if isinstance(container.type, t.Map):
+    if isinstance(container.type, t.Map | t.OMap | t.Bag):
         entry = f.find(container.type, f.ptr(container), wanted)
         return Scalar(t.BOOL, b.op(f"icmp ne ptr {entry}, null"))
     if is_text(container.type):
@@ -650,6 +652,10 @@ def _reverse(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 def _to_list(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    if isinstance(values[0].type, t.Bag):
+        inner, slot = t.parts(expr.type)[0], f.empty(expr.type)
+        entries(f.b, f.ptr(values[0]), lambda e: _part(f, f.load(inner, key_of(f.b, e)), f.pushed(slot, inner)))
+        return Memory(expr.type, slot)
     at, count = f.extent(values[0])
     return _collected(f, expr.type, count, at)
 
@@ -674,7 +680,7 @@ def _fill(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _keys(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, (map_,) = f.b, values
     kind, inner = map_.type, t.parts(expr.type)[0]
-    if not isinstance(kind, t.Map):
+    if not isinstance(kind, t.Map | t.OMap):
         raise Unsupported(f"`{expr.operation}` of {kind}")
     slot = f.empty(expr.type)
 
@@ -757,7 +763,90 @@ def _char(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return Memory(t.STRING, slot)
 
 
+def _end(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    """`front`, `back`."""
+    b = f.b
+    at, count = f.extent(values[0])
+    f.trap_if(b.op(f"icmp eq i64 {count}, 0"), "remove-missing", expr.site)
+    return at("0" if expr.operation == "front" else b.op(f"sub i64 {count}, 1"))
+
+
+def _count(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    bag, one = values
+    assert isinstance(bag.type, t.Bag)  # noqa: S101 - by the rule
+    name = f.module.map_function("bag_count", bag.type)
+    return Scalar(t.I64, f.b.call("i64", name, [f"ptr {f.ptr(bag)}", f"ptr {f.ptr(one)}"]))
+
+
+def _sought(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    """Keys of ordered maps: `first_key`, `last_key`, `floor`, `ceil`; the latter two also round floats."""
+    b, kind, wanted = f.b, values[0].type, expr.type
+    if not isinstance(kind, t.OMap):
+        return arithmetic.RULES[expr.operation](f, expr, values)
+    map_ = f.ptr(values[0])
+    if expr.operation in ("floor", "ceil"):
+        name = f.module.map_function(f"map_{expr.operation}", kind)
+        entry = b.call("ptr", name, [f"ptr {map_}", f"ptr {f.canonical(values[1])}"])
+    else:
+        word = 1 if expr.operation == "first_key" else 2
+        entry = b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds i64, ptr {map_}, i64 {word}')}")
+    assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
+    return f.choice(
+        wanted, b.op(f"icmp ne ptr {entry}, null"),
+        lambda: f.optional(wanted, f.load(kind.key, key_of(b, entry))), lambda: f.optional(wanted, None),
+    )  # fmt: skip
+
+
+def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, inner = f.b, t.parts(expr.type)[0]
+    counts = t.Map(inner, t.I64)
+    left = f.empty(counts)
+    at, count = f.extent(values[1])
+
+    def more(i: str) -> None:
+        one = at(i)
+        one = one if isinstance(one, Scalar) else Memory(one.type, f.ptr(one))
+        entry = f.find(counts, left, one)
+
+        def first() -> None:
+            b.do(f"store i64 1, ptr {f.entry(counts, left, TEMPORARY, one)}")
+
+        def again() -> None:
+            place = value_of(b, counts, entry)
+            before = b.op(f"load i64, ptr {place}")
+            b.do(f"store i64 {b.op(f'add i64 {before}, 1')}, ptr {place}")
+
+        if_(b, b.op(f"icmp eq ptr {entry}, null"), first, again)
+
+    counted(b, count, more)
+    slot = f.empty(expr.type)
+    first_at, first_count = f.extent(values[0])
+
+    def take(i: str) -> None:
+        one = first_at(i)
+        one = one if isinstance(one, Scalar) else Memory(one.type, f.ptr(one))
+        entry = f.find(counts, left, one)
+        kept, there, after = b.fresh("kept"), b.fresh("there"), b.fresh("after")
+        b.branch(b.op(f"icmp eq ptr {entry}, null"), kept, there)
+        b.at(there)
+        place = value_of(b, counts, entry)
+        number = b.op(f"load i64, ptr {place}")
+        removed = b.fresh("removed")
+        b.branch(b.op(f"icmp sgt i64 {number}, 0"), removed, kept)
+        b.at(removed)
+        b.do(f"store i64 {b.op(f'sub i64 {number}, 1')}, ptr {place}")
+        b.go(after)
+        b.at(kept)
+        _part(f, one, f.pushed(slot, inner))
+        b.at(after)
+
+    counted(b, first_count, take)
+    return Memory(expr.type, slot)
+
+
 _RULES: Final[dict[str, arithmetic.Rule]] = {
+    "front": _end, "back": _end, "count": _count, "first_key": _sought, "last_key": _sought, "floor": _sought, "ceil": _sought,
+    "bag_minus": _bag_minus,
     "len": _length, "get": _get, "has": _contains, "contains": _contains, "index_of": _index_of, "slice": _slice,
     "take": _taken, "drop_first": _taken, "concat": _concat, "reverse": _reverse, "to_list": _to_list, "fill": _fill,
     "keys": _keys, "values": _keys, "sum": _total, "value": _sum_value, "hash64": _hash64, "starts_with": _starts,
@@ -848,25 +937,23 @@ def _indexed(f: Frame, expr: typed.At) -> tuple[Reach, Value]:
 
 def _entry(f: Frame, expr: typed.At, where: Memory, index: Value) -> Memory:
     b, kind = f.b, where.type
-    if isinstance(kind, t.Map):
+    if isinstance(kind, t.Map | t.OMap):
         entry = f.find(kind, where.ptr, index)
         f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site)
         return Memory(expr.type, value_of(b, kind, entry), where.arena)
     at = _index(f, index)
     match kind:
-        case t.List(inner):
-            items, count = list_parts(b, where.ptr)
-        case t.Array(inner, size):
-            items, count = where.ptr, str(size)
+        case t.List() | t.Array() | t.Deque():
+            place_at, count = positions(b, kind, where.ptr)
         case _:
             raise Unsupported(f"places in {kind}")
     f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
-    return Memory(expr.type, item(b, inner, items, at), where.arena)
+    return Memory(expr.type, place_at(at), where.arena)
 
 
 def assign(f: Frame, target: typed.Expr, new: typed.Expr) -> None:
     """`place = e`."""
-    if isinstance(target, typed.At) and isinstance(target.value.type, t.Map):
+    if isinstance(target, typed.At) and isinstance(target.value.type, t.Map | t.OMap):
         container, key = _indexed(f, target)
         found, fresh = _stored(f, new)
         put_entry(f, container(), key, found, fresh=fresh)
@@ -935,15 +1022,52 @@ def _is_plain(type_: t.Type) -> bool:
 
 
 def _set(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
-    b, inner = f.b, t.parts(where.type)[0]
     at = f.reg(values[0])
-    if isinstance(where.type, t.List):
-        items, count = list_parts(b, where.ptr)
+    place_at, count = positions(f.b, where.type, where.ptr)
+    f.trap_if(f.b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
+    f.assign(values[1], place_at(at), where.arena, fresh=True)
+    return _UNIT
+
+
+def _push_back(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    to = f.pushed_back(where.ptr, t.parts(where.type)[0], where.arena)
+    if where.arena == TEMPORARY:
+        f.put(values[0], to)
     else:
-        assert isinstance(where.type, t.Array)  # noqa: S101 - by the table
-        items, count = where.ptr, str(where.type.size)
-    f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
-    f.assign(values[1], item(b, inner, items, at), where.arena, fresh=True)
+        f.keep(values[0], to, where.arena)
+    return _UNIT
+
+
+def _pop_end(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    """`pop_front`, `pop_back`."""
+    b = f.b
+    place_at, count = positions(b, where.type, where.ptr)
+    f.trap_if(b.op(f"icmp eq i64 {count}, 0"), "remove-missing", expr.site)
+    last = b.op(f"sub i64 {count}, 1")
+    at = place_at("0" if expr.operation == "pop_front" else last)
+    _set_count(f, where.ptr, last)
+    if expr.operation == "pop_front":
+        room = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {where.ptr}, i64 2')}")
+        first = b.op(f"getelementptr inbounds i64, ptr {where.ptr}, i64 3")
+        following = b.op(f"add i64 {b.op(f'load i64, ptr {first}')}, 1")
+        b.do(f"store i64 {b.op(f'and i64 {following}, ' + b.op(f'sub i64 {room}, 1'))}, ptr {first}")
+    return _taken_out(f, t.parts(where.type)[0], at, where.arena)
+
+
+def _add_item(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    f.add(where.type, where.ptr, where.arena, values[0])
+    return _UNIT
+
+
+def _remove_item(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    b, kind = f.b, where.type
+    assert isinstance(kind, t.Bag)  # noqa: S101 - by the table
+    entry = f.find(kind, where.ptr, values[0])
+    f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "remove-missing", expr.site)
+    address = b.op(f"ptrtoint ptr {entry} to i64")
+    void(b, f.module.map_function("bag_remove", kind), f"ptr {where.ptr}", f"i64 {address}")
+    if not _is_plain(kind.item):
+        void(b, f.module.derived("drop", kind.item), f"ptr {where.arena}", f"ptr {key_of(b, entry)}")
     return _UNIT
 
 
@@ -955,7 +1079,7 @@ def _set_entry(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Valu
 def remove_entry(f: Frame, map_: Memory, entry: str) -> None:
     """Takes an entry out of a map and drops what it has."""
     b, kind = f.b, map_.type
-    assert isinstance(kind, t.Map)  # noqa: S101 - by the caller
+    assert isinstance(kind, t.Map | t.OMap)  # noqa: S101 - by the caller
     address = b.op(f"ptrtoint ptr {entry} to i64")
     void(b, f.module.map_function("map_remove", kind), f"ptr {map_.ptr}", f"i64 {address}")
     for type_, at in ((kind.key, key_of(b, entry)), (kind.value, value_of(b, kind, entry))):
@@ -1004,9 +1128,17 @@ _CHANGES: Final[dict[tuple[str, type], Callable[[Frame, typed.Apply, Memory, Seq
     ("pop", t.List): _pop,
     ("set", t.List): _set,
     ("set", t.Array): _set,
+    ("set", t.Deque): _set,
     ("set", t.Map): _set_entry,
+    ("set", t.OMap): _set_entry,
     ("delete", t.Map): _delete,
-    **{("clear", kind): _clear for kind in (t.List, t.Array, t.Map)},
+    ("delete", t.OMap): _delete,
+    ("push_back", t.Deque): _push_back,
+    ("pop_front", t.Deque): _pop_end,
+    ("pop_back", t.Deque): _pop_end,
+    ("add", t.Bag): _add_item,
+    ("remove", t.Bag): _remove_item,
+    **{("clear", kind): _clear for kind in (t.List, t.Array, t.Deque, t.Map, t.OMap, t.Bag)},
     **{(name, t.Primitive): _add for name in ("add", "sub", "merge")},
 }
 

@@ -127,7 +127,7 @@ def _leave(f: Frame, depth: int) -> None:
 
 def _with(f: Frame, item: typed.With) -> None:
     b, kind = f.b, item.container.type
-    if not isinstance(kind, t.Map):
+    if not isinstance(kind, t.Map | t.OMap):
         raise Unsupported(f"entries of {kind}")
     reach = place(f, item.container)
     key = value(f, item.key)

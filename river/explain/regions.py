@@ -1,0 +1,38 @@
+"""The parallel regions that fission wrote into a program, and the shuffles between them (paper section 4.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from river.explain.facts import Region, Shuffle
+from river.il.annotations import annotated
+
+if TYPE_CHECKING:
+    from river.il.graph import Graph
+
+
+def regions(graph: Graph) -> tuple[Region, ...]:
+    """The regions of a program, in the order of its text."""
+    found: dict[str, Region] = {}
+    for instance in graph.instances:
+        notes = annotated(instance.use)
+        for note in notes.regions:
+            before = found.get(note.id)
+            degree = None if notes.parallel is None else notes.parallel.degree
+            operators = (instance.name,) if before is None else (*before.operators, instance.name)
+            found[note.id] = Region(note.id, note.what, degree, note.keys, operators)
+    return tuple(found.values())
+
+
+def shuffles(graph: Graph) -> tuple[Shuffle, ...]:
+    """The queues that lead from a region into one that divides its items otherwise."""
+    of = {name: region for region in regions(graph) for name in region.operators}
+    found: list[Shuffle] = []
+    for queue in graph.queues.values():
+        if queue.producer is None or queue.consumer is None:
+            continue
+        source = of.get(graph.instances[queue.producer.instance].name)
+        target = of.get(graph.instances[queue.consumer.instance].name)
+        if source is not None and target is not None and source.id != target.id and target.keys:
+            found.append(Shuffle(queue.name, source.id, target.id))
+    return tuple(found)
