@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from importlib import import_module, resources
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from attrs import frozen
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -21,10 +24,15 @@ class Frontend(Protocol[Ast, Typed]):
     Paper: River section 3.5 (parser, type checker, code generator).
     """
 
-    name: ClassVar[str]
-    """The `--lang` value, also the namespace of its templates."""
-    suffix: ClassVar[str]
-    """The file suffix, with its dot."""
+    @property
+    def name(self) -> str:
+        """The `--lang` value, also the namespace of its templates."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """The file suffix, with its dot."""
+        ...
 
     @property
     def templates(self) -> tuple[Traversable, ...]:
@@ -46,3 +54,42 @@ class Frontend(Protocol[Ast, Typed]):
     def warnings(self, typed: Typed, /) -> tuple[Diagnostic, ...]:
         """What `check` accepted but people should know."""
         ...
+
+
+@frozen
+class Language:
+    """The frontend in `package`, whose modules have the usual names and are imported when they are used.
+
+    `parse.parse`, `check.check` and `lower.lower` are its arrows, `templates/*.river` its templates; what `check` makes may
+    have `remarks`, which people should know.
+    """
+
+    name: str
+    suffix: str
+    package: str
+
+    @property
+    def templates(self) -> tuple[Traversable, ...]:
+        """The template files, by name."""
+        folder = resources.files(self.package) / "templates"
+        files = (file for file in folder.iterdir() if file.name.endswith(".river"))
+        return tuple(sorted(files, key=lambda file: file.name))
+
+    def parse(self, source: Source, /) -> Any:
+        """See `Frontend`."""
+        return self._arrow("parse")(source)
+
+    def check(self, ast: Any, /) -> Any:
+        """See `Frontend`."""
+        return self._arrow("check")(ast)
+
+    def lower(self, typed: Any, /) -> Program:
+        """See `Frontend`."""
+        return self._arrow("lower")(typed)
+
+    def warnings(self, typed: Any, /) -> tuple[Diagnostic, ...]:
+        """See `Frontend`."""
+        return getattr(typed, "remarks", ())
+
+    def _arrow(self, verb: str) -> Any:
+        return getattr(import_module(f"{self.package}.{verb}"), verb)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from backends.native.jit import available
+from backends.native.batch import Batch
 from backends.native.operator import Fired, NativeOperator, NativeTrap, Refused, Variable, compile_native
 
-__all__ = ["Fired", "NativeOperator", "NativeTrap", "Refused", "Variable", "available", "compile_native"]
+__all__ = ["Batch", "Fired", "NativeOperator", "NativeTrap", "Refused", "Variable", "available", "compile_native"]

@@ -103,6 +103,9 @@ def _started(workers: int) -> Session:
                 "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             }
             surroundings["SPARK_LOCAL_IP"] = "127.0.0.1"
+            surroundings["PYSPARK_PYTHON"] = (
+                sys.executable
+            )  # read when the session starts; PATH may have no `python3`
         for key, value in given.items():
             builder = builder.config(key, value)
         with _environment(surroundings):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from river.cli.arguments import EXTERN, LANG, PROGRAM, backends, functions, one_of, program_of
+from river.cli.arguments import EXTERN, LANG, PROGRAM, WORKERS, backends, functions, one_of, program_of
 from river.cli.terminal import coloured, say, write
 from river.diagnostics import Diagnostic, Rejected
 
@@ -46,6 +46,7 @@ BACKEND = click.option(
     help="whose plan to show",
 )
 @PASSES
+@WORKERS
 @EXTERN
 @click.pass_obj
 def graph_(
@@ -56,6 +57,7 @@ def graph_(
     format_: str | None,
     backend: str,
     passes: str | None,
+    workers: int | None,
     externs: tuple[str, ...],
     *,
     planned: bool,
@@ -79,7 +81,7 @@ def graph_(
     say(streams, remarks)
     plan = None
     if planned:
-        plan = _plan(compiled, backend, externs)
+        plan = _plan(compiled, backend, externs, workers)
         if not isinstance(plan, Planned):
             help_ = f"`river explain --backend {backend}` prints it"
             raise Rejected([Diagnostic("graph-plan", f"the plan of `{backend}` cannot be drawn", help=help_)])
@@ -127,12 +129,14 @@ def _passed(compiled: Compiled, passes: str | None) -> tuple[Compiled, tuple[Dia
     return Optimized(applied.program, compiled.warnings), applied.remarks
 
 
-def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...]) -> Any:
+def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: int | None) -> Any:
     from river import plugins
     from river.backend import Options
     from river.platform import here
 
-    return plugins.backend(backend).plan(compiled.graph, here(), Options(externs=functions(modules)))
+    return plugins.backend(backend).plan(
+        compiled.graph, here(), Options(externs=functions(modules), workers=workers)
+    )
 
 
 @click.command("explain")
@@ -140,6 +144,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...]) -> Any:
 @LANG
 @BACKEND
 @PASSES
+@WORKERS
 @EXTERN
 @click.option("--json", "json_", is_flag=True, help="for programs: one JSON object")
 @click.pass_obj
@@ -149,6 +154,7 @@ def explain_(
     lang: str | None,
     backend: str | None,
     passes: str | None,
+    workers: int | None,
     externs: tuple[str, ...],
     *,
     json_: bool,
@@ -170,7 +176,7 @@ def explain_(
 
     compiled, remarks = _passed(program_of(streams, program, lang), passes)
     found = explain(compiled.graph, program)
-    plan = None if backend is None else str(_plan(compiled, backend, externs).show())
+    plan = None if backend is None else str(_plan(compiled, backend, externs, workers).show())
     if json_:
         streams.stdout.write(as_json(found, remarks, plan))
         return

@@ -18,12 +18,12 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, compile_native  # noqa: E402
-from backends.native.batch import address_of  # noqa: E402
-from river.il.parse import parse  # noqa: E402
-from river.il.templates import Library  # noqa: E402
-from river.il.verify import verify  # noqa: E402
-from river.source import Source  # noqa: E402
+from backends.native import NativeOperator, compile_native
+from backends.native.batch import address_of
+from river.il.parse import parse
+from river.il.templates import Library
+from river.il.verify import verify
+from river.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,171 @@
+"""What surrounds native code: batches that are left and resumed, marks, the cache, the control word, the runtime's language."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from backends.native import Batch, NativeOperator, compile_native
+from backends.native.cache import kept
+from backends.native.jit import compile_text
+from backends.native.rtlang import RuntimeSourceError, Unit, compile_tree
+from river.diagnostics import InternalError
+from river.il.parse import parse
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.values import Mark
+from river.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def native(text: str) -> NativeOperator:
+    graph = verify(parse(Source("test.river", "river 1;\n" + text)), Library.of({}))
+    (instance,) = graph.instances
+    found = compile_native(instance.operator)  # pyright: ignore[reportArgumentType]
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+COPY = """input t: i64; output o: i64; var $n: i64 = 0;
+operator f(t: i64; $n: i64) -> (o: i64) { on t(x) { $n = $n + 1; for i in 0 .. x { emit o i; } let y = 1 << 62; emit o y * x; } }
+(o, $n) <- f(t, $n);"""
+
+
+def test_a_trap_withdraws_its_firing_only() -> None:
+    op = native(COPY)
+    (items,), fired = op.fire_batch([[1, 0, 2, 1]])
+    assert items == [0, 1 << 62, 0]
+    assert fired.row == 2
+    assert fired.trap is not None
+    assert (fired.trap.code, fired.trap.row, fired.trap.operands) == ("overflow", 2, (1 << 62, 2))
+
+
+def test_a_full_output_is_left_and_resumed() -> None:
+    op = native(COPY)
+    batch = Batch.of(op.handlers[0].slots[0], [1, 1, 1, 1])
+    first = op.fire("item.0", batch.addresses, 0, 4, limit=3)
+    assert (first.row, first.full) == (2, True)
+    assert op.variables[0].get() == 2
+    op.outputs[0].clear()
+    second = op.fire("item.0", batch.addresses, first.row, 4)
+    assert (second.row, second.full, op.outputs[0].rows) == (4, False, 4)
+
+
+def test_marks_stand_between_items() -> None:
+    op = native("""input t: {k: i64} by k; output o: {k: i64} by k;
+        operator f(t: {k: i64} by k) -> (o: {k: i64} by k) {
+          on t(x) { emit o x; mark o x.k; emit o x; } on mark(k) { mark o k; } }
+        (o) <- f(t);""")
+    (items,), _ = op.fire_batch([[(3,), (5,)]])
+    assert items == [(3,), Mark(3), (3,), (5,), Mark(5), (5,)]
+    assert op.fire_batch([[9]], "mark")[0] == ([Mark(9)],)
+
+
+def test_deep_recursion_traps() -> None:
+    op = native("""input t: i64; output o: i64;
+        fn down(n: i64) -> i64 { if n == 0 { return 0; } return 1 + down(n - 1); }
+        operator f(t: i64) -> (o: i64) { on t(x) { emit o down(x); } }
+        (o) <- f(t);""")
+    (items,), fired = op.fire_batch([[999, 1000]])
+    assert items == [999]
+    assert fired.trap is not None
+    assert (fired.trap.code, fired.trap.row) == ("recursion-depth", 1)
+
+
+def test_a_map_of_many_keys() -> None:
+    op = native("""input t: i64; output o: i64; var $m: map<i64, i64> = {};
+        operator f(t: i64; $m: map<i64, i64>) -> (o: i64) {
+          on t(x) { with e = $m[x] else 0 { e = e + 1; if e == 2 { drop e; } } emit o len($m); } }
+        (o, $m) <- f(t, $m);""")
+    keys = [(i * 0x9E3779B97F4A7C15 & (1 << 64) - 1) - (1 << 63) if i % 3 else i for i in range(20_000)]
+    _, fired = op.fire_batch([keys])
+    assert fired.trap is None
+    assert op.variables[0].get() == dict.fromkeys(keys, 1)
+    _, fired = op.fire_batch([keys[::2]])
+    assert op.variables[0].get() == dict.fromkeys(keys[1::2], 1)
+    assert op.fire_batch([keys[::2]])[1].trap is None
+    assert list(op.variables[0].get()) == keys[1::2] + keys[::2]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not there")
+def test_small_numbers_are_not_flushed_to_zero(tmp_path: Path) -> None:
+    """Loading a library linked with -ffast-math may set flush-to-zero for the thread."""
+    source = tmp_path / "flush.c"
+    source.write_text("#include <xmmintrin.h>\nvoid flush(int on) { _mm_setcsr(on ? 0x9fc0 : 0x1f80); }\n"
+                      "int word(void) { return _mm_getcsr(); }\n")  # fmt: skip
+    made = subprocess.run(
+        ["gcc", "-shared", "-fPIC", source, "-o", tmp_path / "flush.so"], check=False, capture_output=True
+    )
+    if made.returncode:
+        pytest.skip("not an x86 processor")
+    library = ctypes.CDLL(str(tmp_path / "flush.so"))
+    op = native(
+        "input t: f64; output o: f64; operator f(t: f64) -> (o: f64) { on t(x) { emit o x * 0.5; } } (o) <- f(t);"
+    )
+    batch = Batch.of(op.handlers[0].slots[0], [1e-310])
+    library.flush(1)
+    try:
+        op.fire("item.0", batch.addresses, 0, 1)
+        left = library.word()
+    finally:
+        library.flush(0)
+    assert op.outputs[0].batch().values() == [1e-310 * 0.5]
+    assert left & 0x8040 == 0x8040  # and what was set is set again
+
+
+def test_the_cache_rebuilds_what_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
+    calls: list[int] = []
+
+    def build() -> bytes:
+        calls.append(1)
+        return b"code"
+
+    assert [kept(("a",), build), kept(("a",), build), kept(("b",), build)] == [b"code"] * 3
+    assert len(calls) == 2
+    for file in tmp_path.iterdir():
+        assert file.suffix == ".o"
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert kept(("a",), build) == b"code"
+    assert len(calls) == 3
+
+
+def test_a_module_that_is_not_correct_is_our_mistake() -> None:
+    with pytest.raises(InternalError, match="not well formed"):
+        compile_text("define i64 @f() { ret i32 0 }", ["f"])
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def f(a: i64) -> i64:\n    return a + i32(1)", "bad.rt:2: operands are i64 and i32"),
+        ("def f(a: i64) -> i64:\n    return g(a)", "bad.rt:2: `g` of 1 is not known"),
+        ("def f(a: i64) -> i64:\n    a = i32(a)\n    return a", "bad.rt:2: `a` is i64, not i32"),
+        ("def f(a: int) -> i64:\n    return a", "bad.rt:1: `int` is no type"),
+        ("def f(a: i64) -> i64:\n    if a == 0:\n        return 1", "bad.rt:1: no result at the end"),
+    ],
+)
+def test_mistakes_in_runtime_sources_have_a_line(source: str, message: str) -> None:
+    import ast
+
+    with pytest.raises(RuntimeSourceError) as caught:
+        compile_tree(ast.parse(source), "bad.rt", Unit(), {}, {}, "")
+    assert str(caught.value) == message
+
+
+def test_importing_the_package_does_not_load_llvm() -> None:
+    code = "import sys, backends.native; assert 'llvmlite' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def values(op: NativeOperator) -> Any:
+    return [output.batch().values() for output in op.outputs]

@@ -1,0 +1,142 @@
+"""Values in columns and in native memory: what goes in comes out, and hashes as the evaluator says."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("llvmlite")
+
+from backends.native import NativeOperator, Refused, compile_native
+from backends.native.batch import Batch
+from river.lang import typed
+from river.lang import types as t
+from river.lang.values import NAN, FrozenMap, hash64
+from river.testing.value_strategies import values_of
+
+ROW = t.Record((
+    ("b", t.BOOL), ("i", t.I32), ("n", t.I64), ("u", t.U64), ("f", t.F64), ("g", t.F32), ("s", t.STRING), ("y", t.BYTES),
+    ("m", t.Decimal(38, 3)), ("t", t.TIME), ("o", t.Optional(t.STRING)), ("p", t.Tuple((t.UNIT, t.I64))),
+))  # fmt: skip
+DEEP = t.Record((
+    ("l", t.List(t.Optional(t.List(t.STRING)))), ("a", t.Array(t.List(t.I64), 2)), ("e", t.List(t.Tuple(()))),
+    ("m", t.Map(t.STRING, t.List(t.F64))), ("k", t.Map(t.Tuple((t.F64, t.I32)), t.Map(t.I64, t.UNIT))),
+))  # fmt: skip
+STATE = t.Tuple((
+    DEEP, t.FSUM, t.I128, t.Deque(t.STRING), t.OMap(t.Optional(t.F64), t.FSUM), t.Bag(t.Record((("s", t.STRING), ("n", t.I64)))),
+))  # fmt: skip
+KEYS = (ROW, t.List(ROW), t.Array(t.F64, 3), t.Optional(t.List(t.BYTES)), t.Map(t.F64, t.STRING), t.Bag(t.STRING),
+        t.OMap(t.I32, t.F32), t.Deque(t.BOOL))  # fmt: skip
+
+few = settings(max_examples=40)
+
+
+def hashing(type_: t.Type) -> NativeOperator:
+    """An operator that keeps its item and sends its hash."""
+    item = typed.Local(type_, 0, "x")
+    body = typed.Block(
+        (
+            typed.Assign(typed.State(type_, 0, "v"), item),
+            typed.Emit(0, typed.Apply(t.U64, "hash64", (typed.State(type_, 0, "v"),))),
+        )
+    )
+    op = typed.Operator(
+        "hashing", (typed.Port("x", type_, None),), (typed.VarParam("v", type_, written=True),),
+        (typed.Out("h", t.U64, None, None),), (), (), (), items=(typed.ItemHandler(0, 1, body),),
+    )  # fmt: skip
+    found = compile_native(op)
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+@pytest.fixture(scope="module")
+def hashers() -> dict[t.Type, NativeOperator]:
+    return {type_: hashing(type_) for type_ in KEYS}
+
+
+@pytest.fixture(scope="module")
+def keeper() -> NativeOperator:
+    op = typed.Operator(
+        "keeper", (typed.Port("x", t.I64, None),), (typed.VarParam("v", STATE, written=False),), (), (), (), (),
+        items=(typed.ItemHandler(0, 1, typed.Block(())),),
+    )  # fmt: skip
+    found = compile_native(op)
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+@given(st.data())
+@few
+def test_columns_hold_what_was_put_in(data: st.DataObject) -> None:
+    type_ = data.draw(st.sampled_from([ROW, DEEP, STATE, *KEYS]))
+    values = data.draw(st.lists(values_of(type_), max_size=4))
+    assert repr(Batch.of(type_, values).values()) == repr(values)
+
+
+@given(values_of(STATE), values_of(STATE))
+@few
+def test_variables_keep_their_value(keeper: NativeOperator, first: Any, second: Any) -> None:
+    (variable,) = keeper.variables
+    for value in (first, second):
+        variable.set(value)
+        assert repr(variable.get()) == repr(value)
+        assert repr(variable.get()) == repr(value)
+
+
+@given(st.sampled_from(KEYS), st.data())
+@settings(max_examples=100)
+def test_hashes_are_those_of_the_evaluator(
+    hashers: dict[t.Type, NativeOperator], type_: t.Type, data: st.DataObject
+) -> None:
+    values = data.draw(st.lists(values_of(type_), min_size=1, max_size=3))
+    (hashes,), fired = hashers[type_].fire_batch([values])
+    assert fired.trap is None
+    assert hashes == [hash64(type_, value) for value in values]
+    assert repr(hashers[type_].variables[0].get()) == repr(values[-1])
+
+
+def test_zeros_and_nan_hash_alike(hashers: dict[t.Type, NativeOperator]) -> None:
+    zeros = [(0.0, -0.0, NAN), (-0.0, 0.0, math.nan)]
+    (hashes,), _ = hashers[t.Array(t.F64, 3)].fire_batch([zeros])
+    assert hashes == [hash64(t.Array(t.F64, 3), zeros[0])] * 2
+
+
+def test_a_variable_in_use_can_be_shared(keeper: NativeOperator) -> None:
+    other = keeper.again()
+    other.share(0, keeper.variables[0])
+    value = (
+        ((), ((), ()), (), FrozenMap(), FrozenMap()),
+        (0, 0, 0, 0),
+        5,
+        ("a string that is not short",),
+        None,
+        None,
+    )
+    value = (
+        *value[:4],
+        *Batch.of(t.Tuple((STATE.items[4], STATE.items[5])), []).values(),
+        *zero_of(STATE)[4:],
+    )
+    keeper.variables[0].set(value)
+    assert other.variables[0].get() == value
+
+
+def zero_of(type_: t.Type) -> Any:
+    from river.lang.values import default
+
+    return default(type_)
+
+
+def test_what_is_not_compiled_is_refused_with_its_place() -> None:
+    body = typed.Block((typed.Emit(0, typed.Apply(t.STRING, "lower", (typed.Local(t.STRING, 0, "x"),))),))
+    op = typed.Operator(
+        "low", (typed.Port("x", t.STRING, None),), (), (typed.Out("o", t.STRING, None, None),), (), (), (),
+        items=(typed.ItemHandler(0, 1, body),),
+    )  # fmt: skip
+    found = compile_native(op)
+    assert isinstance(found, Refused)
+    assert [reason.text for reason in found.reasons] == ["`lower`"]
