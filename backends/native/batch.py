@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import weakref
 from array import array
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, assert_never
@@ -223,7 +224,7 @@ def _sum_of(words: array[int]) -> tuple[int, int, int, int]:
 # ------------------------------------------------------------------------------------------------- output
 
 
-@define
+@define(eq=False)
 class Output:
     """The block of an output that native code appends to: by table {rows, room, rows before the firing, columns}."""
 
@@ -236,6 +237,7 @@ class Output:
         counts = [sum(c.table == i for c in plan.columns) for i in range(len(plan.tables))]
         self.firsts = list(zip(accumulate((3 + n for n in counts), initial=0), counts, strict=False))
         self.words = (ctypes.c_int64 * sum(3 + n for n in counts))()
+        weakref.finalize(self, _freed, self.words, self.firsts)
 
     @property
     def address(self) -> int:
@@ -262,10 +264,12 @@ class Output:
         for first, _ in self.firsts:
             self.words[first] = 0
 
-    def __del__(self) -> None:
-        for first, count in self.firsts:
-            for i in range(count):
-                _libc.free(self.words[first + 3 + i])
+
+
+def _freed(words: Any, firsts: list[tuple[int, int]]) -> None:
+    for first, count in firsts:
+        for i in range(count):
+            _libc.free(words[first + 3 + i])
 
 
 __all__ = ["Batch", "Kind", "Output", "address_of"]

@@ -7,6 +7,7 @@ by operators, as in the graph, under the locks of whoever fires.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
@@ -20,7 +21,7 @@ from river.lang import types as t
 from river.lang.values import Mark, default
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from river.lang import typed
     from river.lang.values import Value
@@ -81,6 +82,7 @@ class Variable:
 
     def __attrs_post_init__(self) -> None:
         self.block = _Block(ARENA_SIZE + size_align(self.type)[0])
+        weakref.finalize(self, _dropped, self.code.function(f"drop_variable.{self.index}", (_P,)), self.block)
 
     def get(self) -> Value:
         """Its value."""
@@ -105,12 +107,17 @@ class Variable:
         self.code.function(f"drop_variable.{self.index}", (_P,))(self.block.address)
 
     def _close(self, context: _Block) -> None:
-        close = self.code.function("close", (_P,))
-        for name in ("temporary", "texts"):
-            close(context.address + CONTEXT[name])
+        _closed(self.code.function("close", (_P,)), context)
 
-    def __del__(self) -> None:
-        self.clear()
+
+
+def _dropped(drop: Callable[[int], None], block: _Block) -> None:
+    drop(block.address)
+
+
+def _closed(close: Callable[[int], None], context: _Block) -> None:
+    for name in ("temporary", "texts"):
+        close(context.address + CONTEXT[name])
 
 
 def _context() -> _Block:
@@ -142,6 +149,7 @@ class NativeOperator:
         self.outputs = tuple(Output(out.type) for out in self.operator.outs)
         self.marks = tuple(Output(MARK) for _ in self.operator.outs)
         self._context = _context()
+        weakref.finalize(self, _closed, self.code.function("close", (_P,)), self._context)
         self._bind()
 
     def _bind(self) -> None:
@@ -226,11 +234,6 @@ class NativeOperator:
         for each in (*self.outputs, *self.marks):
             each.clear()
         self.code.function("close", (_P,))(self._context.address + CONTEXT["texts"])
-
-    def __del__(self) -> None:
-        close = self.code.function("close", (_P,))
-        for name in ("temporary", "texts"):
-            close(self._context.address + CONTEXT[name])
 
 
 def _merged(output: Output, marks: Output) -> list[Any]:

@@ -512,7 +512,8 @@ class _Body:
     def convert(self, node: ast.AST, name: str, value: _Value) -> _Value:
         to = {"u64": "i64", "u128": "i128"}.get(name, name)
         if value.type == "literal":
-            return _Value(to, value.text)
+            whole = int(value.text)
+            return _Value(to, str(whole % (1 << 64) if name == "u128" else whole))
         if to == "f64":
             return _Value(to, self.b.op(f"sitofp {value.type} {value.text} to double"))
         if value.type == "f64":

@@ -257,7 +257,6 @@ def check_traps(
 ) -> None:
     """A trap has the site and the item that the calculus says; what came before is delivered, nothing after (il.md P10).
 
-   
     A `batch` backend delivers nothing of a run that traps. Where stateless firings that trap may be skipped, the result is
     that of the other items, and each is reported.
     """
