@@ -6,7 +6,7 @@ import ctypes
 import struct
 import weakref
 from array import array
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from attrs import define, field
@@ -139,7 +139,7 @@ def _sum_words(value: tuple[int, int, int, int]) -> list[int]:
 
 
 def _read(addresses: Iterator[int], code: str, start: int, count: int) -> array[Any]:
-    found = array(code)
+    found: array[Any] = array(code)
     at = next(addresses)
     if count:
         found.frombytes(ctypes.string_at(at + start * found.itemsize, count * found.itemsize))
@@ -180,7 +180,7 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
             ends = _ends(at, start, count)
             found = _decode(inner, at, ends[0], ends[-1] - ends[0])
             return [
-                frozen_form(type_, found[a - ends[0] : b - ends[0]]) for a, b in zip(ends, ends[1:], strict=False)
+                frozen_form(type_, found[a - ends[0] : b - ends[0]]) for a, b in pairwise(ends)
             ]
         case t.Map(key, inner) | t.OMap(key, inner):
             ends = _ends(at, start, count)
@@ -189,7 +189,7 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
             pairs = list(zip(keys, values, strict=True))
             return [
                 frozen_form(type_, pairs[a - ends[0] : b - ends[0]])
-                for a, b in zip(ends, ends[1:], strict=False)
+                for a, b in pairwise(ends)
             ]
         case t.Function():
             raise Unsupported(f"columns of {type_}")

@@ -9,6 +9,7 @@ import ctypes
 import ctypes.util
 import threading
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,8 +63,7 @@ class _Linker:
 
 @cache
 def _linker() -> _Linker:
-    import llvmlite.binding as binding
-
+    binding: Any = import_module("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = Machine(
@@ -87,7 +87,12 @@ class Code:
 
     def function(self, name: str, params: Iterable[Any], result: Any = None) -> Callable[..., Any]:
         """A function to be called without the GIL; `params` and `result` are types of `ctypes`."""
-        return ctypes.CFUNCTYPE(result, *params)(self.addresses[name])
+        return _callable(self.addresses[name], tuple(params), result)
+
+
+@cache
+def _callable(address: int, params: tuple[Any, ...], result: Any) -> Callable[..., Any]:
+    return ctypes.CFUNCTYPE(result, *params)(address)
 
 
 def compile_text(text: str, exports: Iterable[str]) -> Code:

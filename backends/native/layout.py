@@ -93,7 +93,8 @@ def memory(type_: t.Type) -> str:
             memory(item)
             return MAP
         case t.Map(key, value) | t.OMap(key, value):
-            memory(key), memory(value)
+            for each in (key, value):
+                memory(each)
             return MAP
         case t.Function():
             raise Unsupported("functions as values")
@@ -200,7 +201,7 @@ class Column:
 
 @frozen
 class Columns:
-    """The columns of a type, in order; by table, how many rows of it belong to a row of its parent (None: as many as there are)."""
+    """The columns of a type, in order; by table, how many rows belong to a row of its parent (None: any number)."""
 
     columns: tuple[Column, ...]
     tables: tuple[int | None, ...]

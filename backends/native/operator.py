@@ -120,6 +120,10 @@ def _closed(close: Callable[[int], None], context: _Block) -> None:
         close(context.address + CONTEXT[name])
 
 
+def _number(context: _Block, name: str) -> int:
+    return context.word(CONTEXT[name]).value
+
+
 def _context() -> _Block:
     """A context whose temporary arena is one."""
     block = _Block(CONTEXT_SIZE)
@@ -203,7 +207,7 @@ class NativeOperator:
         row, how = left >> 2, left & 3
         if how != TRAPPED:
             return Fired(row, full=how == FULL and row < end, stopped=how == STOP)
-        code, site, at, a, b = (context.word(CONTEXT[k]).value for k in ("code", "site", "row", "a", "b"))
+        code, site, at, a, b = (_number(context, name) for name in ("code", "site", "row", "a", "b"))
         return Fired(row, trap=NativeTrap(CODES[code], site, at, (a, b)))
 
     def fire_batch(

@@ -8,6 +8,8 @@ template: the names in `given` are constants, `renamed` functions stand for thos
 file get a suffix.
 """
 
+# ruff: noqa: RET503 - `fail` does not return
+
 from __future__ import annotations
 
 import ast

@@ -95,7 +95,7 @@ def agrees(
         assert repr([variable.get() for variable in native.variables]) == repr(list(variables))
 
 
-@settings(max_examples=90)
+@settings(max_examples=60)
 @given(bodies(firings=4))
 def test_random_bodies(case: Case) -> None:
     try:

@@ -1,5 +1,7 @@
 """Operations on scalars (il.md 2.3): what LLVM has an instruction for, with the traps of the table."""
 
+# ruff: noqa: ARG001 - the rules of all operations have the same parameters
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
@@ -177,8 +179,8 @@ def _whole_division(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Val
     type_, name = expr.type, expr.operation
     b = f.b
     if is_float(type_):
-        x, y = (_double(f, v) for v in values)
-        return _single(f, type_, b.op(f"call double @river_fmod(double {x}, double {y})"))
+        x, y = (double(f, v) for v in values)
+        return rounded(f, type_, b.op(f"call double @river_fmod(double {x}, double {y})"))
     first = values[0].type
     kind, x, y = kind_of(first), f.reg(values[0]), f.reg(values[1])
     f.trap_if(b.op(f"icmp eq {kind} {y}, 0"), "division-by-zero", expr.site, operands(f, values))
@@ -412,17 +414,17 @@ def _zero(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 # --------------------------------------------------------------------------------------------- conversions
 
 
-def _double(f: Frame, value: Value) -> str:
+def double(f: Frame, value: Value) -> str:
     """A float as f64."""
     return f.b.op(f"fpext float {f.reg(value)} to double") if value.type == t.F32 else f.reg(value)
 
 
-def _single(f: Frame, type_: t.Type, reg: str) -> Value:
+def rounded(f: Frame, type_: t.Type, reg: str) -> Value:
     """An f64 rounded to a float type."""
     return Scalar(type_, f.b.op(f"fptrunc double {reg} to float") if type_ == t.F32 else reg)
 
 
-def _wide(f: Frame, value: Value) -> str:
+def wide(f: Frame, value: Value) -> str:
     """A whole number or truth as i128."""
     kind = kind_of(value.type)
     if kind == "i128":
@@ -446,20 +448,20 @@ def _whole(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if isinstance(source, t.Decimal):
         out = b.slot("[2 x i128]")
         b.call("void", "divide_wide", [f"ptr {out}", f"i128 {f.reg(value)}", f"i128 {10**source.scale}"])
-        wide = b.op(f"load i128, ptr {out}")
+        number = b.op(f"load i128, ptr {out}")
         fits = False
     else:
-        wide = _wide(f, value)
+        number = wide(f, value)
         inside = (0, 1) if source == t.BOOL else BOUNDS[source]
         fits = low <= inside[0] and inside[1] <= high
     if not fits and mode != "wrap":
-        over, under = b.op(f"icmp sgt i128 {wide}, {high}"), b.op(f"icmp slt i128 {wide}, {low}")
+        over, under = b.op(f"icmp sgt i128 {number}, {high}"), b.op(f"icmp slt i128 {number}, {low}")
         if mode == "sat":
-            wide = b.op(f"select i1 {over}, i128 {high}, i128 {wide}")
-            wide = b.op(f"select i1 {under}, i128 {low}, i128 {wide}")
+            number = b.op(f"select i1 {over}, i128 {high}, i128 {number}")
+            number = b.op(f"select i1 {under}, i128 {low}, i128 {number}")
         else:
             f.trap_if(b.op(f"or i1 {over}, {under}"), "conversion-range", expr.site, operands(f, values))
-    return Scalar(type_, wide if kind == "i128" else b.op(f"trunc i128 {wide} to {kind}"))
+    return Scalar(type_, number if kind == "i128" else b.op(f"trunc i128 {number} to {kind}"))
 
 
 def _whole_of_float(f: Frame, expr: typed.Apply, value: Value, mode: str) -> Value:
@@ -468,7 +470,7 @@ def _whole_of_float(f: Frame, expr: typed.Apply, value: Value, mode: str) -> Val
     kind = kind_of(type_)
     if kind == "i128":
         raise Unsupported("i128 of floats")
-    x = _double(f, value)
+    x = double(f, value)
     cut = b.op(f"call double @llvm.trunc.f64(double {x})")
     above = b.op(f"fcmp oge double {cut}, {hexadecimal(float(high + 1))}")
     below = b.op(f"fcmp olt double {cut}, {hexadecimal(float(low))}")
@@ -492,11 +494,11 @@ def _real(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if source == type_:
         return value
     if is_float(source):
-        return _single(f, type_, _double(f, value))
+        return rounded(f, type_, double(f, value))
     if isinstance(source, t.Decimal) or source in (t.STRING, t.I128):
         raise Unsupported(f"floats from {source}")
     way = "uitofp" if source in (t.U64, t.BOOL) else "sitofp"
-    return _single(f, type_, f.b.op(f"{way} {kind_of(source)} {f.reg(value)} to double"))
+    return rounded(f, type_, f.b.op(f"{way} {kind_of(source)} {f.reg(value)} to double"))
 
 
 def _narrow(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -515,24 +517,24 @@ def _retyped(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 def _function(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
-    args = ", ".join(f"double {_double(f, value)}" for value in values)
+    args = ", ".join(f"double {double(f, value)}" for value in values)
     name = "llvm.sqrt.f64" if expr.operation == "sqrt" else f"river_{expr.operation}"
-    return _single(f, expr.type, f.b.op(f"call double @{name}({args})"))
+    return rounded(f, expr.type, f.b.op(f"call double @{name}({args})"))
 
 
 def _rounded(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b = f.b
     if not is_float(values[0].type):
         raise Unsupported(f"`{expr.operation}` of {values[0].type}")
-    x = _double(f, values[0])
+    x = double(f, values[0])
     if expr.operation != "round":
-        return _single(f, expr.type, b.op(f"call double @llvm.{expr.operation}.f64(double {x})"))
+        return rounded(f, expr.type, b.op(f"call double @llvm.{expr.operation}.f64(double {x})"))
     cut = b.op(f"call double @llvm.trunc.f64(double {x})")
     rest = b.op(f"call double @llvm.fabs.f64(double {b.op(f'fsub double {x}, {cut}')})")
     one = b.op(f"call double @llvm.copysign.f64(double 1.0, double {x})")
     up = b.op(f"fcmp oge double {rest}, 0.5")
     found = b.op(f"select i1 {up}, double {b.op(f'fadd double {cut}, {one}')}, double {cut}")
-    return _single(f, expr.type, b.op(f"call double @llvm.copysign.f64(double {found}, double {x})"))
+    return rounded(f, expr.type, b.op(f"call double @llvm.copysign.f64(double {found}, double {x})"))
 
 
 def _is_nan(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:

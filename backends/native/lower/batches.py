@@ -2,7 +2,8 @@
 
 `i64 fire.<n>(context*, columns*, from, to)` fires the handler on rows from .. to - 1 and returns row * 4 + how it
 left: 0 done, 1 full (go on at the row), 2 stop, 3 trap (the context says where). Outputs of a firing that traps are
-withdrawn. `load_variable.<n>`, `save_variable.<n>` bring variables in and out as one row of columns, `drop_variable.<n>` empties them.
+withdrawn. `load_variable.<n>`, `save_variable.<n>` bring variables in and out as one row of columns,
+`drop_variable.<n>` empties them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 FULL, STOP, TRAPPED = 1, 2, 3
 _DEEPEST_FRAME: Final = 4096  # bytes, of a function that may call itself a thousand times
+_LARGEST_FRAME: Final = 1 << 20
 
 
 @frozen
@@ -61,9 +63,7 @@ class Lowered:
 
 def handlers_of(op: typed.Operator) -> tuple[Handler, ...]:
     """The batch functions of an operator, by name: item.<port>, first, rated, phase.<n>, merge, mark."""
-    found: list[Handler] = []
-    for each in op.items:
-        found.append(Handler(f"item.{each.port}", (op.ports[each.port].type,), (0,), each.body))
+    found = [Handler(f"item.{each.port}", (op.ports[each.port].type,), (0,), each.body) for each in op.items]
     for name, rated in (("first", op.first), ("rated", op.rated)):
         if rated is not None:
             windows = tuple(t.Array(op.ports[rate.port].type, rate.peek) for rate in rated.rates)
@@ -132,8 +132,8 @@ def lower(op: typed.Operator, architecture: str) -> Lowered | tuple[Reason, ...]
     for i, var in enumerate(op.vars):
         tried(var, lambda i=i, var=var: _load(module, op, var.type, i))
         tried(var, lambda i=i, var=var: _save(module, op, var.type, i))
-        tried(var, lambda i=i, var=var: _close(module, op, var.type, i))
-    tried(op, lambda: _arena_close())
+        tried(var, lambda i=i, var=var: _close(var.type, i))
+    tried(op, _arena_close)
     if reasons:
         return tuple(dict.fromkeys(reasons))
     return Lowered(module.text(exports), tuple(exports), handlers)
@@ -249,19 +249,14 @@ def _batch(
     f.finish = lambda _result: b.go("fired")
     block(f, handler.body)
     b.at("fired")
-    used = any(name in b.calls for name in _ALLOCATES) or any(
-        name.startswith(("fn.", "copy.")) for name in b.calls
-    )
+    used = any(f"ptr {TEMPORARY}" in line for line in b.lines)
     if used:
         void(b, "reset", f"ptr {TEMPORARY}")
     for i, var in enumerate(op.vars):
         if var.written and not is_plain(var.type):
             states = b.op(f"load ptr, ptr {f.context('variables')}")
-            void(
-                b,
-                "flush",
-                f"ptr {b.op(f'load ptr, ptr ' + b.op(f'getelementptr inbounds ptr, ptr {states}, i64 {i}'))}",
-            )
+            place = b.op(f"getelementptr inbounds ptr, ptr {states}, i64 {i}")
+            void(b, "flush", f"ptr {b.op(f'load ptr, ptr {place}')}")
     following = b.op(f"add nsw i64 {row}, 1")
     b.do(f"store i64 {following}, ptr {cursor}")
     full: str | None = None
@@ -290,14 +285,10 @@ def _batch(
     stopped = b.op(f"icmp ne i64 {_stop(f)}, 0")
     code = b.op(f"select i1 {stopped}, i64 {STOP}, i64 {TRAPPED}")
     b.end(f"ret i64 {b.op(f'or i64 {_shifted(b, at)}, {code}')}")
+    if sum(map(_bytes, b.slots)) > _LARGEST_FRAME:
+        raise Unsupported("a handler with so large variables")
     head = f"define i64 @fire.{handler.name}(ptr noalias %context, ptr noalias %columns, i64 %from, i64 %to) nounwind"
     return b.finish(f"fire.{handler.name}", head)
-
-
-_ALLOCATES: Final = frozenset({
-    "list_push", "list_reserve", "text_concat", "text_slice", "bytes_slice", "text_of_integer", "sum_value", "sum_add",
-    "text_keep",
-})  # fmt: skip
 
 
 def _stop(f: Frame) -> str:
@@ -382,7 +373,7 @@ def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     )
 
 
-def _close(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
+def _close(type_: t.Type, index: int) -> Function:
     """`void drop_variable.<n>(block)`: all memory of the variable given back."""
     b = Builder()
     void(b, "arena_close", "ptr %block")

@@ -4,13 +4,15 @@ As the evaluator has it: operands from left to right; of a change the indices of
 the place is sought. An operand that a later operand could change is taken as it is when its turn comes.
 """
 
+# ruff: noqa: ARG001 - the rules of all operations have the same parameters
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import attrs
 
-from backends.native.layout import Unsupported, is_text, memory, register, shares, size_align
+from backends.native.layout import Unsupported, is_plain, is_text, memory, register, shares, size_align
 from backends.native.lower import arithmetic
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
 from backends.native.module import (
@@ -698,7 +700,7 @@ def _total(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if arithmetic.is_float(type_):
         slot = f.empty(t.FSUM)
         counted(b, count, lambda i: _add_float(f, slot, TEMPORARY, at(i), "0"))
-        return arithmetic._single(
+        return arithmetic.rounded(
             f, type_, b.call("double", "sum_value", [f"ptr {TEMPORARY}", f"ptr {slot}"])
         )
     if arithmetic.kind_of(type_) == "i128":
@@ -708,7 +710,7 @@ def _total(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
     def add(i: str) -> None:
         before = b.op(f"load i128, ptr {slot}")
-        b.do(f"store i128 {b.op(f'add i128 {before}, {arithmetic._wide(f, at(i))}')}, ptr {slot}")
+        b.do(f"store i128 {b.op(f'add i128 {before}, {arithmetic.wide(f, at(i))}')}, ptr {slot}")
 
     counted(b, count, add)
     wide = b.op(f"load i128, ptr {slot}")
@@ -751,7 +753,7 @@ def _string(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         )
     if one.type not in t.INTEGERS:
         raise Unsupported(f"text of {one.type}")
-    void(b, "text_of_integer", f"ptr {TEMPORARY}", f"ptr {slot}", f"i128 {arithmetic._wide(f, one)}")
+    void(b, "text_of_integer", f"ptr {TEMPORARY}", f"ptr {slot}", f"i128 {arithmetic.wide(f, one)}")
     return Memory(t.STRING, slot)
 
 
@@ -1010,15 +1012,9 @@ def _taken_out(f: Frame, type_: t.Type, at: str, arena: str) -> Value:
     if isinstance(found, Scalar):
         return found
     found = f.owned(found)
-    if arena != TEMPORARY and not _is_plain(type_):
+    if arena != TEMPORARY and not is_plain(type_):
         void(f.b, f.module.derived("drop", type_), f"ptr {arena}", f"ptr {at}")
     return found
-
-
-def _is_plain(type_: t.Type) -> bool:
-    from backends.native.layout import is_plain
-
-    return is_plain(type_)
 
 
 def _set(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
@@ -1066,7 +1062,7 @@ def _remove_item(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Va
     f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "remove-missing", expr.site)
     address = b.op(f"ptrtoint ptr {entry} to i64")
     void(b, f.module.map_function("bag_remove", kind), f"ptr {where.ptr}", f"i64 {address}")
-    if not _is_plain(kind.item):
+    if not is_plain(kind.item):
         void(b, f.module.derived("drop", kind.item), f"ptr {where.arena}", f"ptr {key_of(b, entry)}")
     return _UNIT
 
@@ -1083,7 +1079,7 @@ def remove_entry(f: Frame, map_: Memory, entry: str) -> None:
     address = b.op(f"ptrtoint ptr {entry} to i64")
     void(b, f.module.map_function("map_remove", kind), f"ptr {map_.ptr}", f"i64 {address}")
     for type_, at in ((kind.key, key_of(b, entry)), (kind.value, value_of(b, kind, entry))):
-        if not _is_plain(type_):
+        if not is_plain(type_):
             void(b, f.module.derived("drop", type_), f"ptr {map_.arena}", f"ptr {at}")
 
 
@@ -1096,7 +1092,7 @@ def _delete(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value])
 
 
 def _clear(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
-    if not _is_plain(where.type):
+    if not is_plain(where.type):
         void(f.b, f.module.derived("drop", where.type), f"ptr {where.arena}", f"ptr {where.ptr}")
     clear(f.b, where.type, where.ptr)
     return _UNIT
@@ -1108,7 +1104,7 @@ def _add_float(f: Frame, sum_: str, arena: str, one: Value, negative: str) -> No
         "sum_add",
         f"ptr {arena}",
         f"ptr {sum_}",
-        f"double {arithmetic._double(f, one)}",
+        f"double {arithmetic.double(f, one)}",
         f"i64 {negative}",
     )
 
@@ -1157,11 +1153,7 @@ def call(f: Frame, expr: typed.Call) -> Value:
             values.append(None)
         else:
             one = value(f, arg)
-            if any(
-                p.ref or changes(f, a) for a, p in zip(expr.args[i + 1 :], fn.params[i + 1 :], strict=True)
-            ):
-                one = f.snapshot(one)
-            elif any(p.ref for p in fn.params):
+            if any(p.ref for p in fn.params) or any(changes(f, later) for later in expr.args[i + 1 :]):
                 one = f.snapshot(one)
             reaches.append(None)
             values.append(one)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from attrs import define, field, frozen
 
-from backends.native.ir import Builder
 from backends.native.layout import (
     TEXT,
     Unsupported,
@@ -33,7 +32,6 @@ from backends.native.module import (
     if_,
     item,
     key_of,
-    list_parts,
     load,
     move,
     part,
@@ -45,6 +43,7 @@ from backends.native.module import (
 from river.lang import types as t
 
 if TYPE_CHECKING:
+    from backends.native.ir import Builder
     from river.lang import typed
 
 TEMPORARY: Final = "%temporary"  # the arena that is emptied after each firing

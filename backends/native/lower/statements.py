@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from backends.native.layout import Unsupported, columns, memory, register
-from backends.native.lower.expressions import apply, assign, call, loop, owned, place, remove_entry, value
+from backends.native.lower.expressions import assign, loop, owned, place, remove_entry, value
 from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Scalar, Value
 from backends.native.module import if_, value_of
 from river.lang import typed
@@ -77,10 +77,8 @@ def statement(f: Frame, item: typed.Stmt) -> None:
             _mark(f, out, value(f, expr))
         case typed.Trap(_, site):
             f.trap("assert", site)
-        case typed.Do(typed.Apply() as applied):
-            apply(f, applied)
-        case typed.Do(typed.Call() as called):
-            call(f, called)
+        case typed.Do(effect):
+            value(f, effect)
         case _:
             assert_never(item)
 
