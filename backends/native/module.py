@@ -32,7 +32,7 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_FILES: Final = ("arena.rt", "wide.rt", "text.rt", "sums.rt")
+_FILES: Final = ("arena.rt", "wide.rt", "text.rt", "sums.rt", "times.rt")
 _NEEDED: Final = {
     "order": Signature(("p8", "p8"), "i64"), "key_hash": Signature(("p8",), "i64"), "same": Signature(("p8", "p8"), "i1"),
     "number": Signature(("p8",), "i64"),
@@ -112,6 +112,17 @@ class Module:
             found = compile_file(file, runtime(), given=given, suffix=suffix, renamed=renamed)
             self.functions.update(found.functions)
         return name + self._names[at]
+
+    def sort_function(self, key: t.Type) -> str:
+        """The name of `sort_numbers` of `sort.rt` for keys of a type."""
+        at = ("sort", key)
+        if at not in self._names:
+            suffix = "." + self.fresh("s")
+            self._names[at] = suffix
+            order = (self.derived("order", key), _NEEDED["order"])
+            found = compile_file("sort.rt", runtime(), renamed={"key_order": order}, suffix=suffix)
+            self.functions.update(found.functions)
+        return "sort_numbers" + self._names[at]
 
 
 # ------------------------------------------------------------------------------------------ single values

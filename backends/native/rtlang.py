@@ -399,7 +399,7 @@ class _Body:
                 )
             case ast.IfExp(test, then, other):
                 first, second = self.pair(then, other, hint)
-                kind = "i64" if first.type == "literal" else first.type
+                kind = (hint if hint in BITS else "i64") if first.type == "literal" else first.type
                 test_text = self.wanted(test, "i1")
                 return _Value(
                     kind,

@@ -168,6 +168,10 @@ class Rows:
             case s.Unary(_, value):
                 inner = self.find(value)
                 return self.lifted((inner,), lambda parts: evolve(expr, value=parts[0]), expr)
+            case s.NoneValue():
+                raise self.report.error(
+                    "sql-none", "nothing says of which type this is", expr.span, "ask for it: `is null`"
+                )
             case s.Comprehension() | s.Var() | s.Hole():
                 raise self.report.error("sql-expression", "this cannot stand in a query", expr.span)
             case s.Call(function, args) if any(isinstance(arg, s.Lambda) for arg in args):
@@ -180,6 +184,8 @@ class Rows:
         """A part of an expression that has no rule of its own."""
         if isinstance(node, s.FieldValue):
             return rebuild(node, self.inner)
+        if isinstance(node, s.NoneValue):
+            return node  # what stands around it tells its type
         return self.find(cast("s.Expr", node)).expr
 
     def both(self, left: s.Expr, right: s.Expr) -> tuple[Found, Found]:

@@ -63,6 +63,15 @@ class SqlBuilder(ExprBuilder):
         written = str(args[1]).lower()
         return s.Binary(_SPELLED.get(written, written), args[0], args[2], span=self.span(tree))
 
+    def variable(self, tree: Tree[Token], args: Args) -> s.Expr:
+        match str(args[0]).lower():
+            case "null" | "none":
+                return s.NoneValue(span=self.span(tree))
+            case "true" | "false" as truth:
+                return s.Bool(truth == "true", span=self.span(tree))
+            case _:
+                return super().variable(tree, args)
+
     def negation(self, tree: Tree[Token], args: Args) -> s.Expr:
         return s.Unary("not", args[0], span=self.span(tree))
 

@@ -122,7 +122,7 @@ class _Checker:
 
     def statics(self) -> tuple[tuple[ty.Block, ...], Code]:
         """The constants of the program, and the code that knows them."""
-        code = Code(self.report, Surroundings(), Place.BUILD, self.functions)
+        code = Code(self.report, Surroundings(), Place.BUILD, self.functions, mark="static")
         blocks: list[ty.Block] = []
         for static in self.ast.statics:
             for item in static.body:

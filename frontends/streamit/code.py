@@ -19,7 +19,7 @@ from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.trees import root
 from river.diagnostics import closest
-from river.il.trees import walk
+from river.il.trees import rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import show as show_type
@@ -92,9 +92,33 @@ class Surroundings:
             found = self.outer(name)
             if found is None:
                 return None
-            self.captures[name] = ty.Parameter(name, found.type, found)
+            self.captures[name] = ty.Parameter(name, self.seen_from_here(found.type), found)
         known = self.params.get(name) or self.captures[name]
         return ty.Param(known.type, name)
+
+    def seen_from_here(self, type_: ty.Type) -> ty.Type:
+        """A type of the surroundings: what its sizes name becomes parameters, too."""
+        if not isinstance(type_, ty.Vector):
+            return type_
+        return evolve(type_, item=self.seen_from_here(type_.item), size=self.size(type_.size))
+
+    def size(self, expr: ty.Expr) -> ty.Expr:
+        """A size of the surroundings."""
+        match expr:
+            case ty.Local(_, name) | ty.Param(_, name):
+                return self.hidden(expr, name)
+            case _:
+                return rebuild(expr, self.size)  # pyright: ignore[reportArgumentType] - only expressions in it
+
+    def hidden(self, expr: ty.Local | ty.Param, name: str) -> ty.Param:
+        """The parameter for something of the surroundings, whose own name may mean something else here."""
+        spelled = name.partition("#")[0]
+        if spelled in self.fields or spelled in self.params or self.outer(spelled) != expr:
+            spelled = f"{name}#"
+            while self.captures.get(spelled, ty.Parameter(spelled, expr.type, expr)).value != expr:
+                spelled += "#"
+        self.captures.setdefault(spelled, ty.Parameter(spelled, expr.type, expr))
+        return ty.Param(expr.type, spelled)
 
 
 Functions = Callable[[str], "tuple[tuple[t.Type, ...], t.Type] | None"]
@@ -115,6 +139,7 @@ class Code:
     creator: Creator | None = None
     result: ty.Type = ty.VOID
     first_item: int = 0  # what `peek` counts from
+    mark: str = ""  # in the keys of locals
     scopes: list[dict[str, ty.Expr]] = field(factory=lambda: [{}])
     count: int = 0
     loops: int = 0
@@ -133,7 +158,7 @@ class Code:
         if name in self.scopes[-1]:
             self.report.error("streamit-duplicate-name", f"`{name}` is declared twice", span)
         self.count += 1
-        local = ty.Local(type_, f"{name}#{self.count}", span=span)
+        local = ty.Local(type_, f"{name}#{self.mark}{self.count}", span=span)
         self.scopes[-1][name] = local
         return local
 

@@ -125,8 +125,9 @@ class _Elaborator:
         for param in stream.params:
             if param.value is not None:
                 found[param.name] = constants.frozen(self.value(param.value, around))
-        for param, arg in zip(own, creation.args, strict=True):
-            self.fits(param.type, found[param.name], found, arg.span or creation.span)
+        spans = {param.name: arg.span for param, arg in zip(own, creation.args, strict=True)}
+        for param in stream.params:
+            self.fits(param.type, found[param.name], found, spans.get(param.name) or creation.span)
         return found
 
     def fits(self, type_: ty.Type, value: Any, values: Values, span: Span | None) -> None:

@@ -89,7 +89,7 @@ class _Form:
             self.names[decl.name] = fresh(decl.name, own)
             own.add(self.names[decl.name])
         for param in self.filter.params:
-            self.names[f"#{param.name}"] = fresh(param.name, own)
+            self.names[f"#{param.name}"] = fresh(param.name.replace("#", "_"), own)
             own.add(self.names[f"#{param.name}"])
         if self.usage.prints_parts(self.work_bodies):
             self.line = fresh("line", own)
@@ -107,7 +107,7 @@ class _Form:
         if name not in self.spelled:
             param = next(x for x in self.filter.params if x.name == name)
             spelled = name.lower() if name.isupper() else name[:1].lower() + name[1:]
-            spelled = fresh(spelled, {*self.holes, *RESERVED})
+            spelled = fresh(spelled.replace("#", "_"), {*self.holes, *RESERVED})
             self.spelled[name] = spelled
             values = tuple(literal(use.node.values[name], param.type) for use in self.uses)
             self.holes[spelled] = self.type(param.type), values

@@ -53,7 +53,7 @@ class Constant(s.Node):
 
 @frozen
 class Local(s.Node):
-    """A local variable. Keys are unique in a body: `x`, `x#2`."""
+    """A local variable. Keys are unique in a body: `x#1`, `x#2`; of a constant: `x#static1`."""
 
     type: Type
     key: str

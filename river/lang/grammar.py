@@ -67,8 +67,14 @@ class Parser:
         from lark import UnexpectedInput
 
         start = start or self.start[0]
+        parser = self.tables.parse_interactive(source.text, start=start)
+        last: Any = None
         try:
-            return self.tables.parse(source.text, start=start)
+            for token in parser.iter_parse():
+                if last is not None and _glued(last, token):
+                    raise Rejected([self._unexpected(source, token.start_pos, len(token), start)])
+                last = token
+            return parser.feed_eof(last)
         except UnexpectedInput as error:
             raise Rejected([self._explain(source, error, start)]) from None
 
@@ -124,14 +130,17 @@ class Parser:
             at, length = token.start_pos, len(token)
         else:
             at, length = end, 0
-        if special := _unfinished(source, at):
-            return special
+        return _unfinished(source, at) or self._unexpected(source, at, length, start)
+
+    def _unexpected(self, source: Source, at: int, length: int, start: str) -> Diagnostic:
+        """The diagnostic of the `length` characters at `at`, or of the whole word there; no characters are the end."""
+        around = next((w for w in _WORD.finditer(source.text) if w.start() <= at < w.end()), None)
+        if around is not None:
+            at, length = around.start(), len(around[0])
         expected = self._expected(source, at, start)
         help_line = f"expected {_alternatives(expected)}" if expected else None
         if length == 0:
-            return Diagnostic(
-                "syntax-end", "unexpected end of the text", Span(source, end, end), help=help_line
-            )
+            return Diagnostic("syntax-end", "unexpected end of the text", Span(source, at, at), help=help_line)
         span = Span(source, at, at + length)
         return Diagnostic("syntax-unexpected", f"unexpected `{span.text}`", span, help=help_line)
 
@@ -159,6 +168,15 @@ class Parser:
                 groups.append(group)
                 words -= members
         return groups + sorted(words, key=lambda word: (word.startswith("`"), word[1:2].isalpha(), word))
+
+
+_WORD = re.compile(r"(?<![A-Za-z0-9_$#])[A-Za-z_][A-Za-z0-9_]*")
+"""A whole word, but no variable and no hole."""
+
+
+def _glued(last: Token, token: Token) -> bool:
+    """Whether a keyword and what follows it are one word: `orx` is not `or x`, also where no name can stand."""
+    return token.start_pos == last.end_pos and bool(_WORD.fullmatch(last + token))
 
 
 _WORDS = {

@@ -154,7 +154,7 @@ def _inputs(native: NativeOperator) -> Any:
     def items(name: str, slot: t.Type) -> Any:
         rated = name in ("first", "rated") and isinstance(slot, t.Array)
         low = slot.size if rated else 0  # pyright: ignore[reportAttributeAccessIssue]
-        return st.lists(values_of(slot.item if rated else slot), min_size=low, max_size=low + 5)  # pyright: ignore
+        return st.lists(values_of(slot.item if rated else slot), min_size=low, max_size=low + 5)  # pyright: ignore[reportAttributeAccessIssue]
 
     def handler(each: Any) -> Any:
         columns = st.tuples(*(items(each.name, slot) for slot in each.slots))

@@ -103,7 +103,7 @@ def test_small_numbers_are_not_flushed_to_zero(tmp_path: Path) -> None:
     source.write_text("#include <xmmintrin.h>\nvoid flush(int on) { _mm_setcsr(on ? 0x9fc0 : 0x1f80); }\n"
                       "int word(void) { return _mm_getcsr(); }\n")  # fmt: skip
     made = subprocess.run(
-        ["gcc", "-shared", "-fPIC", source, "-o", tmp_path / "flush.so"], check=False, capture_output=True
+        [shutil.which("gcc") or "gcc", "-shared", "-fPIC", source, "-o", tmp_path / "flush.so"], check=False, capture_output=True
     )
     if made.returncode:
         pytest.skip("not an x86 processor")

@@ -17,7 +17,7 @@ from backends.spark import session as sessions
 from backends.spark.plan import Kind
 from river.backend import Options
 from river.diagnostics import Rejected
-from river.driver import compile_source, observe, read_source
+from river.driver import Job, compare, compile_source, observe, read_source
 from river.il.observe import observed_variables
 from river.io.errors import OnError
 from river.io.sources import open_source
@@ -72,6 +72,26 @@ def test_the_flights() -> None:
     )
     assert found == expected
     assert len(found["delays"]) > 400
+
+
+LINES = [(7 * n // 3, (200, 404, 200, 500)[n % 4], "ABa"[n % 3]) for n in range(200)]
+PROGRAMS = [
+    ("examples/continuous_log/origins.cql", {"requests": "examples/continuous_log/requests.csv"}),
+    ("examples/fm_radio/fm_radio.str", {"input": "examples/fm_radio/signal.csv"}),
+    ("examples/linear_road/tolls.cql", {"reports": "examples/linear_road/reports.csv"}),
+    ("examples/log_analyzer/query_log.szl", {"logRecord": "examples/log_analyzer/queries.csv"}),
+    ("tests/programs/cross_language.river", {"line": LINES}),
+]
+
+
+@pytest.mark.parametrize(("program", "inputs"), [pytest.param(*each, id=each[0]) for each in PROGRAMS])
+def test_examples_in_every_language_and_across_them(program: str, inputs: dict[str, Any]) -> None:
+    given_ = {name: str(ROOT / data) if isinstance(data, str) else data for name, data in inputs.items()}
+    job = Job(given_, {}, OnError.parse("stop"), options=Options(workers=2))
+    measure, spark = compare(compile_source(read_source(str(ROOT / program))), job, ("reference", "spark"))
+    assert spark.differences == ()
+    assert spark.rows == measure.rows
+    assert all(spark.rows.values())
 
 
 WORDS = """

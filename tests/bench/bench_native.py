@@ -70,7 +70,11 @@ i64 keyed(i64 n, i64 *k, i64 *v) {
   for (i64 i = 0; i < n; i++) {
     if ((uint64_t)k[i] >= (uint64_t)cap) abort();
     E *e = dir[k[i]];
-    if (!e) { e = calloc(1, sizeof(E)); e->k = k[i]; e->prev = tail; if (tail) tail->next = e; else head = e; tail = e; dir[k[i]] = e; }
+    if (!e) {
+      e = calloc(1, sizeof(E)); e->k = k[i]; e->prev = tail;
+      if (tail) tail->next = e; else head = e;
+      tail = e; dir[k[i]] = e;
+    }
     e->n++; e->s += v[i];
   }
   return 0;

@@ -440,7 +440,9 @@ def _whole(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     low, high = BOUNDS[type_]
     kind, source = kind_of(type_), value.type
     if source == t.STRING:
-        raise Unsupported("numbers from text")
+        number, there = integer_in(f, type_, value, "10")
+        f.trap_if(b.op(f"xor i1 {there}, true"), "bad-parse", expr.site)
+        return Scalar(type_, number)
     if source == type_:
         return value
     if is_float(source):
@@ -462,6 +464,21 @@ def _whole(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         else:
             f.trap_if(b.op(f"or i1 {over}, {under}"), "conversion-range", expr.site, operands(f, values))
     return Scalar(type_, number if kind == "i128" else b.op(f"trunc i128 {number} to {kind}"))
+
+
+def integer_in(f: Frame, type_: t.Type, text: Value, base: str) -> tuple[str, str]:
+    """The whole number of a type in a text, and whether there is one."""
+    b, kind = f.b, kind_of(type_)
+    low, high = BOUNDS[type_]
+    if kind == "i128":
+        raise Unsupported("i128 in text")
+    out = b.slot("i128")
+    b.do(f"store i128 0, ptr {out}")
+    read = b.call("i1", "text_integer", [f"ptr {out}", f"ptr {f.ptr(text)}", f"i64 {base}"])
+    number = b.op(f"load i128, ptr {out}")
+    least, most = b.op(f"icmp sge i128 {number}, {low}"), b.op(f"icmp sle i128 {number}, {high}")
+    there = b.op(f"and i1 {read}, {b.op(f'and i1 {least}, {most}')}")
+    return b.op(f"trunc i128 {number} to {kind}"), there
 
 
 def _whole_of_float(f: Frame, expr: typed.Apply, value: Value, mode: str) -> Value:

@@ -751,6 +751,10 @@ def _string(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         return f.choice(
             t.STRING, f.reg(one), lambda: literal(f, t.STRING, "true"), lambda: literal(f, t.STRING, "false")
         )
+    if one.type in (t.TIME, t.DURATION):
+        name = "text_of_time" if one.type == t.TIME else "text_of_duration"
+        void(b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {f.reg(one)}")
+        return Memory(t.STRING, slot)
     if one.type not in t.INTEGERS:
         raise Unsupported(f"text of {one.type}")
     void(b, "text_of_integer", f"ptr {TEMPORARY}", f"ptr {slot}", f"i128 {arithmetic.wide(f, one)}")
@@ -763,6 +767,59 @@ def _char(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     good = b.call("i1", "text_of_point", [f"ptr {slot}", f"i64 {point}"])
     f.trap_if(b.op(f"xor i1 {good}, true"), "conversion-range", expr.site, (point,))
     return Memory(t.STRING, slot)
+
+
+def _trim(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(t.STRING)
+    void(f.b, "text_trim", f"ptr {slot}", f"ptr {f.ptr(values[0])}")
+    return Memory(t.STRING, slot)
+
+
+def _parse_integer(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    wanted = expr.type
+    assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
+    base = f.reg(values[1]) if len(values) == 2 else "10"
+    number, there = arithmetic.integer_in(f, wanted.inner, values[0], base)
+    return f.choice(wanted, there, lambda: f.optional(wanted, Scalar(wanted.inner, number)), lambda: f.optional(wanted, None))
+
+
+def _time_field(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    out = f.b.slot("[3 x i64]")
+    number = _TIME_FIELDS.index(expr.operation)
+    return Scalar(t.I64, f.b.call("i64", "time_field", [f"i64 {f.reg(values[0])}", f"i64 {number}", f"ptr {out}"]))
+
+
+def _civil(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b = f.b
+    fields, out = b.slot("[6 x i64]"), b.slot("i64")
+    for i in range(6):
+        place = b.op(f"getelementptr inbounds i64, ptr {fields}, i64 {i}")
+        b.do(f"store i64 {f.reg(values[i]) if i < len(values) else '0'}, ptr {place}")
+    good = b.call("i1", "time_of", [f"ptr {out}", f"ptr {fields}"])
+    f.trap_if(b.op(f"xor i1 {good}, true"), "conversion-range", expr.site)
+    return Scalar(t.TIME, b.op(f"load i64, ptr {out}"))
+
+
+def _sorted(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    """`sort`, `sort_by`: the numbers of the items are sorted by keys computed first, in order."""
+    b = f.b
+    at, count = f.extent(values[0])
+    function = expr.args[-1]
+    key = function.body.type if isinstance(function, typed.Lambda) else t.parts(expr.type)[0]
+    keys = _collected(
+        f, t.List(key), count, lambda i: _lambda(f, expr, at(i)) if isinstance(function, typed.Lambda) else at(i)
+    )
+    first, _ = list_parts(b, f.ptr(keys))
+    name = f.module.sort_function(key)
+    order = b.call("ptr", name, [f"ptr {TEMPORARY}", f"ptr {first}", f"i64 {size_align(key)[0]}", f"i64 {count}"])
+    return _collected(
+        f, expr.type, count, lambda i: at(b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {order}, i64 {i}')}"))
+    )
+
+
+_TIME_FIELDS: Final = (
+    "year", "month", "day", "hour", "minute", "second", "microsecond", "weekday", "yearday",
+)  # fmt: skip
 
 
 def _end(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -847,6 +904,8 @@ def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 _RULES: Final[dict[str, arithmetic.Rule]] = {
+    "trim": _trim, **dict.fromkeys(("parse_i32", "parse_i64", "parse_u64"), _parse_integer), "civil": _civil,
+    **dict.fromkeys(_TIME_FIELDS, _time_field), "sort": _sorted,
     "front": _end, "back": _end, "count": _count, "first_key": _sought, "last_key": _sought, "floor": _sought, "ceil": _sought,
     "bag_minus": _bag_minus,
     "len": _length, "get": _get, "has": _contains, "contains": _contains, "index_of": _index_of, "slice": _slice,
@@ -900,7 +959,8 @@ def _fold(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return f.load(type_, slot)
 
 
-_WITH_FUNCTIONS: Final[dict[str, arithmetic.Rule]] = {"map": _mapped, "any": _any, "all": _any, "fold": _fold}
+_WITH_FUNCTIONS: Final[dict[str, arithmetic.Rule]] = {
+    "sort_by": _sorted, "map": _mapped, "any": _any, "all": _any, "fold": _fold}
 
 
 # --------------------------------------------------------------------------------------------------- places

@@ -590,9 +590,12 @@ class _Scatter:
         f, b = self.f, self.f.b
         words = b.slot("[76 x i64]")
         void(b, "sum_export", f"ptr {f.empty(t.FSUM) if value is None else f.ptr(value)}", f"ptr {words}")
-        counted(b, "76", lambda i: self.append(
-            t.I64, Scalar(t.I64, b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {words}, i64 {i}')}")), column, table
-        ))  # fmt: skip
+
+        def append(i: str) -> None:
+            place = b.op(f"getelementptr inbounds i64, ptr {words}, i64 {i}")
+            self.append(t.I64, Scalar(t.I64, b.op(f"load i64, ptr {place}")), column, table)
+
+        counted(b, "76", append)
 
 
 def if_rare(b: Builder, condition: str, then: Callable[[], None]) -> None:
