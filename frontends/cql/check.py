@@ -302,9 +302,11 @@ class _Checker:
                     )
                 return ty.Range(self.ticks(length, unit, window.span), span=window.span)
             case c.Rows(count, keys):
-                if not 1 <= count < LONGEST:
-                    message = f"a window of {'no' if count == 0 else 'too many'} rows"
-                    raise self.report.error("cql-window-empty", message, window.span)
+                if count == 0:
+                    raise self.report.error("cql-window-empty", "a window of no rows", window.span)
+                if count >= LONGEST:
+                    message, help_line = "no window can have so many rows", "write `[unbounded]`"
+                    raise self.report.error("cql-window-long", message, window.span, help_line)
                 return ty.Rows(count, tuple(self.key(key, row) for key in keys), span=window.span)
 
     def ticks(self, length: int, unit: str | None, span: Span | None) -> int:

@@ -472,7 +472,8 @@ class _Checker:
             raise self.report.error("sawzall-emit", f"`{item.table}` is not a table", item.table_span)
         table = self.tables[known.index]
         if len(item.index) != len(table.index):
-            message = f"`{table.name}` has {len(table.index)} indices, {len(item.index)} given"
+            count = len(table.index)
+            message = f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
             raise self.report.error("sawzall-emit", message, item.table_span)
         if (item.weight is None) != (not table.weight):
             message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"

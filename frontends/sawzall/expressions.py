@@ -306,6 +306,9 @@ class Expressions:
                     raise self.error("sawzall-type-mismatch", message, span)
                 values = tuple(self.check(i, type_) for i, (_, type_) in zip(items, fields, strict=True))
                 return z.RecordOf(wanted, values, span=span)
+            case t.Map() if not items:
+                message = "`{}` is an empty array, not a map"
+                raise self.error("sawzall-type-mismatch", message, span, "an empty map is `{:}`")
             case _:
                 if not items:
                     hint = "state it: `x: array of int = {};`"

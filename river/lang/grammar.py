@@ -130,13 +130,15 @@ class Parser:
             at, length = token.start_pos, len(token)
         else:
             at, length = end, 0
+        if string := _STRING.match(source.text, at):
+            length = len(string[0])
         return _unfinished(source, at) or self._unexpected(source, at, length, start)
 
     def _unexpected(self, source: Source, at: int, length: int, start: str) -> Diagnostic:
         """The diagnostic of the `length` characters at `at`, or of the whole word there; no characters are the end."""
         around = next((w for w in _WORD.finditer(source.text) if w.start() <= at < w.end()), None)
         if around is not None:
-            at, length = around.start(), len(around[0])
+            at, length = around.start(), max(at + length, around.end()) - around.start()
         expected = self._expected(source, at, start)
         help_line = f"expected {_alternatives(expected)}" if expected else None
         if length == 0:
@@ -174,9 +176,13 @@ _WORD = re.compile(r"(?<![A-Za-z0-9_$#])[A-Za-z_][A-Za-z0-9_]*")
 """A whole word, but no variable and no hole."""
 
 
+_STRING = re.compile(r'b?"([^"\\\n]|\\[^\n])*"')
+
+
 def _glued(last: Token, token: Token) -> bool:
     """Whether a keyword and what follows it are one word: `orx` is not `or x`, also where no name can stand."""
-    return token.start_pos == last.end_pos and bool(_WORD.fullmatch(last + token))
+    word = _WORD.match(last + token) if token.start_pos == last.end_pos else None
+    return word is not None and word.end() > len(last)
 
 
 _WORDS = {
@@ -215,8 +221,8 @@ _GROUPS = (
     ),
     _group("a type", "array", "a name, a `#parameter`", " array decimal ( { "),
     _group(
-        "an operator", "*%", "",
-        " + - * / +% -% *% & | ^ << > >= < <= == != and or is . [ ( ! ",
+        "an operator", "/", "",
+        " + - * / % +% -% *% & && | || ^ << > >> >= < <= == != and or is . [ ( ! ",
     ),
 )  # fmt: skip
 """What together reads better as one word: its name, the word that gives it away, the words that it stands for."""
@@ -235,7 +241,7 @@ def _alternatives(expected: list[str]) -> str:
 def _unfinished(source: Source, at: int) -> Diagnostic | None:
     """The diagnostic of a string or a comment without an end at offset `at`."""
     text = source.text
-    if text.startswith(('"', 'b"'), at):
+    if text.startswith(('"', 'b"'), at) and _STRING.match(text, at) is None:
         line_end = text.find("\n", at)
         span = Span(source, at, len(text) if line_end < 0 else line_end)
         hint = 'strings end with `"` on the line they begin; a line end is written \\n'

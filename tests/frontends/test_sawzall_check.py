@@ -69,6 +69,7 @@ def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
         ('x := format("%d", r.s);', "sawzall-format", "r.s"),
         ("x := {};", "sawzall-needs-type", "{}"),
         ("x := {:};", "sawzall-needs-type", "{:}"),
+        ("x: map [string] of int = {};", "sawzall-type-mismatch", "{}"),
         ("x := {r.m: 1, r.m: 2};", "sawzall-key-type", "{r.m: 1, r.m: 2}"),
         ("q: table sum[map [int] of int] of int;", "sawzall-key-type", "map [int] of int"),
         ("x: int?;", "sawzall-optional", "int?"),

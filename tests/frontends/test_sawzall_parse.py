@@ -155,3 +155,10 @@ def test_mistakes(text: str, code: str) -> None:
     with pytest.raises(Rejected) as found:
         items(text)
     assert [d.code for d in found.value.diagnostics] == [code]
+
+
+def test_what_is_missing_is_not_lost_among_operators() -> None:
+    with pytest.raises(Rejected) as found:
+        items("x = 1 y = 2;")
+    (diagnostic,) = found.value.diagnostics
+    assert (diagnostic.message, diagnostic.help) == ("unexpected `y`", "expected one of an operator or `;`")

@@ -375,6 +375,7 @@ def test_all_mistakes_are_told_in_the_order_of_the_text():
         ("1 +", "unexpected end of the text", "expected an expression"),
         ("[1 2]", "unexpected `2`", "expected one of an operator, `,`, `]` or `for`"),
         ("[a for b c]", "unexpected `c`", "expected one of `,` or `in`"),
+        ('[a for "b c"]', 'unexpected `"b c"`', "expected a name"),
     ],
 )
 def test_messages_name_what_could_stand_there(text, message, help_line):
