@@ -151,12 +151,14 @@ def _trap(graph: Graph, queue: str, head: Any, fault: Fault) -> Trap:
     from river.lang.values import Mark
 
     found = fault.__cause__
+    end = graph.queues[queue].consumer
+    assert end is not None  # noqa: S101 - a queue that fires has a consumer
+    operator = graph.instances[end.instance].operator
     if not isinstance(found, Trap):
-        end = graph.queues[queue].consumer
-        assert end is not None  # noqa: S101 - a queue that fires has a consumer
         _, site, code, _ = cast("tuple[str, int | None, str, Any]", fault.info)  # as `erase` makes them
-        operator = graph.instances[end.instance].operator
         found = Trap(code, (), operator.name, site, operator.span)
+    if found.span is None:  # code that no text was written for, such as a frontend's
+        found.span = operator.span
     if not isinstance(head, Mark):
         found.item = graph.queues[queue].type, head
     return found

@@ -6,6 +6,7 @@ Paper: River section 4.6 (translation ahead of time, planning when the platform 
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -268,6 +269,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     graph = compiled.graph
     _names("input", "--in", graph.inputs, _given(graph, job), required=True)
     _names("output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False)
+    _targets(job)
     platform = plugins.backend(backend)
     refusals = Counter(job.on_error)
     trapped: list[Diagnostic] = []
@@ -300,6 +302,22 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
         counter.items,
         (*refusals.report(), *_skipped(summary, trapped)),
     )
+
+
+def _targets(job: Job) -> None:
+    """Raises: Rejected("data-output") when two outputs would go to the same file: one of them would be lost."""
+    taken: dict[Path, str] = {}
+    given = [(f"output `{name}`", target) for name, target in job.outputs.items()]
+    for owner, target in (*given, ("the dead letters", job.on_error.path)):
+        if not isinstance(target, str | os.PathLike):
+            continue
+        path = Path(cast("str | os.PathLike[str]", target))
+        if path.exists() and not path.is_file():
+            continue  # a device or a pipe takes what comes
+        other = taken.setdefault(path.resolve(), owner)
+        if other != owner:
+            message = f"{other} and {owner} cannot both go to `{path}`"
+            raise Rejected([Diagnostic("data-output", message, help="name a file for each")])
 
 
 def _run(

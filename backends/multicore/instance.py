@@ -136,6 +136,8 @@ class Instance:
                 self._careful(fire, rest)
             except Trap as trap:
                 self.fired += left - length_hint(rest) - 1
+                if trap.span is None:  # code that no text was written for, such as a frontend's
+                    trap.span = self.operator.span
                 if type_ is not None:
                     trap.item = type_, arguments[len(arguments) - length_hint(rest) - 1]
                 if self._report is None or not _own(trap):

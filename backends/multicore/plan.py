@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from backends.locks import Locks, Scheme, classes, lock_set
-from river.diagnostics import Diagnostic, Rejected
+from river.diagnostics import Rejected
+from river.il.extern import not_given
 from river.il.loops import back_edges, components
 from river.lang import typed
 
@@ -92,12 +93,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
     """
     _check(options)
     missing = [
-        Diagnostic(
-            "run-extern",
-            f"the operator `{instance.use.operator}` needs the function `{instance.operator.target}`",
-            instance.use.span,
-            help="give it among the externs of the run",
-        )
+        not_given(instance.operator, instance.use.span)
         for instance in graph.instances
         if isinstance(instance.operator, typed.Extern) and instance.operator.target not in options.externs
     ]

@@ -5,8 +5,17 @@
 
 from __future__ import annotations
 
-from backends.native.jit import available
 from backends.native.batch import Batch
+from backends.native.jit import available
 from backends.native.operator import Fired, NativeOperator, NativeTrap, Refused, Variable, compile_native
 
-__all__ = ["Batch", "Fired", "NativeOperator", "NativeTrap", "Refused", "Variable", "available", "compile_native"]
+__all__ = [
+    "Batch",
+    "Fired",
+    "NativeOperator",
+    "NativeTrap",
+    "Refused",
+    "Variable",
+    "available",
+    "compile_native",
+]

@@ -179,18 +179,13 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
         case t.List(inner) | t.Deque(inner) | t.Bag(inner):
             ends = _ends(at, start, count)
             found = _decode(inner, at, ends[0], ends[-1] - ends[0])
-            return [
-                frozen_form(type_, found[a - ends[0] : b - ends[0]]) for a, b in pairwise(ends)
-            ]
+            return [frozen_form(type_, found[a - ends[0] : b - ends[0]]) for a, b in pairwise(ends)]
         case t.Map(key, inner) | t.OMap(key, inner):
             ends = _ends(at, start, count)
             keys = _decode(key, at, ends[0], ends[-1] - ends[0])
             values = _decode(inner, at, ends[0], ends[-1] - ends[0])
             pairs = list(zip(keys, values, strict=True))
-            return [
-                frozen_form(type_, pairs[a - ends[0] : b - ends[0]])
-                for a, b in pairwise(ends)
-            ]
+            return [frozen_form(type_, pairs[a - ends[0] : b - ends[0]]) for a, b in pairwise(ends)]
         case t.Function():
             raise Unsupported(f"columns of {type_}")
         case _:
@@ -263,7 +258,6 @@ class Output:
         """Empties the block; the room stays."""
         for first, _ in self.firsts:
             self.words[first] = 0
-
 
 
 def _freed(words: Any, firsts: list[tuple[int, int]]) -> None:

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 _FILES: Final = ("arena.rt", "wide.rt", "text.rt", "sums.rt", "times.rt")
 _NEEDED: Final = {
-    "order": Signature(("p8", "p8"), "i64"), "key_hash": Signature(("p8",), "i64"), "same": Signature(("p8", "p8"), "i1"),
+    "order": Signature(("p8", "p8"), "i64"),
+    "key_hash": Signature(("p8",), "i64"),
+    "same": Signature(("p8", "p8"), "i1"),
     "number": Signature(("p8",), "i64"),
 }  # what the templates of maps ask of keys
 _NAN: Final = "0x7FF8000000000000"
@@ -106,7 +108,11 @@ class Module:
             small = isinstance(type_, t.Map) and key in _INTEGERS
             given = {"SMALL": int(small), "KEY": KEY_AT, "VALUE": value, "ENTRY": entry}
             ordered = isinstance(type_, t.OMap)
-            needs = {"key_order": "order"} if ordered else {"key_hash": "key_hash", "key_same": "same", "key_number": "number"}
+            needs = (
+                {"key_order": "order"}
+                if ordered
+                else {"key_hash": "key_hash", "key_same": "same", "key_number": "number"}
+            )
             renamed = {alias: (self.derived(kind, key), _NEEDED[kind]) for alias, kind in needs.items()}
             file = "omap.rt" if ordered else "map.rt"
             found = compile_file(file, runtime(), given=given, suffix=suffix, renamed=renamed)
@@ -247,7 +253,9 @@ def positions(b: Builder, type_: t.Type, at: str) -> tuple[Callable[[str], str],
             room = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {at}, i64 2')}")
             first = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {at}, i64 3')}")
             mask = b.op(f"sub i64 {room}, 1")
-            return lambda i: item(b, inner, items, b.op(f"and i64 {b.op(f'add i64 {first}, {i}')}, {mask}")), count
+            return lambda i: item(
+                b, inner, items, b.op(f"and i64 {b.op(f'add i64 {first}, {i}')}, {mask}")
+            ), count
         case _:
             raise Unsupported(f"positions of {type_}")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field, frozen
 
 from backends.native.batch import Batch, Output
-from backends.native.jit import Code, compile_text, host
+from backends.native.jit import Code, available, compile_text, host
 from backends.native.layout import size_align
 from backends.native.lower.batches import FULL, MARK, STOP, TRAPPED, Handler, Lowered, Reason, lower
 from backends.native.lower.frame import ARENA_SIZE, CODES, CONTEXT, CONTEXT_SIZE
@@ -99,8 +99,15 @@ class Variable:
         self.clear()
         batch, context = Batch.of(self.type, [value]), _context()
         addresses = (_P * len(batch.addresses))(*batch.addresses)
-        self.code.function(f"load_variable.{self.index}", (_P, _P, _P))(context.address, addresses, self.block.address)
+        self.code.function(f"load_variable.{self.index}", (_P, _P, _P))(
+            context.address, addresses, self.block.address
+        )
         self._close(context)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that its arena has taken from the system."""
+        return self.block.word(24).value
 
     def clear(self) -> None:
         """Gives all its memory back; its value is the zero of its type."""
@@ -108,7 +115,6 @@ class Variable:
 
     def _close(self, context: _Block) -> None:
         _closed(self.code.function("close", (_P,)), context)
-
 
 
 def _dropped(drop: Callable[[int], None], block: _Block) -> None:
@@ -254,6 +260,8 @@ def _merged(output: Output, marks: Output) -> list[Any]:
 
 def compile_native(op: typed.Operator) -> NativeOperator | Refused:
     """The operator as machine code with variables at zero, or why it has none."""
+    if not available():
+        return Refused(op.name, (Reason("llvmlite is not installed", op.span),))
     lowered = lower(op, host().architecture)
     if not isinstance(lowered, Lowered):
         return Refused(op.name, lowered)

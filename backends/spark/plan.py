@@ -22,6 +22,7 @@ from attrs import evolve, field, frozen
 
 from river.diagnostics import Diagnostic, Rejected
 from river.il.annotations import annotated, row_type
+from river.il.extern import not_given
 from river.il.flow import Made, Part, item_findings
 from river.il.loops import components
 from river.il.model import Keyed, Stateless, Unknown, instance_model
@@ -132,12 +133,7 @@ def _see_to_externs(graph: Graph, options: Options) -> None:
         given = options.externs.get(target)
         module, _, name = target.partition(":")
         if given is None:
-            message = f"the operator `{instance.use.operator}` needs the function `{target}`"
-            errors.append(
-                Diagnostic(
-                    "run-extern", message, instance.use.span, help="give it among the externs of the run"
-                )
-            )
+            errors.append(not_given(instance.operator, instance.use.span))
         elif (getattr(given, "__module__", None), getattr(given, "__qualname__", None)) != (module, name):
             message = f"the function given for `{target}` cannot be found under that name by another process"
             errors.append(

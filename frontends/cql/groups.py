@@ -55,9 +55,9 @@ class Accumulator:
                     total = value if kind in t.FLOATS else s.Call("f64", (value,))
                     value = s.Binary("/", total, s.Call("f64", (count,)))
                 elif kind == t.U64:
-                    value = s.Call("u64", (value,))
+                    value = s.Call("u64", (value,), span=aggregate.span)  # where a sum that does not fit traps
                 elif kind in t.INTEGERS:
-                    value = s.Call("i64_of", (value,))
+                    value = s.Call("i64_of", (value,), span=aggregate.span)
                 if self.always and not loose:
                     return value
                 return s.IfExpr(s.Binary("==", count, s.Int(0)), s.NoneValue(), value)

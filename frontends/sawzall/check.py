@@ -473,7 +473,9 @@ class _Checker:
         table = self.tables[known.index]
         if len(item.index) != len(table.index):
             count = len(table.index)
-            message = f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
+            message = (
+                f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
+            )
             raise self.report.error("sawzall-emit", message, item.table_span)
         if (item.weight is None) != (not table.weight):
             message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"

@@ -43,6 +43,7 @@ WHOLE = MappingProxyType({
 })  # fmt: skip
 REAL = MappingProxyType({"+": "+", "-": "-", "*": "*", "/": "/", "%": "rem.trunc"})
 COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
+BITWISE = frozenset({"&", "|", "^"})
 LOGIC = MappingProxyType({"&&": "and", "||": "or"})
 
 REAL_FUNCTIONS: Mapping[str, int] = MappingProxyType({
@@ -288,12 +289,16 @@ class Code:
         allowed = (Place.WORK,) if word == "push" else (Place.WORK, Place.HELPER)
         if self.place not in allowed:
             raise self.misplaced(f"`{word}`", call.span)
+        if word == "println" and not args:
+            return ty.Print(ty.Constant(ty.TEXT, "", span=call.span), line=True, span=call.span)
         self.arity(word, args, 1, call.span)
         if word == "push":
             if self.around.output == ty.VOID:
                 raise self.report.error("streamit-type", "this filter has no output to push to", call.span)
             return ty.Push(self.expr(args[0], self.around.output), span=call.span)
-        return ty.Print(self.text(self.expr(args[0])), word == "println", span=call.span)
+        text = self.text(self.expr(args[0]))
+        line = unended(text) if word == "print" else text
+        return ty.Print(text if line is None else line, line is not None, span=call.span)
 
     def for_loop(self, item: c.For) -> ty.Stmt:
         """`for (...; ...; ...) ...`."""
@@ -508,11 +513,13 @@ class Code:
             return self.fold(ty.Apply(ty.TEXT, "+", (self.text(left), self.text(right)), span=span))
         if op in ("==", "!=") and left.type == right.type == ty.BOOLEAN:
             return self.fold(ty.Apply(ty.BOOLEAN, op, (left, right), span=span))
+        if op in BITWISE and ty.BIT in (left.type, right.type):
+            left, right = bit_literal(left), bit_literal(right)
         for side in (left, right):
             if side.type not in RANKS:
                 message = f"`{op}` does not apply to `{shown(side.type)}`"
                 raise self.report.error("streamit-type", message, side.span or span)
-        if op in ("&", "|", "^") and left.type == right.type == ty.BIT:
+        if op in BITWISE and left.type == right.type == ty.BIT:
             common: ty.Type = ty.BIT
         else:
             common = max(left.type, right.type, ty.INT, key=lambda type_: RANKS[type_])
@@ -675,6 +682,27 @@ def parts(type_: t.Type) -> list[t.Type] | None:
             return [field_type for _, field_type in fields]
         case _:
             return None
+
+
+def unended(text: ty.Expr) -> ty.Expr | None:
+    """What stands before the line end that a text ends with, None without one."""
+    match text:
+        case ty.Constant(_, str() as value) if value.endswith("\n"):
+            return evolve(text, value=value[:-1])
+        case ty.Apply(_, "+", (left, right)):
+            before = unended(right)
+            return None if before is None else evolve(text, args=(left, before))
+        case _:
+            return None
+
+
+def bit_literal(node: ty.Expr) -> ty.Expr:
+    """A 0 or 1 as a `bit`, anything else as it is."""
+    match node:
+        case ty.Constant(t.I32, 0 | 1):
+            return evolve(node, type=ty.BIT)
+        case _:
+            return node
 
 
 def shown(type_: ty.Type) -> str:

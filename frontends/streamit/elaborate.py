@@ -225,7 +225,10 @@ class _Elaborator:
             help_line = "it is the file's name without folder and suffix: letters, digits and `_`"
             raise self.report.error("streamit-file", message, creation.span, help_line)
         if name in self.files:
-            raise self.report.error("streamit-file", f"`{name}` is used twice", creation.span)
+            help_line = (
+                "it is the file's name without folder and suffix: rename one; `--in` and `--out` say where"
+            )
+            raise self.report.error("streamit-file", f"`{name}` is used twice", creation.span, help_line)
         self.files[name] = creation.span
         return ty.File(name, creation.stream == "FileReader", item, span=creation.span)
 

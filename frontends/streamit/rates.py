@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Interval = tuple[int, int]
 Known = Mapping[str, "Interval | None"]
+
+THIRD = MappingProxyType({"push": "pushes", "pop": "pops", "peek": "looks at"})
 
 LOW, HIGH = -(1 << 31), (1 << 31) - 1
 
@@ -458,7 +461,7 @@ class _Stated:
 
     def unknown(self, word: str) -> Exception:
         """The error that a rate must be written."""
-        message = f"how many items a firing {'looks at' if word == 'peek' else word + 's'} cannot be told from its code"
+        message = f"how many items a firing {THIRD[word]} cannot be told from its code"
         return self.report.error("streamit-rate", message, self.work.span, f"state it: `work {word} ...`")
 
     def wrong(self, code: str, word: str, rate: int, count: Count) -> Exception:
@@ -466,4 +469,4 @@ class _Stated:
         low, high = count
         found = f"{low}" if low == high else f"{low} or more" if high is None else f"{low} to {high}"
         span = ((self.work.pop if word == "pop" else self.work.push) or self.work).span
-        return self.report.error(code, f"`{word}` is {rate}, but a firing {word}s {found}", span)
+        return self.report.error(code, f"`{word}` is {rate}, but a firing {THIRD[word]} {found}", span)

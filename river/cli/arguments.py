@@ -66,12 +66,14 @@ def functions(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
         sys.path.insert(0, str(Path.cwd()))
     found: dict[str, Callable[..., Any]] = {}
     for name in modules:
+        if not all(part.isidentifier() for part in name.split(".")):
+            hint = "name it as `import` does: without folder and suffix"
+            raise Rejected([Diagnostic("extern-module", f"`{name}` is not the name of a module", help=hint)])
         try:
             module = importlib.import_module(name)
-        except ImportError as error:
-            raise Rejected(
-                [Diagnostic("extern-module", f"cannot import module `{name}`: {error}")]
-            ) from error
+        except Exception as error:  # whatever the user's module does
+            why = f"cannot import module `{name}`: {type(error).__name__}: {error}"
+            raise Rejected([Diagnostic("extern-module", why)]) from error
         found |= {f"{name}:{key}": value for key, value in vars(module).items() if callable(value)}
     return found
 
@@ -167,8 +169,8 @@ EXTERN = click.option(
 )
 
 
-def job_of(streams: Streams, given: Mapping[str, Any]) -> Job:
-    """What the options of `run` and `check` say. Raises: Rejected for those that say nothing sensible."""
+def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
+    """What the options of `run` and `check` say of the program at path `program`. Raises: Rejected for those that say nothing sensible."""
     from river.backend import Options
     from river.driver import Job
     from river.io.errors import OnError
@@ -179,6 +181,9 @@ def job_of(streams: Streams, given: Mapping[str, Any]) -> Job:
     if len(from_stdin) > 1:
         shown = " and ".join(f"`{name}`" for name in from_stdin)
         raise Rejected([Diagnostic("usage", f"standard input cannot be {shown} at once")])
+    if from_stdin and program == "-":
+        message = f"standard input cannot be the program and `{from_stdin[0]}` at once"
+        raise Rejected([Diagnostic("usage", message)])
     for name in from_stdin:
         inputs[name] = getattr(streams.stdin, "buffer", streams.stdin)
         if name not in formats:

@@ -25,7 +25,7 @@ from river.cli.arguments import (
     pairs,
     program_of,
 )
-from river.cli.terminal import Progress, Screen, say
+from river.cli.terminal import BINARY, Progress, Screen, say
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
@@ -97,11 +97,14 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
 
     from river.driver import execute
 
+    job = job_of(streams, program, given)
     compiled = program_of(streams, program, lang)
-    job = job_of(streams, given)
-    screen = Screen(streams, given["format_"], given["limit"], several=len(compiled.outputs) > 1)
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
+    screen = Screen(streams, given["format_"], given["limit"], several=len(compiled.outputs) > 1)
+    if given["format_"] in BINARY and len(compiled.outputs.keys() - outputs.keys()) > 1:
+        message = f"`{given['format_']}` on standard output can hold one output only"
+        raise Rejected([Diagnostic("data-format", message, help="write the others to files: `--out NAME=FILE`")])
     progress = Progress(streams.stderr, quiet=given["quiet"])
     job = evolve(
         job,
@@ -158,12 +161,13 @@ def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> No
     from river import plugins
     from river.driver import compare
 
+    job = job_of(streams, program, given)
     compiled = program_of(streams, program, lang)
     named = bool(given["backends"])
     others = given["backends"] or plugins.backends()
     order = ("reference", *(name for name in others if name != "reference"))
     differing: list[Comparison] = []
-    for one in compare(compiled, job_of(streams, given), order, named=named):
+    for one in compare(compiled, job, order, named=named):
         print(_verdict(one, measure=one.backend == "reference"), file=streams.stdout, flush=True)
         for difference in one.differences:
             print(f"  {one.backend}: {difference}", file=streams.stdout)

@@ -92,6 +92,10 @@ class Progress:
             self.stream.flush()
 
 
+BINARY = ("arrow", "parquet")
+"""Formats that are not text: nothing can stand beside them."""
+
+
 @define
 class Screen:
     """Standard output as the place of outputs that have no file: at once when there is one, else one after the other."""
@@ -142,7 +146,7 @@ class Print:
         from river.io.sinks import open_sink
 
         if self.sink is None:
-            binary = self.format in ("arrow", "parquet")
+            binary = self.format in BINARY
             target = getattr(self.stream, "buffer", self.stream) if binary else self.stream
             self.sink = open_sink(target, self.type, name=self.name, format=self.format)
         return self.sink
@@ -161,8 +165,9 @@ class Print:
     def show(self) -> None:
         """Prints what was held back, and how much the limit left out."""
         if self.hold:
-            self.stream.write(f"# {self.name}\n")
             sink = self._open()
+            if self.format not in BINARY:
+                self.stream.write(f"# {self.name}\n")
             sink.write(self.rows)
             sink.close()
         if self.limit is not None and self.seen > self.limit and self.format == "table":

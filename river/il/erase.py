@@ -16,8 +16,8 @@ from attrs import evolve, frozen
 
 from calculus.program import Fault, Firing, Function, Op
 from calculus.program import Program as CalculusProgram
-from river.diagnostics import Diagnostic, Rejected
-from river.il.extern import compile_extern
+from river.diagnostics import Rejected
+from river.il.extern import compile_extern, not_given
 from river.il.flow import item_findings
 from river.il.loops import back_edges
 from river.lang import typed, values
@@ -128,8 +128,7 @@ def _handlers(operator: typed.Operator | typed.Extern, externs: Mapping[str, Use
         case typed.Extern():
             function = externs.get(operator.target)
             if function is None:
-                message = f"the Python function `{operator.target}` of `{operator.name}` is not given"
-                raise Rejected([Diagnostic("run-extern", message, operator.span)])
+                raise Rejected([not_given(operator, operator.span)])
             fire = compile_extern(operator, function)
             return _Handlers(tuple(_at(fire, port) for port in range(len(operator.ports))), None)
         case _:

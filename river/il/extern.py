@@ -12,18 +12,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+from river.diagnostics import Diagnostic
 from river.lang.evaluate import Trap
+from river.lang.scope import show
 from river.lang.values import freezer, well_typed
 
 if TYPE_CHECKING:
     from river.lang import typed
     from river.lang.types import Type
+    from river.source import Span
 
 Function = Callable[[int, Any, list[Any]], Iterable[tuple[int, Any]]]
 """A user-defined Python operator."""
 
 Fire = Callable[[int, Any, list[Any], list[list[Any]]], None]
 """A firing: port, item, variables, outs; like the evaluator's, it updates the variables and appends to the outs."""
+
+
+def not_given(extern: typed.Extern, span: Span | None) -> Diagnostic:
+    """That a run lacks the function of `extern`: a `run-extern`."""
+    module, _, name = extern.target.partition(":")
+    message = f"the operator `{extern.name}` needs the Python function `{name}` of the module `{module}`"
+    hint = f'add `--extern {module}`; from Python, `externs={{"{extern.target}": ...}}`'
+    return Diagnostic("run-extern", message, span, help=hint)
 
 
 def compile_extern(extern: typed.Extern, function: Function) -> Fire:
@@ -54,7 +65,8 @@ def compile_extern(extern: typed.Extern, function: Function) -> Fire:
             try:
                 emitted[place].append(outs[place](pair[1]))
             except TypeError:
-                raise failed(f"gave {pair[1]!r} for output `{extern.outs[place].name}`") from None
+                out = extern.outs[place]
+                raise failed(f"gave {pair[1]!r} for output `{out.name}`, not `{show(out.type)}`") from None
         if len(state) != len(before):
             raise failed(f"left {len(state)} variables, not {len(before)}")
         for i, (old, new) in enumerate(zip(before, state, strict=True)):
@@ -62,7 +74,8 @@ def compile_extern(extern: typed.Extern, function: Function) -> Fire:
                 try:
                     state[i] = variables[i](new)
                 except TypeError:
-                    raise failed(f"gave {new!r} to variable `${extern.vars[i].name}`") from None
+                    var = extern.vars[i]
+                    raise failed(f"gave {new!r} to variable `${var.name}`, not `{show(var.type)}`") from None
 
     return fire
 

@@ -209,6 +209,9 @@ def _python(type_: Primitive | Decimal) -> Decoder:
             return lambda value: bytes(value) if isinstance(value, bytes | bytearray) else _fail(value, type_)
         case Primitive("unit"):
             return lambda value: () if value in ((), []) else _fail(value, type_)
+        case Primitive("string"):
+            parse = scalars.parser(type_)
+            return lambda value: parse(str.__str__(value)) if isinstance(value, str) else _fail(value, type_)
         case _:
             return _json(type_)
 

@@ -6,6 +6,9 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from river.io.batches import Batch, Item, Origin, Source
+from river.io.scalars import format_duration, format_time
+from river.io.schema import columns
+from river.lang.types import TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,18 +24,17 @@ def ordered(source: Source, key: int, lateness: int = 0) -> Source:
     largest key is a row error (`data-late`). Units: `lateness` in units of the key.
     """
     batches = iter(source.batches)
-    name = _field_name(source, key)
+    name, type_ = columns(source.type)[key]
+    calendar = type_ == TIME
     if lateness <= 0:
-        return source.derived(source.type, _checked(batches, key, source.origin, name))
-    return source.derived(source.type, _held(batches, key, lateness, source.origin, name))
+        return source.derived(source.type, _checked(batches, key, source.origin, name, calendar))
+    return source.derived(source.type, _held(batches, key, lateness, source.origin, name, calendar))
 
 
-def _field_name(source: Source, key: int) -> str:
-    fields = getattr(source.type, "fields", ())
-    return fields[key][0]
-
-
-def _checked(batches: Iterator[Batch], key: int, origin: Origin, name: str) -> Iterator[Batch]:
+def _checked(
+    batches: Iterator[Batch], key: int, origin: Origin, name: str, calendar: bool
+) -> Iterator[Batch]:
+    show = format_time if calendar else str
     last: Any = None
     for batch in batches:
         keys = [item[key] for item in batch.items]
@@ -45,7 +47,7 @@ def _checked(batches: Iterator[Batch], key: int, origin: Origin, name: str) -> I
         for number, item in enumerate(batch.items):
             earlier(number, out)
             if last is not None and item[key] < last:
-                reason = f"the time stamp goes back, from {last} to {item[key]}"
+                reason = f"the time stamp goes back, from {show(last)} to {show(item[key])}"
                 out.refuse(batch, number, "data-order", reason, name)
             else:
                 last = item[key]
@@ -54,7 +56,10 @@ def _checked(batches: Iterator[Batch], key: int, origin: Origin, name: str) -> I
         yield out.batch()
 
 
-def _held(batches: Iterator[Batch], key: int, lateness: int, origin: Origin, name: str) -> Iterator[Batch]:
+def _held(
+    batches: Iterator[Batch], key: int, lateness: int, origin: Origin, name: str, calendar: bool
+) -> Iterator[Batch]:
+    show, span = (format_time, format_duration) if calendar else (str, str)
     waiting: list[tuple[Any, int, Item, int, str]] = []
     top: Any = None
     arrived = 0
@@ -65,7 +70,7 @@ def _held(batches: Iterator[Batch], key: int, lateness: int, origin: Origin, nam
             earlier(number, out)
             now = item[key]
             if top is not None and now < top - lateness:
-                reason = f"is late: {now} is more than {lateness} below {top}"
+                reason = f"is late: {show(now)} is more than {span(lateness)} below {show(top)}"
                 out.refuse(batch, number, "data-late", reason, name)
                 continue
             arrived += 1

@@ -318,8 +318,8 @@ def _holds(type_: Type, given: Any) -> bool:
     match type_:
         case Primitive("bool"):
             return bool(pt.is_boolean(given))
-        case Primitive("i32" | "i64" | "u64"):
-            return bool(pt.is_integer(given))
+        case Primitive("i32" | "i64" | "u64"):  # floats are what pandas makes of whole numbers that may be missing
+            return bool(pt.is_integer(given) or pt.is_floating(given))
         case Primitive("f32" | "f64"):
             return bool(pt.is_floating(given) or pt.is_integer(given))
         case Primitive("string"):
@@ -372,6 +372,8 @@ def decode(type_: Type, array: Any) -> Column:
 def _decode(type_: Type, array: Any) -> Column:
     """Values where they are valid; None (or nonsense, for the caller to mask) elsewhere."""
     match type_:
+        case Primitive("i32" | "i64" | "u64") if arrow("types").is_floating(array.type):
+            return _each(array.to_pylist(), decoder(type_), done=False)
         case Primitive("i32" | "i64" | "u64"):
             return _each(
                 array.to_pylist(), lambda value: scalars.check_int(value, type_), _fits(type_, array)

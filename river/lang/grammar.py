@@ -142,7 +142,9 @@ class Parser:
         expected = self._expected(source, at, start)
         help_line = f"expected {_alternatives(expected)}" if expected else None
         if length == 0:
-            return Diagnostic("syntax-end", "unexpected end of the text", Span(source, at, at), help=help_line)
+            return Diagnostic(
+                "syntax-end", "unexpected end of the text", Span(source, at, at), help=help_line
+            )
         span = Span(source, at, at + length)
         return Diagnostic("syntax-unexpected", f"unexpected `{span.text}`", span, help=help_line)
 

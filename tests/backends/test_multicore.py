@@ -351,7 +351,9 @@ def test_a_python_operator_that_fails_traps(f):
 def test_a_python_operator_that_nobody_gave_is_refused_before_the_start():
     with pytest.raises(Rejected) as caught:
         BACKEND.plan(graph(*EXTERN_LINE), MACHINE, Options())
-    assert [d.code for d in caught.value.diagnostics] == ["run-extern"]
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "run-extern"
+    assert "`--extern m`" in str(diagnostic.help)
 
 
 # ---------------------------------------------------------------------------------------------- how a run ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,71 @@ def test_a_map_of_many_keys() -> None:
     assert list(op.variables[0].get()) == keys[1::2] + keys[::2]
 
 
+def test_ordered_maps_and_bags_of_many_items() -> None:
+    op = native("""input t: {k: i64, add: bool}; output o: {low: i64?, floor: i64?, ceil: i64?, n: i64};
+        var $m: omap<i64, string> = {}; var $b: bag<string> = {};
+        operator f(t: {k: i64, add: bool}; $m: omap<i64, string>, $b: bag<string>)
+            -> (o: {low: i64?, floor: i64?, ceil: i64?, n: i64}) {
+          on t(x) {
+            let s = "the text of a number: " + string(x.k);
+            if x.add { $m[x.k] = s; add($b, s); } else { if delete($m, x.k) { remove($b, s); } }
+            emit o {low: first_key($m), floor: floor($m, x.k + 1), ceil: ceil($m, x.k - 1), n: count($b, s)};
+          } }
+        (o, $m, $b) <- f(t, $m, $b);""")
+    chance = random.Random(3)
+    items = [(chance.randrange(-900, 900), chance.random() < 0.6) for _ in range(6000)]
+    (found,), fired = op.fire_batch([items])
+    assert fired.trap is None
+    keys: set[int] = set()
+    texts: list[int] = []
+    for (k, add), got in zip(items, found, strict=True):
+        if add:
+            keys.add(k)
+            texts.append(k)
+        elif k in keys:
+            keys.remove(k)
+            texts.remove(k)
+        below, above = [x for x in keys if x <= k + 1], [x for x in keys if x >= k - 1]
+        expected = (
+            min(keys, default=None),
+            max(below, default=None),
+            min(above, default=None),
+            texts.count(k),
+        )
+        assert got == expected
+    assert list(op.variables[0].get()) == sorted(keys)
+    assert list(op.variables[1].get()) == [f"the text of a number: {k}" for k in texts]
+
+
+def test_memory_of_a_steady_state_does_not_grow() -> None:
+    op = native(
+        """input t: i64; output o: i64; var $m: map<string, list<string>> = {};
+        operator f(t: i64; $m: map<string, list<string>>) -> (o: i64) {
+          on t(x) {
+            with l = $m["a key that is not short " + string(x % 100)] else [] {
+              push(l, "an item that is not short " + string(x));
+              if len(l) > 10 { drop l; }
+            } } }
+        (o, $m) <- f(t, $m);""".replace("x % 100", "mod.floor(x, 100)")
+    )
+    used = []
+    for _ in range(6):
+        _, fired = op.fire_batch([list(range(5000))])
+        assert fired.trap is None
+        used.append(op.variables[0].memory)
+    assert used[1] == used[-1] > 0
+
+
+def test_a_list_beyond_memory_traps() -> None:
+    op = native("""input t: i64; output o: i64;
+        operator f(t: i64) -> (o: i64) { on t(x) { let l: list<i64> = fill(1, x); emit o len(l); } }
+        (o) <- f(t);""")
+    (items,), fired = op.fire_batch([[3, 1 << 60]])
+    assert items == [3]
+    assert fired.trap is not None
+    assert fired.trap.code == "arena-limit"
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not there")
 def test_small_numbers_are_not_flushed_to_zero(tmp_path: Path) -> None:
     """Loading a library linked with -ffast-math may set flush-to-zero for the thread."""
@@ -103,7 +169,9 @@ def test_small_numbers_are_not_flushed_to_zero(tmp_path: Path) -> None:
     source.write_text("#include <xmmintrin.h>\nvoid flush(int on) { _mm_setcsr(on ? 0x9fc0 : 0x1f80); }\n"
                       "int word(void) { return _mm_getcsr(); }\n")  # fmt: skip
     made = subprocess.run(
-        [shutil.which("gcc") or "gcc", "-shared", "-fPIC", source, "-o", tmp_path / "flush.so"], check=False, capture_output=True
+        [shutil.which("gcc") or "gcc", "-shared", "-fPIC", source, "-o", tmp_path / "flush.so"],
+        check=False,
+        capture_output=True,
     )
     if made.returncode:
         pytest.skip("not an x86 processor")

@@ -41,6 +41,11 @@ def columns(text: str) -> dict[str, t.Type]:
     return dict(select(text).row.fields)
 
 
+def test_none_takes_its_type_from_what_stands_around_it() -> None:
+    found = columns("select if a > 1 {q} else {null} as r from s")
+    assert found == {"r": t.Optional(t.I64)}
+
+
 @pytest.mark.parametrize(
     ("text", "code", "help_line"),
     [
@@ -78,6 +83,8 @@ def columns(text: str) -> dict[str, t.Type]:
         ("v: relation = select a from p[range 3];", "cql-window-on-relation", None),
         ("v: relation = select a from s[range 0];", "cql-window-empty", "the present alone is `[now]`"),
         ("v: relation = select a from s[rows 0];", "cql-window-empty", None),
+        ("v: relation = select a from s[rows 99999999999999999999];", "cql-window-long", "write `[unbounded]`"),
+        ("v: relation = select a from s where q = null;", "sql-none", "ask for it: `is null`"),
         ("v: relation = select a from s[range 9007199254740992];", "cql-window-long", "write `[unbounded]`"),
         ("v: relation = select a from s[range 3 minuts];", "cql-unit", "did you mean `minutes`?"),
         ("v: relation = select a from s[range 3 milliseconds];", "cql-unit", None),

@@ -308,6 +308,13 @@ def warnings(text: str) -> list[tuple[str, Severity]]:
     return [(d.code, d.severity) for d in FRONTEND.warnings(check(text))]
 
 
+def test_a_wrong_rate_says_what_the_code_does() -> None:
+    found = refused(
+        f"{SINK} void->int filter S {{ work push 2 {{ push(1); }} }} void->void pipeline P {{ add S; add Sink; }}"
+    )
+    assert [d.message for d in found] == ["`push` is 2, but a firing pushes 1"]
+
+
 def test_warnings() -> None:
     silent = "int->void filter Silent { int x; work pop 1 { x = pop(); } }"
     pipeline = "void->void pipeline P { add Source; add %s; }"

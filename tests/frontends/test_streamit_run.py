@@ -337,6 +337,54 @@ def test_names_never_collide() -> None:
     assert output(text, [1, 1]) == [1 + 4 + 6 + 3 + 6 + 1 + 4 + 8 + 4 + 8, 21 + 22 + 4 + 8 + 4 + 8]
 
 
+COUNT = "void->int filter Count { int n; work push 1 { push(n++); } }"
+SHOW = "int->void filter Show { work pop 1 { println(pop()); } }"
+
+
+def test_a_constant_is_not_the_local_of_who_adds_the_stream() -> None:
+    text = f"""
+    static {{ int x = 3; }}
+    void->void pipeline Main {{ int x = 5; add Source; add int->int filter {{ work pop 1 push 1 {{ push(10 * pop() + x); }} }}
+      add Show; }}
+    void->int filter Source {{ work push 1 {{ push(x); }} }} {SHOW}"""
+    assert lines(text, 1) == ["35"]
+
+
+def test_arrays_from_around_bring_their_sizes() -> None:
+    text = f"""
+    static {{ int N = 2; int[N][N + 1] T = {{{{1, 2, 3}}, {{4, 5, 6}}}}; }}
+    void->void pipeline Main {{ add Count; add Look; int[2] h; h[1] = 100; add P(2, h); add Show; }}
+    int->int filter Look {{ work pop 1 push 1 {{ int[3] row = T[1]; push(pop() + row[2]); }} }} {COUNT} {SHOW}"""
+    text += """
+    int->int pipeline P(int N, int[N] h) {
+      add int->int filter { int N = 1000; work pop 1 push 1 {
+        int[2] g = h; int[3] row = T[0]; push(pop() + g[1] + row[0] + N); } }
+    }"""
+    assert lines(text, 2) == ["1107", "1108"]
+
+
+def test_an_array_from_around_whose_size_has_changed_since() -> None:
+    text = f"""
+    void->void pipeline Main {{ int n = 2; int[n] h; n = 3; add Count; add int->int filter {{ work pop 1 push 1
+      {{ push(pop() + h[1]); }} }} add Show; }} {COUNT} {SHOW}"""
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, lang="streamit")
+    assert [d.code for d in refused.value.diagnostics] == ["streamit-size"]
+
+
+def test_a_text_may_end_its_line_itself() -> None:
+    text = (
+        f"{COUNT} void->void pipeline Main {{ add Count; add Show; }} int->void filter Show {{ work pop 1 {{"
+        r' int x = pop(); print(x + ":"); print(x + 1 + "\n"); println(); print("\n"); } }'
+    )
+    assert lines(text, 2) == ["0:1", "", "", "1:2", "", ""]
+
+
+def test_literals_beside_bits_are_bits() -> None:
+    text = "bit->bit filter F { bit b; work pop 1 push 2 { b = pop(); b ^= 1; push(b); b |= 1; push(b & 0 ^ 1); } }"
+    assert output(text, [0, 1]) == [1, 1, 0, 1]
+
+
 def test_arrays_travel_on_channels() -> None:
     text = """
     int->int pipeline Main { add Pack(2); add Unpack; }

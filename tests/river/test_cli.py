@@ -189,6 +189,61 @@ def test_items_of_stateless_operators_that_trap_can_be_skipped(tmp_path, backend
     assert "warning[run-skipped]: 1 item skipped because an operator trapped" in err
 
 
+TWO = """
+s: {ts: int; x: int; k: string} stream by ts;
+a: relation = select x from s[now];
+b: relation = select k, sum(x) as x from s[rows 2] group by k;
+"""
+
+
+@pytest.fixture
+def two(tmp_path):
+    (tmp_path / "two.cql").write_text(TWO)
+    (tmp_path / "s.csv").write_text("ts,x,k\n1,9223372036854775807,k\n")
+    return tmp_path, ("run", tmp_path / "two.cql", "--in", f"s={tmp_path / 's.csv'}")
+
+
+def test_no_two_outputs_go_to_one_file(two):
+    folder, args = two
+    same = folder / "x" / ".." / "out.csv"
+    (folder / "x").mkdir()
+    status, _, err = river(*args, "--out", f"a={folder / 'out.csv'}", "--out", f"b={same}")
+    assert status == 1
+    assert "error[data-output]: output `a` and output `b` cannot both go to" in err
+    status, _, err = river(*args, "--out", f"b={same}", "--on-error", f"dead-letter={folder / 'out.csv'}")
+    assert "error[data-output]: output `b` and the dead letters cannot both go to" in err
+    assert not (folder / "out.csv").exists()
+
+
+def test_what_is_no_text_stands_alone_on_standard_output(two):
+    folder, args = two
+    status, out, err = river(*args, "--format", "parquet")
+    assert (status, out) == (1, "")
+    assert "error[data-format]: `parquet` on standard output can hold one output only" in err
+    status, out, err = river(*args, "--format", "foo")
+    assert (status, out) == (1, "")
+    assert "there is no format `foo`" in err
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_a_sum_that_does_not_fit_names_its_place(two, backend):
+    folder, args = two
+    (folder / "s.csv").write_text("ts,x,k\n1,9223372036854775807,k\n2,1,k\n")
+    status, _, err = river(*args, "--backend", backend)
+    assert status == 1
+    assert "two.cql:4:25: error[trap-overflow]" in err
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_a_trap_in_code_of_the_frontend_names_the_declaration(tmp_path, backend):
+    (tmp_path / "q.cql").write_text("r: {ts: int; x: int} relation by ts;\nq: relation = select distinct x from r;\n")
+    (tmp_path / "r.csv").write_text("ts,op,x\n1,+,1\n2,-,2\n")
+    status, _, err = river("run", tmp_path / "q.cql", "--in", f"r={tmp_path / 'r.csv'}", "--backend", backend)
+    assert status == 1
+    assert "q.cql:1:1: error[trap-remove-missing]" in err
+    assert 'while handling the item {"ts":2,"op":"-","x":2}' in err
+
+
 def test_help_version_and_usage():
     assert "river run delays.cql" in river("--help")[1] or river("--help")[0] == 0
     assert river("version")[1].startswith("river ")
@@ -214,7 +269,9 @@ def test_help_version_and_usage():
         (["run", "COUNT", "--in", "clicks=nowhere.csv"], "data-missing-file"),
         (["run", "COUNT", "--in", "clicks=-"], "data-format"),
         (["run", "COUNT", "--in", "clicks=CLICKS", "--extern", "no_such_module"], "extern-module"),
+        (["run", "COUNT", "--in", "clicks=CLICKS", "--extern", "./shouting.py"], "extern-module"),
         (["run", "COUNT", "--in", "clicks=CLICKS", "--on-error", "ignore"], "data-on-error"),
+        (["run", "-", "--lang", "river", "--in", "clicks=-", "--in-format", "clicks=csv"], "usage"),
     ],
 )
 def test_mistakes_of_arguments(count, argv, code):
@@ -224,6 +281,14 @@ def test_mistakes_of_arguments(count, argv, code):
     assert (status, out) == (1, "")
     assert f"error[{code}]" in err
     assert "Traceback" not in err
+
+
+def test_a_module_that_fails_is_refused(count, tmp_path, monkeypatch):
+    (tmp_path / "failing_module.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    status, _, err = river("run", count / "count.river", "--extern", "failing_module")
+    assert status == 1
+    assert "cannot import module `failing_module`: ZeroDivisionError: division by zero" in err
 
 
 def test_a_text_that_is_no_text(tmp_path):

@@ -54,6 +54,20 @@ def test_order_is_that_of_the_definition(ts: list[int], lateness: int, batch: in
     assert errors == [(code, line) for line in refused]
 
 
+@pytest.mark.parametrize(
+    ("lateness", "reason"),
+    [
+        (0, "the time stamp goes back, from 1970-01-01T00:01:00Z to 1970-01-01T00:00:01Z"),
+        (2_000_000, "is late: 1970-01-01T00:00:01Z is more than 2s below 1970-01-01T00:01:00Z"),
+    ],
+)
+def test_times_are_told_as_times(lateness: int, reason: str) -> None:
+    row = t.Record((("at", t.TIME),))
+    with pytest.raises(Rejected) as found:
+        list(open_source([(60_000_000,), (1_000_000,)], row, name="in", by="at", lateness=lateness))
+    assert found.value.diagnostics[0].message == f"field `at`: {reason}"
+
+
 @given(stamps, st.integers(1, 5))
 def test_an_item_waits_no_longer_than_the_lateness(ts: list[int], lateness: int) -> None:
     """After each item, exactly those are held back that a later item may still precede."""

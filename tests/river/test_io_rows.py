@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -434,6 +435,15 @@ def test_python_values() -> None:
     assert found[2][:3] == (0, 1000, 300)
 
 
+def test_kinds_of_strings_are_strings() -> None:
+    class Color(str, Enum):
+        RED = "red"
+
+    (found,) = open_source([(Color.RED,), ("blue",)], t.Record((("c", t.STRING),)), name="in")
+    assert found == [("red",), ("blue",)]
+    assert type(found[0][0]) is str
+
+
 def test_python_errors_name_the_field_and_the_row() -> None:
     with pytest.raises(Rejected) as caught:
         list(open_source([{"a": 1, "b": "x"}, {"a": 2, "b": b"y"}], AB, name="in"))
@@ -467,6 +477,7 @@ BAD_UTF8 = pa.StringArray.from_buffers(
     [
         (t.I32, pa.array([1, 2**31, None], pa.int64()), [1], [("data-range", 2), ("data-type", 3)]),
         (t.U64, pa.array([1, -1], pa.int8()), [1], [("data-range", 2)]),
+        (t.Optional(I64), pa.array([1.0, None, 1.5, 2.0**60]), [1, None], [("data-type", 3), ("data-range", 4)]),
         (t.F64, pa.array([1, 2**53 + 1, 2**54], pa.int64()), [1.0, 2.0**54], [("data-range", 2)]),
         (t.F32, pa.array([0.1, 1e39]), [0.10000000149011612], [("data-range", 2)]),
         (t.F32, pa.array([2**24, 2**24 + 1, 2**25]), [2.0**24, 2.0**25], [("data-range", 2)]),

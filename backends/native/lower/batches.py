@@ -197,7 +197,9 @@ def _bytes(slot: str) -> int:
     """About how many bytes a stack slot has."""
     import re
 
-    text = slot.split("alloca", 1)[1]
+    _, _, text = slot.partition("alloca")
+    if not text:
+        return 0
     wide = 8 * (text.count("i64") + text.count("ptr")) + 16 * text.count("i128") + 4 * text.count("float")
     factor = 1
     for count in re.findall(r"\[(\d+) x", text):
@@ -226,11 +228,7 @@ def _batch(
             f.columns.append(b.op(f"load ptr, ptr {place}"))
     limit = b.op(f"load i64, ptr {f.context('limit')}")
     outs = [output(f, i) for i in range(len(op.outs))]
-    table = b.op(f"load ptr, ptr {f.context('outs')}")
-    marks = [
-        b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {2 * i + 1}')}")
-        for i in range(len(op.outs))
-    ]
+    marks = [f.block("outs", 2 * i + 1) for i in range(len(op.outs))]
     blocks = [*zip((out.type for out in op.outs), outs, strict=True), *((MARK, each) for each in marks)]
     cursor = b.slot("i64")
     b.do(f"store i64 %from, ptr {cursor}")
@@ -254,9 +252,7 @@ def _batch(
         void(b, "reset", f"ptr {TEMPORARY}")
     for i, var in enumerate(op.vars):
         if var.written and not is_plain(var.type):
-            states = b.op(f"load ptr, ptr {f.context('variables')}")
-            place = b.op(f"getelementptr inbounds ptr, ptr {states}, i64 {i}")
-            void(b, "flush", f"ptr {b.op(f'load ptr, ptr {place}')}")
+            void(b, "flush", f"ptr {f.block('variables', i)}")
     following = b.op(f"add nsw i64 {row}, 1")
     b.do(f"store i64 {following}, ptr {cursor}")
     full: str | None = None
@@ -355,7 +351,8 @@ def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     f.keep(f.row(type_, 0, "0"), at, "%block")
     b.end("ret void")
     return b.finish(
-        f"load_variable.{index}", f"define void @load_variable.{index}(ptr %context, ptr %columns, ptr %block) nounwind"
+        f"load_variable.{index}",
+        f"define void @load_variable.{index}(ptr %context, ptr %columns, ptr %block) nounwind",
     )
 
 
@@ -369,7 +366,8 @@ def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     void(b, "reset", f"ptr {TEMPORARY}")
     b.end("ret void")
     return b.finish(
-        f"save_variable.{index}", f"define void @save_variable.{index}(ptr %context, ptr %out, ptr %block) nounwind"
+        f"save_variable.{index}",
+        f"define void @save_variable.{index}(ptr %context, ptr %out, ptr %block) nounwind",
     )
 
 

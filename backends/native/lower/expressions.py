@@ -14,7 +14,7 @@ import attrs
 
 from backends.native.layout import Unsupported, is_plain, is_text, memory, register, shares, size_align
 from backends.native.lower import arithmetic
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
+from backends.native.lower.frame import ARENA_SIZE, TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
 from backends.native.module import (
     clear,
     counted,
@@ -216,10 +216,8 @@ def _text(f: Frame, constant: str | bytes) -> str:
 
 
 def _state(f: Frame, expr: typed.State) -> Memory:
-    b = f.b
-    table = b.op(f"load ptr, ptr {f.context('variables')}")
-    block = b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {expr.index}')}")
-    return Memory(expr.type, b.op(f"getelementptr inbounds i8, ptr {block}, i64 448"), block)
+    block = f.block("variables", expr.index)
+    return Memory(expr.type, f.b.op(f"getelementptr inbounds i8, ptr {block}, i64 {ARENA_SIZE}"), block)
 
 
 def _at(f: Frame, expr: typed.At) -> Value:
@@ -656,10 +654,15 @@ def _reverse(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _to_list(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if isinstance(values[0].type, t.Bag):
         inner, slot = t.parts(expr.type)[0], f.empty(expr.type)
-        entries(f.b, f.ptr(values[0]), lambda e: _part(f, f.load(inner, key_of(f.b, e)), f.pushed(slot, inner)))
+        entries(
+            f.b, f.ptr(values[0]), lambda e: _part(f, f.load(inner, key_of(f.b, e)), f.pushed(slot, inner))
+        )
         return Memory(expr.type, slot)
     at, count = f.extent(values[0])
     return _collected(f, expr.type, count, at)
+
+
+_LARGEST_LIST: Final = 1 << 32  # bytes, of a list made at once
 
 
 def _fill(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -676,6 +679,10 @@ def _fill(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         return Memory(expr.type, slot)
     count = f.reg(values[1])
     count = b.op(f"select i1 {b.op(f'icmp slt i64 {count}, 0')}, i64 0, i64 {count}")
+    most = _LARGEST_LIST // size_align(one.type)[0]
+    f.trap_if(
+        b.op(f"icmp sgt i64 {count}, {most}"), "arena-limit", -1 if expr.site is None else expr.site, (count,)
+    )
     return _collected(f, expr.type, count, lambda _i: one)
 
 
@@ -755,6 +762,16 @@ def _string(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         name = "text_of_time" if one.type == t.TIME else "text_of_duration"
         void(b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {f.reg(one)}")
         return Memory(t.STRING, slot)
+    if isinstance(one.type, t.Decimal):
+        void(
+            b,
+            "text_of_decimal",
+            f"ptr {TEMPORARY}",
+            f"ptr {slot}",
+            f"i128 {f.reg(one)}",
+            f"i64 {one.type.scale}",
+        )
+        return Memory(t.STRING, slot)
     if one.type not in t.INTEGERS:
         raise Unsupported(f"text of {one.type}")
     void(b, "text_of_integer", f"ptr {TEMPORARY}", f"ptr {slot}", f"i128 {arithmetic.wide(f, one)}")
@@ -769,6 +786,49 @@ def _char(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return Memory(t.STRING, slot)
 
 
+def _join(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(t.STRING)
+    items, count = list_parts(f.b, f.ptr(values[0]))
+    void(
+        f.b,
+        "text_join",
+        f"ptr {TEMPORARY}",
+        f"ptr {slot}",
+        f"ptr {items}",
+        f"i64 {count}",
+        f"ptr {f.ptr(values[1])}",
+    )
+    return Memory(t.STRING, slot)
+
+
+def _split(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(expr.type)
+    # the parts are views: of a copy, since a short text lies in the view that it is read from
+    text = f.owned(values[0])
+    void(
+        f.b, "text_split", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(text)}", f"ptr {f.ptr(values[1])}"
+    )
+    return Memory(expr.type, slot)
+
+
+def _encode(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, slot = f.b, f.empty(t.BYTES)
+    f.put(Memory(t.BYTES, f.ptr(values[0])), slot)
+    word = b.op(f"load i64, ptr {slot}")
+    b.do(f"store i64 {b.op(f'and i64 {word}, {~(1 << 31)}')}, ptr {slot}")
+    return Memory(t.BYTES, slot)
+
+
+def _parse_bool(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, wanted = f.b, expr.type
+    assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
+    true, false = (arithmetic.same(f, values[0], literal(f, t.STRING, text)) for text in ("true", "false"))
+    known = b.op(f"or i1 {true}, {false}")
+    return f.choice(
+        wanted, known, lambda: f.optional(wanted, Scalar(t.BOOL, true)), lambda: f.optional(wanted, None)
+    )
+
+
 def _trim(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     slot = f.empty(t.STRING)
     void(f.b, "text_trim", f"ptr {slot}", f"ptr {f.ptr(values[0])}")
@@ -780,13 +840,20 @@ def _parse_integer(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Valu
     assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
     base = f.reg(values[1]) if len(values) == 2 else "10"
     number, there = arithmetic.integer_in(f, wanted.inner, values[0], base)
-    return f.choice(wanted, there, lambda: f.optional(wanted, Scalar(wanted.inner, number)), lambda: f.optional(wanted, None))
+    return f.choice(
+        wanted,
+        there,
+        lambda: f.optional(wanted, Scalar(wanted.inner, number)),
+        lambda: f.optional(wanted, None),
+    )
 
 
 def _time_field(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     out = f.b.slot("[3 x i64]")
     number = _TIME_FIELDS.index(expr.operation)
-    return Scalar(t.I64, f.b.call("i64", "time_field", [f"i64 {f.reg(values[0])}", f"i64 {number}", f"ptr {out}"]))
+    return Scalar(
+        t.I64, f.b.call("i64", "time_field", [f"i64 {f.reg(values[0])}", f"i64 {number}", f"ptr {out}"])
+    )
 
 
 def _civil(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -807,13 +874,21 @@ def _sorted(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     function = expr.args[-1]
     key = function.body.type if isinstance(function, typed.Lambda) else t.parts(expr.type)[0]
     keys = _collected(
-        f, t.List(key), count, lambda i: _lambda(f, expr, at(i)) if isinstance(function, typed.Lambda) else at(i)
+        f,
+        t.List(key),
+        count,
+        lambda i: _lambda(f, expr, at(i)) if isinstance(function, typed.Lambda) else at(i),
     )
     first, _ = list_parts(b, f.ptr(keys))
     name = f.module.sort_function(key)
-    order = b.call("ptr", name, [f"ptr {TEMPORARY}", f"ptr {first}", f"i64 {size_align(key)[0]}", f"i64 {count}"])
+    order = b.call(
+        "ptr", name, [f"ptr {TEMPORARY}", f"ptr {first}", f"i64 {size_align(key)[0]}", f"i64 {count}"]
+    )
     return _collected(
-        f, expr.type, count, lambda i: at(b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {order}, i64 {i}')}"))
+        f,
+        expr.type,
+        count,
+        lambda i: at(b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {order}, i64 {i}')}")),
     )
 
 
@@ -904,7 +979,8 @@ def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 _RULES: Final[dict[str, arithmetic.Rule]] = {
-    "trim": _trim, **dict.fromkeys(("parse_i32", "parse_i64", "parse_u64"), _parse_integer), "civil": _civil,
+    "join": _join, "split": _split, "encode": _encode, "parse_bool": _parse_bool, "trim": _trim,
+    **dict.fromkeys(("parse_i32", "parse_i64", "parse_u64"), _parse_integer), "civil": _civil,
     **dict.fromkeys(_TIME_FIELDS, _time_field), "sort": _sorted,
     "front": _end, "back": _end, "count": _count, "first_key": _sought, "last_key": _sought, "floor": _sought, "ceil": _sought,
     "bag_minus": _bag_minus,
@@ -960,7 +1036,12 @@ def _fold(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 _WITH_FUNCTIONS: Final[dict[str, arithmetic.Rule]] = {
-    "sort_by": _sorted, "map": _mapped, "any": _any, "all": _any, "fold": _fold}
+    "sort_by": _sorted,
+    "map": _mapped,
+    "any": _any,
+    "all": _any,
+    "fold": _fold,
+}
 
 
 # --------------------------------------------------------------------------------------------------- places

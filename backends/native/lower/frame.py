@@ -52,6 +52,7 @@ ARENA_SIZE: Final = 448
 CODES: Final = (
     "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing", "remove-missing",
     "optional-empty", "decimal-precision", "bad-utf8", "bad-parse", "recursion-depth", "assert",
+    "arena-limit",
 )  # fmt: skip
 """What a trap record's code means."""
 
@@ -131,12 +132,28 @@ class Frame:
     constants: tuple[Value, ...] = ()
     functions: tuple[str, ...] = ()
     depth: str = "0"
+    blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
 
     # ---------------------------------------------------------------------------------------------- traps
 
     def context(self, name: str) -> str:
         """The address of a part of the context."""
         return self.b.op(f"getelementptr inbounds i8, ptr %context, i64 {CONTEXT[name]}")
+
+    def block(self, table: str, index: int) -> str:
+        """The address of a variable, or of an output (2n) or its marks (2n + 1): read once, at the start of the function."""
+        at = (table, index)
+        if at not in self.blocks:
+            b = self.b
+            names = ["%" + b.fresh("h") for _ in range(4)]
+            b.slots += [
+                f"  {names[0]} = getelementptr inbounds i8, ptr %context, i64 {CONTEXT[table]}",
+                f"  {names[1]} = load ptr, ptr {names[0]}",
+                f"  {names[2]} = getelementptr inbounds ptr, ptr {names[1]}, i64 {index}",
+                f"  {names[3]} = load ptr, ptr {names[2]}",
+            ]
+            self.blocks[at] = names[3]
+        return self.blocks[at]
 
     def trap(self, code: str, site: int, operands: tuple[str, ...] = ()) -> None:
         """Records a trap and leaves."""
@@ -283,7 +300,7 @@ class Frame:
         """What gives the item at a position of a list or array, and how many there are."""
         b, kind = self.b, value.type
         match kind, value:
-            case (t.List(inner) | t.Deque(inner)), Row(_, column, row):
+            case ((t.List(inner) | t.Deque(inner)), Row(_, column, row)):
                 offsets = self.columns[column]
                 start = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {offsets}, i64 {row}')}")
                 following = b.op(
@@ -293,7 +310,7 @@ class Frame:
                 return lambda i: self.row(inner, column + 1, b.op(f"add nsw i64 {start}, {i}")), count
             case t.Array(inner, size), Row(_, column, row):
                 return lambda i: self.row(inner, column, b.op(f"add nsw i64 {row}, {i}")), str(size)
-            case (t.List(inner) | t.Array(inner) | t.Deque(inner)), _:
+            case ((t.List(inner) | t.Array(inner) | t.Deque(inner)), _):
                 arena = value.arena if isinstance(value, Memory) else TEMPORARY
                 place, count = positions(b, kind, self.ptr(value))
                 return lambda i: self.load(inner, place(i), arena), count
@@ -433,12 +450,16 @@ class Frame:
         """Adds an item to a bag."""
         assert isinstance(type_, t.Bag)  # noqa: S101 - by its type
         at = self.canonical(item_)
-        made = self.b.call("ptr", self.module.map_function("bag_add", type_), [f"ptr {arena}", f"ptr {bag}", f"ptr {at}"])
+        made = self.b.call(
+            "ptr", self.module.map_function("bag_add", type_), [f"ptr {arena}", f"ptr {bag}", f"ptr {at}"]
+        )
         self.keep(self.load(type_.item, at), key_of(self.b, made), arena)
 
     def pushed_back(self, deque: str, inner: t.Type, arena: str) -> str:
         """The place of a new last item of a deque."""
-        return self.b.call("ptr", "deque_push", [f"ptr {arena}", f"ptr {deque}", f"i64 {size_align(inner)[0]}"])
+        return self.b.call(
+            "ptr", "deque_push", [f"ptr {arena}", f"ptr {deque}", f"i64 {size_align(inner)[0]}"]
+        )
 
     def find(self, type_: t.Type, map_: str, key: Value) -> str:
         """The entry of a key, or null; of a bag the oldest."""

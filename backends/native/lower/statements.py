@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from backends.native.layout import Unsupported, columns, memory, register
+from backends.native.layout import Unsupported, columns, entry_layout, memory, register
 from backends.native.lower.expressions import assign, loop, owned, place, remove_entry, value
-from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Scalar, Value
+from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Value
 from backends.native.module import if_, value_of
 from river.lang import typed
 from river.lang import types as t
@@ -92,21 +92,16 @@ def _variable(f: Frame, found: Value) -> Memory:
 
 def output(f: Frame, out: int) -> str:
     """The address of the block of an output."""
-    table = f.b.op(f"load ptr, ptr {f.context('outs')}")
-    return f.b.op(f"load ptr, ptr {f.b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {2 * out}')}")
+    return f.block("outs", 2 * out)
 
 
 def _mark(f: Frame, out: int, key: Value) -> None:
     """A mark is a row of its own table: how many items stand before it, and the key."""
     if register(key.type) != "i64":
         raise Unsupported(f"marks of type {key.type}")
-    table = f.b.op(f"load ptr, ptr {f.context('outs')}")
-    marks = f.b.op(f"load ptr, ptr {f.b.op(f'getelementptr inbounds ptr, ptr {table}, i64 {2 * out + 1}')}")
     count = f.b.op(f"load i64, ptr {output(f, out)}")
-    from backends.native.lower.frame import Parts
-
     pair = Parts(MARK, (Scalar(t.I64, count), Scalar(t.I64, f.reg(key))))
-    f.scatter(MARK, pair, marks)
+    f.scatter(MARK, pair, f.block("outs", 2 * out + 1))
 
 
 MARK = t.Tuple((t.I64, t.I64))
@@ -149,8 +144,6 @@ def _with(f: Frame, item: typed.With) -> None:
                 f.put(new, at)
             else:
                 f.keep(new, at, map_.arena)
-            from backends.native.layout import entry_layout
-
             made = b.op(f"getelementptr inbounds i8, ptr {at}, i64 {-entry_layout(kind)[0]}")
             b.do(f"store ptr {made}, ptr {entry}")
 

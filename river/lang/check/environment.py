@@ -198,7 +198,7 @@ class Context:
             if (write or guard.reads) and overlap(path, guard.path):
                 verb = "written" if write else "used"
                 raise self.error(
-                    "lang-borrowed", f"`{guard.name}` {guard.why} and cannot be {verb} here", span,
+                    "lang-borrowed", f"this cannot be {verb} here: `{guard.name}` {guard.why}", span,
                     "copy what is needed into a `var` before" if not guard.reads else "use the entry that is bound",
                 )  # fmt: skip
 
