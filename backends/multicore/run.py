@@ -25,6 +25,7 @@ from backends.multicore.ports import Out, Port
 from backends.multicore.queues import UNBOUNDED, Queue
 from river.backend import Summary
 from river.diagnostics import InternalError
+from river.il.annotations import annotated
 from river.ingress import turns
 from river.lang import typed
 from river.lang.evaluate import Trap
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from backends.multicore.instance import Instance
     from backends.multicore.plan import Node, Plan
     from river.backend import Items, Sinks, Sources
+    from river.il.graph import Instance as GraphInstance
 
 POLL = 0.05
 """Seconds between two looks of the caller at what it was told to watch."""
@@ -271,6 +273,7 @@ class Engine:
             for e in plan.edges
         }
         closing = {node.instance.ins[port] for node in plan.nodes for port in node.back}
+        self._in_turns = _in_turns([node.instance for node in plan.nodes])
         locks = [Lock() for _ in plan.locks]
         self._operators = [self._operate(node, closing, locks) for node in plan.nodes]
         self._tasks: list[Task] = [*self._operators]
@@ -304,7 +307,7 @@ class Engine:
         ]
         variables = self._store.of(instance.variables)
         function = options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None
-        report = None if options.on_trap is None else self._report
+        report = None if options.on_trap is None or instance.index in self._in_turns else self._report
         made = make(
             Setting(operator, ports, outs, variables.values, options.batch, report), function, self._poll
         )
@@ -585,6 +588,19 @@ class Engine:
         """Ends a long firing when the run is stopped."""
         if self._stopped:
             raise Trap("stopped")
+
+
+def _in_turns(instances: Sequence[GraphInstance]) -> frozenset[int]:
+    """The replicas whose results a merge takes in turns: one that left out an item would shift all others."""
+    roles = [(one, {(r.id, r.what) for r in annotated(one.use).regions}) for one in instances]
+    turns = {
+        (id_, "replica")
+        for one, said in roles
+        if isinstance(one.operator, typed.Operator) and one.operator.phases
+        for id_, what in said
+        if what == "merge"
+    }
+    return frozenset(one.index for one, said in roles if said & turns)
 
 
 def _marking(operator: typed.Operator | typed.Extern) -> frozenset[int]:

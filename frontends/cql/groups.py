@@ -55,7 +55,9 @@ class Accumulator:
                     total = value if kind in t.FLOATS else s.Call("f64", (value,))
                     value = s.Binary("/", total, s.Call("f64", (count,)))
                 elif kind == t.U64:
-                    value = s.Call("u64", (value,), span=aggregate.span)  # where a sum that does not fit traps
+                    value = s.Call(
+                        "u64", (value,), span=aggregate.span
+                    )  # where a sum that does not fit traps
                 elif kind in t.INTEGERS:
                     value = s.Call("i64_of", (value,), span=aggregate.span)
                 if self.always and not loose:

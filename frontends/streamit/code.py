@@ -43,6 +43,8 @@ WHOLE = MappingProxyType({
 })  # fmt: skip
 REAL = MappingProxyType({"+": "+", "-": "-", "*": "*", "/": "/", "%": "rem.trunc"})
 COMPARE = frozenset({"==", "!=", "<", "<=", ">", ">="})
+BOOLEAN_OPERATIONS = MappingProxyType({"==": "==", "!=": "!=", "&": "min", "|": "max", "^": "!="})
+"""Operations of booleans that look at both; false is less than true."""
 BITWISE = frozenset({"&", "|", "^"})
 LOGIC = MappingProxyType({"&&": "and", "||": "or"})
 
@@ -511,8 +513,8 @@ class Code:
         """An infix operator on operands that are converted to what they have in common."""
         if op == "+" and ty.TEXT in (left.type, right.type):
             return self.fold(ty.Apply(ty.TEXT, "+", (self.text(left), self.text(right)), span=span))
-        if op in ("==", "!=") and left.type == right.type == ty.BOOLEAN:
-            return self.fold(ty.Apply(ty.BOOLEAN, op, (left, right), span=span))
+        if op in BOOLEAN_OPERATIONS and left.type == right.type == ty.BOOLEAN:
+            return self.fold(ty.Apply(ty.BOOLEAN, BOOLEAN_OPERATIONS[op], (left, right), span=span))
         if op in BITWISE and ty.BIT in (left.type, right.type):
             left, right = bit_literal(left), bit_literal(right)
         for side in (left, right):

@@ -104,7 +104,9 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     screen = Screen(streams, given["format_"], given["limit"], several=len(compiled.outputs) > 1)
     if given["format_"] in BINARY and len(compiled.outputs.keys() - outputs.keys()) > 1:
         message = f"`{given['format_']}` on standard output can hold one output only"
-        raise Rejected([Diagnostic("data-format", message, help="write the others to files: `--out NAME=FILE`")])
+        raise Rejected(
+            [Diagnostic("data-format", message, help="write the others to files: `--out NAME=FILE`")]
+        )
     progress = Progress(streams.stderr, quiet=given["quiet"])
     job = evolve(
         job,

@@ -107,8 +107,10 @@ class Screen:
     held: list[Print] = field(factory=list["Print"])
 
     def target(self, name: str, type_: Type) -> Print:
-        """The sink of output `name`."""
-        form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
+        """The sink of output `name`. Raises: Rejected("data-format")."""
+        from river.io.sinks import known_format
+
+        form = known_format(self.format, name) or ("table" if self.streams.stdout.isatty() else "csv")
         self.held.append(Print(self.streams.stdout, name, type_, form, self.limit, hold=self.several))
         return self.held[-1]
 
@@ -165,9 +167,9 @@ class Print:
     def show(self) -> None:
         """Prints what was held back, and how much the limit left out."""
         if self.hold:
-            sink = self._open()
             if self.format not in BINARY:
                 self.stream.write(f"# {self.name}\n")
+            sink = self._open()
             sink.write(self.rows)
             sink.close()
         if self.limit is not None and self.seen > self.limit and self.format == "table":

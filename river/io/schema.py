@@ -318,7 +318,9 @@ def _holds(type_: Type, given: Any) -> bool:
     match type_:
         case Primitive("bool"):
             return bool(pt.is_boolean(given))
-        case Primitive("i32" | "i64" | "u64"):  # floats are what pandas makes of whole numbers that may be missing
+        case Primitive(
+            "i32" | "i64" | "u64"
+        ):  # floats are what pandas makes of whole numbers that may be missing
             return bool(pt.is_integer(given) or pt.is_floating(given))
         case Primitive("f32" | "f64"):
             return bool(pt.is_floating(given) or pt.is_integer(given))

@@ -206,15 +206,19 @@ def open_sink(
     return _open(Output(target), kind, type)
 
 
+def known_format(stated: str | None, name: str) -> str | None:
+    """The format that was stated for output `name`, if one was. Raises: Rejected("data-format")."""
+    if stated is None or stated in FORMATS:
+        return stated
+    help_ = closest(stated, FORMATS) or f"the formats are {', '.join(FORMATS)}"
+    raise Rejected([Diagnostic("data-format", f"output `{name}`: there is no format `{stated}`", help=help_)])
+
+
 def _format(target: object, format_: str | None, name: str) -> str:
     """The format of a target. Raises: Rejected("data-format")."""
-    if format_ is not None:
-        if format_ in FORMATS:
-            return format_
-        help_ = closest(format_, FORMATS) or f"the formats are {', '.join(FORMATS)}"
-        raise Rejected(
-            [Diagnostic("data-format", f"output `{name}`: there is no format `{format_}`", help=help_)]
-        )
+    stated = known_format(format_, name)
+    if stated is not None:
+        return stated
     if isinstance(target, str | os.PathLike):
         path = os.fspath(cast("str | os.PathLike[str]", target))
     else:

@@ -470,7 +470,8 @@ class _Generator:
             found.append(
                 lambda p=place: s.Call("take", (s.Call("concat", (p, self.expr(type_, depth))), s.Int(4)))
             )
-            found.append(lambda p=place: s.Call("bag_minus", (p, self.expr(type_, depth))))
+            if t.is_key(item):
+                found.append(lambda p=place: s.Call("bag_minus", (p, self.expr(type_, depth))))
         for place, list_type, root in self.places(lambda other: isinstance(other, t.List))[:2]:
             other = t.parts(list_type)[0]
             if item in SCALARS or other == item:

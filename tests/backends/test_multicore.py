@@ -289,6 +289,28 @@ def test_a_stateful_operator_is_not_skipped():
     assert caught.value.code == "division-by-zero"
 
 
+@pytest.mark.parametrize(
+    ("join", "skipped"),
+    [
+        ("phase 1 on a(v) { emit y v; } phase 1 on b(v) { emit y v; }", False),
+        ("on a(v) { emit y v; } on b(v) { emit y v; }", True),
+    ],
+)
+def test_replicas_that_are_joined_in_turns_skip_nothing(join, skipped):
+    program = graph(
+        "operator deal(x: i64) -> (a: i64, b: i64) { on x(v) { if v < 9 { emit a v; } else { emit b v; } } }",
+        f"operator join(a: i64, b: i64) -> (y: i64) {{ {join} }}", CHECK, "input xs: i64;", "output ys: i64;",
+        "@Region(r, split) (p, q) <- deal(xs);", "@Region(r, replica) (p1) <- check(p);",
+        "@Region(r, replica) (q1) <- check(q);", "@Region(r, merge) (ys) <- join(p1, q1);",
+    )  # fmt: skip
+    if skipped:
+        found, _ = run(program, {"xs": [[1, 13, 2, 14]]}, on_trap=lambda _d: None)
+        assert sorted(found["ys"]) == [1, 2, 14]
+    else:
+        with pytest.raises(Trap):
+            run(program, {"xs": [[1, 13, 2, 14]]}, on_trap=lambda _d: None)
+
+
 def test_keys_that_fall_are_an_order_violation():
     row = "{t: i64}"
     program = graph(

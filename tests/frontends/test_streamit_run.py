@@ -385,6 +385,16 @@ def test_literals_beside_bits_are_bits() -> None:
     assert output(text, [0, 1]) == [1, 1, 0, 1]
 
 
+def test_booleans_may_both_be_looked_at() -> None:
+    text = """
+    boolean->boolean filter F { boolean any; work pop 2 push 4 {
+      boolean a = pop(); push(a & peek(0)); push(a | peek(0)); push(a ^ pop()); any |= a; push(any); } }"""
+    expected = [[a and b, a or b, a != b] for a in (False, True) for b in (False, True)]
+    seen = [False, False, True, True]
+    items = [x for a in (False, True) for b in (False, True) for x in (a, b)]
+    assert output(text, items) == [x for row, any_ in zip(expected, seen, strict=True) for x in (*row, any_)]
+
+
 def test_arrays_travel_on_channels() -> None:
     text = """
     int->int pipeline Main { add Pack(2); add Unpack; }

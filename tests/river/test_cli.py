@@ -215,6 +215,12 @@ def test_no_two_outputs_go_to_one_file(two):
     assert not (folder / "out.csv").exists()
 
 
+def test_several_outputs_stand_under_their_names(two):
+    _, args = two
+    _, out, _ = river(*args)
+    assert out == ("# a\nts,op,x\n1,+,9223372036854775807\n# b\nts,op,k,x\n1,+,k,9223372036854775807\n")
+
+
 def test_what_is_no_text_stands_alone_on_standard_output(two):
     folder, args = two
     status, out, err = river(*args, "--format", "parquet")
@@ -236,7 +242,9 @@ def test_a_sum_that_does_not_fit_names_its_place(two, backend):
 
 @pytest.mark.parametrize("backend", ["multicore", "reference"])
 def test_a_trap_in_code_of_the_frontend_names_the_declaration(tmp_path, backend):
-    (tmp_path / "q.cql").write_text("r: {ts: int; x: int} relation by ts;\nq: relation = select distinct x from r;\n")
+    (tmp_path / "q.cql").write_text(
+        "r: {ts: int; x: int} relation by ts;\nq: relation = select distinct x from r;\n"
+    )
     (tmp_path / "r.csv").write_text("ts,op,x\n1,+,1\n2,-,2\n")
     status, _, err = river("run", tmp_path / "q.cql", "--in", f"r={tmp_path / 'r.csv'}", "--backend", backend)
     assert status == 1

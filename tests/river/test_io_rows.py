@@ -477,7 +477,12 @@ BAD_UTF8 = pa.StringArray.from_buffers(
     [
         (t.I32, pa.array([1, 2**31, None], pa.int64()), [1], [("data-range", 2), ("data-type", 3)]),
         (t.U64, pa.array([1, -1], pa.int8()), [1], [("data-range", 2)]),
-        (t.Optional(I64), pa.array([1.0, None, 1.5, 2.0**60]), [1, None], [("data-type", 3), ("data-range", 4)]),
+        (
+            t.Optional(I64),
+            pa.array([1.0, None, 1.5, 2.0**60]),
+            [1, None],
+            [("data-type", 3), ("data-range", 4)],
+        ),
         (t.F64, pa.array([1, 2**53 + 1, 2**54], pa.int64()), [1.0, 2.0**54], [("data-range", 2)]),
         (t.F32, pa.array([0.1, 1e39]), [0.10000000149011612], [("data-range", 2)]),
         (t.F32, pa.array([2**24, 2**24 + 1, 2**25]), [2.0**24, 2.0**25], [("data-range", 2)]),
