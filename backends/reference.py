@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from attrs import define, evolve, field, frozen
 
 from river.backend import Options, Summary
+from river.io.deltas import is_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,12 +134,13 @@ class _Execution:
         return self.plan.graph.instances[end.instance]
 
     def _faulted(self, queue: str, consumer: Instance, fault: Fault) -> None:
-        """Ends the run, or skips the item where that is allowed: at an operator without any state."""
+        """Ends the run, or skips the item where that is allowed: not at an operator with state or that sends changes."""
         head = self.configuration.queues[self.plan.program.wiring.queues[queue]][0]
         trap = _trap(self.plan.graph, queue, head, fault)
         report = self.plan.options.on_trap
         op = self.plan.program.wiring.by_queue[queue].op
-        if report is None or op.reads or trap.code in ("order-violation", "rate-violation"):
+        changes = any(is_delta(out.type) for out in consumer.operator.outs)  # they build on one another
+        if report is None or op.reads or changes or trap.code in ("order-violation", "rate-violation"):
             raise trap from fault
         report(trap.diagnostic())
         self.skipped[consumer.name] += 1

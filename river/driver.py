@@ -237,9 +237,9 @@ def read_source(path: str, text: str | None = None) -> Source:
     Raises: Rejected("missing-file"), ("not-text").
     """
     if text is not None:
-        return Source("<stdin>" if path == "-" else path, text)
+        return Source("<stdin>" if path == "-" else path, text.removeprefix("\ufeff"))
     try:
-        return Source(path, Path(path).read_text(encoding="utf-8"))
+        return Source(path, Path(path).read_text(encoding="utf-8-sig"))  # some editors write a mark first
     except UnicodeDecodeError as error:
         message = f"`{path}` is not UTF-8 text (byte {error.start})"
         raise Rejected([Diagnostic("not-text", message)]) from None

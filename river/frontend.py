@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module, resources
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-from attrs import frozen
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -24,15 +22,10 @@ class Frontend(Protocol[Ast, Typed]):
     Paper: River section 3.5 (parser, type checker, code generator).
     """
 
-    @property
-    def name(self) -> str:
-        """The `--lang` value, also the namespace of its templates."""
-        ...
-
-    @property
-    def suffix(self) -> str:
-        """The file suffix, with its dot."""
-        ...
+    name: ClassVar[str]
+    """The `--lang` value, also the namespace of its templates."""
+    suffix: ClassVar[str]
+    """The file suffix, with its dot."""
 
     @property
     def templates(self) -> tuple[Traversable, ...]:
@@ -56,17 +49,16 @@ class Frontend(Protocol[Ast, Typed]):
         ...
 
 
-@frozen
 class Language:
-    """The frontend in `package`, whose modules have the usual names and are imported when they are used.
+    """The base of a frontend whose modules have the usual names; they are imported from `package` when they are used.
 
     `parse.parse`, `check.check` and `lower.lower` are its arrows, `templates/*.river` its templates; what `check` makes may
     have `remarks`, which people should know.
     """
 
-    name: str
-    suffix: str
-    package: str
+    name: ClassVar[str]
+    suffix: ClassVar[str]
+    package: ClassVar[str]
 
     @property
     def templates(self) -> tuple[Traversable, ...]:

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from backends.multicore.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
 from river.il.extern import compile_extern
+from river.io.deltas import is_delta
 from river.lang import typed
 from river.lang.check import rates
 from river.lang.evaluate import Trap, compile_operator
@@ -514,7 +515,9 @@ def _on_port(fire: Callable[[int, Any, list[Any], list[list[Any]]], None], port:
 
 def _stateless(operator: typed.Operator | typed.Extern) -> bool:
     """Whether a firing may be left out without changing the others (il.md P10)."""
-    return not operator.vars and (isinstance(operator, typed.Extern) or bool(operator.items))
+    if operator.vars or any(is_delta(out.type) for out in operator.outs):  # changes build on one another
+        return False
+    return isinstance(operator, typed.Extern) or bool(operator.items)
 
 
 def _uncertain_pushes(operator: typed.Operator | typed.Extern) -> tuple[tuple[int, int], ...]:

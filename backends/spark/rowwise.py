@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from backends.spark.marshal import Piece
 from backends.spark.report import Caught
 from river.il.extern import compile_extern
+from river.io.deltas import is_delta
 from river.lang import typed
 from river.lang.evaluate import Trap, compile_operator
 
@@ -36,7 +37,8 @@ class Rowwise:
         self.instance = instance
         self.variables = variables
         self.report = report
-        self.skip = skip and not instance.operator.vars
+        changes = any(is_delta(out.type) for out in instance.operator.outs)  # they build on one another
+        self.skip = skip and not instance.operator.vars and not changes
         self._fire = _compiled(instance.operator)
         operator = instance.operator
         self._keyed = [out.by is not None and operator.ports[0].by is not None for out in operator.outs]

@@ -6,6 +6,17 @@ that are not declared), `check`, `lower`. The operators are templates, in `templ
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from river.frontend import Language
 
-FRONTEND = Language("cql", ".cql", "frontends.cql")
+
+class Cql(Language):
+    """The frontend of River-CQL."""
+
+    name: ClassVar[str] = "cql"
+    suffix: ClassVar[str] = ".cql"
+    package: ClassVar[str] = "frontends.cql"
+
+
+FRONTEND = Cql()

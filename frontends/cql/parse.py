@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from frontends.cql import syntax as c
 from frontends.sql.parse import SQL, SqlBuilder
+from river.diagnostics import Rejected
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, TYPES, compose, module
 from river.lang.parse import TypesBuilder
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from lark import Token, Tree
 
     from frontends.sql import syntax as q
+    from river.diagnostics import Diagnostic
     from river.lang.parse import Args
     from river.source import Source
 
@@ -26,7 +30,35 @@ def parse(source: Source) -> c.Program:
 
     Raises: Rejected with `syntax-*` diagnostics.
     """
-    return CqlBuilder(source).build(PARSER.parse(source))
+    try:
+        tree = PARSER.parse(source)
+    except Rejected as rejected:
+        raise Rejected([_advised(found) for found in rejected.diagnostics]) from None
+    return CqlBuilder(source).build(tree)
+
+
+def _advised(found: Diagnostic) -> Diagnostic:
+    """A word of SQL's that CQL does not have, with what does instead."""
+    word = found.span.text.lower() if found.span is not None else ""
+    return evolve(found, help=INSTEAD[word]) if word in INSTEAD else found
+
+
+INSTEAD = {
+    "order": "relations are bags: they have no order",
+    "limit": "relations are bags: the last rows of a stream are `[rows n]`",
+    "join": "write the sources with commas, and what joins them after `where`",
+    "inner": "write the sources with commas, and what joins them after `where`",
+    "left": "there are no outer joins",
+    "union": "there is no union of queries",
+    "except": "there is no difference of queries",
+    "between": "write `a <= x and x <= b`",
+    "in": "write `x = a or x = b`",
+    "exists": "there are no subqueries: join with a view",
+    "slide": "windows slide at each instant",
+    "case": "write `if condition {a} else {b}`",
+    "when": "write `if condition {a} else {b}`",
+}
+"""Help at words that people know from SQL and from other kinds of CQL."""
 
 
 class CqlBuilder(SqlBuilder, TypesBuilder):

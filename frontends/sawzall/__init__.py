@@ -7,6 +7,17 @@ templates, in `templates/*.river`, namespace `sawzall`.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from river.frontend import Language
 
-FRONTEND = Language("sawzall", ".szl", "frontends.sawzall")
+
+class Sawzall(Language):
+    """The frontend of River-Sawzall."""
+
+    name: ClassVar[str] = "sawzall"
+    suffix: ClassVar[str] = ".szl"
+    package: ClassVar[str] = "frontends.sawzall"
+
+
+FRONTEND = Sawzall()

@@ -168,6 +168,9 @@ class Rows:
             case s.Unary(_, value):
                 inner = self.find(value)
                 return self.lifted((inner,), lambda parts: evolve(expr, value=parts[0]), expr)
+            case s.IfExpr(condition, then, other):
+                parts = self.condition(condition), self.inner(then), self.inner(other)
+                return self.typed(s.IfExpr(*cast("tuple[s.Expr, s.Expr, s.Expr]", parts), span=expr.span))
             case s.NoneValue():
                 raise self.report.error(
                     "sql-none", "nothing says of which type this is", expr.span, "ask for it: `is null`"

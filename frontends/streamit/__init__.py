@@ -6,6 +6,17 @@ Nouns: `syntax` (what a text says), `typed` (declarations with types, and the gr
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from river.frontend import Language
 
-FRONTEND = Language("streamit", ".str", "frontends.streamit")
+
+class StreamIt(Language):
+    """The frontend of River-StreamIt."""
+
+    name: ClassVar[str] = "streamit"
+    suffix: ClassVar[str] = ".str"
+    package: ClassVar[str] = "frontends.streamit"
+
+
+FRONTEND = StreamIt()

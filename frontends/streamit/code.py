@@ -570,9 +570,15 @@ class Code:
             isinstance(node, ty.At) and isinstance(root(node), ty.Field | ty.Local)
         ):
             return node
-        if isinstance(root(node), ty.Param):
-            help_line = "parameters are constants: copy it to a variable"
-            raise self.report.error("streamit-place", "a parameter cannot be changed", place.span, help_line)
+        base = root(node)
+        if isinstance(base, ty.Param):
+            help_line = "parameters, and what is around a stream, are constants in it: copy it to a variable"
+            what = (
+                "a parameter"
+                if base.name in self.around.params
+                else f"`{base.name}`, declared around this stream,"
+            )
+            raise self.report.error("streamit-place", f"{what} cannot be changed", place.span, help_line)
         raise self.report.error("streamit-place", "only variables and their parts can be changed", place.span)
 
     def assign(self, place: ty.Expr, op: str, value: c.Expr, span: Span | None) -> ty.Expr:

@@ -283,7 +283,7 @@ class _Form:
             pushes = [r.push for r in own if r.push is not None]
             push = self.rate(pushes, "push") if len(pushes) == len(own) else None
             rate = None if push is None else times(push, turns)
-            outs.append(s.Out("y", self.type(self.filter.output), push=rate))
+            outs.append(s.Out("y", self.type(self.filter.output), push=rate, span=(work.push or work).span))
         if self.usage.prints(self.work_bodies):
             outs.append(s.Out("print", s.TypeName("string")))
         return tuple(handlers), tuple(outs)
@@ -319,7 +319,8 @@ class _Form:
             writer = None
         if writer is None or (cursor.at != pop and integer(cursor.at) != integer(pop)):  # then it is counted
             writer = self.writer(setting, work, Cursor(window, counter="at"))
-            trap = s.Block((s.Trap("a firing took another number of items than its `pop` rate"),))
+            text = "a firing took another number of items than its `pop` rate"
+            trap = s.Block((s.Trap(text, span=(work.pop or work).span),))
             writer.put(s.If(s.Binary("!=", s.Name("at"), pop), trap))
         rate = s.Rate("x", None if peek == pop else peek, pop, window)
         return s.RatedHandler((rate,), s.Block(tuple(writer.out)), first, span=work.span)

@@ -170,7 +170,10 @@ EXTERN = click.option(
 
 
 def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
-    """What the options of `run` and `check` say of the program at path `program`. Raises: Rejected for those that say nothing sensible."""
+    """What the options of `run` and `check` say of the program at path `program`.
+
+    Raises: Rejected for those that say nothing sensible.
+    """
     from river.backend import Options
     from river.driver import Job
     from river.io.errors import OnError

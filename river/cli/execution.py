@@ -96,13 +96,15 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     from attrs import evolve
 
     from river.driver import execute
+    from river.io.sinks import known_format
 
     job = job_of(streams, program, given)
     compiled = program_of(streams, program, lang)
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     screen = Screen(streams, given["format_"], given["limit"], several=len(compiled.outputs) > 1)
-    if given["format_"] in BINARY and len(compiled.outputs.keys() - outputs.keys()) > 1:
+    printed = [name for name in compiled.outputs if name not in outputs]
+    if printed and known_format(given["format_"], printed[0]) in BINARY and len(printed) > 1:
         message = f"`{given['format_']}` on standard output can hold one output only"
         raise Rejected(
             [Diagnostic("data-format", message, help="write the others to files: `--out NAME=FILE`")]

@@ -107,10 +107,8 @@ class Screen:
     held: list[Print] = field(factory=list["Print"])
 
     def target(self, name: str, type_: Type) -> Print:
-        """The sink of output `name`. Raises: Rejected("data-format")."""
-        from river.io.sinks import known_format
-
-        form = known_format(self.format, name) or ("table" if self.streams.stdout.isatty() else "csv")
+        """The sink of output `name`."""
+        form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
         self.held.append(Print(self.streams.stdout, name, type_, form, self.limit, hold=self.several))
         return self.held[-1]
 

@@ -100,7 +100,7 @@ def _bind(template: s.Template, args: Args, span: Span | None) -> dict[str, s.No
 
 
 def _arity(kind: s.TypeExpr | str) -> str:
-    return f" of {len(kind.params)} parameters" if isinstance(kind, s.FunctionType) else ""
+    return f" of {len(kind.params)} parameter{'s' * (len(kind.params) != 1)}" if isinstance(kind, s.FunctionType) else ""
 
 
 def _fit(kind: s.TypeExpr | str, arg: s.TemplateArg) -> s.Node | None:
@@ -271,7 +271,8 @@ class _Filling:
         """`#name(args)`."""
         function = self.each[name].payload if name in self.each else self.bound[name]
         if not isinstance(function, s.Lambda) or len(function.params) != len(args):
-            self.refuse(f"`#{name}` is not a function of {len(args)} parameters here", node)
+            count = f"{len(args)} parameter{'s' * (len(args) != 1)}"
+            self.refuse(f"`#{name}` is not a function of {count} here", node)
             return node
         own = self.avoiding(function)
         if _inlines(own, args):

@@ -478,6 +478,9 @@ class _Verifier:
             if variable is None and not self.declared_variable(decl.view.variable):
                 near = closest(f"${decl.view.variable}", [f"${known}" for known in variables])
                 message = f"unknown variable `${decl.view.variable}`"
+                if any(isinstance(d, Result) and d.name == decl.view.variable for d in self.program.decls):
+                    message = f"`${decl.view.variable}` is kept in parts"
+                    near = "a view looks at one variable"
                 self.error("il-unknown-variable", message, decl.view.span or decl.span, help=near)
             function = decl.view.function
             if function not in self.scope.fns:

@@ -435,8 +435,15 @@ class StmtBuilder(TypesBuilder, ExprBuilder):
         )
 
     def extern(self, tree: Tree[Token], args: Args) -> s.Extern:
-        (name, ports, variables, outs), target = args
-        return s.Extern(name, ports, variables, outs, self.text(target), span=self.span(tree))
+        (name, ports, variables, outs), quoted = args
+        target = self.text(quoted)
+        module, colon, function = target.partition(":")
+        names = [*module.split("."), function]
+        if target and not (colon and all(name.isidentifier() for name in names)):
+            self.report(
+                "syntax-extern", f"`{target}` names no Python function", self.span(tree), 'write "module:function"'
+            )
+        return s.Extern(name, ports, variables, outs, target, span=self.span(tree))
 
     def signature(self, tree: Tree[Token], args: Args) -> tuple[str, Any, Any, Any]:
         name, ports, variables, outs = args

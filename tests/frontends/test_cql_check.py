@@ -41,6 +41,11 @@ def columns(text: str) -> dict[str, t.Type]:
     return dict(select(text).row.fields)
 
 
+def test_a_condition_inside_an_expression_may_be_none() -> None:
+    assert columns("select if q > 1 {a} else {0} as r from s") == {"r": t.I64}
+    assert codes("v: relation = select if a {1} else {0} as r from s;") == ["sql-condition"]
+
+
 def test_none_takes_its_type_from_what_stands_around_it() -> None:
     found = columns("select if a > 1 {q} else {null} as r from s")
     assert found == {"r": t.Optional(t.I64)}

@@ -60,6 +60,119 @@ def test_figure_3b() -> None:
     assert decl.query == c.Query(q.Select(items, (c.Windowed("seg_speed", window=c.Range(300)),)))
 
 
+def test_keywords_are_read_in_either_case_and_names_are_not() -> None:
+    upper = select(
+        "SELECT DISTINCT a FROM s[RANGE 5 Minutes] AS x WHERE NOT a = 1 AND b <> 2 GROUP BY a HAVING Count(*) > 1"
+    )
+    lower = select(
+        "select distinct a from s[range 5 Minutes] as x where not a = 1 and b != 2 group by a having Count(*) > 1"
+    )
+    assert upper == lower
+    assert select("select A from s") != select("select a from s")
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("now", c.Now()),
+        ("unbounded", c.Unbounded()),
+        ("range unbounded", c.Unbounded()),
+        ("range 300", c.Range(300)),
+        ("range 5 minutes", c.Range(5, "minutes")),
+        ("rows 10", c.Rows(10)),
+        ("partition by car, dir rows 1", c.Rows(1, (s.Name("car"), s.Name("dir")))),
+    ],
+)
+def test_windows(text: str, window: c.Window) -> None:
+    assert select(f"select a from s[{text}] as x").sources == (c.Windowed("s", "x", window),)
+
+
+@pytest.mark.parametrize("word", ["istream", "dstream", "rstream"])
+def test_operators_stand_before_a_query_or_around_it(word: str) -> None:
+    assert query(f"{word}(select a from s)") == query(f"{word.upper()} select a from s")
+    assert query(f"{word}(select a from s)").operator == word
+
+
+def test_select_lists() -> None:
+    items = select("select *, s.*, a + 1 as b, s.a, count(*), count(distinct a), 'it''s' from s").items
+    assert items == (
+        q.Star(),
+        q.Star("s"),
+        q.Item(s.Binary("+", s.Name("a"), s.Int(1)), "b"),
+        q.Item(s.Member(s.Name("s"), "a")),
+        q.Item(s.Call("count", ())),
+        q.Item(s.Call("count.distinct", (s.Name("a"),))),
+        q.Item(s.String("it's")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expr"),
+    [
+        ("a = 1", s.Binary("==", s.Name("a"), s.Int(1))),
+        ("a == 1", s.Binary("==", s.Name("a"), s.Int(1))),
+        ("a <> 1", s.Binary("!=", s.Name("a"), s.Int(1))),
+        ("a is null", s.IsNone(s.Name("a"))),
+        ("a is none", s.IsNone(s.Name("a"))),
+        ("a is not null", s.Unary("not", s.IsNone(s.Name("a")))),
+        ('a = "x"', s.Binary("==", s.Name("a"), s.String("x"))),
+        ("not a and b", s.Binary("and", s.Unary("not", s.Name("a")), s.Name("b"))),
+        ("a or b and c", s.Binary("or", s.Name("a"), s.Binary("and", s.Name("b"), s.Name("c")))),
+    ],
+)
+def test_conditions(text: str, expr: s.Expr) -> None:
+    assert where(text) == expr
+
+
+def test_declarations() -> None:
+    stream, relation, output = parse("""
+        s: {ts: time, name: char(20); x: float?} stream by ts;  -- an input
+        r: {at: int; k: string} relation by at;                 // another
+        output o: stream by t /* what leaves */ = istream(select x from s);
+    """).decls
+    text = s.TypeName("string")
+    fields = (s.FieldType("ts", s.TypeName("time")), s.FieldType("name", text))
+    assert stream.type == s.RecordType((*fields, s.FieldType("x", s.OptionalType(s.TypeName("float")))))
+    assert (stream.kind, stream.by, stream.query) == ("stream", "ts", None)
+    assert (relation.kind, relation.by) == ("relation", "at")
+    assert (output.name, output.output, output.type, output.by) == ("o", True, None, "t")
+
+
+def test_words_of_windows_and_of_declarations_are_names_elsewhere() -> None:
+    program = parse(
+        "range: {rows: int; now: int} stream by rows; output: relation = select now, rows from range[now];"
+    )
+    assert [decl.name for decl in program.decls] == ["range", "output"]
+    assert not program.decls[1].output
+
+
+def test_spans_cover_what_they_name() -> None:
+    (decl,) = parse(FIGURE_3B).decls
+    assert decl.query is not None
+    assert decl.name_span is not None
+    assert decl.name_span.text == "congested"
+    (source,) = decl.query.select.sources
+    assert source.span is not None
+    assert source.span.text == "seg_speed[range 300]"
+    item = decl.query.select.items[0]
+    assert item.span is not None
+    assert item.span.text == "avg(speed)"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("r: relation = select from s;", ["syntax-unexpected"]),
+        ("r: relation = select a from s", ["syntax-end"]),
+        ("r: relation = select let from s;", ["syntax-reserved"]),
+        ("r: relation = select sum(*), f(a).* from s;", ["syntax-star", "syntax-star"]),
+        ("r: {a: text(3)} relation = select a from s;", ["syntax-type"]),
+    ],
+)
+def test_mistakes(text: str, expected: list[str]) -> None:
+    assert codes(text) == expected
+
+
 @pytest.mark.parametrize(
     ("upper", "lower"),
     [
@@ -69,8 +182,47 @@ def test_figure_3b() -> None:
         ("coalesce(a, NULL)", "coalesce(a, none)"),
     ],
 )
-def test_keywords_are_read_in_either_case(upper: str, lower: str) -> None:
+def test_words_of_conditions_are_read_in_either_case(upper: str, lower: str) -> None:
     assert where(upper) == where(lower)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "help_line"),
+    [
+        ("select a from s where a > 1 orb = 2", "orb", "expected one of an operator, `;`, `group` or `having`"),
+        ("selecta from s", "selecta", "expected one of `dstream`, `istream`, `rstream` or `select`"),
+        ("select a from s[rows5]", "rows5", None),
+        ("select a from s[now] ast where t.a > 1", "ast", None),
+        ("select a from s[nowhere]", "nowhere", None),
+        ("select a from s where a is nulls", "nulls", "expected one of `none`, `not` or `null`"),
+        ("select a from s order by a", "order", None),
+    ],
+)
+def test_a_keyword_is_a_whole_word(text: str, word: str, help_line: str | None) -> None:
+    with pytest.raises(Rejected) as found:
+        query(text)
+    (error,) = found.value.diagnostics
+    assert (error.code, error.message) == ("syntax-unexpected", f"unexpected `{word}`")
+    assert error.span is not None
+    assert error.span.text == word
+    if help_line is not None:
+        assert error.help == help_line
+
+
+@pytest.mark.parametrize(
+    ("text", "help_line"),
+    [
+        ("select a from s ORDER by a", "relations are bags: they have no order"),
+        ("select a from s join t on s.a = t.a", "write the sources with commas, and what joins them after `where`"),
+        ("select a from s where a between 1 and 2", "write `a <= x and x <= b`"),
+        ("select a from s[range 5 minutes slide 1 minute]", "windows slide at each instant"),
+        ("select case when a > 1 then 1 else 2 end as b from s", "write `if condition {a} else {b}`"),
+    ],
+)
+def test_words_that_are_not_there_come_with_what_does_instead(text: str, help_line: str) -> None:
+    with pytest.raises(Rejected) as found:
+        query(text)
+    assert [d.help for d in found.value.diagnostics] == [help_line]
 
 
 def test_importing_the_language_is_light() -> None:

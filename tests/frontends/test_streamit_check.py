@@ -315,6 +315,11 @@ def test_a_wrong_rate_says_what_the_code_does() -> None:
     assert [d.message for d in found] == ["`push` is 2, but a firing pushes 1"]
 
 
+def test_what_is_around_a_stream_is_constant_in_it() -> None:
+    found = refused(f"{ONE} int->int pipeline P {{ int k; add pipeline {{ k++; add One; }} }}")
+    assert [d.message for d in found] == ["`k`, declared around this stream, cannot be changed"]
+
+
 def test_warnings() -> None:
     silent = "int->void filter Silent { int x; work pop 1 { x = pop(); } }"
     pipeline = "void->void pipeline P { add Source; add %s; }"

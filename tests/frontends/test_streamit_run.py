@@ -303,8 +303,22 @@ def test_a_firing_that_takes_too_much_is_a_trap() -> None:
         "int->int filter F { work pop 2 push 1 { int n = peek(0); while (n > 0) { n--; pop(); } push(n); } }"
     )
     assert output(text, [2, 9, 2, 9]) == [0, 0]
-    with pytest.raises(Rejected):
+    with pytest.raises(Rejected) as refused:
         river.compile(text, lang="streamit").run({"input": [1, 1]})
+    (found,) = refused.value.diagnostics
+    assert found.span is not None
+    assert found.span.text == "2"
+
+
+def test_a_firing_that_gives_too_little_is_a_trap_at_the_rate() -> None:
+    text = "int->int filter F { work pop 1 push 3 { for (int i = pop(); i > 0; i--) push(i); } }"
+    assert output(text, [3]) == [3, 2, 1]
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, lang="streamit").run({"input": [2]})
+    (found,) = refused.value.diagnostics
+    assert found.code == "trap-rate-violation"
+    assert found.span is not None
+    assert found.span.text == "3"
 
 
 def test_state_helpers_and_arrays() -> None:

@@ -222,13 +222,22 @@ def test_several_outputs_stand_under_their_names(two):
 
 
 def test_what_is_no_text_stands_alone_on_standard_output(two):
-    folder, args = two
+    _, args = two
     status, out, err = river(*args, "--format", "parquet")
     assert (status, out) == (1, "")
     assert "error[data-format]: `parquet` on standard output can hold one output only" in err
     status, out, err = river(*args, "--format", "foo")
     assert (status, out) == (1, "")
     assert "there is no format `foo`" in err
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_changes_are_not_skipped_because_later_ones_build_on_them(two, backend):
+    folder, args = two
+    (folder / "two.cql").write_text(TWO + "c: relation = select x + 1 as y from s[now];")
+    status, _, err = river(*args, "--backend", backend, "--on-error", "skip")
+    assert status == 1
+    assert "two.cql:5:22: error[trap-overflow]" in err
 
 
 @pytest.mark.parametrize("backend", ["multicore", "reference"])
@@ -297,6 +306,13 @@ def test_a_module_that_fails_is_refused(count, tmp_path, monkeypatch):
     status, _, err = river("run", count / "count.river", "--extern", "failing_module")
     assert status == 1
     assert "cannot import module `failing_module`: ZeroDivisionError: division by zero" in err
+
+
+def test_a_byte_order_mark_is_no_part_of_a_program(count):
+    text = (count / "count.river").read_text()
+    (count / "marked.river").write_text("\ufeff" + text)
+    assert river("compile", count / "marked.river")[0] == 0
+    assert river("compile", "-", "--lang", "river", stdin="\ufeff" + text)[0] == 0
 
 
 def test_a_text_that_is_no_text(tmp_path):

@@ -205,6 +205,8 @@ def test_the_version_may_follow_comments():
         ("(q) <- f(p)", "syntax-end"),
         ("input fn: i64;", "syntax-reserved"),
         ('operator f() -> () = extern python "\\q";', "syntax-string"),
+        ('operator f() -> () = extern python "shouting";', "syntax-extern"),
+        ('operator f() -> () = extern python "./shouting.py:shout";', "syntax-extern"),
         ("fn f() { x() = 1; }", "syntax-place"),
     ],
 )

@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 from decimal import Decimal
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -436,7 +436,7 @@ def test_python_values() -> None:
 
 
 def test_kinds_of_strings_are_strings() -> None:
-    class Color(str, Enum):
+    class Color(StrEnum):
         RED = "red"
 
     (found,) = open_source([(Color.RED,), ("blue",)], t.Record((("c", t.STRING),)), name="in")

@@ -212,6 +212,13 @@ def test_unions() -> None:
     assert refused(f"{two}result $a = union($a, $b);") == ["il-duplicate-name"]
 
 
+def test_a_view_of_a_union_is_refused_by_what_it_is() -> None:
+    text = """var $a: map<string, i64> = {}; result $v = union($a);
+    fn rows_of(m: map<string, i64>) -> list<i64> = values(m); output t: i64 = rows($v, rows_of);"""
+    with pytest.raises(Rejected, match=r"`\$v` is kept in parts"):
+        accepted(text)
+
+
 # ---------------------------------------------------------------------------------------------------------------- marks
 
 
