@@ -100,7 +100,11 @@ def _bind(template: s.Template, args: Args, span: Span | None) -> dict[str, s.No
 
 
 def _arity(kind: s.TypeExpr | str) -> str:
-    return f" of {len(kind.params)} parameter{'s' * (len(kind.params) != 1)}" if isinstance(kind, s.FunctionType) else ""
+    return (
+        f" of {len(kind.params)} parameter{'s' * (len(kind.params) != 1)}"
+        if isinstance(kind, s.FunctionType)
+        else ""
+    )
 
 
 def _fit(kind: s.TypeExpr | str, arg: s.TemplateArg) -> s.Node | None:

@@ -441,7 +441,10 @@ class StmtBuilder(TypesBuilder, ExprBuilder):
         names = [*module.split("."), function]
         if target and not (colon and all(name.isidentifier() for name in names)):
             self.report(
-                "syntax-extern", f"`{target}` names no Python function", self.span(tree), 'write "module:function"'
+                "syntax-extern",
+                f"`{target}` names no Python function",
+                self.span(tree),
+                'write "module:function"',
             )
         return s.Extern(name, ports, variables, outs, target, span=self.span(tree))
 

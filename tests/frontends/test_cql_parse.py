@@ -189,7 +189,11 @@ def test_words_of_conditions_are_read_in_either_case(upper: str, lower: str) -> 
 @pytest.mark.parametrize(
     ("text", "word", "help_line"),
     [
-        ("select a from s where a > 1 orb = 2", "orb", "expected one of an operator, `;`, `group` or `having`"),
+        (
+            "select a from s where a > 1 orb = 2",
+            "orb",
+            "expected one of an operator, `;`, `group` or `having`",
+        ),
         ("selecta from s", "selecta", "expected one of `dstream`, `istream`, `rstream` or `select`"),
         ("select a from s[rows5]", "rows5", None),
         ("select a from s[now] ast where t.a > 1", "ast", None),
@@ -213,7 +217,10 @@ def test_a_keyword_is_a_whole_word(text: str, word: str, help_line: str | None) 
     ("text", "help_line"),
     [
         ("select a from s ORDER by a", "relations are bags: they have no order"),
-        ("select a from s join t on s.a = t.a", "write the sources with commas, and what joins them after `where`"),
+        (
+            "select a from s join t on s.a = t.a",
+            "write the sources with commas, and what joins them after `where`",
+        ),
         ("select a from s where a between 1 and 2", "write `a <= x and x <= b`"),
         ("select a from s[range 5 minutes slide 1 minute]", "windows slide at each instant"),
         ("select case when a > 1 then 1 else 2 end as b from s", "write `if condition {a} else {b}`"),
