@@ -439,7 +439,8 @@ class StmtBuilder(TypesBuilder, ExprBuilder):
         target = self.text(quoted)
         module, colon, function = target.partition(":")
         names = [*module.split("."), function]
-        if target and not (colon and all(name.isidentifier() for name in names)):
+        wrong = not (colon and all(name.isidentifier() for name in names))
+        if wrong and (target or str(quoted) == '""'):  # a string that cannot be read is reported already
             self.report(
                 "syntax-extern",
                 f"`{target}` names no Python function",

@@ -280,7 +280,8 @@ operator_definitions = st.builds(
     tuples(functions, 0, 2),
     tuples(handlers),
 )
-externs = st.builds(s.Extern, *_signature, st.text(max_size=6))
+targets = st.tuples(paths, names).map(":".join)
+externs = st.builds(s.Extern, *_signature, targets)
 function_types = st.builds(s.FunctionType, tuples(types(1)), types(1))
 template_params = st.builds(s.TemplateParam, capitals, st.sampled_from(["type", "fields"])) | st.builds(
     s.TemplateParam, lower_names, types(2) | function_types
