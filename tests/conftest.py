@@ -40,7 +40,8 @@ for profile, examples in (("dev", 50), ("ci", 200), ("long", 50_000)):
         max_examples=examples,
         deadline=None,
         print_blob=True,
-        derandomize="CI" in os.environ,  # the same cases every time there; whoever works here searches further
+        # In CI the same cases every time; whoever works here searches further.
+        derandomize="CI" in os.environ,
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis-profile wins over it
