@@ -52,7 +52,7 @@ format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(BIN)/ruff check --fix-only .
 
 bench: $(VENV)/.dev ## run the benchmarks
-	$(PYTEST) -s tests/bench
+	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove .venv, caches and builds
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage htmlcov

@@ -10,13 +10,12 @@ import ctypes
 import random
 import shutil
 import subprocess
+import sys
 import time
 from array import array
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-
-import pytest
-
-pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import address_of
@@ -27,7 +26,6 @@ from river.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 ROWS = 1_000_000
 KEYS = 10_000
@@ -104,10 +102,8 @@ def best(run: Callable[[], Any]) -> float:
     return min(times)
 
 
-def test_against_c(tmp_path: Path) -> None:
-    gcc = shutil.which("gcc")
-    if gcc is None:
-        pytest.skip("gcc is not there")
+def against_c(tmp_path: Path, gcc: str) -> None:
+    """Prints the times and ratios."""
     source, library = tmp_path / "loops.c", tmp_path / "loops.so"
     source.write_text(C)
     subprocess.run([gcc, "-O3", "-march=native", "-shared", "-fPIC", "-o", library, source], check=True)
@@ -141,3 +137,11 @@ def test_against_c(tmp_path: Path) -> None:
         print(
             f"{name:16} native {ours / ROWS * 1e9:6.2f} ns per row, C {theirs / ROWS * 1e9:6.2f}, ratio {ours / theirs:.2f}"
         )
+
+
+if __name__ == "__main__":
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        sys.exit("the C program to compare with needs gcc")
+    with TemporaryDirectory() as folder:
+        against_c(Path(folder), compiler)
