@@ -464,7 +464,7 @@ class Counted:
         self.sink.write(items)
 
 
-@frozen(slots=False, eq=False)
+@define
 class _Counter:
     """Counts the items that sources give, for people."""
 
@@ -474,7 +474,7 @@ class _Counter:
     def counted(self, source: Iterable[Items]) -> Iterator[Items]:
         """The batches of `source`."""
         for batch in source:
-            object.__setattr__(self, "items", self.items + len(batch))
+            self.items += len(batch)
             if self.watch is not None:
                 self.watch(self.items)
             yield batch

@@ -19,7 +19,7 @@ from river.lang import syntax as s
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from frontends.sql.report import Report
+    from river.report import Report
     from river.source import Span
 
 STAMP = "ts"

@@ -13,12 +13,12 @@ from frontends.cql.assume import assumed
 from frontends.sql import typed as r
 from frontends.sql.check import select
 from frontends.sql.expressions import spelled
-from frontends.sql.report import Failed, Report
 from river.diagnostics import closest
 from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import Declared, Scope, resolve
+from river.report import Failed, Report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

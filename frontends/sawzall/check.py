@@ -10,13 +10,13 @@ from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.expressions import Expressions, spelled
 from frontends.sawzall.names import Known, Names, both
-from frontends.sawzall.report import Report
 from frontends.sawzall.tables import ABSENT, KINDS
 from river.diagnostics import Rejected, closest
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import Declared, Scope, resolve
+from river.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from river.lang.scope import Scope, show
 
 if TYPE_CHECKING:
     from frontends.sawzall.names import Names
-    from frontends.sawzall.report import Failed, Report
+    from river.report import Failed, Report
     from river.source import Span
 
 BOUNDS = {t.I64: (-(1 << 63), (1 << 63) - 1), t.U64: (0, (1 << 64) - 1)}
@@ -113,7 +113,7 @@ class Expressions:
     def not_a_value(self, name: str, what: str, span: Span | None) -> Failed:
         """The error that a function or a table stands where a value should."""
         if what == "refused":
-            from frontends.sawzall.report import Failed  # its declaration has an error, which is reported
+            from river.report import Failed  # its declaration has an error, which is reported
 
             return Failed()
         hint = "functions are called" if what == "function" else f"a table takes `emit {name} <- ...`"

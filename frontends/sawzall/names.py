@@ -13,8 +13,8 @@ from river.diagnostics import closest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from frontends.sawzall.report import Report
     from river.lang import types as t
+    from river.report import Report
     from river.source import Span
 
 

@@ -23,11 +23,11 @@ from frontends.sql.expressions import (
     substitute,
     total,
 )
-from frontends.sql.report import Failed, Report
 from river.diagnostics import closest
 from river.il.trees import children, fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t
+from river.report import Failed, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import define, evolve, field, frozen
 
-from frontends.sql.report import Failed, Report
 from frontends.sql.typed import Aggregate, Key
 from river.diagnostics import Rejected, closest
 from river.il.trees import children, fresh, rebuild, walk
@@ -19,6 +18,7 @@ from river.lang import check
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import show
+from river.report import Failed, Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

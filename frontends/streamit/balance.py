@@ -17,7 +17,7 @@ from frontends.streamit import typed as ty
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from frontends.sql.report import Report
+    from river.report import Report
 
 
 class NotFixed(Exception):  # noqa: N818 - no error: some rate differs from firing to firing

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from frontends.sql.report import Report
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.code import STREAM_WORDS, Code, Place, Surroundings, parts
@@ -20,6 +19,7 @@ from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 from river.lang.scope import Declared
+from river.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, evolve, field
 
-from frontends.sql.report import Failed
 from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
@@ -24,9 +23,10 @@ from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import show as show_type
 from river.lang.values import TrapSignal
+from river.report import Failed
 
 if TYPE_CHECKING:
-    from frontends.sql.report import Report
+    from river.report import Report
     from river.source import Span
 
 PI = constants.apply("f32", (t.F64,), ty.FLOAT, (3.141592653589793,))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
-from frontends.sql.report import Failed
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.balance import firings, parts
@@ -22,12 +21,13 @@ from river.lang import types as t
 from river.lang.parse import RESERVED
 from river.lang.scope import show
 from river.lang.values import TrapSignal
+from river.report import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from frontends.sql.report import Report
     from river.lang import syntax as s
+    from river.report import Report
     from river.source import Span
 
 LARGEST = 10_000

@@ -18,7 +18,7 @@ from river.lang import types as t
 from river.lang.values import TrapSignal
 
 if TYPE_CHECKING:
-    from frontends.sql.report import Report
+    from river.report import Report
 
 Interval = tuple[int, int]
 Known = Mapping[str, "Interval | None"]
