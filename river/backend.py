@@ -7,7 +7,7 @@ queues and variables (paper section 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from attrs import field, frozen
@@ -22,11 +22,40 @@ PlanT = TypeVar("PlanT")
 Items = list[Any]
 """Items of one queue in order, in the evaluator's frozen form (river.lang.values)."""
 
+
+class Rows(Protocol):
+    """Items of one queue in order, in a form of the backend's own: columns."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Rows:
+        """Consecutive items."""
+        ...
+
+    def values(self) -> Items:
+        """The items one by one."""
+        ...
+
+    def numbers(self, field_: int, /) -> Sequence[int]:
+        """A field of all items, which are records."""
+        ...
+
+    def fall(self, field_: int, least: int | None, /) -> int | None:
+        """The first item whose number in a field is below that before it (or `least`), None if they ascend."""
+        ...
+
+
 Sources = Mapping[str, Iterable[Items]]
-"""Input queue to its batches. Keyed inputs come in weakly ascending order of their key."""
+"""Input queue to its batches. Keyed inputs come in weakly ascending order of their key.
+
+A source that is a `river.io.batches.Source` may be read by the backend in a way of its own.
+"""
 
 Sinks = Mapping[str, Callable[[Items], None]]
-"""Output queue to what takes its batches, called from one thread at a time, in order."""
+"""Output queue to what takes its batches, called from one thread at a time, in order.
+
+A sink with a method `columns` is given `Rows` there, if the backend has them.
+"""
 
 
 @frozen
@@ -35,7 +64,7 @@ class Options:
 
     `batch`: items handled by one call at most; `bound`: items a queue holds (soft, il.md P8); `seed`: which schedule the
     reference takes; `on_trap`: called with the diagnostic of a stateless operator's trap, whose item is then skipped
-    (None: a trap ends the run).
+    (None: a trap ends the run); `native`: operators run as machine code where llvmlite is installed.
     """
 
     workers: int | None = None
@@ -44,6 +73,7 @@ class Options:
     seed: int | None = None
     externs: Mapping[str, Callable[..., Any]] = field(factory=dict[str, "Callable[..., Any]"])
     on_trap: Callable[[Diagnostic], None] | None = None
+    native: bool = True
     stopping: Callable[[], bool] = field(default=lambda: False)
 
 

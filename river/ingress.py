@@ -19,13 +19,13 @@ from river.lang.types import parts
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from river.backend import Items, Sources
+    from river.backend import Items, Rows, Sources
     from river.il.graph import Graph, Queue
     from river.lang.types import Type
 
-Event = tuple[str, list[Any]]
+Event = tuple[str, "list[Any] | Rows"]
 """An input queue and elements for it: items, or marks, never both."""
 
 
@@ -88,11 +88,11 @@ class _Feed:
     """
 
     queue: Queue
-    batches: Iterator[Items]
+    batches: Iterator[Items | Rows]
     key: int | None = None
     clock: Type | None = None
-    items: Items = field(factory=list[Any])
-    keys: list[int] = field(factory=list[int])
+    items: Items | Rows = field(factory=list[Any])
+    keys: Sequence[int] = ()
     at: int = 0
     sent: int = 0
     last: int | None = None
@@ -112,21 +112,27 @@ class _Feed:
     def refill(self) -> None:
         """Reads the next batch that has items, or finds the end."""
         self.sent += len(self.items)
-        self.items, self.keys, self.at = [], [], 0
-        items = next((items for items in self.batches if items), None)
+        self.items, self.keys, self.at = [], (), 0
+        items = next((items for items in self.batches if len(items)), None)
         if items is None:
             self.ended = True
             return
         self.items = items
         if self.key is not None:
             key = self.key
-            self.keys = [item[key] for item in items]
+            self.keys = [item[key] for item in items] if isinstance(items, list) else items.numbers(key)
             self.check()
             self.last = self.keys[-1]
 
     def check(self) -> None:
         """Sees that keys ascend, also from the batch before. Raises: Rejected("data-order")."""
         keys = self.keys
+        if not isinstance(self.items, list):
+            at = self.items.fall(self.key or 0, self.last)
+            if at is not None:
+                before = keys[at - 1] if at or self.last is None else self.last
+                raise self.falls(at, keys[at], before)
+            return
         if self.last is not None and keys[0] < self.last:
             raise self.falls(0, keys[0], self.last)
         if any(low > high for low, high in pairwise(keys)):
@@ -208,9 +214,10 @@ def _marks(feeds: Iterable[_Feed], key: int) -> tuple[Event, ...]:
 def _interleaved(graph: Graph, events: tuple[Event, ...]) -> Iterator[Event]:
     """The items of several keyed inputs as runs in order of key, ties in the order of `events`."""
     keys = [graph.queues[name].key() or 0 for name, _ in events]
+    lists = [items if isinstance(items, list) else items.values() for _, items in events]
     places = (
-        (item[key], i) for i, ((_, items), key) in enumerate(zip(events, keys, strict=True)) for item in items
+        (item[key], i) for i, (items, key) in enumerate(zip(lists, keys, strict=True)) for item in items
     )
-    rests = [iter(items) for _, items in events]
+    rests = [iter(items) for items in lists]
     for i, run in groupby(place for _, place in sorted(places)):
         yield events[i][0], [next(rests[i]) for _ in run]

@@ -22,7 +22,6 @@ from river.lang.evaluate import Trap, compile_operator
 from river.lang.values import END, INFINITY, Mark
 
 if TYPE_CHECKING:
-    from river.lang.evaluate import Body
     from river.lang.types import Type
 
 Fire = Callable[[list[Any], Any, list[list[Any]]], None]
@@ -141,13 +140,23 @@ class Instance:
                     trap.span = self.operator.span
                 if type_ is not None:
                     trap.item = type_, arguments[len(arguments) - length_hint(rest) - 1]
-                if self._report is None or not _own(trap):
+                if self._report is None or not own(trap):
                     raise
                 self.skipped += 1
                 self._report(trap)
                 continue
             self.fired += left
             return
+
+    def fire_items(self, port: Port, fire: Fire, count: int) -> int:
+        """Fires on at most the next `count` items of a port, which wait; how many that was."""
+        items = port.items(count)
+        port.pop(count)
+        self.run(fire, items, self._type(port))
+        return count
+
+    def stop(self) -> None:
+        """Lets a firing that is under way end soon, by a trap."""
 
     def _type(self, port: Port) -> Type:
         """The type of a port's items."""
@@ -266,10 +275,7 @@ class Items(Instance):
         port.fill(limit)
         count = min(port.run, limit)
         if count:
-            items = port.items(count)
-            port.pop(count)
-            self.run(fire, items, self._type(port))
-            return count
+            return self.fire_items(port, fire, count)
         if port.mark() is not None:
             self.marked()
             return 1
@@ -280,11 +286,11 @@ class Items(Instance):
 class Rated(Instance):
     """`on q[peek p, pop o](w)`, after one `first on ...` if there is one."""
 
-    def __init__(self, setting: Setting, body: Body) -> None:
-        super().__init__(setting, body.mark)
-        op = body.operator
-        both = ((op.first, body.first), (op.rated, body.rated))
-        self._due = [(h, f) for h, f in both if h is not None and f is not None]
+    def __init__(
+        self, setting: Setting, due: Sequence[tuple[typed.RatedHandler, Any]], mark: Fire | None = None
+    ) -> None:
+        super().__init__(setting, mark)
+        self._due = list(due)
         self._stated = self._pushes
 
     def work(self, limit: int) -> int:
@@ -293,8 +299,7 @@ class Rated(Instance):
             handler, fire = self._due[0]
             count = self._possible(handler, left)
             if count:
-                self._windows(handler, fire, count)
-                left -= count
+                left -= self._windows(handler, fire, count)
                 if handler.first:
                     del self._due[0]
             elif self._take_mark():
@@ -316,8 +321,8 @@ class Rated(Instance):
                 count = min(count, spare // rate.pop + 1)
         return count
 
-    def _windows(self, handler: typed.RatedHandler, fire: Fire, count: int) -> None:
-        """Fires `count` times."""
+    def _windows(self, handler: typed.RatedHandler, fire: Any, count: int) -> int:
+        """Fires at most `count` times; how often."""
         columns: list[list[tuple[Any, ...]]] = []
         for rate in handler.rates:
             port, peek, pop = self.ports[rate.port], rate.peek, rate.pop
@@ -328,6 +333,7 @@ class Rated(Instance):
             port.pop(count * pop)
         self._pushes = () if handler.first else self._stated
         self.run(fire, list(zip(*columns, strict=True)))
+        return count
 
     def _take_mark(self) -> bool:
         """With no firing possible before it, takes a mark; says so where nothing will fire again."""
@@ -346,9 +352,10 @@ class Rated(Instance):
 class Phases(Instance):
     """`phase n on q(x)`, in a cycle."""
 
-    def __init__(self, setting: Setting, body: Body) -> None:
-        super().__init__(setting, body.mark)
-        phases = zip(body.operator.phases, body.phases, strict=True)
+    def __init__(self, setting: Setting, fires: Sequence[Any], mark: Fire | None = None) -> None:
+        super().__init__(setting, mark)
+        assert isinstance(self.operator, typed.Operator)  # noqa: S101 - only these have phases
+        phases = zip(self.operator.phases, fires, strict=True)
         self._cycle = [(phase.count, self.ports[phase.port], fire) for phase, fire in phases if phase.count]
         self._needs = {port: sum(n for n, p, _ in self._cycle if p is port) for _, port, _ in self._cycle}
         self._length = sum(self._needs.values())
@@ -396,9 +403,7 @@ class Phases(Instance):
         port.fill(min(limit, self._left))
         count = min(limit, self._left, port.run)
         if count:
-            items = port.items(count)
-            port.pop(count)
-            self.run(fire, items, self._type(port))
+            count = self.fire_items(port, fire, count)
             self._left -= count
             if not self._left:
                 self._place = (self._place + 1) % len(self._cycle)
@@ -417,14 +422,15 @@ class Phases(Instance):
 class Merge(Instance):
     """`on merge(a(x), b(y))`: fires for the smallest key that no input can undercut any more."""
 
-    def __init__(self, setting: Setting, body: Body) -> None:
-        super().__init__(setting, body.mark)
-        assert body.operator.merge is not None  # noqa: S101 - by the kind
-        assert body.merge is not None  # noqa: S101 - as its operator
-        self._fire = body.merge
-        self._sides = [self.ports[port] for port in body.operator.merge.ports]
+    def __init__(self, setting: Setting, fire: Any, mark: Fire | None = None) -> None:
+        super().__init__(setting, mark)
+        operator = self.operator
+        assert isinstance(operator, typed.Operator)  # noqa: S101 - only these merge
+        assert operator.merge is not None  # noqa: S101 - by the kind
+        self._fire = fire
+        self._sides = [self.ports[port] for port in operator.merge.ports]
         # Nobody hears of its marks: they may be taken at once, for what they say of items to come.
-        self._deaf = body.mark is None and not any(out.keyed for out in self.outs)
+        self._deaf = operator.mark is None and not any(out.keyed for out in self.outs)
 
     def work(self, limit: int) -> int:
         left = limit
@@ -500,12 +506,14 @@ def make(setting: Setting, function: Callable[..., Any] | None, poll: Callable[[
             return Items(setting, [_on_port(fire, port) for port in range(len(extern.ports))])
         case typed.Operator() as operator:
             body = compile_operator(operator, poll)
-            if body.rated is not None:
-                return Rated(setting, body)
+            if operator.rated is not None:
+                both = ((operator.first, body.first), (operator.rated, body.rated))
+                due = [(h, f) for h, f in both if h is not None and f is not None]
+                return Rated(setting, due, body.mark)
             if body.phases:
-                return Phases(setting, body)
+                return Phases(setting, body.phases, body.mark)
             if body.merge is not None:
-                return Merge(setting, body)
+                return Merge(setting, body.merge, body.mark)
             return Items(setting, [fire for fire in body.item if fire is not None], body.mark)
 
 
@@ -524,15 +532,9 @@ def _uncertain_pushes(operator: typed.Operator | typed.Extern) -> tuple[tuple[in
     """Outputs with the rate that they state, where the bodies do not show that every firing keeps it."""
     if isinstance(operator, typed.Extern):
         return tuple((i, out.push) for i, out in enumerate(operator.outs) if out.push is not None)
-    handlers = (*operator.items, *((operator.rated,) if operator.rated is not None else ()), *operator.phases)
-    return tuple(
-        (i, out.push)
-        for i, out in enumerate(operator.outs)
-        if out.push is not None
-        if any(rates.emitted(handler.body, i, operator.fns) != (out.push, out.push) for handler in handlers)
-    )
+    return rates.unproven(operator)
 
 
-def _own(trap: Trap) -> bool:
+def own(trap: Trap) -> bool:
     """Whether the trap is the item's fault, not the machine's or the user's who stops the run."""
     return trap.code not in ("stopped", "memory-limit")

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from backends.multicore.queues import UNBOUNDED, Queue
+from backends.multicore.queues import UNBOUNDED, Chunk, Queue
 from river.lang.values import END, INFINITY, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from river.backend import Items, Rows
 
 
 class Port:
@@ -58,7 +63,7 @@ class Port:
 
     def fill(self, wanted: int) -> int:
         """Takes chunks from the queue until `wanted` items wait or there are no more; how many wait."""
-        count = len(self.held) - self.at
+        count = self.count
         while count < wanted and self.violation is None:
             chunk = self.queue.take()
             if chunk is None:
@@ -66,18 +71,23 @@ class Port:
             if isinstance(chunk, Mark):
                 self._receive_mark(chunk)
                 continue
-            if self.checked:
-                chunk = self.ordered(chunk)
-            self.seen += len(chunk)
-            count += len(chunk)
-            if self.at:
-                del self.held[: self.at]
-                self.at = 0
-            if self.held:
-                self.held += chunk
-            else:
-                self.held = chunk
+            count += self._receive(chunk)
         return count
+
+    def _receive(self, chunk: list[Any] | Rows) -> int:
+        """Keeps the items that come next; how many."""
+        items = cast("list[Any]", chunk) if isinstance(chunk, list) else chunk.values()
+        if self.checked:
+            items = self.ordered(items)
+        self.seen += len(items)
+        if self.at:
+            del self.held[: self.at]
+            self.at = 0
+        if self.held:
+            self.held += items
+        else:
+            self.held = items
+        return len(items)
 
     def _receive_mark(self, mark: Mark) -> None:
         """Keeps the mark where it stands between the items."""
@@ -150,7 +160,7 @@ class Out:
         self.made = 0  # items and marks so far, for the pace
         self.marked: Any = -INFINITY
         self.sent = False  # whether the last drain put something
-        self._chunks: deque[list[Any] | Mark] = deque()
+        self._chunks: deque[Chunk] = deque()
         self._at = 0  # how much of the first chunk has been put
 
     @property
@@ -158,8 +168,26 @@ class Out:
         """Whether something is left to put."""
         return bool(self._chunks)
 
-    def add(self, elements: list[Any]) -> None:
+    def add_batch(self, batch: Rows, marks: Iterable[tuple[int, Any]] = ()) -> None:
+        """Appends items in columns; `marks` stand between them, each with how many items come before it and its key."""
+        done = 0
+        for before, key in marks:
+            if done < before:
+                self._chunks.append(batch[done:before])
+                done = before
+            self.made += 1
+            if key < self.marked:
+                self._chunks.append(Mark(key))  # for the consumer to complain of
+            self.add_mark(Mark(key))
+        if done < len(batch):
+            self._chunks.append(batch[done:])
+        self.made += len(batch)
+
+    def add(self, elements: Items | Rows) -> None:
         """Appends what firings emitted."""
+        if not isinstance(elements, list):
+            self.add_batch(elements)
+            return
         self.made += len(elements)
         if not self.mixed:
             if elements:
@@ -193,7 +221,7 @@ class Out:
             if room <= 0:
                 return False
             chunk = self._chunks[0]
-            if isinstance(chunk, list):
+            if not isinstance(chunk, Mark):
                 left = len(chunk) - self._at
                 if room < left and room < UNBOUNDED:
                     queue.put(chunk[self._at : self._at + room])

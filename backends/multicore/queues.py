@@ -1,6 +1,6 @@
 """The bounded queue between two tasks: one puts, one takes, neither waits here.
 
-A queue holds chunks: runs of items (lists) and marks. Both count, a mark like an item, against the bound. Who finds no
+A queue holds chunks: runs of items and marks. Both count, a mark like an item, against the bound. Who finds no
 room keeps what it has and is run again when there is some: back-pressure is the scheduler's work (`run`).
 
 Paper: River §2.4.
@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from river.backend import Rows
 from river.lang.values import Mark
 
-Chunk = list[Any] | Mark
-"""A run of items, or a mark. A list that was put belongs to the queue."""
+Chunk = list[Any] | Rows | Mark
+"""A run of items, as values or in columns, or a mark. A list that was put belongs to the queue."""
 
 UNBOUNDED = 1 << 62
 """The bound of a queue without one."""
@@ -59,7 +60,7 @@ class Queue:
         """Appends a chunk, which is not empty and for which there is room."""
         if self.closed:
             return
-        self._put += len(chunk) if isinstance(chunk, list) else 1
+        self._put += 1 if isinstance(chunk, Mark) else len(chunk)
         self._chunks.append(chunk)
 
     def take(self) -> Chunk | None:

@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from backends.multicore.columns import ColumnPort
+from backends.multicore.compiled import Compiled, compiled
 from backends.multicore.instance import Setting, make
+from backends.multicore.machine import make as make_machine
 from backends.multicore.ports import Out, Port
 from backends.multicore.queues import UNBOUNDED, Queue
 from river.backend import Summary
@@ -36,8 +39,9 @@ if TYPE_CHECKING:
 
     from backends.multicore.instance import Instance
     from backends.multicore.plan import Node, Plan
-    from river.backend import Items, Sinks, Sources
+    from river.backend import Items, Rows, Sinks, Sources
     from river.il.graph import Instance as GraphInstance
+    from river.il.graph import Queue as GraphQueue
 
 POLL = 0.05
 """Seconds between two looks of the caller at what it was told to watch."""
@@ -158,6 +162,7 @@ class Deliver(Task):
         super().__init__(index, (port,), ())
         self.port = port
         self.sink = sink
+        self.columns: Callable[[Rows], None] | None = getattr(sink, "columns", None)
         self.batch = batch
 
     def step(self, engine: Engine) -> Outcome:
@@ -165,13 +170,23 @@ class Deliver(Task):
         port.fill(self.batch)
         count = min(port.run, self.batch)
         if count:
-            items = port.items(count)
-            port.pop(count)
-            if self.sink is not None:
-                self.sink(items)
+            self._deliver(port, count)
         elif port.mark() is None:
             return Outcome.IDLE
         return Outcome.MORE
+
+    def _deliver(self, port: Port, count: int) -> None:
+        """Hands over the next `count` items."""
+        if self.columns is not None and isinstance(port, ColumnPort):
+            batch, start, stop = port.next(count)
+            rows = batch[start:stop]
+            port.pop(len(rows))
+            self.columns(rows)
+            return
+        items = port.items(count)
+        port.pop(count)
+        if self.sink is not None:
+            self.sink(items)
 
 
 class Variables:
@@ -202,10 +217,17 @@ class Variables:
 class Store:
     """The variables of a run."""
 
-    def __init__(self, plan: Plan) -> None:
-        lists = dict.fromkeys(node.instance.variables for node in plan.nodes)
+    def __init__(self, plan: Plan, compiled: Compiled) -> None:
+        self._native = compiled.variables
+        lists = dict.fromkeys(
+            node.instance.variables for node in plan.nodes if node.instance.index not in compiled.native
+        )
         homes = Counter(name for names in lists for name in names)
-        initial = {variable.name: variable.initial for variable in plan.graph.variables}
+        initial = {
+            variable.name: variable.initial
+            for variable in plan.graph.variables
+            if variable.name not in self._native
+        }
         self._shared = {name: initial[name] for name in initial if homes[name] != 1}
         self._lists = {names: [initial[name] for name in names] for names in lists}
         self._types = {variable.name: variable.type for variable in plan.graph.variables}
@@ -222,10 +244,11 @@ class Store:
             found |= {
                 name: value for name, value in zip(names, values, strict=True) if name not in self._shared
             }
-        freezers = {name: freezer(type_) for name, type_ in self._types.items()}
-        return {
-            name: found[name] if freeze is None else freeze(found[name]) for name, freeze in freezers.items()
-        }
+        for name, value in found.items():
+            freeze = freezer(self._types[name])
+            found[name] = value if freeze is None else freeze(value)
+        found |= {name: variable.get() for name, variable in self._native.items()}
+        return {name: found[name] for name in self._types}
 
 
 class Engine:
@@ -253,7 +276,8 @@ class Engine:
         self._traps: list[tuple[tuple[int, int], Trap]] = []
         self._errors: list[BaseException] = []
         self._source_errors: list[Exception] = []
-        self._store = Store(plan)
+        self._compiled = compiled(plan)
+        self._store = Store(plan, self._compiled)
         self._build(sinks)
 
     def _build(self, sinks: Sinks) -> None:
@@ -279,8 +303,12 @@ class Engine:
         self._tasks: list[Task] = [*self._operators]
         for name in places:
             queue = graph.queues[name]
-            port = Port(self._queues[name], queue.key(), (), back=False, checked=False)
-            self._tasks.append(Deliver(len(self._tasks), port, sinks.get(name), plan.options.batch))
+            sink, key = sinks.get(name), queue.key()
+            if hasattr(sink, "columns") and self._is_columns(queue):
+                port = ColumnPort(self._queues[name], queue.type, key, (), back=False, checked=False)
+            else:
+                port = Port(self._queues[name], key, (), back=False, checked=False)
+            self._tasks.append(Deliver(len(self._tasks), port, sink, plan.options.batch))
         self._entries = {
             name: Out(self._queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
             for name in graph.inputs
@@ -290,30 +318,33 @@ class Engine:
         """The task of an instance."""
         plan, graph, instance = self.plan, self.plan.graph, node.instance
         operator, options = instance.operator, plan.options
-        ports = [
-            Port(
-                self._queues[name],
-                None if port.by is None else graph.queues[name].key(),
-                port.initial,
-                back=i in node.back,
-                checked=graph.queues[name].producer is not None,
-            )
-            for i, (name, port) in enumerate(zip(instance.ins, operator.ports, strict=True))
-        ]
+        native = self._compiled.native.get(instance.index)
+        ports: list[Port] = []
+        for i, (name, declared) in enumerate(zip(instance.ins, operator.ports, strict=True)):
+            key = None if declared.by is None else graph.queues[name].key()
+            back, checked = i in node.back, graph.queues[name].producer is not None
+            queue, initial = self._queues[name], declared.initial
+            if native is None:
+                ports.append(Port(queue, key, initial, back=back, checked=checked))
+            else:
+                ports.append(ColumnPort(queue, declared.type, key, initial, back=back, checked=checked))
         mixed = _marking(operator)
         outs = [
             Out(self._queues[name], keyed=out.by is not None, mixed=i in mixed, back=name in closing)
             for i, (name, out) in enumerate(zip(instance.outs, operator.outs, strict=True))
         ]
-        variables = self._store.of(instance.variables)
+        variables = self._store.of(instance.variables) if native is None else Variables([], (), {})
         function = options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None
         report = None if options.on_trap is None or instance.index in self._in_turns else self._report
-        made = make(
-            Setting(operator, ports, outs, variables.values, options.batch, report), function, self._poll
-        )
+        setting = Setting(operator, ports, outs, variables.values, options.batch, report)
+        made = make(setting, function, self._poll) if native is None else make_machine(setting, native)
         task = Operate(instance.index, made, instance.name, variables)
         task.locks = tuple(locks[i] for i in node.locks)
         return task
+
+    def _is_columns(self, queue: GraphQueue) -> bool:
+        """Whether the items of a queue come in columns."""
+        return queue.producer is not None and queue.producer.instance in self._compiled.native
 
     # -- the caller's thread
 
@@ -367,9 +398,15 @@ class Engine:
     def _stop(self) -> None:
         """Lets all threads end."""
         with self._lock:
-            self._stopped = True
-            self._work.notify_all()
-            self._room.notify_all()
+            self._halt()
+
+    def _halt(self) -> None:
+        """Lets all threads end. Under the lock."""
+        self._stopped = True
+        for task in self._operators:
+            task.instance.stop()
+        self._work.notify_all()
+        self._room.notify_all()
 
     # -- the reader's thread
 
@@ -572,9 +609,7 @@ class Engine:
         """Ends the run at once."""
         with self._lock:
             self._errors.append(error)
-            self._stopped = True
-            self._work.notify_all()
-            self._room.notify_all()
+            self._halt()
             self._news.notify()
 
     def _report(self, trap: Trap) -> None:

@@ -6,12 +6,15 @@ import ctypes
 import struct
 import weakref
 from array import array
+from collections import deque
+from functools import cache
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from attrs import define, field
 
-from backends.native.layout import SUM_WORDS, Kind, Unsupported, columns
+from backends.native.kernels import first_fall, shifted
+from backends.native.layout import SUM_WORDS, Kind, Unsupported, columns, widths
 from river.lang import types as t
 from river.lang.values import MASK64, NAN, default, frozen_form
 
@@ -33,14 +36,50 @@ def address_of(buffer: Any) -> int:
     return ctypes.addressof((ctypes.c_char * max(len(memoryview(buffer).cast("B")), 1)).from_buffer(buffer))
 
 
-@define
+@define(eq=False)
 class Batch:
-    """Rows of a type: the addresses of its columns, in the order of `layout.columns`. `kept` is what the columns lie in."""
+    """Rows of a type: the addresses of its columns, in the order of `layout.columns`. `kept` is what the columns lie in.
+
+    What stands in a batch is never written again, so batches and their slices are shared freely.
+    """
 
     type: t.Type
     rows: int
     addresses: tuple[int, ...]
     kept: Any = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __getitem__(self, part: slice) -> Batch:
+        """Consecutive rows, in the same memory."""
+        start, stop, _ = part.indices(self.rows)
+        if (start, stop) == (0, self.rows):
+            return self
+        moved = tuple(at + start * step for at, step in zip(self.addresses, strides(self.type), strict=True))
+        return Batch(self.type, max(0, stop - start), moved, self.kept)
+
+    def numbers(self, field_: int) -> Sequence[int]:
+        """A field of 64-bit whole numbers of all rows, of a record.
+
+        Raises: Unsupported.
+        """
+        found: Any = (ctypes.c_int64 * self.rows).from_address(self._numbers(field_))
+        return found
+
+    def fall(self, field_: int, least: int | None) -> int | None:
+        """The first row whose number in a field is below that of the row before it (or `least`), None if they ascend.
+
+        Raises: Unsupported.
+        """
+        found = first_fall(self._numbers(field_), self.rows, -(1 << 63) if least is None else least)
+        return None if found == self.rows else found
+
+    def _numbers(self, field_: int) -> int:
+        parts = t.parts(self.type)
+        if not is_number(parts[field_]):
+            raise Unsupported(f"the order of {parts[field_]}")
+        return self.addresses[sum(widths(part)[0] for part in parts[:field_])]
 
     @classmethod
     def of(cls, type_: t.Type, values: Sequence[Any]) -> Batch:
@@ -56,6 +95,112 @@ class Batch:
     def values(self, start: int = 0) -> list[Any]:
         """The rows from `start` on as frozen values."""
         return _decode(self.type, iter(self.addresses), start, self.rows - start)
+
+
+def is_number(type_: t.Type) -> bool:
+    """Whether values are 64-bit whole numbers in the order of their registers: what order can be asked of."""
+    return type_ in (t.I64, t.TIME, t.DURATION)
+
+
+def concat(batches: Sequence[Batch]) -> Batch:
+    """The rows of several batches of one type, at least one, one after the other."""
+    if len(batches) == 1:
+        return batches[0]
+    kept: list[Any] = [batch.kept for batch in batches]
+    sources = [iter(batch.addresses) for batch in batches]
+    buffers = _joined(batches[0].type, sources, [(0, batch.rows) for batch in batches])
+    addresses = tuple(_address(buffer, kept) for buffer in buffers)
+    return Batch(batches[0].type, sum(batch.rows for batch in batches), addresses, kept)
+
+
+def _joined(type_: t.Type, sources: list[Iterator[int]], rows: list[tuple[int, int]]) -> Iterator[bytearray]:
+    """The columns of a type: of each source the rows given as (start, stop)."""
+    match type_:
+        case t.UNIT:
+            pass
+        case t.Optional(inner):
+            yield _copied(sources, rows, 1)
+            yield from _joined(inner, sources, rows)
+        case t.Record() | t.Tuple():
+            for part in t.parts(type_):
+                yield from _joined(part, sources, rows)
+        case t.Array(inner, size):
+            yield from _joined(inner, sources, [(a * size, b * size) for a, b in rows])
+        case t.FSUM:
+            yield _copied(sources, rows, SUM_WORDS * 8)
+        case t.List() | t.Deque() | t.Bag() | t.Map() | t.OMap():
+            offsets, inside = _offsets_joined(sources, rows)
+            yield offsets
+            for part in t.parts(type_):
+                yield from _joined(part, sources, inside)
+        case _:
+            (column,) = columns(type_).columns
+            yield _copied(sources, rows, column.kind.size)
+
+
+def _copied(sources: list[Iterator[int]], rows: list[tuple[int, int]], size: int) -> bytearray:
+    found = bytearray(max(sum(stop - start for start, stop in rows) * size, 1))
+    to = address_of(found)
+    for source, (start, stop) in zip(sources, rows, strict=True):
+        at, count = next(source), (stop - start) * size
+        if count:
+            ctypes.memmove(to, at + start * size, count)
+        to += count
+    return found
+
+
+def _offsets_joined(
+    sources: list[Iterator[int]], rows: list[tuple[int, int]]
+) -> tuple[bytearray, list[tuple[int, int]]]:
+    """Offsets of the joined rows, and which rows of its items each source gives."""
+    found = bytearray((sum(stop - start for start, stop in rows) + 1) * 8)
+    to, total = address_of(found), 0
+    inside: list[tuple[int, int]] = []
+    for source, (start, stop) in zip(sources, rows, strict=True):
+        at, count = next(source), stop - start
+        if count == 0:
+            inside.append((0, 0))
+            continue
+        first = _long(at + 8 * start)
+        last = _long(at + 8 * stop)
+        shifted(to, at + 8 * start, count + 1, total - first)
+        to += 8 * count
+        total += last - first
+        inside.append((first, last))
+    return found, inside
+
+
+def _long(at: int) -> int:
+    return ctypes.c_int64.from_address(at).value
+
+
+@cache
+def strides(type_: t.Type) -> tuple[int, ...]:
+    """By column: how many bytes the rows of an item take; 0 below lists, whose offsets are absolute."""
+    return tuple(_strides(type_, 1))
+
+
+def _strides(type_: t.Type, many: int) -> Iterator[int]:
+    match type_:
+        case t.UNIT:
+            pass
+        case t.Optional(inner):
+            yield many
+            yield from _strides(inner, many)
+        case t.Record() | t.Tuple():
+            for part in t.parts(type_):
+                yield from _strides(part, many)
+        case t.Array(inner, size):
+            yield from _strides(inner, many * size)
+        case t.FSUM:
+            yield SUM_WORDS * 8 * many
+        case t.List() | t.Deque() | t.Bag() | t.Map() | t.OMap():
+            yield 8 * many
+            for part in t.parts(type_):
+                yield from _strides(part, 0)
+        case _:
+            (column,) = columns(type_).columns
+            yield column.kind.size * many
 
 
 def _address(buffer: Any, kept: list[Any]) -> int:
@@ -219,6 +364,54 @@ def _sum_of(words: array[int]) -> tuple[int, int, int, int]:
 # ------------------------------------------------------------------------------------------------- output
 
 
+class _Pool:
+    """Tables that nobody reads any more, to be filled again: their memory has been touched already."""
+
+    __slots__ = ("_firsts", "_spare", "size")
+
+    def __init__(self, size: int, firsts: list[tuple[int, int]]) -> None:
+        self.size = size
+        self._firsts = firsts
+        self._spare: deque[Any] = deque()
+
+    def get(self) -> Any:
+        """The words of empty tables."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return (ctypes.c_int64 * self.size)()
+
+    def put(self, words: Any) -> None:
+        """Gives tables back."""
+        if len(self._spare) < _SPARE:
+            for first, _ in self._firsts:
+                words[first] = 0
+            self._spare.append(words)
+        else:
+            _freed(words, self._firsts)
+
+    def __del__(self) -> None:
+        for words in self._spare:
+            _freed(words, self._firsts)
+
+
+_SPARE: Final = 4
+
+
+class _Taken:
+    """Tables that batches lie in, and what else these need."""
+
+    __slots__ = ("_pool", "_texts", "_words")
+
+    def __init__(self, pool: _Pool, words: Any, texts: Any) -> None:
+        self._pool = pool
+        self._words = words
+        self._texts = texts
+
+    def __del__(self) -> None:
+        self._pool.put(self._words)
+
+
 @define(eq=False)
 class Output:
     """The block of an output that native code appends to: by table {rows, room, rows before the firing, columns}."""
@@ -226,12 +419,20 @@ class Output:
     type: t.Type
     words: Any = field(init=False, repr=False)
     firsts: list[tuple[int, int]] = field(init=False, repr=False)
+    _places: tuple[int, ...] = field(init=False, repr=False)
+    _pool: _Pool = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         plan = columns(self.type)
         counts = [sum(c.table == i for c in plan.columns) for i in range(len(plan.tables))]
         self.firsts = list(zip(accumulate((3 + n for n in counts), initial=0), counts, strict=False))
         self.words = (ctypes.c_int64 * sum(3 + n for n in counts))()
+        seen, places = [0] * len(self.firsts), list[int]()
+        for column in plan.columns:
+            places.append(self.firsts[column.table][0] + 3 + seen[column.table])
+            seen[column.table] += 1
+        self._places = tuple(places)
+        self._pool = _Pool(len(self.words), self.firsts)
         weakref.finalize(self, _freed, self.words, self.firsts)
 
     @property
@@ -246,13 +447,18 @@ class Output:
 
     def batch(self) -> Batch:
         """What there is; it changes with the block."""
-        plan, seen = columns(self.type), [0] * len(self.firsts)
-        addresses: list[int] = []
-        for column in plan.columns:
-            first, _ = self.firsts[column.table]
-            addresses.append(self.words[first + 3 + seen[column.table]])
-            seen[column.table] += 1
-        return Batch(self.type, self.rows, tuple(addresses), self)
+        words = self.words
+        return Batch(self.type, words[0], tuple([words[place] for place in self._places]), self)
+
+    def take(self, texts: Any = None) -> Batch:
+        """What there is, as a batch of its own; the block is empty then. `texts`: what its views point into."""
+        words, taken = self.words, self._pool.get()
+        rows, addresses = words[0], tuple([words[place] for place in self._places])
+        size = ctypes.sizeof(words)
+        fresh = bytes(taken)
+        ctypes.memmove(taken, words, size)
+        ctypes.memmove(words, fresh, size)
+        return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts))
 
     def clear(self) -> None:
         """Empties the block; the room stays."""
@@ -266,4 +472,4 @@ def _freed(words: Any, firsts: list[tuple[int, int]]) -> None:
             _libc.free(words[first + 3 + i])
 
 
-__all__ = ["Batch", "Kind", "Output", "address_of"]
+__all__ = ["Batch", "Kind", "Output", "address_of", "concat", "is_number", "strides"]

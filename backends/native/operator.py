@@ -16,12 +16,13 @@ from backends.native.batch import Batch, Output
 from backends.native.jit import Code, available, compile_text, host
 from backends.native.layout import size_align
 from backends.native.lower.batches import FULL, MARK, STOP, TRAPPED, Handler, Lowered, Reason, lower
+from backends.native.lower.firing import SIDE
 from backends.native.lower.frame import ARENA_SIZE, CODES, CONTEXT, CONTEXT_SIZE
 from river.lang import types as t
 from river.lang.values import Mark, default
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from river.lang import typed
     from river.lang.values import Value
@@ -41,12 +42,12 @@ class Refused:
 
 @frozen
 class NativeTrap:
-    """The record of a trap: its code and site (il.md 2.4), the row of the batch, two operands if they were whole numbers."""
+    """The record of a trap: its code and site (il.md 2.4), the row of the batch, at most two operands, whole numbers."""
 
     code: str
     site: int
     row: int
-    operands: tuple[int, int]
+    operands: tuple[int, ...]
 
 
 @frozen
@@ -117,6 +118,24 @@ class Variable:
         _closed(self.code.function("close", (_P,)), context)
 
 
+class _Texts:
+    """The memory of the texts of outputs, moved out of a context."""
+
+    __slots__ = ("_block", "_close")
+
+    def __init__(self, close: Callable[[int], None], at: int) -> None:
+        self._close = close
+        self._block = _Block(ARENA_SIZE)
+        ctypes.memmove(self._block.address, at, ARENA_SIZE)
+        ctypes.memset(at, 0, ARENA_SIZE)
+
+    def __del__(self) -> None:
+        self._close(self._block.address)
+
+
+_CHUNKS: Final = 16  # where an arena keeps the list of its memory
+
+
 def _dropped(drop: Callable[[int], None], block: _Block) -> None:
     drop(block.address)
 
@@ -185,6 +204,11 @@ class NativeOperator:
         """The handlers that can be fired."""
         return self.lowered.handlers
 
+    @property
+    def cycle_ports(self) -> tuple[int, ...]:
+        """The inputs of a cycle of phases, in the order of their columns."""
+        return tuple(dict.fromkeys(phase.port for phase in self.operator.phases if phase.count))
+
     def handler(self, name: str) -> Handler:
         """A handler by name.
 
@@ -213,8 +237,9 @@ class NativeOperator:
         row, how = left >> 2, left & 3
         if how != TRAPPED:
             return Fired(row, full=how == FULL and row < end, stopped=how == STOP)
-        code, site, at, a, b = (_number(context, name) for name in ("code", "site", "row", "a", "b"))
-        return Fired(row, trap=NativeTrap(CODES[code], site, at, (a, b)))
+        code, site, at, given = (_number(context, name) for name in ("code", "site", "row", "given"))
+        values = tuple(_number(context, name) for name in ("a", "b")[:given])
+        return Fired(row, trap=NativeTrap(CODES[code], site, at, values))
 
     def fire_batch(
         self, items: Sequence[Sequence[Value]], name: str = "item.0", limit: int = UNLIMITED
@@ -234,10 +259,30 @@ class NativeOperator:
                 firings = min(firings, len(values))
         if name == "first":
             firings = min(firings, 1)
-        fired = self.fire(name, [a for batch in batches for a in batch.addresses], 0, firings, limit)
+        table = [a for batch in batches for a in batch.addresses]
+        if name == "cycle":
+            needs = [
+                sum(p.count for p in self.operator.phases if p.port == port) for port in self.cycle_ports
+            ]
+            firings = min(len(values) // need for values, need in zip(items, needs, strict=True))
+        elif name == "merge":
+            firings = UNLIMITED
+            state = (_I * (SIDE * len(items)))(*(word for values in items for word in (0, len(values), 0, 1)))
+            table.append(ctypes.addressof(state))
+        fired = self.fire(name, table, 0, firings, limit)
         found = tuple(map(_merged, self.outputs, self.marks))
         self.clear()
         return found, fired
+
+    def take(self) -> Iterator[tuple[int, Batch, Batch]]:
+        """What was emitted, by output: items and marks (see `lower.statements.MARK`), which belong to the caller then."""
+        texts: _Texts | None = None
+        at = self._context.address + CONTEXT["texts"]
+        if _I.from_address(at + _CHUNKS).value:
+            texts = _Texts(self.code.function("close", (_P,)), at)
+        for i, (output, marks) in enumerate(zip(self.outputs, self.marks, strict=True)):
+            if output.rows or marks.rows:
+                yield i, output.take(texts), marks.take()
 
     def clear(self) -> None:
         """Empties the outputs; batches read from them are void."""

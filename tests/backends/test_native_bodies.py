@@ -53,6 +53,8 @@ def evaluated(op: typed.Operator, states: Sequence[Any], name: str, rows: Sequen
                     fire(variables, slots[0], outs)
                 case ["phase", index]:
                     body.phases[int(index)](variables, slots[0], outs)
+                case ["cycle"]:
+                    body.phases[slots[0]](variables, slots[1], outs)
                 case ["merge"]:
                     assert body.merge is not None
                     body.merge(variables, slots[0], slots[1:], outs)
@@ -70,6 +72,42 @@ def evaluated(op: typed.Operator, states: Sequence[Any], name: str, rows: Sequen
     return outs, freeze_variables(op, variables), None
 
 
+def merged(op: typed.Operator, sides: list[list[Any]]) -> list[tuple[Any, ...]]:
+    """The rows of the merge of ordered inputs: the key, and the item of each side that has it."""
+    assert op.merge is not None
+    places = [0] * len(sides)
+    keys = [key_of(op, port) for port in op.merge.ports]
+    rows: list[tuple[Any, ...]] = []
+    while any(place < len(side) for place, side in zip(places, sides, strict=True)):
+        heads = [
+            side[p][k] if p < len(side) else None for side, p, k in zip(sides, places, keys, strict=True)
+        ]
+        key = min(head for head in heads if head is not None)
+        found = [side[p] if h == key else None for side, p, h in zip(sides, places, heads, strict=True)]
+        places = [p + (item is not None) for p, item in zip(places, found, strict=True)]
+        rows.append((key, *found))
+    return rows
+
+
+def in_phases(op: typed.Operator, native: NativeOperator, items: list[list[Any]]) -> list[tuple[Any, ...]]:
+    """The rows of whole cycles: the phase and the item."""
+    rows: list[tuple[Any, ...]] = []
+    left = dict(zip(native.cycle_ports, map(list, items), strict=True))
+    while True:
+        for i, phase in enumerate(op.phases):
+            for _ in range(phase.count):
+                if not left[phase.port]:
+                    length = sum(each.count for each in op.phases)
+                    return rows[: len(rows) // length * length]
+                rows.append((i, left[phase.port].pop(0)))
+
+
+def key_of(op: typed.Operator, port: int) -> int:
+    type_ = op.ports[port].type
+    assert isinstance(type_, t.Record)
+    return [name for name, _ in type_.fields].index(op.ports[port].by or "")
+
+
 def agrees(
     op: typed.Operator, native: NativeOperator, states: Sequence[Any], name: str, slots: list[list[Any]]
 ) -> None:
@@ -83,6 +121,10 @@ def agrees(
             firings = 1 if name == "first" else (len(items) - slot.size) // pop + 1 if pop else 1
             windows.append([tuple(items[i * pop : i * pop + slot.size]) for i in range(firings)])
         rows = list(zip(*windows, strict=False))
+    if name == "merge":
+        rows = merged(op, slots)
+    if name == "cycle":
+        rows = in_phases(op, native, slots)
     outs, variables, trap = evaluated(op, states, name, rows)
     for variable, value in zip(native.variables, states, strict=True):
         variable.set(value)
@@ -158,6 +200,12 @@ def _inputs(native: NativeOperator) -> Any:
 
     def handler(each: Any) -> Any:
         columns = st.tuples(*(items(each.name, slot) for slot in each.slots))
+        if each.name == "merge":
+            assert native.operator.merge is not None
+            keys = [key_of(native.operator, port) for port in native.operator.merge.ports]
+            return columns.map(
+                lambda found: [sorted(c, key=lambda x: x[k]) for c, k in zip(found, keys, strict=True)]
+            )
         if each.name in ("first", "rated"):
             return columns.map(list)
         return columns.map(lambda found: [list(column[: min(map(len, found))]) for column in found])

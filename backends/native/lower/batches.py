@@ -13,35 +13,47 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from backends.native.ir import Builder, Function
-from backends.native.layout import Unsupported, columns, is_plain, memory, register, size_align
+from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
 from backends.native.lower.expressions import literal, owned
-from backends.native.lower.frame import ARENA_SIZE, TEMPORARY, Frame, Memory, Row, Scalar, Value
-from backends.native.lower.statements import MARK, Refusal, block, output
+from backends.native.lower.firing import (
+    DECLARATIONS,
+    FULL,
+    LARGEST_FRAME,
+    STOP,
+    TRAPPED,
+    Firing,
+    cycles,
+    merged,
+    prologue,
+    rows,
+)
+from backends.native.lower.frame import ARENA_SIZE, TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.statements import MARK, Refusal, block
 from backends.native.module import Module, clear, move, void
 from river.lang import typed
 from river.lang import types as t
+from river.lang.check.rates import unproven
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.evaluate.statements import owned_slots
 
 if TYPE_CHECKING:
     from river.source import Span
 
-FULL, STOP, TRAPPED = 1, 2, 3
 _DEEPEST_FRAME: Final = 4096  # bytes, of a function that may call itself a thousand times
-_LARGEST_FRAME: Final = 1 << 20
 
 
 @frozen
 class Handler:
     """What a batch function takes: the types of its slots, and how many items of a slot's window one firing consumes.
 
-    `pops` is 0 for a slot that is one row per firing.
+    `pops` is 0 for a slot that is one row per firing. `merge` and `cycle` take the items of each input instead: a firing
+    takes one of each side that has the smallest key; a row of a cycle is the firings of all its phases.
     """
 
     name: str
     slots: tuple[t.Type, ...]
     pops: tuple[int, ...]
-    body: typed.Block
+    body: typed.Block | None
 
 
 @frozen
@@ -62,7 +74,7 @@ class Lowered:
 
 
 def handlers_of(op: typed.Operator) -> tuple[Handler, ...]:
-    """The batch functions of an operator, by name: item.<port>, first, rated, phase.<n>, merge, mark."""
+    """The batch functions of an operator, by name: item.<port>, first, rated, phase.<n>, cycle, merge, mark."""
     found = [Handler(f"item.{each.port}", (op.ports[each.port].type,), (0,), each.body) for each in op.items]
     for name, rated in (("first", op.first), ("rated", op.rated)):
         if rated is not None:
@@ -70,9 +82,12 @@ def handlers_of(op: typed.Operator) -> tuple[Handler, ...]:
             found.append(Handler(name, windows, tuple(rate.pop for rate in rated.rates), rated.body))
     for i, phase in enumerate(op.phases):
         found.append(Handler(f"phase.{i}", (op.ports[phase.port].type,), (0,), phase.body))
+    if op.phases:
+        ports = tuple(op.ports[i].type for i in dict.fromkeys(p.port for p in op.phases if p.count))
+        found.append(Handler("cycle", ports, (0,) * len(ports), None))
     if op.merge is not None:
-        sides = tuple(t.Optional(op.ports[port].type) for port in op.merge.ports)
-        found.append(Handler("merge", (_key(op), *sides), (0,) * (1 + len(sides)), op.merge.body))
+        sides = tuple(op.ports[port].type for port in op.merge.ports)
+        found.append(Handler("merge", sides, (0,) * len(sides), op.merge.body))
     if op.mark is not None:
         found.append(Handler("mark", (_key(op),), (0,), op.mark.body))
     return tuple(found)
@@ -139,10 +154,6 @@ def lower(op: typed.Operator, architecture: str) -> Lowered | tuple[Reason, ...]
     return Lowered(module.text(exports), tuple(exports), handlers)
 
 
-def _prologue(b: Builder) -> None:
-    b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 80")
-
-
 # ----------------------------------------------------------------------------------------------- functions
 
 
@@ -156,7 +167,7 @@ def _function(
 ) -> Function:
     """`i1 name(context, depth, result, arguments...)`: true when it has trapped."""
     b = Builder()
-    _prologue(b)
+    prologue(b)
     f = Frame(module, op, b, "trapped", functions=functions, constants=constants, depth="%depth")
     params = ["ptr %context", "i64 %depth", "ptr %result"]
     for i, param in enumerate(fn.params):
@@ -215,126 +226,35 @@ def _batch(
     architecture: str,
 ) -> Function:  # fmt: skip
     """The batch function of a handler."""
-    b = Builder()
-    _prologue(b)
-    f = Frame(module, op, b, "trapped", functions=functions, constants=constants)
-    _floating_point(b, architecture)
-    starts: list[int] = []
-    for slot in handler.slots:
-        item = slot.item if isinstance(slot, t.Array) and handler.name in ("first", "rated") else slot
-        starts.append(len(f.columns))
-        for _ in columns(item).columns:
-            place = b.op(f"getelementptr inbounds ptr, ptr %columns, i64 {len(f.columns)}")
-            f.columns.append(b.op(f"load ptr, ptr {place}"))
-    limit = b.op(f"load i64, ptr {f.context('limit')}")
-    outs = [output(f, i) for i in range(len(op.outs))]
-    marks = [f.block("outs", 2 * i + 1) for i in range(len(op.outs))]
-    blocks = [*zip((out.type for out in op.outs), outs, strict=True), *((MARK, each) for each in marks)]
-    cursor = b.slot("i64")
-    b.do(f"store i64 %from, ptr {cursor}")
-    b.at("next")
-    row = b.op(f"load i64, ptr {cursor}")
-    b.branch(b.op(f"icmp slt i64 {row}, %to"), "fire", "done")
-    b.at("fire")
-    if op.sites or op.fns:
-        for words, saved in _cursors(f, blocks):
-            b.do(f"store i64 {b.op(f'load i64, ptr {words}')}, ptr {saved}")
-    for i, (slot, pop) in enumerate(zip(handler.slots, handler.pops, strict=True)):
-        if isinstance(slot, t.Array) and handler.name in ("first", "rated"):
-            f.slots[i] = Row(slot, starts[i], b.op(f"mul nsw i64 {row}, {pop}"))
-        else:
-            f.slots[i] = f.row(slot, starts[i], row)
-    f.finish = lambda _result: b.go("fired")
-    block(f, handler.body)
-    b.at("fired")
-    used = any(f"ptr {TEMPORARY}" in line for line in b.lines)
-    if used:
-        void(b, "reset", f"ptr {TEMPORARY}")
-    for i, var in enumerate(op.vars):
-        if var.written and not is_plain(var.type):
-            void(b, "flush", f"ptr {f.block('variables', i)}")
-    following = b.op(f"add nsw i64 {row}, 1")
-    b.do(f"store i64 {following}, ptr {cursor}")
-    full: str | None = None
-    for out in outs:
-        count = b.op(f"load i64, ptr {out}")
-        reached = b.op(f"icmp sge i64 {count}, {limit}")
-        full = reached if full is None else b.op(f"or i1 {full}, {reached}")
-    if full is None:
-        b.go("next")
+    windows = handler.name in ("first", "rated")
+    inputs = tuple(slot.item if windows and isinstance(slot, t.Array) else slot for slot in handler.slots)
+    pushes = () if handler.name in ("first", "merge", "mark") else unproven(op)
+    merging = handler.name == "merge"
+    firing = Firing(module, op, handler.name, architecture, functions, constants, inputs, pushes, merging)
+    if handler.name == "cycle":
+        made = cycles(firing, op.phases, tuple(dict.fromkeys(p.port for p in op.phases if p.count)))
+    elif merging and op.merge is not None:
+        made = merged(firing, _key(op), _key_columns(op, firing), op.merge.body)
     else:
-        b.branch(full, "full", "next", rare=True)
-        b.at("full")
-        _exit(b, architecture)
-        b.end(f"ret i64 {_left(b, following, FULL)}")
-    b.at("done")
-    _exit(b, architecture)
-    b.end(f"ret i64 {_left(b, '%to', 0)}")
-    b.at("trapped")
-    if op.sites or op.fns:
-        for words, saved in _cursors(f, blocks):
-            b.do(f"store i64 {b.op(f'load i64, ptr {saved}')}, ptr {words}")
-    at = b.op(f"load i64, ptr {cursor}")
-    b.do(f"store i64 {at}, ptr {f.context('row')}")
-    void(b, "reset", f"ptr {TEMPORARY}")
-    _exit(b, architecture)
-    stopped = b.op(f"icmp ne i64 {_stop(f)}, 0")
-    code = b.op(f"select i1 {stopped}, i64 {STOP}, i64 {TRAPPED}")
-    b.end(f"ret i64 {b.op(f'or i64 {_shifted(b, at)}, {code}')}")
-    if sum(map(_bytes, b.slots)) > _LARGEST_FRAME:
+        assert handler.body is not None  # noqa: S101 - all but cycles have one
+        made = rows(firing, handler.slots, handler.pops, handler.body)
+    if sum(map(_bytes, firing.f.b.slots)) > LARGEST_FRAME:
         raise Unsupported("a handler with so large variables")
-    head = f"define i64 @fire.{handler.name}(ptr noalias %context, ptr noalias %columns, i64 %from, i64 %to) nounwind"
-    return b.finish(f"fire.{handler.name}", head)
+    return made
 
 
-def _stop(f: Frame) -> str:
-    return f.b.op(f"load volatile i64, ptr {f.context('stop')}")
-
-
-def _shifted(b: Builder, row: str) -> str:
-    return b.op(f"shl i64 {row}, 2")
-
-
-def _left(b: Builder, row: str, code: int) -> str:
-    return b.op(f"or i64 {_shifted(b, row)}, {code}")
-
-
-def _cursors(f: Frame, blocks: list[tuple[t.Type, str]]) -> list[tuple[str, str]]:
-    """The addresses of the row counts of all tables of the outputs, and of what they were before the firing."""
-    found: list[tuple[str, str]] = []
-    for type_, place in blocks:
-        for first, _ in f.out_tables(type_):
-            rows = f.b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first}")
-            found.append((rows, f.b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first + 2}")))
-    return found
-
-
-def _floating_point(b: Builder, architecture: str) -> None:
-    """Round to nearest, no flushing of small numbers to zero; what was set before is restored at the end."""
-    if architecture == "x86_64":
-        b.do("%control = alloca i32, align 4")
-        b.do("%standard = alloca i32, align 4")
-        b.do(f"store i32 {_STANDARD_CONTROL}, ptr %standard")
-        b.do("call void @llvm.x86.sse.stmxcsr(ptr %control)")
-        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %standard)")
-    else:
-        b.do("%control = call i64 @llvm.aarch64.get.fpcr()")
-        b.do("call void @llvm.aarch64.set.fpcr(i64 0)")
-
-
-def _exit(b: Builder, architecture: str) -> None:
-    if architecture == "x86_64":
-        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %control)")
-    else:
-        b.do("call void @llvm.aarch64.set.fpcr(i64 %control)")
-
-
-_STANDARD_CONTROL: Final = 0x1F80  # all exceptions masked, to nearest, no flush to zero
-
-DECLARATIONS: Final = {
-    "x86_64": "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
-    "aarch64": "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n",
-}  # of the floating-point control word, by architecture; others are refused
+def _key_columns(op: typed.Operator, firing: Firing) -> tuple[int, ...]:
+    """Where the keys of the sides of a merge stand among its columns."""
+    assert op.merge is not None  # noqa: S101 - by the caller
+    found: list[int] = []
+    for start, port in zip(firing.starts, op.merge.ports, strict=True):
+        type_, by = op.ports[port].type, op.ports[port].by
+        names = [name for name, _ in type_.fields] if isinstance(type_, t.Record) else []
+        if by not in names:
+            raise Unsupported("a key that is not a field")
+        before = t.parts(type_)[: names.index(by)]
+        found.append(start + sum(widths(part)[0] for part in before))
+    return tuple(found)
 
 
 # ----------------------------------------------------------------------------------------------- variables
@@ -343,7 +263,7 @@ DECLARATIONS: Final = {
 def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
     """`void load_variable.<n>(context, columns, block)`: the variable from one row."""
     b = Builder()
-    _prologue(b)
+    prologue(b)
     f = Frame(module, op, b, "trapped")
     for i in range(len(columns(type_).columns)):
         f.columns.append(b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr %columns, i64 {i}')}"))
@@ -359,7 +279,7 @@ def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
 def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
     """`void save_variable.<n>(context, columns of an output, block)`: the variable as one more row."""
     b = Builder()
-    _prologue(b)
+    prologue(b)
     f = Frame(module, op, b, "trapped")
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
     f.scatter(type_, f.load(type_, at, "%block"), "%out")

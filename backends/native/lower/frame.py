@@ -52,14 +52,14 @@ ARENA_SIZE: Final = 448
 CODES: Final = (
     "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing", "remove-missing",
     "optional-empty", "decimal-precision", "bad-utf8", "bad-parse", "recursion-depth", "assert",
-    "arena-limit",
+    "arena-limit", "rate-violation", "bad-regex",
 )  # fmt: skip
 """What a trap record's code means."""
 
 # The context that every function gets: offsets in bytes.
 CONTEXT: Final = {
     "code": 0, "site": 8, "row": 16, "a": 24, "b": 32, "stop": 40, "limit": 48, "variables": 56, "outs": 64,
-    "temporary": 80, "texts": 80 + ARENA_SIZE,
+    "given": 72, "temporary": 80, "texts": 80 + ARENA_SIZE,
 }  # fmt: skip
 CONTEXT_SIZE: Final = 80 + 2 * ARENA_SIZE
 
@@ -159,6 +159,7 @@ class Frame:
         """Records a trap and leaves."""
         self.b.do(f"store i64 {CODES.index(code)}, ptr {self.context('code')}")
         self.b.do(f"store i64 {site}, ptr {self.context('site')}")
+        self.b.do(f"store i64 {min(len(operands), 2)}, ptr {self.context('given')}")
         for name, operand in zip("ab", operands, strict=False):
             self.b.do(f"store i64 {operand}, ptr {self.context(name)}")
         self.b.go(self.exit)

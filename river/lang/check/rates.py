@@ -17,6 +17,17 @@ def emitted(body: typed.Block, out: int, fns: tuple[typed.Fn, ...]) -> Interval:
     return _Counter(out, fns, ()).block(body)
 
 
+def unproven(op: typed.Operator) -> tuple[tuple[int, int], ...]:
+    """Outputs with the rate that they state, where the bodies do not show that every firing keeps it."""
+    handlers = (*op.items, *((op.rated,) if op.rated is not None else ()), *op.phases)
+    return tuple(
+        (i, out.push)
+        for i, out in enumerate(op.outs)
+        if out.push is not None
+        if any(emitted(handler.body, i, op.fns) != (out.push, out.push) for handler in handlers)
+    )
+
+
 class _Counter:
     def __init__(self, out: int, fns: tuple[typed.Fn, ...], open_: tuple[int, ...]) -> None:
         self.out = out

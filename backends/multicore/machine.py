@@ -1,0 +1,196 @@
+"""Instances whose firings are machine code: the rules of `instance`, on columns, without the GIL.
+
+An instance fires on what lies together in memory; what its firings emit leaves as one batch per output.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, cast
+
+from backends.multicore import instance as plain
+from backends.native.batch import Batch
+from backends.native.explain import explained
+from backends.native.lower.firing import SIDE
+from river.lang.evaluate import Trap
+from river.lang.values import INFINITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from backends.multicore.columns import ColumnPort
+    from backends.multicore.instance import Setting
+    from backends.multicore.ports import Port
+    from backends.native.operator import NativeOperator
+    from river.lang import typed
+    from river.lang.types import Type
+
+_LEAST = -(1 << 63)
+
+
+class Machine(plain.Instance):
+    """What is common to all kinds of handlers. Handlers are named as in `NativeOperator.fire`."""
+
+    native: NativeOperator
+    operator: typed.Operator
+
+    def prepare(self, native: NativeOperator) -> None:
+        """Gives it its code."""
+        self.native = native
+        self._pace = self.batch
+        if self.operator.mark is not None:
+            self._mark = self._fire_mark
+
+    def stop(self) -> None:
+        self.native.stop()
+
+    def settle(self) -> None:
+        for i, batch, marks in self.native.take():
+            self.outs[i].add_batch(batch, marks.values() if len(marks) else ())
+
+    def _send(self, mark: Any, outs: Any) -> None:
+        self.settle()
+        super()._send(mark, outs)
+
+    def _fire_mark(self, _variables: list[Any], level: Any, _emitted: list[list[Any]]) -> None:
+        type_ = self.native.handler("mark").slots[0]
+        key = Batch.of(type_, [level])  # its columns live as long as this name
+        self.shoot("mark", key.addresses, 0, 1, None)
+        self.fired -= 1  # who calls this counts it
+
+    def shoot(
+        self,
+        name: str,
+        addresses: Sequence[int],
+        start: int,
+        stop: int,
+        item: Callable[[int], tuple[Type, Any] | None] | None,
+    ) -> int:
+        """Fires on rows `start` to `stop` - 1, or fewer if an output fills up; the row where to go on.
+
+        Rows that trap are left out where that is allowed. `item`: what is handled in a row, to be shown. Raises: Trap.
+        """
+        at = start
+        while True:
+            fired = self.native.fire(name, addresses, at, stop, self.most)
+            self.fired += fired.row - at
+            at = fired.row
+            if fired.trap is not None:
+                trap = explained(self.operator, fired.trap)
+                trap.item = None if item is None else item(at)
+                if self._report is None or not plain.own(trap):
+                    raise trap
+                self.skipped += 1
+                self._report(trap)
+                at += 1
+            elif fired.stopped:
+                raise Trap("stopped")
+            else:
+                return at
+
+    @property
+    def most(self) -> int:
+        """No firing begins when an output has so many items."""
+        return 4 * self.batch
+
+    def fire_items(self, port: Port, fire: Any, count: int) -> int:
+        column = cast("ColumnPort", port)
+        batch, start, stop = column.next(count)
+        at = self.shoot(
+            fire, batch.addresses, start, stop, lambda row: (column.type, *batch[row : row + 1].values())
+        )
+        port.pop(at - start)
+        return at - start
+
+
+class MachineItems(Machine, plain.Items):
+    """`on q(x)`."""
+
+
+class MachineRated(Machine, plain.Rated):
+    """`on q[peek p, pop o](w)`."""
+
+    def _windows(self, handler: typed.RatedHandler, fire: Any, count: int) -> int:
+        addresses: list[int] = []
+        for rate in handler.rates:
+            port = cast("ColumnPort", self.ports[rate.port])
+            batch, start = port.together(rate.peek + (count - 1) * rate.pop)
+            addresses += batch[start:].addresses
+        done = self.shoot(fire, addresses, 0, count, None)
+        for rate in handler.rates:
+            self.ports[rate.port].pop(done * rate.pop)
+        return done
+
+
+class MachinePhases(Machine, plain.Phases):
+    """`phase n on q(x)`, in a cycle."""
+
+    def _cycles(self, limit: int) -> int:
+        guarded, self._guarded = self._guarded, False  # machine code knows which firing trapped
+        try:
+            return super()._cycles(limit)
+        finally:
+            self._guarded = guarded
+
+    def _whole(self, cycles: int) -> int:
+        addresses: list[int] = []
+        for i in self.native.cycle_ports:
+            port = cast("ColumnPort", self.ports[i])
+            batch, start = port.together(cycles * self._needs[port])
+            addresses += batch[start:].addresses
+        fired = self.native.fire("cycle", addresses, 0, cycles, self.most)
+        self.fired += fired.row
+        if fired.trap is not None:
+            raise explained(self.operator, fired.trap)
+        if fired.stopped:
+            raise Trap("stopped")
+        for port, need in self._needs.items():
+            port.pop(fired.row // self._length * need)
+        return fired.row
+
+
+class MachineMerge(Machine, plain.Merge):
+    """`on merge(a(x), b(y))`."""
+
+    def _keys(self, limit: int) -> int:
+        addresses: list[int] = []
+        words: list[int] = []
+        starts: list[int] = []
+        for side in self._sides:
+            port = cast("ColumnPort", side)
+            if port.run:
+                batch, start, stop = port.next(port.run)
+                last = stop - start == port.count
+                floor = _LEAST
+            else:
+                batch, start, stop, last = Batch.of(port.type, []), 0, 0, True
+                floor = _LEAST if port.progress == -INFINITY else port.progress
+            addresses += batch.addresses
+            words += [start, stop, floor, int(port.ended and last)]
+            starts.append(start)
+        state = (ctypes.c_int64 * len(words))(*words)
+        fired = self.native.fire("merge", [*addresses, ctypes.addressof(state)], 0, limit, self.most)
+        self.fired += fired.row
+        if fired.trap is not None:
+            raise explained(self.operator, fired.trap)
+        if fired.stopped:
+            raise Trap("stopped")
+        for i, port in enumerate(self._sides):
+            port.pop(state[SIDE * i] - starts[i])
+        return fired.row
+
+
+def make(setting: Setting, native: NativeOperator) -> Machine:
+    """The instance for a compiled operator."""
+    op = native.operator
+    if op.rated is not None:
+        handlers = [(h, n) for h, n in ((op.first, "first"), (op.rated, "rated")) if h is not None]
+        made: Machine = MachineRated(setting, handlers)
+    elif op.phases:
+        made = MachinePhases(setting, [f"phase.{i}" for i in range(len(op.phases))])
+    elif op.merge is not None:
+        made = MachineMerge(setting, "merge")
+    else:
+        made = MachineItems(setting, [f"item.{each.port}" for each in op.items])
+    made.prepare(native)
+    return made

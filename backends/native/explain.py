@@ -1,0 +1,61 @@
+"""What a trap of native code means: the record of code, site and operands as the trap that the evaluator raises there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from river.lang import typed
+from river.lang.evaluate import Trap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from backends.native.operator import NativeTrap
+
+RATE: Final = "rate-violation"
+
+
+def explained(op: typed.Operator, found: NativeTrap) -> Trap:
+    """The trap of an operator's firing. Operands are shown where they are whole numbers of at most 64 bits."""
+    if found.code == RATE:
+        return rate_violation(op, found.site, found.operands[0])
+    for node in _nodes(op):
+        if getattr(node, "site", None) == found.site:
+            match node:
+                case typed.At():
+                    return Trap(found.code, found.operands, "[]", found.site, node.span)
+                case typed.Apply():
+                    return Trap(found.code, found.operands, node.operation, found.site, node.span)
+                case typed.Call():
+                    return Trap(found.code, found.operands, node.name, found.site, node.span)
+                case typed.With():
+                    return Trap(found.code, found.operands, "with", found.site, node.span)
+                case typed.Trap():
+                    return Trap(found.code, (), "trap", found.site, node.span, node.text)
+                case _:
+                    pass
+    span = op.sites[found.site].span if 0 <= found.site < len(op.sites) else op.span
+    return Trap(found.code, found.operands, "", found.site, span)
+
+
+def rate_violation(op: typed.Operator, out: int, count: int) -> Trap:
+    """The trap of a firing that did not emit as many items as an output states."""
+    declared = op.outs[out]
+    text = f"`{declared.name}` of `{op.name}` states push {declared.push}, but a firing emitted {count}"
+    return Trap(RATE, (count, declared.push), op.name, None, declared.span, text)
+
+
+def _nodes(root: Any) -> Iterator[typed.Node]:
+    if isinstance(root, tuple):
+        for each in root:  # pyright: ignore[reportUnknownVariableType] - of any tree
+            yield from _nodes(each)
+    elif isinstance(root, typed.Node):
+        yield root
+        for part in attrs.fields(type(root)):
+            if part.name not in ("span", "type"):
+                yield from _nodes(getattr(root, part.name))
+
+
+__all__ = ["RATE", "explained", "rate_violation"]

@@ -1,0 +1,332 @@
+"""Batch functions: what happens before and after each firing, and the three ways from one firing to the next.
+
+`rows` fires for row after row. `cycles` fires the phases of a cycle after one another. `merged` fires for the smallest
+key of several ordered inputs, as long as no input can undercut it any more (calculus: `river.il.erase`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+from backends.native.ir import Builder
+from backends.native.layout import Unsupported, columns, is_plain, register
+from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
+from backends.native.lower.statements import MARK, block, output
+from backends.native.module import Module, void
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backends.native.ir import Function
+    from river.lang import typed
+
+FULL, STOP, TRAPPED = 1, 2, 3
+RATE: Final = "rate-violation"
+LARGEST_FRAME: Final = 1 << 20
+
+DECLARATIONS: Final = {
+    "x86_64": "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
+    "aarch64": "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n",
+}  # of the floating-point control word, by architecture; others are refused
+_STANDARD_CONTROL: Final = 0x1F80  # all exceptions masked, to nearest, no flush to zero
+
+
+def prologue(b: Builder) -> None:
+    """What every function with a context begins with."""
+    b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 80")
+
+
+def floating_point(b: Builder, architecture: str) -> None:
+    """Round to nearest, no flushing of small numbers to zero; what was set before is restored at the end."""
+    if architecture == "x86_64":
+        b.do("%control = alloca i32, align 4")
+        b.do("%standard = alloca i32, align 4")
+        b.do(f"store i32 {_STANDARD_CONTROL}, ptr %standard")
+        b.do("call void @llvm.x86.sse.stmxcsr(ptr %control)")
+        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %standard)")
+    else:
+        b.do("%control = call i64 @llvm.aarch64.get.fpcr()")
+        b.do("call void @llvm.aarch64.set.fpcr(i64 0)")
+
+
+def leave(b: Builder, architecture: str, row: str, code: str) -> None:
+    """Restores the floating-point control word and returns row * 4 + code."""
+    if architecture == "x86_64":
+        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %control)")
+    else:
+        b.do("call void @llvm.aarch64.set.fpcr(i64 %control)")
+    shifted = b.op(f"shl i64 {row}, 2")
+    b.end(f"ret i64 {b.op(f'or i64 {shifted}, {code}')}")
+
+
+@define
+class Firing:
+    """A batch function under construction.
+
+    `row`: the slot of the number that is returned, of the firing at hand. `starts`: of each input, its first column.
+    `flagged`: before the columns of each input stands one of validity, which is not in the table.
+    """
+
+    module: Module
+    operator: typed.Operator
+    name: str
+    architecture: str
+    functions: tuple[str, ...]
+    constants: tuple[Value, ...]
+    inputs: tuple[t.Type, ...]
+    pushes: tuple[tuple[int, int], ...] = ()
+    flagged: bool = False
+    f: Frame = field(init=False)
+    row: str = field(init=False)
+    starts: list[int] = field(init=False, factory=list[int])
+    limit: str = field(init=False)
+    outs: list[str] = field(init=False)
+    _blocks: list[tuple[t.Type, str]] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        op, b = self.operator, Builder()
+        prologue(b)
+        self.f = f = Frame(self.module, op, b, "trapped", functions=self.functions, constants=self.constants)
+        floating_point(b, self.architecture)
+        for i, input_ in enumerate(self.inputs):
+            if self.flagged:
+                f.columns.append("null")
+            self.starts.append(len(f.columns))
+            for _ in columns(input_).columns:
+                f.columns.append(self.pointer(len(f.columns) - (i + 1) * self.flagged))
+        self.limit = b.op(f"load i64, ptr {f.context('limit')}")
+        self.outs = [output(f, i) for i in range(len(op.outs))]
+        marks = [f.block("outs", 2 * i + 1) for i in range(len(op.outs))]
+        self._blocks = [
+            *zip((out.type for out in op.outs), self.outs, strict=True),
+            *((MARK, each) for each in marks),
+        ]
+        self.row = b.slot("i64")
+
+    def pointer(self, index: int) -> str:
+        """An address out of the table of columns."""
+        b = self.f.b
+        return b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr %columns, i64 {index}')}")
+
+    def fire(self, bind: Callable[[], None], body: typed.Block) -> None:
+        """One firing; the slots are bound by `bind`."""
+        f, b = self.f, self.f.b
+        traps = bool(self.operator.sites or self.operator.fns or self.pushes)
+        if traps:
+            for rows, before in self._cursors():
+                b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
+        f.slots = {}
+        bind()
+        fired = b.fresh("fired")
+        f.finish = lambda _result: b.go(fired)
+        block(f, body)
+        b.at(fired)
+        for out, push in self.pushes:
+            rows, before = self._cursor(out)
+            emitted = b.op(f"sub i64 {b.op(f'load i64, ptr {rows}')}, {b.op(f'load i64, ptr {before}')}")
+            f.trap_if(b.op(f"icmp ne i64 {emitted}, {push}"), RATE, out, (emitted,))
+        if any(f"ptr {TEMPORARY}" in line for line in b.lines):
+            void(b, "reset", f"ptr {TEMPORARY}")
+        for i, var in enumerate(self.operator.vars):
+            if var.written and not is_plain(var.type):
+                void(b, "flush", f"ptr {f.block('variables', i)}")
+
+    def again(self, following: str, next_: str) -> None:
+        """Goes on unless an output is full; `following` is returned then."""
+        b, full = self.f.b, None
+        for out in self.outs:
+            reached = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {out}')}, {self.limit}")
+            full = reached if full is None else b.op(f"or i1 {full}, {reached}")
+        if full is None:
+            b.go(next_)
+            return
+        stop = b.fresh("full")
+        b.branch(full, stop, next_, rare=True)
+        b.at(stop)
+        leave(b, self.architecture, following, str(FULL))
+
+    def finish(self) -> Function:
+        """The function: what a trap does, and the head."""
+        f, b = self.f, self.f.b
+        b.at("trapped")
+        if self.operator.sites or self.operator.fns or self.pushes:
+            for rows, before in self._cursors():
+                b.do(f"store i64 {b.op(f'load i64, ptr {before}')}, ptr {rows}")
+        at = b.op(f"load i64, ptr {self.row}")
+        b.do(f"store i64 {at}, ptr {f.context('row')}")
+        void(b, "reset", f"ptr {TEMPORARY}")
+        stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
+        stopped = b.op(f"icmp ne i64 {stop}, 0")
+        leave(b, self.architecture, at, b.op(f"select i1 {stopped}, i64 {STOP}, i64 {TRAPPED}"))
+        name = f"fire.{self.name}"
+        head = f"define i64 @{name}(ptr noalias %context, ptr noalias %columns, i64 %from, i64 %to) nounwind"
+        return b.finish(name, head)
+
+    def _cursor(self, out: int) -> tuple[str, str]:
+        b, place = self.f.b, self.outs[out]
+        return place, b.op(f"getelementptr inbounds i64, ptr {place}, i64 2")
+
+    def _cursors(self) -> list[tuple[str, str]]:
+        """The addresses of the row counts of all tables of the outputs, and of what they were before the firing."""
+        found: list[tuple[str, str]] = []
+        for type_, place in self._blocks:
+            for first, _ in self.f.out_tables(type_):
+                rows = self.f.b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first}")
+                found.append((rows, self.f.b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first + 2}")))
+        return found
+
+
+# ------------------------------------------------------------------------------------------- row after row
+
+
+def rows(firing: Firing, slots: tuple[t.Type, ...], pops: tuple[int, ...], body: typed.Block) -> Function:
+    """A firing for each row from %from to %to - 1; a slot with a window begins at row * pop."""
+    f, b = firing.f, firing.f.b
+    b.do(f"store i64 %from, ptr {firing.row}")
+    b.at("next")
+    row = b.op(f"load i64, ptr {firing.row}")
+    b.branch(b.op(f"icmp slt i64 {row}, %to"), "fire", "done")
+    b.at("fire")
+
+    def bind() -> None:
+        for i, (slot, pop) in enumerate(zip(slots, pops, strict=True)):
+            if isinstance(slot, t.Array) and firing.name in ("first", "rated"):
+                f.slots[i] = Row(slot, firing.starts[i], b.op(f"mul nsw i64 {row}, {pop}"))
+            else:
+                f.slots[i] = f.row(slot, firing.starts[i], row)
+
+    firing.fire(bind, body)
+    following = b.op(f"add nsw i64 {row}, 1")
+    b.do(f"store i64 {following}, ptr {firing.row}")
+    firing.again(following, "next")
+    b.at("done")
+    leave(b, firing.architecture, "%to", "0")
+    return firing.finish()
+
+
+# ------------------------------------------------------------------------------------------- cycles of phases
+
+
+def cycles(firing: Firing, phases: tuple[typed.PhaseHandler, ...], ports: tuple[int, ...]) -> Function:
+    """Whole cycles %from to %to - 1; columns are those of `ports`. What is returned counts firings from cycle 0 on."""
+    f, b = firing.f, firing.f.b
+    length = sum(phase.count for phase in phases)
+    needs = {port: sum(p.count for p in phases if p.port == port) for port in ports}
+    cycle_slot, k_slot = b.slot("i64"), b.slot("i64")
+    b.do(f"store i64 %from, ptr {cycle_slot}")
+    b.do(f"store i64 {b.op(f'mul nsw i64 %from, {length}')}, ptr {firing.row}")
+    b.at("next")
+    cycle = b.op(f"load i64, ptr {cycle_slot}")
+    b.branch(b.op(f"icmp slt i64 {cycle}, %to"), "cycle", "done")
+    b.at("cycle")
+    taken = dict.fromkeys(ports, 0)
+    for phase in phases:
+        if not phase.count:
+            continue
+        port, again, after = phase.port, b.fresh("again"), b.fresh("after")
+        first = b.op(f"add nsw i64 {b.op(f'mul nsw i64 {cycle}, {needs[port]}')}, {taken[port]}")
+        taken[port] += phase.count
+        b.do(f"store i64 0, ptr {k_slot}")
+        b.at(again)
+        k = b.op(f"load i64, ptr {k_slot}")
+
+        def bind(port: int = port, first: str = first, k: str = k) -> None:
+            place = ports.index(port)
+            row = b.op(f"add nsw i64 {first}, {k}")
+            f.slots[0] = f.row(firing.inputs[place], firing.starts[place], row)
+
+        firing.fire(bind, phase.body)
+        done = b.op(f"add nsw i64 {b.op(f'load i64, ptr {firing.row}')}, 1")
+        b.do(f"store i64 {done}, ptr {firing.row}")
+        following = b.op(f"add nsw i64 {k}, 1")
+        b.do(f"store i64 {following}, ptr {k_slot}")
+        b.branch(b.op(f"icmp slt i64 {following}, {phase.count}"), again, after)
+        b.at(after)
+    following = b.op(f"add nsw i64 {cycle}, 1")
+    b.do(f"store i64 {following}, ptr {cycle_slot}")
+    firing.again(b.op(f"load i64, ptr {firing.row}"), "next")
+    b.at("done")
+    leave(b, firing.architecture, b.op(f"load i64, ptr {firing.row}"), "0")
+    return firing.finish()
+
+
+# ------------------------------------------------------------------------------------------- merging by key
+
+SIDE: Final = 4
+"""Words of a side in the state of a merge: the next row, the number of rows, what its marks promise when the rows are
+used up, and whether it ends there."""
+
+
+def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block) -> Function:
+    """At most %to firings, each for the smallest key; `keys` are the columns of the keys.
+
+    After the columns of all sides the table has the state, `SIDE` words per side, which is brought up to date. What is
+    returned counts firings.
+    """
+    f, b = firing.f, firing.f.b
+    if register(key) != "i64" or key == t.U64:
+        raise Unsupported(f"keys of type {key}")
+    sides = range(len(firing.inputs))
+    state = firing.pointer(len(f.columns) - len(firing.inputs))
+    words = [
+        [b.op(f"getelementptr inbounds i64, ptr {state}, i64 {SIDE * i + j}") for j in range(SIDE)]
+        for i in sides
+    ]
+    flags = firing.module.constant("[2 x i8]", "[i8 0, i8 1]")
+    counts, floors, over = ([b.op(f"load i64, ptr {words[i][j]}") for i in sides] for j in (1, 2, 3))
+    endless = [b.op(f"icmp ne i64 {each}, 0") for each in over]
+    b.do(f"store i64 0, ptr {firing.row}")
+    b.at("next")
+    fired = b.op(f"load i64, ptr {firing.row}")
+    b.branch(b.op(f"icmp slt i64 {fired}, %to"), "heads", "done")
+    b.at("heads")
+    best, any_ = "9223372036854775807", "false"
+    rows, heads, theres = list[str](), list[str](), list[str]()
+    for i in sides:
+        row = b.op(f"load i64, ptr {words[i][0]}")
+        there = b.op(f"icmp slt i64 {row}, {counts[i]}")
+        load, join = b.fresh("head"), b.fresh("joined")
+        before = b.block
+        b.branch(there, load, join)
+        b.at(load)
+        place = b.op(f"getelementptr inbounds i64, ptr {f.columns[keys[i]]}, i64 {row}")
+        head = b.op(f"load i64, ptr {place}")
+        b.go(join)
+        b.at(join)
+        head = b.op(f"phi i64 [ {head}, %{load} ], [ 9223372036854775807, %{before} ]")
+        less = b.op(f"icmp slt i64 {head}, {best}")
+        best = b.op(f"select i1 {less}, i64 {head}, i64 {best}")
+        any_ = b.op(f"or i1 {any_}, {there}")
+        rows.append(row)
+        heads.append(head)
+        theres.append(there)
+    allowed = any_
+    for i in sides:
+        above = b.op(f"or i1 {endless[i]}, {b.op(f'icmp sgt i64 {floors[i]}, {best}')}")
+        allowed = b.op(f"and i1 {allowed}, {b.op(f'or i1 {theres[i]}, {above}')}")
+    b.branch(allowed, "fire", "done")
+    b.at("fire")
+    takes = [b.op(f"and i1 {theres[i]}, {b.op(f'icmp eq i64 {heads[i]}, {best}')}") for i in sides]
+
+    def bind() -> None:
+        f.slots[0] = Scalar(key, best)
+        for i in sides:
+            # The column of validity before that of the side: one byte, read at whatever row the side is at.
+            flag = b.op(f"getelementptr i8, ptr {flags}, i64 {b.op(f'zext i1 {takes[i]} to i64')}")
+            back = b.op(f"getelementptr i8, ptr {flag}, i64 {b.op(f'sub i64 0, {rows[i]}')}")
+            f.columns[firing.starts[i] - 1] = back
+            f.slots[1 + i] = Row(t.Optional(firing.inputs[i]), firing.starts[i] - 1, rows[i])
+
+    firing.fire(bind, body)
+    for i in sides:
+        taken = b.op(f"zext i1 {takes[i]} to i64")
+        b.do(f"store i64 {b.op(f'add i64 {rows[i]}, {taken}')}, ptr {words[i][0]}")
+    following = b.op(f"add nsw i64 {fired}, 1")
+    b.do(f"store i64 {following}, ptr {firing.row}")
+    firing.again(following, "next")
+    b.at("done")
+    leave(b, firing.architecture, b.op(f"load i64, ptr {firing.row}"), "0")
+    return firing.finish()
