@@ -253,7 +253,7 @@ class Instance:
 class Items(Instance):
     """`on q(x)`, and operators in Python: a firing for each item of each input."""
 
-    def __init__(self, setting: Setting, fires: Sequence[Fire], mark: Fire | None = None) -> None:
+    def __init__(self, setting: Setting, fires: Sequence[Any], mark: Fire | None = None) -> None:
         super().__init__(setting, mark)
         self._fires = fires
         self._turn = 0

@@ -33,6 +33,8 @@ class Machine(plain.Instance):
 
     native: NativeOperator
     operator: typed.Operator
+    fired: int
+    skipped: int
 
     def prepare(self, native: NativeOperator) -> None:
         """Gives it its code."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from backends.multicore.queues import UNBOUNDED, Chunk, Queue
 from river.lang.values import END, INFINITY, Mark
@@ -76,7 +76,7 @@ class Port:
 
     def _receive(self, chunk: list[Any] | Rows) -> int:
         """Keeps the items that come next; how many."""
-        items = cast("list[Any]", chunk) if isinstance(chunk, list) else chunk.values()
+        items = chunk if isinstance(chunk, list) else chunk.values()
         if self.checked:
             items = self.ordered(items)
         self.seen += len(items)
