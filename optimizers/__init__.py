@@ -14,10 +14,12 @@ from optimizers.fission import Fission
 from optimizers.fusion import Fusion
 from optimizers.hoisting import Hoisting
 from optimizers.placement import Placement
+from optimizers.sharing import Sharing
+from optimizers.zipping import Zipping
 
 if TYPE_CHECKING:
     from river.passes import Pass
 
 ORDER: Final[tuple[Pass[Any], ...]] = (Hoisting(), Fission(), Fusion(), Placement())
 
-__all__ = ["ORDER", "Expand", "Fission", "Fusion", "Hoisting", "Placement"]
+__all__ = ["ORDER", "Expand", "Fission", "Fusion", "Hoisting", "Placement", "Sharing", "Zipping"]

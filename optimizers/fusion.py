@@ -18,8 +18,10 @@ from attrs import evolve, frozen
 from optimizers.joining import Link, joined
 from optimizers.queries import (
     Names,
+    again,
     changed,
     convex,
+    joint,
     source,
     successors,
     topological,
@@ -27,6 +29,7 @@ from optimizers.queries import (
     type_text,
     users,
 )
+from optimizers.rated import links, rated_joined, rated_obstacle, small
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
 from river.il.program import Annotation, Program, Queue, Use
@@ -103,7 +106,9 @@ class Fusion:
         firsts, seconds = source(verified, first.use.operator), source(verified, second.use.operator)
         assert isinstance(firsts, s.Operator)  # noqa: S101 - the guard has approved
         assert isinstance(seconds, s.Operator)  # noqa: S101 - the guard has approved
-        name = Names(verified.program).operator(f"{first.use.operator}_{second.use.operator}")
+        name = Names(verified.program).operator(joint(first.use.operator, second.use.operator))
+        if any(isinstance(handler, s.RatedHandler) for handler in firsts.handlers):
+            return _fused(verified, first, second, rated_joined(name, firsts, seconds, links(first, second)))
         link = _link(verified, first, second)
         program = _fused(verified, first, second, joined(name, firsts, seconds, link))
         if link.explicit or first.operator.outs == () or not _unsaid(verified, program):
@@ -125,9 +130,12 @@ def _ids(graph: g.Graph) -> dict[int, str]:
 
 
 def _straight(graph: g.Graph, first: int, second: int) -> bool:
-    """Whether two operators with item handlers are neighbours in a pipeline, and keep their variables to themselves."""
+    """Whether two operators are neighbours in a pipeline, and keep their variables to themselves.
+
+    At stated rates, several pipelines may end in one operator, if it does not become too large: the windows keep step.
+    """
     one, other = graph.instances[first], graph.instances[second]
-    alone = len(one.outs) == 1 and len(other.ins) == 1
+    alone = len(one.outs) == 1 and (len(other.ins) == 1 or small(one.operator, other.operator))
     private = all(len(users(graph, v)) == 1 for v in (*one.variables, *other.variables))
     return alone and private and _obstacle(graph, one, other) is None
 
@@ -151,14 +159,16 @@ def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | No
     groups = {group.args for use in (first.use, second.use) for group in _said(use, "Group")}
     if len(groups) > 1:
         return "they are placed in different groups"
-    if one.merge is None and not one.items:
-        return f"{names[first.index]} fires at stated rates"
-    if not other.items:
-        return f"{names[second.index]} waits for {'several inputs' if other.merge else 'a stated number of items'}"
-    if any(out.push is not None for out in (*one.outs, *other.outs)):
-        return "they state how many items they send"
     if shared := [v for v in first.variables if v in second.variables]:
         return f"both use `${shared[0]}`"
+    if one.rated is not None or other.rated is not None:
+        return rated_obstacle(first, second)
+    if one.merge is None and not one.items:
+        return f"{names[first.index]} reads its inputs in turns"
+    if not other.items:
+        return f"{names[second.index]} waits for {'several inputs' if other.merge else 'its inputs in turns'}"
+    if any(out.push is not None for out in (*one.outs, *other.outs)):
+        return "they state how many items they send"
     own = [port for port, queue in zip(other.ports, second.ins, strict=True) if queue not in first.outs]
     ordered = any(end.by is not None for op in (one, other) for end in op.ports)
     if own and ordered:
@@ -221,12 +231,13 @@ def _fused(verified: Verified, first: g.Instance, second: g.Instance, operator: 
     inner = {queue for queue in first.outs if queue in second.ins}
     written = _written(first) + _written(second)
     ids = _ids(verified.graph)
+    known = again(verified.program, operator)
     others = [
         i for i, id_ in ids.items() if id_ == ids.get(first.index) and i not in (first.index, second.index)
     ]
     use = Use(
         (*(q for q in first.outs if q not in inner), *second.outs, *(f"${v}" for v in written)),
-        operator.name,
+        known or operator.name,
         (
             *first.ins,
             *(q for q in second.ins if q not in inner),
@@ -242,7 +253,7 @@ def _fused(verified: Verified, first: g.Instance, second: g.Instance, operator: 
         gone = decl is second.use or (isinstance(decl, Queue) and decl.name in inner)
         return None if gone else decl
 
-    return changed(verified.program, change, (operator,))
+    return changed(verified.program, change, () if known else (operator,))
 
 
 def _written(instance: g.Instance) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
+
+from attrs import evolve
 
 from river.diagnostics import Rejected
 from river.il.expand import expand, named_operators
@@ -122,6 +124,12 @@ def changed(
     return Program(tuple(d for d in result.decls if _operator_name(d) not in idle))
 
 
+def again(program: Program, operator: s.Operator) -> str | None:
+    """The name of an operator of the program that is `operator` up to its name."""
+    here = (d for d in program.decls if isinstance(d, s.Operator))
+    return next((d.name for d in here if evolve(d, name=operator.name) == operator), None)
+
+
 def used(program: Program) -> frozenset[str]:
     """The operators that uses name, and those that lifts of these are made of."""
     names = {use.operator for use in program.uses}
@@ -159,6 +167,14 @@ class Names:
     def variable(self, wanted: str) -> str:
         """A name for a variable, without its dollar sign."""
         return _taken(wanted, self.variables)
+
+
+LONGEST: Final = 60
+
+
+def joint(first: str, second: str) -> str:
+    """A name for what two operators become; not longer, however many there were."""
+    return f"{first}_{second}"[:LONGEST].rstrip("_")
 
 
 def _taken(wanted: str, names: set[str]) -> str:

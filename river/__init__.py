@@ -13,12 +13,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from river.checkpoint import Checkpoint
     from river.diagnostics import Diagnostic, Rejected
     from river.driver import Compiled, Results
+    from river.io.live import Follow, Live
 
     __version__: str
 
-__all__ = ["Compiled", "Diagnostic", "Rejected", "Results", "__version__", "compile", "load"]
+__all__ = [
+    "Checkpoint",
+    "Compiled",
+    "Diagnostic",
+    "Live",
+    "Rejected",
+    "Results",
+    "__version__",
+    "compile",
+    "follow",
+    "load",
+]
 
 
 def compile(text: str, lang: str, *, name: str | None = None) -> Compiled:  # noqa: A001 - the word of the trade
@@ -39,12 +52,30 @@ def load(path: str, lang: str | None = None) -> Compiled:
     return compile_source(read_source(path), lang)
 
 
+def follow(path: str, format: str | None = None) -> Follow:
+    """A file that grows or a folder that gets files, as an input: it is read, and what is added to it.
+
+    `format`: csv, tsv, jsonl or text, where the suffix does not tell.
+    """
+    from river.io.live import Follow
+
+    return Follow(path, format)
+
+
 def __getattr__(name: str) -> Any:
     """Public names that cost an import are fetched when first used."""
     if name in ("Compiled", "Results"):
         from river import driver
 
         return getattr(driver, name)
+    if name == "Checkpoint":
+        from river.checkpoint import Checkpoint
+
+        return Checkpoint
+    if name == "Live":
+        from river.io.live import Live
+
+        return Live
     if name in ("Diagnostic", "Rejected"):
         from river import diagnostics
 

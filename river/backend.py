@@ -8,11 +8,12 @@ queues and variables (paper section 2).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 from attrs import field, frozen
 
 if TYPE_CHECKING:
+    from river.checkpoint import Keeper
     from river.diagnostics import Diagnostic
     from river.il.graph import Graph
     from river.platform import Platform
@@ -64,33 +65,44 @@ class Options:
 
     `batch`: items handled by one call at most; `bound`: items a queue holds (soft, il.md P8); `seed`: which schedule the
     reference takes; `on_trap`: called with the diagnostic of a stateless operator's trap, whose item is then skipped
-    (None: a trap ends the run); `native`: operators run as machine code where llvmlite is installed.
+    (None: a trap ends the run); `native`: operators run as machine code where llvmlite is installed
+    (`debug`: which checks every access to memory), or the evaluator runs them (`off`); `optimize`: the backend's passes are
+    applied first; `keeper`: where the state of the run is kept, and what it goes on from.
     """
 
     workers: int | None = None
-    batch: int = 4096
-    bound: int = 16384
+    batch: int = 32768
+    bound: int = 65536
     seed: int | None = None
     externs: Mapping[str, Callable[..., Any]] = field(factory=dict[str, "Callable[..., Any]"])
     on_trap: Callable[[Diagnostic], None] | None = None
-    native: bool = True
+    native: Literal["on", "off", "debug"] = "on"
+    optimize: bool = True
     stopping: Callable[[], bool] = field(default=lambda: False)
+    keeper: Keeper | None = None
 
 
 @frozen
 class Summary:
     """What a run leaves: final variables (frozen values) and counts for people.
 
-    `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name.
+    `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name; `host_calls`:
+    how often machine code asked Python, by operation; `remarks`: what the user should know of how it ran.
     """
 
     variables: Mapping[str, Any]
     fired: Mapping[str, int] = field(factory=dict[str, int])
     skipped: Mapping[str, int] = field(factory=dict[str, int])
+    host_calls: Mapping[str, int] = field(factory=dict[str, int])
+    remarks: tuple[Diagnostic, ...] = ()
 
 
 class Backend(Protocol[PlanT]):
-    """A platform. Registered under the entry-point group `river.backends`."""
+    """A platform. Registered under the entry-point group `river.backends`.
+
+    It may have `passes`, the text of a pipeline that is applied to programs with stated rates before they run, and `live`:
+    that inputs may go on for ever, read through `river.ingress.turns`, whose turns may be empty then.
+    """
 
     name: ClassVar[str]
 

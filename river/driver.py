@@ -26,13 +26,16 @@ from river.source import Source
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+    from river.checkpoint import Checkpoint
     from river.il.graph import Graph, View
     from river.il.program import Program
     from river.il.templates import Library
     from river.io.errors import OnError, Refusals
-    from river.io.sinks import Collector, Sink
+    from river.io.live import Arriving, Live
+    from river.io.sinks import ArrowSink, Collector, Sink, TextSink
     from river.lang.evaluate import Trap
     from river.lang.types import Type
+    from river.restart import Kept
 
 IL_SUFFIX = ".river"
 IL_NAMES = ("river", "il")
@@ -65,6 +68,13 @@ class Compiled:
 
         return verify(self.program, self.library)
 
+    def tuned(self, passes: str | None) -> Compiled:
+        """The program after the passes that a backend asks for (see `river.tuning`)."""
+        from river.tuning import tuned
+
+        found = None if passes is None else tuned(self.program, self.library, self.graph, passes)
+        return self if found is None else Compiled(found, self.warnings)
+
     @property
     def text(self) -> str:
         """The program as canonical River IL."""
@@ -95,6 +105,8 @@ class Compiled:
         on_error: str = "stop",
         lateness: int = 0,
         iterations: int | None = None,
+        live: Live | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         **options: Any,
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs` are collected in memory.
@@ -102,10 +114,13 @@ class Compiled:
         `outputs` maps names to paths. `on_error` says what happens to rows and items that cannot be taken: `stop`,
         `skip`, or `dead-letter=FILE`. `lateness`: how far back in time, in units of the time stamp (ticks, or
         microseconds), rows may come. `iterations`: so many ticks for the input `clock` of a program that makes its
-        own items. Further keywords: see `river.backend.Options`.
+        own items. `live`: how a run goes on and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that
+        wait). `checkpoint`: a folder where the state of the run is kept, so that the same call goes on there after a crash
+        (`river.Checkpoint` says how often). Further keywords: see `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
         """
+        from river.checkpoint import Checkpoint as Wanted
         from river.io.errors import OnError as Policy
 
         job = Job(
@@ -115,6 +130,8 @@ class Compiled:
             lateness=lateness,
             iterations=iterations,
             options=Options(**options),
+            live=live,
+            checkpoint=Wanted(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint,
         )
         return execute(self, backend, job)
 
@@ -125,7 +142,8 @@ class Job:
 
     `formats` states the format of inputs and outputs whose name does not tell; `default` is the target of outputs that
     `outputs` does not name (None: they are collected). `iterations`: how many ticks the input `clock` gets.
-    `watch` is called with the number of items read so far.
+    `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
+    `checkpoint`: the state of the run is kept, and it goes on from there.
     """
 
     inputs: Inputs
@@ -137,6 +155,8 @@ class Job:
     iterations: int | None = None
     options: Options = field(factory=Options)
     watch: Callable[[int], None] | None = None
+    live: Live | None = None
+    checkpoint: Checkpoint | None = None
 
 
 @frozen(slots=False, eq=False)
@@ -263,44 +283,88 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 
     Raises: Rejected; KeyboardInterrupt when the user stops it.
     """
-    from river.io.errors import Refusals as Counter
-    from river.io.sinks import Collector
+    from river.restart import keeper_of
 
     graph = compiled.graph
     _names("input", "--in", graph.inputs, _given(graph, job), required=True)
     _names("output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False)
     _targets(job)
     platform = plugins.backend(backend)
+    compiled = compiled.tuned(getattr(platform, "passes", None)) if job.options.optimize else compiled
+    job, live = _live(job, platform)
+    keeper = keeper_of(compiled, platform, job)
+    if keeper is None:
+        return _execute(compiled, platform, job, live, None)
+    keeper.open()
+    try:
+        if not keeper.complete:
+            return _execute(compiled, platform, job, live, keeper)
+        summary, rows, read = keeper.ended(compiled)
+        return Results({}, rows, summary, 0.0, read, summary.remarks)
+    finally:
+        keeper.close()
+
+
+def _execute(
+    compiled: Compiled, platform: Backend[Any], job: Job, live: Live, keeper: Kept | None
+) -> Results:
+    from river.io.batches import Source as Rows
+    from river.io.errors import Refusals as Counter
+    from river.io.live import Arriving
+    from river.io.sinks import Collector
+
+    graph = compiled.graph
     refusals = Counter(job.on_error)
     trapped: list[Diagnostic] = []
     options = job.options if job.on_error.action == "stop" else evolve(job.options, on_trap=trapped.append)
+    options = options if keeper is None else evolve(options, keeper=keeper)
     plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
     sinks: dict[str, Counted] = {}
+    sources: dict[str, Iterable[Items]] = {}
     counter = _Counter(job.watch)
     try:
         try:
-            sources = {name: counter.counted(s) for name, s in _open(graph, job, refusals).items()}
+            for name in graph.inputs:
+                opened = _open(graph, name, job, refusals, live if getattr(platform, "live", False) else None)
+                sources[name] = counter.counted(opened)
+            _some_live(job, sources.values())
             for name, type_ in compiled.outputs.items():
-                sinks[name] = _sink(job, name, type_)
+                sinks[name] = _sink(job, name, type_, keeper)
+            if keeper is not None:
+                keeper.watch(sinks)
             summary = _run(platform, plan, graph, sources, sinks)
             for view in graph.views:
                 sinks[view.name].write(_view_rows(view, summary))
+            if keeper is not None:
+                described = keeper.describe()
+                keeper.describe = lambda: described
             for counted in sinks.values():
                 counted.sink.close()
+            if keeper is not None:
+                keeper.finish(compiled, summary)
         except BaseException:
             for counted in sinks.values():
                 counted.sink.abort()
             raise
     finally:
+        for source in sources.values():
+            if isinstance(source, Arriving | Reading) and isinstance(source.source, Rows):
+                source.source.close()
         refusals.close()
     return Results(
         {name: counted.sink for name, counted in sinks.items() if isinstance(counted.sink, Collector)},
         {name: counted.rows for name, counted in sinks.items()},
         summary,
         time.perf_counter() - began,
-        counter.items,
-        (*refusals.report(), *_skipped(summary, trapped)),
+        counter.items if keeper is None else keeper.read,
+        (
+            *(() if keeper is None else keeper.remarks),
+            *summary.remarks,
+            *live.remarks,
+            *refusals.report(),
+            *_skipped(summary, trapped),
+        ),
     )
 
 
@@ -329,7 +393,7 @@ def _run(
 ) -> Summary:
     from river.lang.evaluate import Trap
 
-    writers = {name: _writer(graph, name, sinks[name]) for name in graph.outputs}
+    writers = {name: Writer(graph.queues[name].type, sinks[name]) for name in graph.outputs}
     try:
         return platform.run(plan, sources, writers)
     except Trap as trap:
@@ -347,16 +411,20 @@ def trap_diagnostic(trap: Trap) -> Diagnostic:
     return evolve(found, notes=(*found.notes, Note(f"while handling the item {encoder(type_)(item)}")))
 
 
-def _writer(graph: Graph, name: str, sink: Counted) -> Callable[[Items], None]:
-    from river.io import deltas
+@define(eq=False)
+class Writer:
+    """What takes the items of an output, which are of `type`: a delta is written as its rows in the change log."""
 
-    if not deltas.is_delta(graph.queues[name].type):
-        return sink.write
+    type: Type
+    sink: Counted
 
-    def write(items: Items) -> None:
-        sink.write([row for item in items for row in deltas.changelog_rows(item)])
+    def __call__(self, items: Items) -> None:
+        """Writes items."""
+        from river.io import deltas
 
-    return write
+        if deltas.is_delta(self.type):
+            items = [row for item in items for row in deltas.changelog_rows(item)]
+        self.sink.write(items)
 
 
 def _view_rows(view: View, summary: Summary) -> list[Any]:
@@ -421,34 +489,71 @@ def _ticks(count: int, batch: int) -> Iterator[Items]:
         yield [()] * min(batch, count - start)
 
 
-def _open(graph: Graph, job: Job, refusals: Refusals) -> Mapping[str, Iterable[Items]]:
+def _live(job: Job, platform: Backend[Any]) -> tuple[Job, Live]:
+    """The job with `live` where one of its inputs asks for that, and how its run goes on in any case.
+
+    Raises: Rejected("run-live") where the backend cannot do what was asked for.
+    """
+    from river.io.live import Live, asked
+
+    live = Live() if job.live is None else job.live
+    live.lateness = job.lateness
+    wanted = [name for name, spec in job.inputs.items() if asked(spec)]
+    if not wanted and job.live is None:
+        return job, live
+    if not getattr(platform, "live", False):
+        what = f"input `{wanted[0]}` is live" if wanted else "the run is to be live"
+        message = f"{what}, and the backend `{platform.name}` reads inputs to their end"
+        raise Rejected([Diagnostic("run-live", message, help="use `multicore`")])
+    return evolve(job, live=live), live
+
+
+def _some_live(job: Job, sources: Iterable[object]) -> None:
+    """Raises: Rejected("run-live") where a live run has no live input: what was said of it would have no effect."""
+    from river.io.live import Arriving
+
+    if job.live is not None and not any(isinstance(source, Arriving) for source in sources):
+        help_ = "follow a file or a folder, read a pipe, or listen at `tcp://127.0.0.1:PORT`"
+        raise Rejected([Diagnostic("run-live", "the run is to be live, and no input is", help=help_)])
+
+
+def _open(
+    graph: Graph, name: str, job: Job, refusals: Refusals, live: Live | None
+) -> Iterable[Items] | Arriving:
+    """The source of input `name`; `live`: for inputs that go on, None where the backend cannot read them as they come."""
+    from river.io.live import arriving
     from river.io.sources import open_source
 
-    found: dict[str, Iterable[Items]] = {}
-    for name in graph.inputs:
-        queue = graph.queues[name]
-        if name == CLOCK and job.iterations is not None:
-            found[name] = _ticks(job.iterations, job.options.batch)
-            continue
-        found[name] = open_source(
-            job.inputs[name],
-            queue.type,
-            name=name,
-            format=job.formats.get(name),
-            on_error=refusals,
-            batch=job.options.batch,
-            by=queue.by,
-            lateness=job.lateness,
-        )
-    return found
+    queue, format_ = graph.queues[name], job.formats.get(name)
+    if name == CLOCK and job.iterations is not None:
+        return _ticks(job.iterations, job.options.batch)
+    spec, batch = job.inputs[name], job.options.batch
+    if live is not None:
+        found = arriving(spec, queue.type, live, name=name, refusals=refusals, format=format_, batch=batch)
+        if found is not None:
+            return found
+    return open_source(
+        spec,
+        queue.type,
+        name=name,
+        format=format_,
+        on_error=refusals,
+        batch=batch,
+        by=queue.by,
+        lateness=job.lateness,
+    )
 
 
-def _sink(job: Job, name: str, type_: Type) -> Counted:
+def _sink(job: Job, name: str, type_: Type, keeper: Kept | None) -> Counted:
     from river.io.sinks import open_sink
 
+    position, rows = (None, 0) if keeper is None else keeper.position(name)
     if name not in job.outputs and job.default is not None:
-        return Counted(job.default(name, type_))
-    return Counted(open_sink(job.outputs.get(name), type_, name=name, format=job.formats.get(name)))
+        return Counted(job.default(name, type_), rows)
+    target, format_ = job.outputs.get(name), job.formats.get(name)
+    in_place = job.live is not None or keeper is not None
+    sink = open_sink(target, type_, name=name, format=format_, in_place=in_place, resume=position)
+    return Counted(sink, rows)
 
 
 @define
@@ -463,6 +568,16 @@ class Counted:
         self.rows += len(items)
         self.sink.write(items)
 
+    def write_bytes(self, data: bytes | memoryview, rows: int) -> None:
+        """Passes lines on, to a `TextSink`."""
+        self.rows += rows
+        cast("TextSink", self.sink).write_bytes(data)
+
+    def write_table(self, batch: Any) -> None:
+        """Passes an Arrow record batch on, to an `ArrowSink`."""
+        self.rows += batch.num_rows
+        cast("ArrowSink", self.sink).write_table(batch)
+
 
 @define
 class _Counter:
@@ -471,21 +586,46 @@ class _Counter:
     watch: Callable[[int], None] | None
     items: int = field(default=0, init=False)
 
-    def counted(self, source: Iterable[Items]) -> Iterator[Items]:
-        """The batches of `source`."""
-        for batch in source:
-            self.items += len(batch)
-            if self.watch is not None:
-                self.watch(self.items)
+    def counted(self, source: Iterable[Items] | Arriving) -> Iterable[Items]:
+        """`source`, counted."""
+        from river.io.live import Arriving
+
+        if isinstance(source, Arriving):
+            source.count = self.add
+            return source
+        return Reading(source, self.add)
+
+    def add(self, items: int) -> None:
+        """So many more have been read."""
+        self.items += items
+        if self.watch is not None:
+            self.watch(self.items)
+
+
+@define(eq=False)
+class Reading:
+    """A source that counts the items read.
+
+    Who reads what is behind `source` by other means says how many items these are, with `count`.
+    """
+
+    source: Iterable[Items]
+    count: Callable[[int], None]
+
+    def __iter__(self) -> Iterator[Items]:
+        for batch in self.source:
+            self.count(len(batch))
             yield batch
 
 
 def _skipped(summary: Summary, trapped: list[Diagnostic]) -> list[Diagnostic]:
-    if not trapped:
-        return []
     total = sum(summary.skipped.values())
-    first = trapped[0]
+    if not total:
+        return []
     message = f"{total} item{'s' * (total != 1)} skipped because an operator trapped"
+    if not trapped:  # all of them before the checkpoint from which the run went on
+        return [Diagnostic("run-skipped", message, severity=Severity.WARNING)]
+    first = trapped[0]
     return [
         Diagnostic("run-skipped", message, first.span, Severity.WARNING, (Note(f"first: {first.message}"),))
     ]
@@ -523,12 +663,19 @@ def compare(
         message = "the program is not deterministic by construction: its backends may rightly differ"
         raise Rejected([Diagnostic("check-nondeterministic", message, notes=remarks)])
     from river.io.errors import Refusals as Counter
+    from river.io.live import asked
 
     refusals = Counter(job.on_error)
     _names("input", "--in", graph.inputs, _given(graph, job), required=True)
+    for name, spec in job.inputs.items():
+        if asked(spec):
+            message = f"input `{name}` is live: it has no end up to which backends could be compared"
+            raise Rejected(
+                [Diagnostic("check-live", message, help="keep what comes in a file, and check with that")]
+            )
     data = {
-        name: [item for batch in source for item in batch]
-        for name, source in _open(graph, job, refusals).items()
+        name: [item for batch in _open(graph, name, job, refusals, None) for item in batch]
+        for name in graph.inputs
     }
     expected: Mapping[str, Any] | None = None
     for name in backends:

@@ -20,6 +20,9 @@ class Multicore:
     """The backend `multicore` (see `river.backend.Backend`)."""
 
     name: ClassVar[str] = "multicore"
+    live: ClassVar[bool] = True
+    checkpoints: ClassVar[bool] = True
+    passes: ClassVar[str] = "sharing,zipping,fusion{auto=true},sharing,fusion{auto=true},sharing"
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
         from backends.multicore.plan import plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from backends.multicore.ports import Port
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from backends.multicore.queues import Queue
     from river.backend import Rows
     from river.lang.types import Type
+
+
+_SMALL = 512
+"""Items that are copied together at least, where a window reaches over the end of a batch: batches may be small."""
 
 
 class ColumnPort(Port):
@@ -71,26 +76,42 @@ class ColumnPort(Port):
         batch = self._batches[0]
         return batch, self.at, min(len(batch), self.at + most)
 
-    def together(self, count: int) -> tuple[Batch, int]:
-        """A batch that has the next `count` items, from the row that is given."""
-        first = self._batches[0] if self._batches else Batch.of(self.type, [])
-        if len(first) - self.at >= count:
-            return first, self.at
-        parts = [first[self.at :]]
-        size = len(parts[0])
-        self._batches.popleft()
-        while size < count:
-            parts.append(self._batches.popleft())
-            size += len(parts[-1])
-        joined = concat(parts)
-        self._batches.appendleft(joined)
-        self.at = 0
-        return joined, 0
+    def windows(self, peek: int, pop: int, most: int) -> tuple[Batch, int, int]:
+        """Windows of `peek` items, each `pop` items after the one before, that lie together: a batch, the first row, how many.
+
+        At least one window waits; at most `most` are given. Only items of windows that reach over the end of a batch are
+        copied.
+        """
+        if not self._batches:  # windows of no items
+            return Batch.of(self.type, []), 0, most
+        first, at = self._batches[0], self.at
+        if len(first) - at < peek:
+            wanted = max(len(first) - at + peek - 1, _SMALL)
+            parts, size = [first[at:]], len(first) - at
+            for batch in islice(self._batches, 1, None):
+                if size >= wanted:
+                    break
+                parts.append(batch[: wanted - size])
+                size += len(parts[-1])
+            first, at = concat(parts), 0
+        if not pop:
+            return first, at, most
+        return first, at, min(most, (len(first) - at - peek) // pop + 1)
+
+    def hold(self, items: list[Any]) -> None:
+        self._batches = deque([Batch.of(self.type, items)] if items else [])
+        self._waiting, self.at = len(items), 0
 
     def items(self, count: int) -> list[Any]:
-        """The next items as values: for traps, which show one."""
-        batch, start = self.together(count)
-        return batch[start : start + count].values()
+        """The next items as values."""
+        found: list[Any] = []
+        start = self.at
+        for batch in self._batches:
+            if len(found) == count:
+                break
+            found += batch[start : start + count - len(found)].values()
+            start = 0
+        return found
 
     def pop(self, count: int) -> None:
         self._waiting -= count

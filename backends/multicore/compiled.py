@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from river.diagnostics import Diagnostic, Severity
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -21,6 +22,19 @@ class Compiled:
     native: dict[int, NativeOperator] = field(factory=dict[int, "NativeOperator"])
     refused: dict[int, tuple[Reason, ...]] = field(factory=dict[int, "tuple[Reason, ...]"])
     variables: dict[str, Variable] = field(factory=dict[str, "Variable"])
+    remarks: tuple[Diagnostic, ...] = ()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything runs as machine code, so that columns are what to read."""
+        return bool(self.native)
+
+    def host_calls(self) -> dict[str, int]:
+        """How often machine code asked Python, by operation."""
+        found: Counter[str] = Counter()
+        for native in self.native.values():
+            found.update(getattr(native, "host_calls", {}))
+        return dict(found)
 
 
 def compiled(plan: Plan) -> Compiled:
@@ -29,18 +43,19 @@ def compiled(plan: Plan) -> Compiled:
     A variable lives in one place: if one of the instances that use it has no machine code, none of them has.
     """
     found = Compiled()
-    if not plan.options.native:
+    if plan.options.native == "off":
         return found
     from backends.native.jit import available
 
     if not available():
+        found.remarks = (_missing(),)
         return found
     from backends.native import Refused, compile_native
 
     for node in plan.nodes:
         operator = node.instance.operator
         if isinstance(operator, typed.Operator):
-            made = compile_native(operator)
+            made = compile_native(operator, debug=plan.options.native == "debug", lend=True)
             if isinstance(made, Refused):
                 found.refused[node.instance.index] = made.reasons
             else:
@@ -57,6 +72,13 @@ def compiled(plan: Plan) -> Compiled:
                     found.variables[name] = native.variables[i]
                     native.variables[i].set(initial[name])
     return found
+
+
+def _missing() -> Diagnostic:
+    message = "operators are not compiled, which is many times slower: llvmlite is not installed"
+    return Diagnostic(
+        "native-missing", message, None, Severity.WARNING, help="pip install llvmlite, or say `--no-native`"
+    )
 
 
 def _together(plan: Plan, found: Compiled) -> None:

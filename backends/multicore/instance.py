@@ -6,10 +6,10 @@ take effect after the firings on the items before them; the end is forwarded whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import frozen
 
@@ -48,7 +48,12 @@ class Setting:
 
 
 class Instance:
-    """What is common to all kinds of handlers. `fired`, `skipped`: counts for people."""
+    """What is common to all kinds of handlers. `fired`, `skipped`: counts for people.
+
+    `KEPT`: what else than variables, inputs and outputs a firing depends on.
+    """
+
+    KEPT: ClassVar[tuple[str, ...]] = ("fired", "skipped", "over", "_woken", "_level")
 
     def __init__(self, setting: Setting, mark: Fire | None = None) -> None:
         self.operator = operator = setting.operator
@@ -70,6 +75,15 @@ class Instance:
         self._guarded = isinstance(operator, typed.Extern) or bool(operator.sites) or bool(self._pushes)
 
     # -- what the scheduler calls
+
+    def kept(self) -> dict[str, Any]:
+        """Where it stands between firings, as JSON."""
+        return {name: getattr(self, name) for name in self.KEPT}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Stands there again."""
+        for name in self.KEPT:
+            setattr(self, name, kept[name])
 
     @property
     def waiting(self) -> bool:
@@ -211,13 +225,20 @@ class Instance:
             text = f"`{declared.by}` falls from {bound} to {key} in {place}"
             raise Trap("order-violation", (late,), self.operator.name, None, self.operator.span, text)
 
-    def marked(self) -> None:
-        """Tells what the marks taken so far promise for all ordered inputs together."""
+    def risen(self) -> Any:
+        """What the marks taken so far promise for all ordered inputs together, None if that is not new."""
         going = [port.progress for port in self._keyed if not port.ended]
         level = min(going) if going else max((port.progress for port in self._keyed), default=-INFINITY)
         if level <= self._level:
-            return
+            return None
         self._level = level
+        return level
+
+    def marked(self) -> None:
+        """Tells what the marks taken so far promise for all ordered inputs together."""
+        level = self.risen()
+        if level is None:
+            return
         if self._mark is not None:
             sizes = list(map(len, self._emitted))
             try:
@@ -252,6 +273,8 @@ class Instance:
 
 class Items(Instance):
     """`on q(x)`, and operators in Python: a firing for each item of each input."""
+
+    KEPT = (*Instance.KEPT, "_turn")
 
     def __init__(self, setting: Setting, fires: Sequence[Any], mark: Fire | None = None) -> None:
         super().__init__(setting, mark)
@@ -292,6 +315,13 @@ class Rated(Instance):
         super().__init__(setting, mark)
         self._due = list(due)
         self._stated = self._pushes
+
+    def kept(self) -> dict[str, Any]:
+        return {**super().kept(), "due": len(self._due)}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        super().restore(kept)
+        del self._due[: len(self._due) - kept["due"]]
 
     def work(self, limit: int) -> int:
         left = limit
@@ -351,6 +381,8 @@ class Rated(Instance):
 
 class Phases(Instance):
     """`phase n on q(x)`, in a cycle."""
+
+    KEPT = (*Instance.KEPT, "_place", "_left")
 
     def __init__(self, setting: Setting, fires: Sequence[Any], mark: Fire | None = None) -> None:
         super().__init__(setting, mark)

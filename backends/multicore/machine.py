@@ -12,6 +12,7 @@ from backends.multicore import instance as plain
 from backends.native.batch import Batch
 from backends.native.explain import explained
 from backends.native.lower.firing import SIDE
+from river.lang import typed
 from river.lang.evaluate import Trap
 from river.lang.values import INFINITY
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from backends.multicore.columns import ColumnPort
     from backends.multicore.instance import Setting
     from backends.multicore.ports import Port
-    from backends.native.operator import NativeOperator
-    from river.lang import typed
+    from backends.native.operator import NativeOperator, NativeTrap
     from river.lang.types import Type
 
 _LEAST = -(1 << 63)
@@ -39,6 +39,7 @@ class Machine(plain.Instance):
     def prepare(self, native: NativeOperator) -> None:
         """Gives it its code."""
         self.native = native
+        self._fired_on: list[Any] = []  # what the columns lie in that were fired on since the last `settle`
         self._pace = self.batch
         if self.operator.mark is not None:
             self._mark = self._fire_mark
@@ -47,7 +48,8 @@ class Machine(plain.Instance):
         self.native.stop()
 
     def settle(self) -> None:
-        for i, batch, marks in self.native.take():
+        inputs, self._fired_on = self._fired_on, []
+        for i, batch, marks in self.native.take(inputs):
             self.outs[i].add_batch(batch, marks.values() if len(marks) else ())
 
     def _send(self, mark: Any, outs: Any) -> None:
@@ -78,17 +80,32 @@ class Machine(plain.Instance):
             self.fired += fired.row - at
             at = fired.row
             if fired.trap is not None:
-                trap = explained(self.operator, fired.trap)
+                trap = self.explained(fired.trap)
                 trap.item = None if item is None else item(at)
-                if self._report is None or not plain.own(trap):
+                if item is None or not self.skips(trap):  # only items are left out
                     raise trap
-                self.skipped += 1
-                self._report(trap)
+                self.skip(trap)
                 at += 1
             elif fired.stopped:
                 raise Trap("stopped")
             else:
                 return at
+
+    def explained(self, found: NativeTrap) -> Trap:
+        trap = explained(self.operator, found)
+        if trap.span is None:  # code that no text was written for, such as a frontend's
+            trap.span = self.operator.span
+        return trap
+
+    def skips(self, trap: Trap) -> bool:
+        """Whether the item that trapped is left out."""
+        return self._report is not None and plain.own(trap)
+
+    def skip(self, trap: Trap) -> None:
+        """Leaves out an item."""
+        self.skipped += 1
+        if self._report is not None:
+            self._report(trap)
 
     @property
     def most(self) -> int:
@@ -98,6 +115,7 @@ class Machine(plain.Instance):
     def fire_items(self, port: Port, fire: Any, count: int) -> int:
         column = cast("ColumnPort", port)
         batch, start, stop = column.next(count)
+        self._fired_on.append(batch.kept)
         at = self.shoot(
             fire, batch.addresses, start, stop, lambda row: (column.type, *batch[row : row + 1].values())
         )
@@ -109,15 +127,44 @@ class MachineItems(Machine, plain.Items):
     """`on q(x)`."""
 
 
+class Copies(MachineItems):
+    """`on q(x) { emit a x; emit b x; ... }`: the batches themselves go to all outputs, nothing is copied."""
+
+    def fire_items(self, port: Port, fire: Any, count: int) -> int:
+        batch, start, stop = cast("ColumnPort", port).next(count)
+        rows = batch[start:stop]
+        for out in self.outs:
+            out.add_batch(rows)
+        port.pop(len(rows))
+        self.fired += len(rows)
+        return len(rows)
+
+
+def copies(op: typed.Operator) -> bool:
+    """Whether all that an operator does is to send its item to each output once."""
+    if len(op.items) != 1 or op.mark is not None:
+        return False
+    sent = [
+        item.out if isinstance(item, typed.Emit) and isinstance(item.value, typed.Local) and item.value.slot == 0
+        else None
+        for item in op.items[0].body.items
+    ]  # fmt: skip
+    return None not in sent and sorted(cast("list[int]", sent)) == list(range(len(op.outs)))
+
+
 class MachineRated(Machine, plain.Rated):
     """`on q[peek p, pop o](w)`."""
 
     def _windows(self, handler: typed.RatedHandler, fire: Any, count: int) -> int:
         addresses: list[int] = []
+        kept: list[Batch] = []
         for rate in handler.rates:
-            port = cast("ColumnPort", self.ports[rate.port])
-            batch, start = port.together(rate.peek + (count - 1) * rate.pop)
+            batch, start, count = cast("ColumnPort", self.ports[rate.port]).windows(
+                rate.peek, rate.pop, count
+            )
             addresses += batch[start:].addresses
+            kept.append(batch)
+        self._fired_on += [batch.kept for batch in kept]
         done = self.shoot(fire, addresses, 0, count, None)
         for rate in handler.rates:
             self.ports[rate.port].pop(done * rate.pop)
@@ -136,14 +183,17 @@ class MachinePhases(Machine, plain.Phases):
 
     def _whole(self, cycles: int) -> int:
         addresses: list[int] = []
+        kept: list[Batch] = []
         for i in self.native.cycle_ports:
             port = cast("ColumnPort", self.ports[i])
-            batch, start = port.together(cycles * self._needs[port])
+            batch, start, cycles = port.windows(self._needs[port], self._needs[port], cycles)
             addresses += batch[start:].addresses
+            kept.append(batch)
+        self._fired_on += [batch.kept for batch in kept]
         fired = self.native.fire("cycle", addresses, 0, cycles, self.most)
         self.fired += fired.row
         if fired.trap is not None:
-            raise explained(self.operator, fired.trap)
+            raise self.explained(fired.trap)
         if fired.stopped:
             raise Trap("stopped")
         for port, need in self._needs.items():
@@ -167,6 +217,7 @@ class MachineMerge(Machine, plain.Merge):
             else:
                 batch, start, stop, last = Batch.of(port.type, []), 0, 0, True
                 floor = _LEAST if port.progress == -INFINITY else port.progress
+            self._fired_on.append(batch.kept)
             addresses += batch.addresses
             words += [start, stop, floor, int(port.ended and last)]
             starts.append(start)
@@ -174,7 +225,7 @@ class MachineMerge(Machine, plain.Merge):
         fired = self.native.fire("merge", [*addresses, ctypes.addressof(state)], 0, limit, self.most)
         self.fired += fired.row
         if fired.trap is not None:
-            raise explained(self.operator, fired.trap)
+            raise self.explained(fired.trap)
         if fired.stopped:
             raise Trap("stopped")
         for i, port in enumerate(self._sides):
@@ -193,6 +244,7 @@ def make(setting: Setting, native: NativeOperator) -> Machine:
     elif op.merge is not None:
         made = MachineMerge(setting, "merge")
     else:
-        made = MachineItems(setting, [f"item.{each.port}" for each in op.items])
+        kind = Copies if copies(op) else MachineItems
+        made = kind(setting, [f"item.{each.port}" for each in op.items])
     made.prepare(native)
     return made

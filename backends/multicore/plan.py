@@ -81,6 +81,12 @@ class Plan:
             )
         return "\n".join(lines)
 
+    def native_report(self) -> str:
+        """How the operators run as machine code; they are compiled to find out."""
+        from backends.multicore.report import native_report
+
+        return native_report(self)
+
     def _name(self, instance: int | None) -> str:
         return "outside" if instance is None else self.nodes[instance].instance.name
 

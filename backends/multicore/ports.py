@@ -116,6 +116,10 @@ class Port:
             self.last = keys[stop - 1]
         return chunk[:stop]
 
+    def hold(self, items: list[Any]) -> None:
+        """Has these items waiting, and no others, when a run goes on."""
+        self.held, self.at = items, 0
+
     def items(self, count: int) -> list[Any]:
         """The next `count` items, which wait; they stay until `pop`."""
         if self.at == 0 and count == len(self.held):
@@ -214,14 +218,17 @@ class Out:
             self._chunks.append(mark)
 
     def drain(self) -> bool:
-        """Puts what there is room for; whether nothing is left. Paper: River Fig. 2, lines 9 and 10."""
+        """Puts what there is room for; whether nothing is left. Paper: River Fig. 2, lines 9 and 10.
+
+        A batch of columns is put whole if there is any room, so a bound is exceeded by at most one batch (il.md P8).
+        """
         queue = self.queue
         while self._chunks:
             room = queue.room
             if room <= 0:
                 return False
             chunk = self._chunks[0]
-            if not isinstance(chunk, Mark):
+            if isinstance(chunk, list):  # columns are not cut: small pieces would go on being small
                 left = len(chunk) - self._at
                 if room < left and room < UNBOUNDED:
                     queue.put(chunk[self._at : self._at + room])

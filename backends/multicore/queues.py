@@ -71,6 +71,14 @@ class Queue:
         """Makes room for `count` items and marks that were consumed."""
         self._taken += count
 
+    def kept(self) -> tuple[int, int, list[Chunk]]:
+        """How much was put, how much of that is done, and what nobody has taken."""
+        return self._put, self._taken, [*self._chunks]
+
+    def restore(self, put: int, taken: int, chunks: list[Chunk]) -> None:
+        """Is again as it was."""
+        self._put, self._taken, self._chunks = put, taken, deque(chunks)
+
     def close(self) -> None:
         """Drops what is there and whatever comes."""
         self.closed = True

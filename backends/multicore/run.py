@@ -14,32 +14,35 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
-from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
+from backends.multicore import inputs
+from backends.multicore.checkpoint import Kept
 from backends.multicore.columns import ColumnPort
-from backends.multicore.compiled import Compiled, compiled
+from backends.multicore.compiled import compiled
 from backends.multicore.instance import Setting, make
 from backends.multicore.machine import make as make_machine
+from backends.multicore.parallel import Parallel, independent
 from backends.multicore.ports import Out, Port
 from backends.multicore.queues import UNBOUNDED, Queue
+from backends.multicore.tasks import Deliver, Lock, Operate, Outcome, State, Store, Task, Variables
+from backends.native.egress.sinks import column_sink
 from river.backend import Summary
 from river.diagnostics import InternalError
 from river.il.annotations import annotated
-from river.ingress import turns
+from river.ingress import passed, turns
 from river.lang import typed
 from river.lang.evaluate import Trap
-from river.lang.values import freezer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from backends.multicore.instance import Instance
+    from backends.multicore.machine import Machine
     from backends.multicore.plan import Node, Plan
-    from river.backend import Items, Rows, Sinks, Sources
+    from river.backend import Sinks, Sources
     from river.il.graph import Instance as GraphInstance
     from river.il.graph import Queue as GraphQueue
 
@@ -66,191 +69,6 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     return engine.run(sources)
 
 
-class State(Enum):
-    """Where a task stands."""
-
-    IDLE = auto()  # until input arrives
-    QUEUED = auto()
-    RUNNING = auto()
-    FULL = auto()  # until there is room for its output
-    LOCKING = auto()  # until it has its locks
-
-
-class Outcome(Enum):
-    """What came of running a task."""
-
-    IDLE = auto()
-    MORE = auto()
-    FULL = auto()
-    LOCK = auto()
-
-
-class Lock:
-    """A lock of variables that hands itself to whoever waits longest. Used under the scheduler's lock only."""
-
-    __slots__ = ("owner", "waiting")
-
-    def __init__(self) -> None:
-        self.owner: Task | None = None
-        self.waiting: deque[Task] = deque()
-
-
-class Task:
-    """Something that a worker runs.
-
-    `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran.
-    """
-
-    def __init__(self, index: int, ports: Sequence[Port], outs: Sequence[Out]) -> None:
-        self.index = index
-        self.ports = ports
-        self.outs = outs
-        self.state = State.IDLE
-        self.missed = False
-        self.locks: tuple[Lock, ...] = ()
-        self.held = 0
-
-    def step(self, engine: Engine) -> Outcome:
-        """Does what there is to do, up to a batch."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Takes nothing any more."""
-        for port in self.ports:
-            port.queue.close()
-
-
-class Operate(Task):
-    """An operator instance. Paper: River Fig. 2 (`process`)."""
-
-    def __init__(self, index: int, instance: Instance, name: str, variables: Variables) -> None:
-        super().__init__(index, instance.ports, instance.outs)
-        self.instance = instance
-        self.name = name
-        self.variables = variables
-        self.dead = False
-
-    def step(self, engine: Engine) -> Outcome:
-        instance = self.instance
-        if not instance.drain():
-            return Outcome.FULL
-        if self.dead:
-            return Outcome.IDLE
-        if self.locks and self.held < len(self.locks):
-            return Outcome.LOCK if instance.ready() else Outcome.IDLE
-        try:
-            self.variables.load()
-            more = instance.fire()
-        except Trap as trap:
-            engine.trapped(self, trap)
-            self.dead, more = True, False
-        finally:
-            self.variables.store()
-            if self.locks:
-                engine.release(self)
-        if self.dead or (instance.over and not any(port.back for port in self.ports)):
-            self.close()
-        if not instance.drain():
-            return Outcome.FULL
-        return Outcome.MORE if more else Outcome.IDLE
-
-
-class Deliver(Task):
-    """Hands an output to its sink."""
-
-    def __init__(self, index: int, port: Port, sink: Callable[[Items], None] | None, batch: int) -> None:
-        super().__init__(index, (port,), ())
-        self.port = port
-        self.sink = sink
-        self.columns: Callable[[Rows], None] | None = getattr(sink, "columns", None)
-        self.batch = batch
-
-    def step(self, engine: Engine) -> Outcome:
-        port = self.port
-        port.fill(self.batch)
-        count = min(port.run, self.batch)
-        if count:
-            self._deliver(port, count)
-        elif port.mark() is None:
-            return Outcome.IDLE
-        return Outcome.MORE
-
-    def _deliver(self, port: Port, count: int) -> None:
-        """Hands over the next `count` items."""
-        if self.columns is not None and isinstance(port, ColumnPort):
-            batch, start, stop = port.next(count)
-            rows = batch[start:stop]
-            port.pop(len(rows))
-            self.columns(rows)
-            return
-        items = port.items(count)
-        port.pop(count)
-        if self.sink is not None:
-            self.sink(items)
-
-
-class Variables:
-    """The variables of an instance as the list that its firings use.
-
-    Instances with the same variables share one list. A variable that stands in several lists lives in `shared` between
-    firings; `moved` says where in the list such variables have their place.
-    """
-
-    __slots__ = ("_moved", "_shared", "values")
-
-    def __init__(self, values: list[Any], moved: Sequence[tuple[int, str]], shared: dict[str, Any]) -> None:
-        self.values = values
-        self._moved = moved
-        self._shared = shared
-
-    def load(self) -> None:
-        """Brings the values of shared variables into the list. Under the locks."""
-        for place, name in self._moved:
-            self.values[place] = self._shared[name]
-
-    def store(self) -> None:
-        """Takes them back. Under the locks."""
-        for place, name in self._moved:
-            self._shared[name] = self.values[place]
-
-
-class Store:
-    """The variables of a run."""
-
-    def __init__(self, plan: Plan, compiled: Compiled) -> None:
-        self._native = compiled.variables
-        lists = dict.fromkeys(
-            node.instance.variables for node in plan.nodes if node.instance.index not in compiled.native
-        )
-        homes = Counter(name for names in lists for name in names)
-        initial = {
-            variable.name: variable.initial
-            for variable in plan.graph.variables
-            if variable.name not in self._native
-        }
-        self._shared = {name: initial[name] for name in initial if homes[name] != 1}
-        self._lists = {names: [initial[name] for name in names] for names in lists}
-        self._types = {variable.name: variable.type for variable in plan.graph.variables}
-
-    def of(self, names: tuple[str, ...]) -> Variables:
-        """The variables of an instance."""
-        moved = [(place, name) for place, name in enumerate(names) if name in self._shared]
-        return Variables(self._lists[names], moved, self._shared)
-
-    def final(self) -> dict[str, Any]:
-        """The values now, frozen."""
-        found = dict(self._shared)
-        for names, values in self._lists.items():
-            found |= {
-                name: value for name, value in zip(names, values, strict=True) if name not in self._shared
-            }
-        for name, value in found.items():
-            freeze = freezer(self._types[name])
-            found[name] = value if freeze is None else freeze(value)
-        found |= {name: variable.get() for name, variable in self._native.items()}
-        return {name: found[name] for name in self._types}
-
-
 class Engine:
     """One run of a plan.
 
@@ -270,6 +88,7 @@ class Engine:
         self._idle = 0
         self._reading = True
         self._blocked = False  # the reader waits for room
+        self._pausing = False  # the reader waits until nothing moves
         self._stopped = False
         self._finished = False
         self._failed_at: float | None = None
@@ -304,6 +123,8 @@ class Engine:
         for name in places:
             queue = graph.queues[name]
             sink, key = sinks.get(name), queue.key()
+            if sink is not None and self._is_columns(queue):
+                sink = column_sink(sink)
             if hasattr(sink, "columns") and self._is_columns(queue):
                 port = ColumnPort(self._queues[name], queue.type, key, (), back=False, checked=False)
             else:
@@ -313,6 +134,8 @@ class Engine:
             name: Out(self._queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
             for name in graph.inputs
         }
+        self._keeper = plan.options.keeper
+        self._kept = Kept(graph, self._store, self._operators, self._tasks, self._entries)
 
     def _operate(self, node: Node, closing: set[str], locks: Sequence[Lock]) -> Operate:
         """The task of an instance."""
@@ -338,6 +161,12 @@ class Engine:
         report = None if options.on_trap is None or instance.index in self._in_turns else self._report
         setting = Setting(operator, ports, outs, variables.values, options.batch, report)
         made = make(setting, function, self._poll) if native is None else make_machine(setting, native)
+        if native is not None and plan.workers > 1 and independent(cast("Machine", made)):
+            clones = [native, *(native.again() for _ in range(plan.workers - 1))]
+            for clone in clones[1:]:
+                for i, variable in enumerate(native.variables):
+                    clone.share(i, variable)
+            return Parallel(instance.index, cast("Machine", made), instance.name, variables, clones)
         task = Operate(instance.index, made, instance.name, variables)
         task.locks = tuple(locks[i] for i in node.locks)
         return task
@@ -350,6 +179,8 @@ class Engine:
 
     def run(self, sources: Sources) -> Summary:
         """Starts the threads, waits for the end, and leaves no thread behind."""
+        if self._keeper is not None and self._keeper.found is not None:
+            self._kept.restore(self._keeper.found)
         with self._lock:
             for task in self._tasks:
                 self._wake(task)
@@ -378,6 +209,8 @@ class Engine:
             self._store.final(),
             {task.name: task.instance.fired for task in self._operators},
             {task.name: task.instance.skipped for task in self._operators if task.instance.skipped},
+            self._compiled.host_calls(),
+            self._compiled.remarks,
         )
 
     def _watch(self) -> None:
@@ -404,7 +237,7 @@ class Engine:
         """Lets all threads end. Under the lock."""
         self._stopped = True
         for task in self._operators:
-            task.instance.stop()
+            task.stop()
         self._work.notify_all()
         self._room.notify_all()
 
@@ -413,11 +246,19 @@ class Engine:
     def _read(self, sources: Sources) -> None:
         """Sends what the sources give."""
         try:
-            for turn in turns(self.plan.graph, sources, self.plan.options.batch):
+            opened: Any = inputs.opened(self.plan, sources) if self._compiled.wanted else sources
+            keeper, graph = self._keeper, self.plan.graph
+            positions = self._kept.positions
+            for turn in turns(graph, opened, self.plan.options.batch, positions):
                 for name, elements in (*turn.items, *turn.marks):
                     self._entries[name].add(elements)
                 if not self._send([self._entries[name] for name, _ in (*turn.items, *turn.marks)]):
                     break
+                if keeper is not None:
+                    positions = passed(graph, positions, turn)
+                    keeper.read = sum(position.items for position in positions.values())
+                    if keeper.due and self._pause():
+                        keeper.save(self._kept.snapshot(positions))
         except Exception as error:  # noqa: BLE001 - a source is the user's: whatever it raises ends the run
             with self._lock:
                 self._source_errors.append(error)
@@ -451,13 +292,31 @@ class Engine:
                     for queue in full:
                         queue.wanted = False
 
+    def _pause(self) -> bool:
+        """Waits until nothing moves; then nothing does until more is sent. False where the run ends before."""
+        with self._lock:
+            self._pausing = True
+            self._work.notify()
+            while self._pausing and not self._stopped and self._failed_at is None:
+                self._room.wait()
+            self._pausing = False
+            return not self._stopped and self._failed_at is None
+
     # -- the workers' threads
 
     def _labour(self) -> None:
         """Runs tasks until the end."""
         try:
             while (task := self._next()) is not None:
-                self._done(task, task.step(self))
+                outcome = task.step(self)
+                if outcome is not Outcome.SPLIT or not isinstance(task, Parallel):
+                    self._done(task, outcome)
+                    continue
+                firings, serial = task.detached, task.ticket
+                assert firings is not None  # noqa: S101 - that is what the outcome says
+                self._done(task, outcome)
+                task.work(firings, serial, self)
+                self._rejoin(task)
         except BaseException as error:  # noqa: BLE001 - of a sink, or a mistake of ours: it ends the run
             self._fail(error)
 
@@ -473,7 +332,8 @@ class Engine:
                     task.missed = False
                     self._running += 1
                     return task
-                if not self._running and (self._blocked or not self._reading or self._failed_at is not None):
+                over = self._blocked or self._pausing or not self._reading or self._failed_at is not None
+                if over and not self._running:
                     self._stuck()
                     continue
                 self._idle += 1
@@ -483,7 +343,8 @@ class Engine:
     def _done(self, task: Task, outcome: Outcome) -> None:
         """Notes what a task did: wakes who may go on now."""
         with self._lock:
-            self._running -= 1
+            if outcome is not Outcome.SPLIT:  # else the worker is at it still
+                self._running -= 1
             for port in task.ports:
                 if port.queue.wanted and port.queue.room > 0:
                     self._made_room(port.queue)
@@ -493,7 +354,8 @@ class Engine:
             match outcome:
                 case Outcome.FULL:
                     full = [out.queue for out in task.outs if out.waiting]
-                    if any(queue.room > 0 for queue in full):
+                    others = not full and isinstance(task, Parallel)  # have drained them meanwhile
+                    if others or any(queue.room > 0 for queue in full):
                         self._queue(task)
                     else:
                         task.state = State.FULL
@@ -501,15 +363,24 @@ class Engine:
                             queue.wanted = True
                 case Outcome.LOCK:
                     self._acquire(task)
-                case Outcome.MORE:
+                case Outcome.MORE | Outcome.SPLIT:
                     self._queue(task)
                 case Outcome.IDLE:
                     task.state = State.IDLE
                     if task.missed:
                         self._queue(task)
-            spare = len(self._ready) - 1  # one is for this worker
+            spare = len(self._ready) - (outcome is not Outcome.SPLIT)  # one is for this worker
             if self._idle and spare > 0:
                 self._work.notify(spare)
+
+    def _rejoin(self, task: Parallel) -> None:
+        """Notes that a worker has done what it had taken out of a task."""
+        with self._lock:
+            self._running -= 1
+            self._delivered(task.outs)
+            self._wake(task)
+            if self._idle and len(self._ready) > 1:
+                self._work.notify(len(self._ready) - 1)
 
     # -- under the lock
 
@@ -588,6 +459,10 @@ class Engine:
         waiting = [task for task in self._tasks if task.state is not State.IDLE]
         if waiting or self._blocked:
             raise InternalError(f"nothing can run, though the run is not over\n{self.plan.show()}")
+        if self._pausing:
+            self._pausing = False
+            self._room.notify()
+            return
         self._finished = True
         self._work.notify_all()
         self._news.notify()

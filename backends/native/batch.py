@@ -287,7 +287,8 @@ def _read(addresses: Iterator[int], code: str, start: int, count: int) -> array[
     found: array[Any] = array(code)
     at = next(addresses)
     if count:
-        found.frombytes(ctypes.string_at(at + start * found.itemsize, count * found.itemsize))
+        size = count * found.itemsize  # which may be more than `string_at` takes
+        found.frombytes((ctypes.c_char * size).from_address(at + start * found.itemsize))
     return found
 
 

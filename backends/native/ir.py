@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field, frozen
@@ -25,6 +26,9 @@ INTRINSICS: Final = "\n".join([
     *(f"declare float @llvm.{name}.f32(float)" for name in ("fabs",)),
     "declare double @llvm.copysign.f64(double, double)",
     "declare ptr @malloc(i64)", "declare void @free(ptr)", "declare ptr @realloc(ptr, i64)",
+    "declare void @abort() noreturn", "declare void @longjmp(ptr, i32) noreturn",
+    "declare ptr @llvm.frameaddress.p0(i32)",
+    "declare i32 @_setjmp(ptr) returns_twice",
     "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
 ])  # fmt: skip
 
@@ -101,12 +105,84 @@ class Builder:
             return ""
         return self.op(text)
 
+    def move_slots(self, most: int, context: str) -> None:
+        """Leaves at most so many bytes of slots on the stack; the others get memory of their own while the function runs."""
+        kept: list[str] = []
+        moved: list[str] = []
+        here = size = 0
+        for line in self.slots:
+            register, _, type_ = line.partition(" = alloca ")
+            if not type_:
+                kept.append(line)
+                continue
+            bytes_ = -(-size_of(type_.rpartition(", align")[0])[0] // 16) * 16
+            if here + bytes_ <= most:
+                here += bytes_
+                kept.append(line)
+            else:
+                moved.append(f"{register} = getelementptr inbounds i8, ptr %frame, i64 {size}")
+                size += bytes_
+        if not moved:
+            return
+        self.calls |= {"frame_open", "frame_close"}
+        opened = f"  %frame = call ptr @frame_open(ptr {context}, i64 {size})"
+        self.slots = [*kept, opened, *moved]
+        closed = f"  call void @frame_close(ptr {context})"
+        self.lines = [
+            line for each in self.lines for line in ((closed, each) if each.startswith("  ret ") else (each,))
+        ]
+
     def finish(self, name: str, head: str) -> Function:
         """The function; `head` is all that stands before its body."""
         if not self.ended:
             self.end("unreachable")
         body = "\n".join([*self.slots, *self.lines])
         return Function(name, f"{head} {{\nentry:\n{body}\n}}\n", frozenset(self.calls))
+
+
+_SIZES: Final = {
+    "i1": 1,
+    "i8": 1,
+    "i16": 2,
+    "i32": 4,
+    "i64": 8,
+    "i128": 16,
+    "float": 4,
+    "double": 8,
+    "ptr": 8,
+}
+_TOKEN: Final = re.compile(r"[{}\[\]<>,]|[a-z0-9]+")
+
+
+def size_of(type_: str) -> tuple[int, int]:
+    """Size and alignment of an LLVM type."""
+    tokens = _TOKEN.findall(type_)
+    at = 0
+
+    def read() -> tuple[int, int]:
+        nonlocal at
+        word = tokens[at]
+        at += 1
+        if word in "[<":
+            count = int(tokens[at])
+            at += 2
+            size, align = read()
+            at += 1
+            return count * size, align
+        if word != "{":
+            return _SIZES[word], _SIZES[word]
+        end, most = 0, 1
+        while tokens[at] != "}":
+            if tokens[at] == ",":
+                at += 1
+                continue
+            size, align = read()
+            end = -(-end // align) * align + size
+            most = max(most, align)
+        at += 1
+        return -(-end // most) * most, most
+
+    return read()
 
 
 def reachable(functions: dict[str, Function], roots: Iterable[str]) -> list[Function]:

@@ -107,12 +107,27 @@ def compile_text(text: str, exports: Iterable[str]) -> Code:
         return _link(linker, kept(parts, lambda: _object(linker, text)), tuple(exports))
 
 
-def _object(linker: _Linker, text: str) -> bytes:
+def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
+    """An LLVM module as an object file for this processor, optimised from 0 (not at all) to 3.
+
+    Raises: InternalError if the text is not a correct module.
+    """
+    with _LOCK:
+        return _object(_linker(), text, level)
+
+
+def linked(code: bytes, exports: tuple[str, ...]) -> Code:
+    """The functions of an object file."""
+    with _LOCK:
+        return _link(_linker(), code, exports)
+
+
+def _object(linker: _Linker, text: str, level: int = OPTIMISATION) -> bytes:
     binding, machine = linker.binding, linker.machine
     target = binding.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu,
         features=machine.features,
-        opt=OPTIMISATION,
+        opt=level,
         reloc="pic",
         codemodel="default",
         jit=True,
@@ -123,8 +138,8 @@ def _object(linker: _Linker, text: str) -> bytes:
         module.verify()
     except RuntimeError as wrong:
         raise InternalError(f"native code is not well formed: {wrong}\n{text}") from None
-    tuning = binding.create_pipeline_tuning_options(speed_level=OPTIMISATION)
-    tuning.loop_vectorization = tuning.slp_vectorization = True
+    tuning = binding.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = tuning.slp_vectorization = level > 0
     builder = binding.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return target.emit_object(module)

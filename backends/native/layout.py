@@ -1,8 +1,9 @@
 """How values of each type lie in memory and in columns (il.md P5, section f).
 
-Scalars are registers; everything else is memory, and all zeros is the zero of its type. Memory: bool and unit a
-byte; string and bytes a view of 16 bytes (`runtime/text.rt`); an optional {value, byte}; a record or tuple a
-struct; an array its items; a list {address, count, room}; deques, maps, bags and exact sums the records of the runtime.
+Scalars are registers, a regex the address of its table; everything else is memory, and all zeros is the zero of its type.
+Memory: bool and unit a byte; string and bytes a view of 16 bytes (`runtime/text.rt`); an optional {value, byte}; a record
+or tuple a struct; an array its items; a list {address, count, room}; deques, maps, bags and exact sums the records of the
+runtime.
 Columns: one per scalar (none for unit), views for strings, a column of validity before that of an optional's value, offsets
 before those of a list's items (a map: keys, then values); an array has as many rows per row as items, an exact
 sum as many as words.
@@ -29,7 +30,7 @@ KEY_AT: Final = 16  # in an entry of a map
 
 _REGISTERS: Final = {
     "bool": "i1", "i32": "i32", "i64": "i64", "u64": "i64", "i128": "i128", "f32": "float", "f64": "double",
-    "time": "i64", "duration": "i64", "unit": "i8",
+    "time": "i64", "duration": "i64", "unit": "i8", "regex": "i64",
 }  # fmt: skip
 
 
@@ -70,8 +71,6 @@ def memory(type_: t.Type) -> str:
             return TEXT
         case t.FSUM:
             return SUM
-        case t.REGEX:
-            raise Unsupported("values of type regex")
         case t.Primitive() | t.Decimal():
             kind = register(type_)
             assert kind is not None  # noqa: S101 - all others are scalars
@@ -226,6 +225,8 @@ def columns(type_: t.Type) -> Columns:
         match part:
             case t.UNIT:
                 pass
+            case t.REGEX:
+                raise Unsupported("columns of type regex")
             case t.STRING | t.BYTES:
                 found.append(Column(Kind.VIEW, table))
             case t.FSUM:

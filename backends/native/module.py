@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
+from backends.native import debug
 from backends.native.ir import INTRINSICS, METADATA, Builder, Function, reachable
 from backends.native.jit import LIBM
 from backends.native.layout import (
@@ -27,14 +28,18 @@ from backends.native.layout import (
     size_align,
 )
 from backends.native.rtlang import Signature, Unit, compile_file
+from backends.native.tables import TABLES, constant
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_FILES: Final = ("arena.rt", "wide.rt", "text.rt", "sums.rt", "times.rt")
+_FILES: Final = (
+    "arena.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "floats.rt", "decimals.rt", "unicode.rt",
+)  # fmt: skip
 _NEEDED: Final = {
-    "order": Signature(("p8", "p8"), "i64"),
+    "key_order": Signature(("p8", "p8"), "i64"),
+    "order": Signature(("Arena", "p8", "p8"), "i64"),
     "key_hash": Signature(("p8",), "i64"),
     "same": Signature(("p8", "p8"), "i1"),
     "number": Signature(("p8",), "i64"),
@@ -44,11 +49,11 @@ _INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
 
 
 @cache
-def runtime() -> Unit:
+def runtime(*, debug: bool = False) -> Unit:
     """The files of the runtime that depend on no type."""
     unit = Unit()
-    for name in _FILES:
-        found = compile_file(name, unit)
+    for name in (*_FILES, "debug.rt") if debug else _FILES:
+        found = compile_file(name, unit, given={"DEBUG": int(debug)})
         found.functions.update(unit.functions)
         unit = found
     return unit
@@ -56,12 +61,21 @@ def runtime() -> Unit:
 
 @define
 class Module:
-    """What has been made so far. `texts`: globals."""
+    """What has been made so far. `texts`: globals. `debug`: every access is checked (see `debug.py`).
+
+    `lends`: texts of inputs are emitted without being copied.
+    """
 
     functions: dict[str, Function] = field(factory=lambda: dict(runtime().functions))
     texts: list[str] = field(factory=list[str])
+    debug: bool = False
+    lends: bool = False
     _names: dict[tuple[str, t.Type], str] = field(factory=dict[tuple[str, t.Type], str])
     _count: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        if self.debug:
+            self.functions = dict(runtime(debug=True).functions)
 
     def add(self, function: Function) -> None:
         """A finished function."""
@@ -74,12 +88,15 @@ class Module:
 
     def text(self, exports: dict[str, Function]) -> str:
         """The module: `exports` and all that they need."""
-        used = reachable(self.functions | exports, exports)
+        used = reachable(self.functions | exports, [*exports, *(debug.NEEDED if self.debug else ())])
         libm = [
             f"declare double @river_{name}({'double, double' if name in ('pow', 'atan2', 'fmod') else 'double'})"
             for name in LIBM
         ]
-        return "\n".join([METADATA, INTRINSICS, *libm, *self.texts, *(f.text for f in used)])
+        tables = sorted({name for f in used for name in f.calls if name in TABLES})
+        texts = [*map(constant, tables), *self.texts]
+        functions = debug.instrumented(texts, used) if self.debug else [f.text for f in used]
+        return "\n".join([METADATA, INTRINSICS, *libm, *texts, *functions])
 
     def constant(self, type_: str, text: str) -> str:
         """A global constant; its name."""
@@ -109,7 +126,7 @@ class Module:
             given = {"SMALL": int(small), "KEY": KEY_AT, "VALUE": value, "ENTRY": entry}
             ordered = isinstance(type_, t.OMap)
             needs = (
-                {"key_order": "order"}
+                {"key_order": "key_order"}
                 if ordered
                 else {"key_hash": "key_hash", "key_same": "same", "key_number": "number"}
             )
@@ -126,9 +143,26 @@ class Module:
             suffix = "." + self.fresh("s")
             self._names[at] = suffix
             order = (self.derived("order", key), _NEEDED["order"])
-            found = compile_file("sort.rt", runtime(), renamed={"key_order": order}, suffix=suffix)
+            found = compile_file("sort.rt", runtime(), renamed={"order": order}, suffix=suffix)
             self.functions.update(found.functions)
         return "sort_numbers" + self._names[at]
+
+    def entries_function(self, type_: t.Map | t.OMap | t.Bag) -> str:
+        """The name of `entries_order` of `entries.rt` for maps of a type, or for bags."""
+        at = ("entries", type_)
+        if at not in self._names:
+            suffix = "." + self.fresh("e")
+            self._names[at] = suffix
+            key = t.parts(type_)[0]
+            value = t.UNIT if isinstance(type_, t.Bag) else type_.value
+            renamed = {
+                "key_order": (self.derived("order", key), _NEEDED["order"]),
+                "value_order": (self.derived("order", value), _NEEDED["order"]),
+            }
+            given = {"KEY": KEY_AT, "VALUE": entry_layout(type_)[0]}
+            found = compile_file("entries.rt", runtime(), given=given, renamed=renamed, suffix=suffix)
+            self.functions.update(found.functions)
+        return "entries_order" + self._names[at]
 
 
 # ------------------------------------------------------------------------------------------ single values
@@ -444,7 +478,8 @@ def _same(module: Module, type_: t.Type, name: str) -> None:
 
     match type_:
         case t.FSUM:
-            raise Unsupported("equality of fsum")
+            rooms = [f"ptr {b.slot('[76 x i64]')}" for _ in range(2)]
+            number(b.call("i64", "sum_order", ["ptr %x", "ptr %y", *rooms]), "0")
         case t.Optional(inner):
             flags = [b.op(f"load i8, ptr {part(b, type_, at, 1)}") for at in ("%x", "%y")]
             on = b.fresh("on")
@@ -656,7 +691,7 @@ def _order(module: Module, type_: t.Type, name: str) -> None:
             return order_scalar(b, of, load(b, of, x), load(b, of, y))
         if is_text(of):
             return b.call("i64", "text_compare", [f"ptr {x}", f"ptr {y}"])
-        return b.call("i64", module.derived("order", of), [f"ptr {x}", f"ptr {y}"])
+        return b.call("i64", module.derived("order", of), ["ptr %arena", f"ptr {x}", f"ptr {y}"])
 
     match type_:
         case t.Optional(inner):
@@ -673,19 +708,29 @@ def _order(module: Module, type_: t.Type, name: str) -> None:
             least = b.op(f"select i1 {b.op(f'icmp slt i64 {m}, {n}')}, i64 {m}, i64 {n}")
             counted(b, least, lambda i: decide(compared(inner, xs(i), ys(i))))
             decide(order_scalar(b, t.I64, m, n))
-        case t.FSUM | t.Map() | t.OMap() | t.Bag():
-            raise Unsupported(f"the order of {type_}")
+        case t.FSUM:
+            rooms = [f"ptr {b.slot('[76 x i64]')}" for _ in range(2)]
+            decide(b.call("i64", "sum_order", ["ptr %x", "ptr %y", *rooms]))
+        case t.Map() | t.OMap() | t.Bag():
+            decide(b.call("i64", module.entries_function(type_), ["ptr %arena", "ptr %x", "ptr %y"]))
         case _:
             decide(compared(type_, "%x", "%y"))
     b.do(f"store i64 0, ptr {result}")
     b.at("decided")
     b.end(f"ret i64 {b.op(f'load i64, ptr {result}')}")
+    module.add(b.finish(name, f"define internal i64 @{name}(ptr %arena, ptr %x, ptr %y) nounwind"))
+
+
+def _key_order(module: Module, type_: t.Type, name: str) -> None:
+    """The order of keys, which asks for no memory."""
+    b = Builder()
+    b.end(f"ret i64 {b.call('i64', module.derived('order', type_), ['ptr null', 'ptr %x', 'ptr %y'])}")
     module.add(b.finish(name, f"define internal i64 @{name}(ptr %x, ptr %y) nounwind"))
 
 
 _DERIVED: Final[dict[str, Callable[[Module, t.Type, str], None]]] = {
     "copy": _copy, "drop": _drop, "same": _same, "hash": _hash, "key_hash": _key_hash, "number": _number,
-    "canonical": _canonical, "order": _order,
+    "canonical": _canonical, "order": _order, "key_order": _key_order,
 }  # fmt: skip
 
 __all__ = [

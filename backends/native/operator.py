@@ -10,14 +10,27 @@ import ctypes
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from backends.native.batch import Batch, Output
-from backends.native.jit import Code, available, compile_text, host
+from backends.native.batch import Batch, Output, address_of
+from backends.native.jit import OPTIMISATION, Code, available, host
 from backends.native.layout import size_align
-from backends.native.lower.batches import FULL, MARK, STOP, TRAPPED, Handler, Lowered, Reason, lower
+from backends.native.lower.batches import (
+    FULL,
+    MARK,
+    STOP,
+    TRAPPED,
+    Handler,
+    Lowered,
+    Reason,
+    handlers_of,
+    lower,
+)
 from backends.native.lower.firing import SIDE
 from backends.native.lower.frame import ARENA_SIZE, CODES, CONTEXT, CONTEXT_SIZE
+from backends.native.pool import POOL, default_limit
+from backends.native.shared import shared
+from river.diagnostics import InternalError
 from river.lang import types as t
 from river.lang.values import Mark, default
 
@@ -88,9 +101,10 @@ class Variable:
     def get(self) -> Value:
         """Its value."""
         out, context = Output(self.type), _context()
-        self.code.function(f"save_variable.{self.index}", (_P, _P, _P))(
-            context.address, out.address, self.block.address
-        )
+        save = self.code.function(f"save_variable.{self.index}", (_P, _P, _P), _I)
+        if save(context.address, out.address, self.block.address):
+            self._close(context)
+            raise MemoryError(f"a variable of type {self.type}")
         (value,) = out.batch().values()
         self._close(context)
         return value
@@ -100,10 +114,12 @@ class Variable:
         self.clear()
         batch, context = Batch.of(self.type, [value]), _context()
         addresses = (_P * len(batch.addresses))(*batch.addresses)
-        self.code.function(f"load_variable.{self.index}", (_P, _P, _P))(
-            context.address, addresses, self.block.address
-        )
+        load = self.code.function(f"load_variable.{self.index}", (_P, _P, _P), _I)
+        refused = load(context.address, addresses, self.block.address)
         self._close(context)
+        if refused:
+            self.clear()
+            raise MemoryError(f"a variable of type {self.type}")
 
     @property
     def memory(self) -> int:
@@ -153,25 +169,29 @@ def _context() -> _Block:
     """A context whose temporary arena is one."""
     block = _Block(CONTEXT_SIZE)
     block.word(CONTEXT["temporary"] + 32).value = 1
+    block.word(CONTEXT["most"]).value = default_limit()
+    block.word(CONTEXT["pool"]).value = POOL.address
     return block
 
 
 @define(eq=False)
 class NativeOperator:
-    """An operator as machine code.
+    """An operator as machine code; `handlers` can be fired.
 
     `fire` fires a handler (`item.0`, `rated`, `mark`, ...) on columns and appends to `outputs` and `marks`, which are the
     caller's to read and to `clear`. `fire_batch` does the same from and to lists of values.
     """
 
     operator: typed.Operator
-    lowered: Lowered = field(repr=False)
+    handlers: tuple[Handler, ...] = field(repr=False)
     code: Code = field(repr=False)
+    debug: bool = False
     variables: list[Variable] = field(init=False, repr=False)
     outputs: tuple[Output, ...] = field(init=False, repr=False)
     marks: tuple[Output, ...] = field(init=False, repr=False)
     _context: _Block = field(init=False, repr=False)
     _tables: Any = field(init=False, repr=False)
+    _lent: list[Batch] | None = field(default=None, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.variables = [Variable(var.type, i, self.code) for i, var in enumerate(self.operator.vars)]
@@ -192,17 +212,12 @@ class NativeOperator:
 
     def again(self) -> NativeOperator:
         """Another one with the same code and variables of its own."""
-        return NativeOperator(self.operator, self.lowered, self.code)
+        return NativeOperator(self.operator, self.handlers, self.code, self.debug)
 
     def share(self, index: int, variable: Variable) -> None:
         """Uses a variable of another operator as variable `index`."""
         self.variables[index] = variable
         self._bind()
-
-    @property
-    def handlers(self) -> tuple[Handler, ...]:
-        """The handlers that can be fired."""
-        return self.lowered.handlers
 
     @property
     def cycle_ports(self) -> tuple[int, ...]:
@@ -220,8 +235,16 @@ class NativeOperator:
         raise KeyError(name)
 
     def stop(self) -> None:
-        """Asks a firing that is under way in another thread to end; `fire` then says `stopped`."""
+        """Asks the firing that is under way in another thread, and all that come, to end; `fire` says `stopped`."""
         self._context.word(CONTEXT["stop"]).value = 1
+
+    def unstop(self) -> None:
+        """Takes `stop` back: firings go on again. It is for whoever has called `stop`; `fire` does not do it."""
+        self._context.word(CONTEXT["stop"]).value = 0
+
+    def limit_memory(self, most: int) -> None:
+        """The bytes that a firing, a variable or a column of an output may have; beyond, the firing traps."""
+        self._context.word(CONTEXT["most"]).value = most
 
     def fire(self, name: str, columns: Sequence[int], start: int, end: int, limit: int = UNLIMITED) -> Fired:
         """Fires a handler on rows `start` to `end` - 1 of columns, given by their addresses; the GIL is released.
@@ -230,16 +253,38 @@ class NativeOperator:
         """
         context = self._context
         context.word(CONTEXT["limit"]).value = limit
-        context.word(CONTEXT["stop"]).value = 0
         table = (_P * max(len(columns), 1))(*columns)
         fire = self.code.function(f"fire.{name}", (_P, _P, _I, _I), _I)
+        if self.debug:
+            regions = self._regions(table)
+            context.word(CONTEXT["regions"]).value = ctypes.addressof(regions)
         left: int = fire(context.address, table, start, end)
         row, how = left >> 2, left & 3
         if how != TRAPPED:
             return Fired(row, full=how == FULL and row < end, stopped=how == STOP)
         code, site, at, given = (_number(context, name) for name in ("code", "site", "row", "given"))
         values = tuple(_number(context, name) for name in ("a", "b")[:given])
+        if CODES[code] == "internal":
+            raise InternalError(
+                f"native code of {self.operator.name}: bad access at {values[0]:#x}, place {values[1]}"
+            )
         return Fired(row, trap=NativeTrap(CODES[code], site, at, values))
+
+    def _regions(self, table: Any) -> ctypes.Array[ctypes.c_int64]:
+        """What code for debugging may reach: arenas, and memory by address and size; all where the input is not known."""
+        context = self._context
+        arenas = [context.address + CONTEXT[name] for name in ("temporary", "texts")]
+        arenas += [variable.block.address for variable in self.variables]
+        found = [(context.address, CONTEXT_SIZE), (ctypes.addressof(table), ctypes.sizeof(table))]
+        found += [(ctypes.addressof(each), ctypes.sizeof(each)) for each in self._tables]
+        found += [(v.block.address, ARENA_SIZE + size_align(v.type)[0]) for v in self.variables]
+        found += [(each.address, ctypes.sizeof(each.words)) for each in (*self.outputs, *self.marks)]
+        if self._lent is None:
+            found.append((0, UNLIMITED))
+        for batch in self._lent or ():
+            found += [(address_of(each), memoryview(each).nbytes) for each in batch.kept if len(each)]
+        words = [len(arenas), len(found), *arenas, *(word for region in found for word in region)]
+        return (_I * len(words))(*words)
 
     def fire_batch(
         self, items: Sequence[Sequence[Value]], name: str = "item.0", limit: int = UNLIMITED
@@ -269,20 +314,26 @@ class NativeOperator:
             firings = UNLIMITED
             state = (_I * (SIDE * len(items)))(*(word for values in items for word in (0, len(values), 0, 1)))
             table.append(ctypes.addressof(state))
+            batches.append(Batch(t.UNIT, 0, (), [state]))
+        self._lent = batches
         fired = self.fire(name, table, 0, firings, limit)
+        self._lent = None
         found = tuple(map(_merged, self.outputs, self.marks))
         self.clear()
         return found, fired
 
-    def take(self) -> Iterator[tuple[int, Batch, Batch]]:
-        """What was emitted, by output: items and marks (see `lower.statements.MARK`), which belong to the caller then."""
+    def take(self, inputs: Sequence[Any] = ()) -> Iterator[tuple[int, Batch, Batch]]:
+        """What was emitted, by output: items and marks (see `lower.statements.MARK`), which belong to the caller then.
+
+        `inputs`: what the columns lay in that were fired on (`Batch.kept`), if texts of theirs are lent.
+        """
         texts: _Texts | None = None
         at = self._context.address + CONTEXT["texts"]
         if _I.from_address(at + _CHUNKS).value:
             texts = _Texts(self.code.function("close", (_P,)), at)
         for i, (output, marks) in enumerate(zip(self.outputs, self.marks, strict=True)):
             if output.rows or marks.rows:
-                yield i, output.take(texts), marks.take()
+                yield i, output.take((texts, inputs)), marks.take()
 
     def clear(self) -> None:
         """Empties the outputs; batches read from them are void."""
@@ -303,14 +354,35 @@ def _merged(output: Output, marks: Output) -> list[Any]:
     return found + items[done:]
 
 
-def compile_native(op: typed.Operator) -> NativeOperator | Refused:
-    """The operator as machine code with variables at zero, or why it has none."""
+def compile_native(
+    op: typed.Operator, *, debug: bool = False, lend: bool = False
+) -> NativeOperator | Refused:
+    """The operator as machine code with variables at zero, or why it has none.
+
+    `debug`: it checks every access. `lend`: texts of inputs are emitted without being copied; who fires keeps the inputs
+    as long as what was emitted (see `take`).
+    """
     if not available():
         return Refused(op.name, (Reason("llvmlite is not installed", op.span),))
-    lowered = lower(op, host().architecture)
-    if not isinstance(lowered, Lowered):
-        return Refused(op.name, lowered)
-    return NativeOperator(op, lowered, compile_text(lowered.text, lowered.exports))
+
+    def make() -> tuple[str, tuple[str, ...]]:
+        lowered = lower(op, host().architecture, debug=debug, lend=lend)
+        if not isinstance(lowered, Lowered):
+            raise _NotCompiled(lowered)
+        return lowered.text, lowered.exports
+
+    try:
+        level = 0 if debug else OPTIMISATION
+        code = shared(f"operator {level} {lend} {evolve(op, name='')!r}", make, level)
+    except _NotCompiled as refused:
+        return Refused(op.name, refused.reasons)
+    return NativeOperator(op, handlers_of(op), code, debug)
+
+
+class _NotCompiled(Exception):  # noqa: N818 - carries the reasons out of `shared`
+    def __init__(self, reasons: tuple[Reason, ...]) -> None:
+        super().__init__(reasons)
+        self.reasons = reasons
 
 
 __all__ = ["Fired", "NativeOperator", "NativeTrap", "Refused", "Variable", "compile_native", "default"]

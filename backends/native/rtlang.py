@@ -2,7 +2,8 @@
 
 A file has constants (`SIZE = 16`), records (`class Arena:` with fields of machine types) and functions whose
 parameters and results have types: `i1 i8 i16 i32 i64 i128 f64`, pointers `p8 p16 p32 p64 p128`, and the name of a
-record, which is a pointer to it. Operators take operands of one type; a whole number fits any. `>>` fills with
+record, which is a pointer to it; the tables of `tables.py` are pointers. Operators take operands of one type; a
+whole number fits any. `>>` fills with
 zeros, comparisons are signed; conversions and everything else is a call (see `_Body.builtin`). A file may be a
 template: the names in `given` are constants, `renamed` functions stand for those of the host, and all names of the
 file get a suffix.
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from attrs import define, field, frozen
 
 from backends.native.ir import RARE, Builder, Function
+from backends.native.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +39,7 @@ COMPARE: Final[dict[type[ast.cmpop], str]] = {
 EXTERN: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "malloc": (("i64",), "p8"), "free": (("p8",), "void"), "realloc": (("p8", "i64"), "p8"),
     "memcmp": (("p8", "p8", "i64"), "i32"), "memmove": (("p8", "p8", "i64"), "p8"),
+    "abort": ((), "void"), "longjmp": (("p8", "i32"), "void"),
 }  # fmt: skip
 ATTRIBUTES: Final = {
     "inline": "alwaysinline nounwind", "cold": "noinline cold nounwind", "plain": "nounwind",
@@ -371,6 +374,9 @@ class _Body:
                 return _Value(type_, b.op(f"load {llvm(type_)}, ptr {slot}"))
             case ast.Name(name) if name in self.source.unit.constants:
                 return _Value("literal", str(self.source.unit.constants[name]))
+            case ast.Name(name) if name in TABLES:
+                self.b.calls.add(name)
+                return _Value(TABLES[name][0], f"@{name}")
             case ast.Attribute() | ast.Subscript():
                 type_, address = self.place(node)
                 if type_.startswith("&"):
@@ -481,10 +487,16 @@ class _Body:
                 )
             case "bits", [arg]:
                 return _Value("i64", b.op(f"bitcast double {self.wanted(arg, 'f64')} to i64"))
+            case "single", [arg]:
+                narrow = b.op(f"fptrunc double {self.wanted(arg, 'f64')} to float")
+                return _Value("f64", b.op(f"fpext float {narrow} to double"))
             case "float_of", [arg]:
                 return _Value("f64", b.op(f"bitcast i64 {self.wanted(arg, 'i64')} to double"))
             case "likely", [arg]:
                 return _Value("i1", b.op(f"call i1 @llvm.expect.i1(i1 {self.wanted(arg, 'i1')}, i1 true)"))
+            case "atomic_add", [pointer, number]:
+                place, more = self.wanted(pointer, "p64"), self.wanted(number, "i64")
+                return _Value("i64", b.op(f"atomicrmw add ptr {place}, i64 {more} seq_cst"))
             case "load64", [pointer, at]:
                 base = self.value(pointer, None)
                 place = b.op(f"getelementptr inbounds i8, ptr {base.text}, i64 {self.wanted(at, 'i64')}")

@@ -12,8 +12,9 @@ import sys
 from array import array
 from base64 import b64decode, b64encode
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never, cast
 
 from attrs import frozen
 
@@ -24,7 +25,7 @@ from river.lang.patterns import compile_pattern
 from river.lang.values import NAN, frozen_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from river.lang.values import Value
 
@@ -38,21 +39,28 @@ from; order is by chunk, then by place. `channel`: of the keyed stage that reads
 REPORT: Final = -1
 """The `queue` of a row that tells of a task of stage 0: its JSON stands in `marks`."""
 
-Places = list[int]
+Places = Sequence[int]
 
 
-@frozen
+@frozen(eq=False)
 class Piece:
-    """Items with their places, ascending, and marks with theirs: a mark stands before the items of its place."""
+    """Items with their places, ascending, and marks with theirs: a mark stands before the items of its place.
+
+    Items are a list of values, or columns: `Rows` that machine code makes, or an Arrow record batch that is to be sent.
+    """
 
     places: Places
-    items: list[Any]
+    items: Any
     marks: tuple[tuple[int, int], ...] = ()
 
     def whole(self) -> Piece:
         """The same elements, their places counted anew."""
         marks = tuple((bisect_left(self.places, place), key) for place, key in self.marks)
-        return Piece(list(range(len(self.items))), self.items, marks)
+        return Piece(range(len(self.places)), self.items, marks)
+
+    def values(self) -> list[Any]:
+        """The items as values."""
+        return values_of(self.items)
 
 
 def joined(pieces: Sequence[Piece], *, rows: bool) -> Piece:
@@ -60,7 +68,7 @@ def joined(pieces: Sequence[Piece], *, rows: bool) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
     marks = sorted({mark for piece in pieces for mark in piece.marks})
-    pairs = [pair for piece in pieces for pair in zip(piece.places, piece.items, strict=True)]
+    pairs = [pair for piece in pieces for pair in zip(piece.places, piece.values(), strict=True)]
     pairs.sort(key=_place)
     if rows:
         pairs = _deltas(pairs)
@@ -88,10 +96,11 @@ def _deltas(pairs: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
 
 @frozen(eq=False)
 class Coder:
-    """Items of one type to bytes and back."""
+    """Items of one type, as a `Piece` has them, to bytes and back; `records`: to an Arrow record batch, if it can be one."""
 
-    encode: Callable[[list[Any]], bytes]
+    encode: Callable[[Any], bytes]
     decode: Callable[[bytes], list[Any]]
+    records: Callable[[bytes], Any] | None = None
 
 
 @lru_cache(maxsize=1024)
@@ -102,28 +111,49 @@ def coder(type_: t.Type) -> Coder:
     except Rejected:
         plain, value = to_plain(type_), from_plain(type_)
         return Coder(
-            lambda items: json.dumps(list(map(plain, items))).encode(),
+            lambda items: json.dumps(list(map(plain, values_of(items)))).encode(),
             lambda data: list(map(value, json.loads(data))),
         )
     ipc = schema.arrow("ipc")
     pa = schema.arrow()
-    columns = schema.columns(type_)
 
-    def encode(items: list[Any]) -> bytes:
-        batch = schema.to_batch(type_, items)
-        return batch.serialize().to_pybytes()
+    def encode(items: Any) -> bytes:
+        match items:
+            case list():
+                records = schema.to_batch(type_, cast("list[Any]", items))
+            case pa.RecordBatch():
+                records = items
+            case _:
+                from backends.native.arrow import to_arrow
 
-    def decode(data: bytes) -> list[Any]:
-        batch = ipc.read_record_batch(pa.py_buffer(data), layout)
-        cells = [schema.from_arrow(kind, batch.column(i)) for i, (_, kind) in enumerate(columns)]
-        return list(zip(*cells, strict=True)) if isinstance(type_, t.Record) else cells[0]
+                records = to_arrow(type_, items)
+        return records.serialize().to_pybytes()
 
-    return Coder(encode, decode)
+    def records(data: bytes) -> Any:
+        return ipc.read_record_batch(pa.py_buffer(data), layout)
+
+    return Coder(encode, lambda data: of_records(type_, records(data)), records)
+
+
+def values_of(items: Any) -> list[Any]:
+    """The items of a piece as values; they are no record batch."""
+    return cast("list[Any]", items if isinstance(items, list) else items.values())
+
+
+def of_records(type_: t.Type, records: Any) -> list[Any]:
+    """The items of an Arrow record batch as values."""
+    cells = [schema.from_arrow(kind, records.column(i)) for i, (_, kind) in enumerate(schema.columns(type_))]
+    return list(zip(*cells, strict=True)) if isinstance(type_, t.Record) else cells[0]
 
 
 def place_bytes(places: Places) -> bytes:
     """Places as little-endian 64-bit numbers; nothing if they count from 0."""
-    if places == list(range(len(places))):
+    count = len(places)
+    if (
+        places == range(count)
+        or count == 0
+        or (places[0] == 0 and places[-1] == count - 1 and _dense(places))
+    ):
         return b""
     found = array("q", places)
     if sys.byteorder == "big":
@@ -131,15 +161,42 @@ def place_bytes(places: Places) -> bytes:
     return found.tobytes()
 
 
+def _dense(places: Places) -> bool:
+    return array("q", places) == array("q", range(len(places)))
+
+
 def read_places(data: bytes, count: int) -> Places:
     """The places of `count` items."""
     if not data:
-        return list(range(count))
+        return range(count)
     found = array("q")
     found.frombytes(data)
     if sys.byteorder == "big":
         found.byteswap()
-    return list(found)
+    return found
+
+
+def longs(places: Places) -> Any:
+    """Places as an Arrow array."""
+    pa = schema.arrow()
+    if isinstance(places, range):
+        return _naturals(max(len(places) - 1, 0).bit_length()).slice(0, len(places))
+    return pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(array("q", places))])
+
+
+@lru_cache(maxsize=64)
+def _naturals(bits: int) -> Any:
+    return schema.arrow().array(array("q", range(1 << bits)))
+
+
+def numbers(places: Any) -> Places:
+    """The way back from `longs`."""
+    found = array("q")
+    _, data = places.buffers()
+    if data is not None:
+        start = 8 * places.offset
+        found.frombytes(memoryview(data)[start : start + 8 * len(places)])
+    return found
 
 
 # -------------------------------------------------------------------------------------------------------- variables

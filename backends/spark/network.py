@@ -1,4 +1,7 @@
-"""The instances of an ordered stage, fired by one thread with the rules of one machine (`backends.multicore.instance`)."""
+"""The instances of an ordered stage, fired by one thread: as machine code (`machine`), or by the evaluator.
+
+The rules of the latter are those of one machine (`backends.multicore.instance`).
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,24 @@ from attrs import frozen
 from backends.multicore.instance import Setting, make
 from backends.multicore.ports import Out, Port
 from backends.multicore.queues import UNBOUNDED, Queue
+from backends.spark import machine
+from backends.spark.compiled import compiled, variables
 from backends.spark.report import Caught
 from backends.spark.rowwise import imported
 from river.il.flow import item_findings
 from river.il.loops import back_edges
 from river.lang import typed
 from river.lang.evaluate import Trap
+from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backends.multicore.instance import Instance
+    from backends.spark.marshal import Piece
     from backends.spark.report import Report
     from backends.spark.task import Task
+    from river.backend import Rows
 
 
 @frozen(eq=False)
@@ -32,7 +40,7 @@ class Node:
     order: int
     index: int
     name: str
-    instance: Instance
+    instance: Instance | machine.Machine
     variables: tuple[str, ...]
     consumers: tuple[int | None, ...]
 
@@ -44,6 +52,9 @@ class Network:
         self.task = task
         self.report = report
         graph = task.graph
+        self.code = compiled(task, task.instances)
+        report.missing = self.code.missing
+        self._native = variables(graph, self.code.native)
         self.values = {v.name: v.initial for v in graph.variables}
         self._closing = back_edges(graph)
         self._queues: dict[str, Queue] = {}
@@ -60,11 +71,26 @@ class Network:
         self._dead: set[int] = set()
         self.caught: list[Caught] = []
 
-    def feed(self, queue: str, elements: list[Any]) -> None:
+    def columns(self, queue: str) -> bool:
+        """Whether columns are what to feed a queue with."""
+        return self.code.reads(self.task.graph, queue)
+
+    def feed(self, queue: str, piece: Piece) -> None:
         """Elements arrive from outside."""
         entry = self._entries[queue]
-        entry.add(elements)
-        entry.drain()
+        if isinstance(piece.items, list):
+            entry.add(_elements(piece))
+        else:
+            entry.add_batch(piece.items, piece.marks)
+        self._entered(queue)
+
+    def end(self, queue: str) -> None:
+        """A queue from outside has ended."""
+        self._entries[queue].add_mark(END)
+        self._entered(queue)
+
+    def _entered(self, queue: str) -> None:
+        self._entries[queue].drain()
         end = self.task.graph.queues[queue].consumer
         assert end is not None  # noqa: S101 - it enters the stage
         self._wake(self._place[end.instance])
@@ -87,14 +113,11 @@ class Network:
                     if consumer is not None:
                         self._wake(consumer)
 
-    def taken(self, queue: str) -> Iterator[Any]:
-        """The elements that have left by a queue since the last time."""
+    def taken(self, queue: str) -> Iterator[list[Any] | Rows | Mark]:
+        """What has left by a queue since the last time: runs of items, and marks."""
         found = self._queues[queue]
         while (chunk := found.take()) is not None:
-            if isinstance(chunk, list):
-                yield from chunk
-            else:
-                yield chunk
+            yield chunk
 
     def close(self) -> None:
         """Tells the report what was done."""
@@ -102,15 +125,18 @@ class Network:
             self.report.fired[node.name] += node.instance.fired
             if node.instance.skipped:
                 self.report.skipped[node.name] += node.instance.skipped
-            self.report.keep(self.task.graph, node.variables, [self.values[v] for v in node.variables])
+            if node.index not in self.code.native:
+                self.report.keep(self.task.graph, node.variables, [self.values[v] for v in node.variables])
+        self.report.keep(self.task.graph, tuple(self._native), [v.get() for v in self._native.values()])
 
     def _wake(self, order: int) -> None:
         heappush(self._due, order)
 
     def _fire(self, node: Node) -> bool:
         """Fires what is there, up to a batch; whether more may be there."""
+        names = () if node.index in self.code.native else node.variables
         held = node.instance.variables
-        held[:] = [self.values[name] for name in node.variables]
+        held[:] = [self.values[name] for name in names]
         try:
             return node.instance.fire()
         except Trap as trap:
@@ -118,45 +144,58 @@ class Network:
             self.caught.append(Caught(trap, node.index))
             return False
         finally:
-            self.values.update(zip(node.variables, held, strict=True))
+            self.values.update(zip(names, held, strict=True))
 
     def _node(self, order: int, index: int) -> Node:
         graph, task = self.task.graph, self.task
         instance = graph.instances[index]
         operator = instance.operator
-        ports = [
-            Port(
-                self._queues[name],
-                None if port.by is None else graph.queues[name].key(),
-                port.initial,
-                back=name in self._closing,
-                checked=graph.queues[name].producer is not None,
-            )
-            for name, port in zip(instance.ins, operator.ports, strict=True)
-        ]
         mixed = isinstance(operator, typed.Operator) and any(f.marks for f in item_findings(operator))
         outs = [
             Out(self._queues[name], keyed=out.by is not None, mixed=mixed, back=name in self._closing)
             for name, out in zip(instance.outs, operator.outs, strict=True)
         ]
-        setting = Setting(
-            operator,
-            ports,
-            outs,
-            [self.values[name] for name in instance.variables],
-            task.batch,
-            (lambda trap: self.report.passed.append(Caught(trap, index))) if task.skip else None,
-        )
-        function = imported(operator.target) if isinstance(operator, typed.Extern) else None
+
+        def passed(trap: Trap) -> None:
+            self.report.passed.append(Caught(trap, index))
+
+        report = passed if task.skip else None
+        native = self.code.native.get(index)
+        if native is not None:
+            inlets = [machine.Inlet(*each, **how) for each, how in self._ports(index)]
+            made = machine.make(machine.Setting(native, inlets, outs, report))
+        else:
+            ports = [
+                Port(source, key, port.initial, **how) for (source, port, key), how in self._ports(index)
+            ]
+            values = [self.values[name] for name in instance.variables]
+            setting = Setting(operator, ports, outs, values, task.batch, report)
+            function = imported(operator.target) if isinstance(operator, typed.Extern) else None
+            made = make(setting, function, _never)
         ends = (graph.queues[name].consumer for name in instance.outs)
-        return Node(
-            order,
-            index,
-            instance.name,
-            make(setting, function, _never),
-            instance.variables,
-            tuple(None if end is None else self._place.get(end.instance) for end in ends),
-        )
+        consumers = tuple(None if end is None else self._place.get(end.instance) for end in ends)
+        return Node(order, index, instance.name, made, instance.variables, consumers)
+
+    def _ports(self, index: int) -> Iterator[tuple[tuple[Queue, typed.Port, int | None], dict[str, bool]]]:
+        """What the inputs of an instance are: queue, port and key; whether it closes a loop, whether order is checked."""
+        graph = self.task.graph
+        instance = graph.instances[index]
+        for name, port in zip(instance.ins, instance.operator.ports, strict=True):
+            queue = graph.queues[name]
+            key = None if port.by is None else queue.key()
+            how = {"back": name in self._closing, "checked": queue.producer is not None}
+            yield (self._queues[name], port, key), how
+
+
+def _elements(piece: Piece) -> list[Any]:
+    """Items and marks as they follow one another."""
+    found: list[Any] = []
+    done = 0
+    for place, key in piece.marks:
+        found += piece.items[done:place]
+        found.append(Mark(key))
+        done = max(done, place)
+    return found + piece.items[done:]
 
 
 def _never() -> None:

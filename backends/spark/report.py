@@ -35,13 +35,14 @@ class Caught:
 
 @define
 class Report:
-    """Of one task, or of several put together."""
+    """Of one task, or of several put together. `missing`: there was no llvmlite, which was wanted."""
 
     fired: Counter[str] = field(factory=Counter[str])
     skipped: Counter[str] = field(factory=Counter[str])
     variables: dict[str, Any] = field(factory=dict[str, Any])
     traps: list[Caught] = field(factory=list[Caught])
     passed: list[Caught] = field(factory=list[Caught])
+    missing: bool = False
 
     def keep(self, graph: Graph, names: Sequence[str], values: Sequence[Any]) -> None:
         """Notes the variables of an instance."""
@@ -60,6 +61,7 @@ class Report:
                 "variables": {name: to_plain(types[name])(value) for name, value in self.variables.items()},
                 "traps": [_told(graph, caught) for caught in self.traps],
                 "passed": [_told(graph, caught) for caught in self.passed],
+                "missing": self.missing,
             }
         )
 
@@ -74,10 +76,11 @@ def read(graph: Graph, text: str) -> Report:
         {name: from_plain(types[name])(value) for name, value in said["variables"].items()},
         [_heard(graph, caught) for caught in said["traps"]],
         [_heard(graph, caught) for caught in said["passed"]],
+        said["missing"],
     )
 
 
-def together(graph: Graph, reports: Iterable[Report]) -> Report:
+def united(graph: Graph, reports: Iterable[Report]) -> Report:
     """The reports of a stage as one: a variable that several tasks have parts of is their union."""
     found = Report()
     types = {v.name: v.type for v in graph.variables}
@@ -86,6 +89,7 @@ def together(graph: Graph, reports: Iterable[Report]) -> Report:
         found.skipped += report.skipped
         found.traps += report.traps
         found.passed += report.passed
+        found.missing |= report.missing
         for name, value in report.variables.items():
             found.variables[name] = (
                 _union(types[name], found.variables[name], value) if name in found.variables else value

@@ -37,8 +37,7 @@ class Rowwise:
         self.instance = instance
         self.variables = variables
         self.report = report
-        changes = any(is_delta(out.type) for out in instance.operator.outs)  # they build on one another
-        self.skip = skip and not instance.operator.vars and not changes
+        self.skip = skip and may_skip(instance.operator)
         self._fire = _compiled(instance.operator)
         operator = instance.operator
         self._keyed = [out.by is not None and operator.ports[0].by is not None for out in operator.outs]
@@ -50,7 +49,7 @@ class Rowwise:
         places: list[list[int]] = [[] for _ in emitted]
         done = 0
         try:
-            for place, item in zip(piece.places, piece.items, strict=True):
+            for place, item in zip(piece.places, piece.values(), strict=True):
                 try:
                     fire(variables, item, emitted)
                 except Trap as trap:
@@ -77,6 +76,12 @@ class Rowwise:
             raise Trapped(caught) from trap
         self.report.skipped[self.instance.name] += 1
         self.report.passed.append(caught)
+
+
+def may_skip(operator: typed.Operator | typed.Extern) -> bool:
+    """Whether a firing may be left out without changing the others (il.md P10)."""
+    changes = any(is_delta(out.type) for out in operator.outs)  # they build on one another
+    return not operator.vars and not changes
 
 
 def _compiled(operator: typed.Operator | typed.Extern) -> Callable[[list[Any], Any, Any], None]:

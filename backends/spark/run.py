@@ -13,28 +13,34 @@ from heapq import merge
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from backends.spark import marshal, report, task
+from backends.native.egress.sinks import column_sink
+from backends.native.jit import available
+from backends.spark import report, task
+from backends.spark.columns import is_columnar
 from backends.spark.lower import lower
 from backends.spark.marshal import COLUMNS, REPORT, Piece
 from backends.spark.session import FOLDER, session
-from backends.spark.worker import Row, packed, record_batch, unpacked
+from backends.spark.worker import Row, packed, record_batch, together
 from river.backend import Summary
-from river.diagnostics import Diagnostic, Note, Rejected
+from river.diagnostics import Diagnostic, Note, Rejected, Severity
+from river.driver import Reading
 from river.ingress import turns
+from river.io.batches import Source
 from river.io.schema import arrow
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from backends.native.ingest import Reader
     from backends.spark.plan import Plan, Stage
     from backends.spark.report import Caught, Report
     from backends.spark.session import Session
     from backends.spark.task import Program
-    from river.backend import Sinks, Sources
+    from river.backend import Items, Rows, Sinks, Sources
     from river.ingress import Turn
 
 POLL = 0.1
@@ -68,6 +74,7 @@ class _Execution:
         self.folder = folder
         self.reports: list[Report] = []
         self.numbers = {name: number for number, name in enumerate(plan.graph.queues)}
+        self.native = plan.options.native != "off" and available()
 
     def branch(self, number: int) -> Path:
         """The folder of a queue's rows."""
@@ -79,7 +86,9 @@ class _Execution:
         """Writes what the sources give, a row for each turn and queue."""
         writers: dict[str, _Writer] = {}
         try:
-            for chunk, turn in enumerate(turns(self.plan.graph, sources, self.plan.options.batch)):
+            opened = {name: self.opened(source) for name, source in sources.items()}
+            given: Any = opened  # of columns too
+            for chunk, turn in enumerate(turns(self.plan.graph, given, self.plan.options.batch)):
                 self.look()
                 for name, piece in _pieces(turn):
                     if name not in writers:
@@ -89,6 +98,15 @@ class _Execution:
         finally:
             for writer in writers.values():
                 writer.close()
+
+    def opened(self, source: Iterable[Items]) -> Iterable[Items | Rows]:
+        """The source; one that machine code can read gives columns."""
+        if not (self.native and isinstance(source, Reading) and isinstance(source.source, Source)):
+            return source
+        from backends.native.ingest import open_native
+
+        reader = open_native(source.source, self.plan.options.batch, None)
+        return source if reader is None else _parsed(source, reader)
 
     def look(self) -> None:
         """Raises: KeyboardInterrupt when told to stop."""
@@ -106,7 +124,7 @@ class _Execution:
         late: list[Caught] = []
         for stage in self.plan.stages:
             self.stage(spark, program, stage)
-            found = report.together(self.plan.graph, self.told(stage))
+            found = report.united(self.plan.graph, self.told(stage))
             self.reports.append(found)
             self.pass_on(stage, found)
             late += [caught for caught in found.traps if caught.late]
@@ -180,19 +198,33 @@ class _Execution:
             maker = self.plan.producer(name)
             rows = merge(*map(_stored, sorted(self.branch(self.numbers[name]).glob("*.parquet"))), key=_order)
             type_ = self.plan.graph.queues[name].type
+            wanted = self.native and is_columnar(type_)
+            columns: Any = getattr(column_sink(sink), "columns", None) if wanted else None
             for _, group in groupby(rows, lambda row: row.chunk):
                 self.look()
-                parts = [unpacked(type_, row) for row in group]
-                items = marshal.joined(parts, rows=maker is not None and maker.role.rows).items
-                if items:
-                    sink(items)
+                deltas = maker is not None and maker.role.rows
+                piece = together(type_, group, deltas=deltas, columns=columns is not None)
+                if len(piece.places):
+                    (columns or sink)(piece.items)
 
     def summary(self) -> Summary:
         """What the run leaves."""
         graph = self.plan.graph
-        found = report.together(graph, self.reports)
+        found = report.united(graph, self.reports)
         initial = {variable.name: variable.initial for variable in graph.variables}
-        return Summary(initial | found.variables, found.fired, found.skipped)
+        remarks = (_missing(),) if found.missing else ()
+        return Summary(initial | found.variables, found.fired, found.skipped, remarks=remarks)
+
+
+def _parsed(source: Reading, reader: Reader) -> Iterator[Rows]:
+    """What machine code reads."""
+    try:
+        for block in reader.blocks():
+            for batch in reader.deliver(block.parse()):
+                source.count(len(batch))
+                yield batch
+    finally:
+        reader.close()
 
 
 def _pieces(turn: Turn) -> Iterator[tuple[str, Piece]]:
@@ -200,13 +232,19 @@ def _pieces(turn: Turn) -> Iterator[tuple[str, Piece]]:
     items = dict(turn.items)
     marks: dict[str, tuple[int, ...]] = {}
     for name, elements in turn.marks:
-        keys = [e.key for e in elements if isinstance(e, Mark) and e != END]
+        keys = [e.key for e in cast("list[Any]", elements) if isinstance(e, Mark) and e != END]
         marks[name] = (*marks.get(name, ()), *keys)
     for name in dict.fromkeys((*items, *marks)):
         found = items.get(name, [])
-        piece = Piece(list(range(len(found))), found, tuple((len(found), key) for key in marks.get(name, ())))
-        if piece.items or piece.marks:
-            yield name, piece
+        count = len(found)
+        if count or marks.get(name):
+            yield name, Piece(range(count), found, tuple((count, key) for key in marks.get(name, ())))
+
+
+def _missing() -> Diagnostic:
+    message = "operators are not compiled, which is many times slower: llvmlite is not installed where Spark runs them"
+    help_ = "install llvmlite for the Python of the executors, or say `--no-native`"
+    return Diagnostic("native-missing", message, None, Severity.WARNING, help=help_)
 
 
 def _serial(stage: Stage, caught: Caught) -> tuple[int, int, int]:

@@ -46,7 +46,8 @@ def portable(plan: Plan) -> Program:
 
 
 @lru_cache(maxsize=16)
-def _verified(program: Program) -> Graph:
+def verified(program: Program) -> Graph:
+    """The graph of a program."""
     from river.plugins import frontend
 
     library = Library.of({name: frontend(name).templates for name in program.namespaces})
@@ -59,9 +60,10 @@ class Task:
 
     `prefix`: the instances without state that come first; `last`: the one with keyed state. `guarded`: the queues whose
     order nobody after this stage will see to. `joins`: for queues that come in parts, whether these are parts of
-    deltas. `skip`: whether items that trap are left out, where that is allowed.
+    deltas. `skip`: whether items that trap are left out, where that is allowed. `native`: see `river.backend.Options`.
     """
 
+    program: Program
     graph: Graph
     stage: int
     instances: tuple[int, ...]
@@ -76,6 +78,7 @@ class Task:
     joins: Mapping[str, bool]
     batch: int
     skip: bool
+    native: str
 
     def queue(self, number: int) -> str:
         """The name of the queue with this number."""
@@ -115,6 +118,7 @@ def text(plan: Plan, stage: Stage, program: Program) -> str:
             "joins": {q: s.role.rows for q, s in before.items() if s is not None and s.kind is Kind.KEYED},
             "batch": plan.options.batch,
             "skip": plan.options.on_trap is not None,
+            "native": plan.options.native,
         }
     )
 
@@ -123,8 +127,10 @@ def text(plan: Plan, stage: Stage, program: Program) -> str:
 def read(text_: str) -> Task:
     """The task that a text states."""
     said: dict[str, Any] = json.loads(text_)
+    program = Program(said["program"], tuple(said["namespaces"]))
     return Task(
-        graph=_verified(Program(said["program"], tuple(said["namespaces"]))),
+        program=program,
+        graph=verified(program),
         stage=said["stage"],
         instances=tuple(said["instances"]),
         ins=tuple(said["ins"]),
@@ -138,4 +144,5 @@ def read(text_: str) -> Task:
         joins=said["joins"],
         batch=said["batch"],
         skip=said["skip"],
+        native=said["native"],
     )

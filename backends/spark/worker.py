@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import astuple, frozen
 
+from backends.native.batch import concat
 from backends.spark import marshal, task
+from backends.spark.columns import Columnwise, gathered, splitter
+from backends.spark.compiled import compiled, variables
 from backends.spark.marshal import Piece
 from backends.spark.network import Network
-from backends.spark.report import Caught, Report, together
+from backends.spark.report import Caught, Report, united
 from backends.spark.rowwise import Rowwise, Trapped
 from river.io.schema import arrow
 from river.lang import types as t
@@ -107,17 +110,27 @@ def packed(number: int, type_: t.Type, chunk: int, piece: Piece, channel: int = 
 
 
 def unpacked(type_: t.Type, row: Row) -> Piece:
-    """The piece of a row."""
+    """The piece of a row, as values."""
     items = marshal.coder(type_).decode(row.items)
-    marks = tuple((place, key) for place, key in json.loads(row.marks)) if row.marks else ()
-    return Piece(marshal.read_places(row.at, len(items)), items, marks)
+    return Piece(marshal.read_places(row.at, len(items)), items, _marks(row))
+
+
+def _marks(row: Row) -> tuple[tuple[int, int], ...]:
+    return tuple((place, key) for place, key in json.loads(row.marks)) if row.marks else ()
+
+
+def together(type_: t.Type, rows: Iterable[Row], *, deltas: bool, columns: bool) -> Piece:
+    """What the rows of one turn and queue have, as values or as `columns`. `deltas`: they are parts of deltas."""
+    if columns:
+        return gathered(type_, [(row.at, row.items, _marks(row)) for row in rows], rows=deltas)
+    return marshal.joined([unpacked(type_, row) for row in rows], rows=deltas)
 
 
 def _written(
     work: Task, queue: str, chunk: int, piece: Piece, channel: int = 0, part: int = 0
 ) -> Iterator[Row]:
     """The row of a piece, if there is anything in it."""
-    if piece.items or piece.marks:
+    if len(piece.places) or piece.marks:
         yield packed(work.number(queue), work.graph.queues[queue].type, chunk, piece, channel, part)
 
 
@@ -125,13 +138,15 @@ def _report(work: Task, report: Report) -> Row:
     return Row(marshal.REPORT - work.stage, -1, 0, 0, b"", b"", report.text(work.graph))
 
 
-def _pieces(work: Task, rows: Iterable[Row]) -> Iterator[tuple[int, str, Piece]]:
-    """Chunk, queue, and all the elements of that chunk in that queue, in order."""
+def _pieces(
+    work: Task, rows: Iterable[Row], columns: Callable[[str], bool]
+) -> Iterator[tuple[int, str, Piece]]:
+    """Chunk, queue, and all the elements of that chunk in that queue, in order, as `columns` where that is wanted."""
     for (chunk, number), group in groupby(rows, lambda row: (row.chunk, row.queue)):
         queue = work.queue(number)
         type_ = work.graph.queues[queue].type
-        parts = [unpacked(type_, row) for row in group]
-        yield chunk, queue, marshal.joined(parts, rows=work.joins.get(queue, False)).whole()
+        deltas = work.joins.get(queue, False)
+        yield chunk, queue, together(type_, group, deltas=deltas, columns=columns(queue)).whole()
 
 
 # ------------------------------------------------------------------------------------------------------ map, channels
@@ -141,13 +156,23 @@ class _Chain:
     """Instances without state, each fired on what the one before it has made of a piece."""
 
     def __init__(self, work: Task, report: Report) -> None:
-        self.queues = work.graph.queues
-        self.outs = frozenset(work.outs)
+        code = compiled(work, work.prefix)
+        report.missing = code.missing
+        variables(work.graph, code.native)
         initial = {v.name: v.initial for v in work.graph.variables}
-        self.steps: dict[str, Rowwise] = {}
+        self.steps: dict[str, Rowwise | Columnwise] = {}
         for instance in (work.graph.instances[i] for i in work.prefix):
-            values = [initial[name] for name in instance.variables]
-            self.steps[instance.ins[0]] = Rowwise(instance, values, report, skip=work.skip)
+            native = code.native.get(instance.index)
+            if native is not None:
+                step = Columnwise(instance, native, report, skip=work.skip, counted=False)
+            else:
+                values = [initial[name] for name in instance.variables]
+                step = Rowwise(instance, values, report, skip=work.skip)
+            self.steps[instance.ins[0]] = step
+
+    def columns(self, queue: str) -> bool:
+        """Whether columns are what to read of a queue."""
+        return isinstance(self.steps.get(queue), Columnwise)
 
     def __call__(self, chunk: int, queue: str, piece: Piece) -> Iterator[tuple[str, Piece]]:
         """The queues that leave the chain, with what leaves. Raises: Trapped."""
@@ -162,7 +187,7 @@ class _Chain:
 def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     report = Report()
     chain = _Chain(work, report)
-    for chunk, queue, piece in _pieces(work, rows):
+    for chunk, queue, piece in _pieces(work, rows, chain.columns):
         try:
             for out, made in chain(chunk, queue, piece):
                 yield from _written(work, out, chunk, made)
@@ -174,10 +199,13 @@ def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
 def _scattered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     report = Report()
     chain = _Chain(work, report)
-    split = _split_rows(work) if work.rows else _split_items(work)
-    for chunk, queue, piece in _pieces(work, rows):
+    by_value = _split_rows(work) if work.rows else _split_items(work)
+    by_column = None if work.native == "off" or report.missing else _split_columns(work)
+    alone = by_column is not None and not work.prefix  # nothing is fired before the items are divided
+    for chunk, queue, piece in _pieces(work, rows, lambda queue: alone or chain.columns(queue)):
         try:
             for out, made in chain(chunk, queue, piece):
+                split = by_value if by_column is None or isinstance(made.items, list) else by_column
                 for channel, part in enumerate(split(made)):
                     yield from _written(work, out, chunk, part, channel)
         except Trapped as trapped:
@@ -204,16 +232,25 @@ def _entry(work: Task) -> t.Type:
     return work.graph.instances[work.last].operator.ports[0].type
 
 
+def _split_columns(work: Task) -> Callable[[Piece], list[Piece]] | None:
+    """What divides columns, if machine code can."""
+    entry = _entry(work)
+    row = t.parts(t.parts(entry)[1])[0] if work.rows else entry
+    assert isinstance(row, t.Record)  # noqa: S101 - it has the fields of the key
+    places = [place for name in work.keys if (place := row.index(name)) is not None]
+    return splitter(entry, places, work.channels, rows=work.rows)
+
+
 def _split_items(work: Task) -> Callable[[Piece], list[Piece]]:
     channel = _channel(work, _entry(work))
 
     def split(piece: Piece) -> list[Piece]:
-        found = [Piece([], [], piece.marks) for _ in range(work.channels)]
-        for place, item in zip(piece.places, piece.items, strict=True):
-            part = found[channel(item)]
-            part.places.append(place)
-            part.items.append(item)
-        return found
+        found: list[tuple[list[int], list[Any]]] = [([], []) for _ in range(work.channels)]
+        for place, item in zip(piece.places, piece.values(), strict=True):
+            places, items = found[channel(item)]
+            places.append(place)
+            items.append(item)
+        return [Piece(places, items, piece.marks) for places, items in found]
 
     return split
 
@@ -225,16 +262,17 @@ def _split_rows(work: Task) -> Callable[[Piece], list[Piece]]:
     channel = _channel(work, t.parts(rows)[0])
 
     def split(piece: Piece) -> list[Piece]:
-        found = [Piece([], [], piece.marks) for _ in range(work.channels)]
-        for place, (tau, inserted, deleted) in zip(piece.places, piece.items, strict=True):
+        found: list[tuple[list[int], list[Any]]] = [([], []) for _ in range(work.channels)]
+        for place, (tau, inserted, deleted) in zip(piece.places, piece.values(), strict=True):
             parts: dict[int, tuple[list[Any], list[Any]]] = {}
             for side, side_rows in enumerate((inserted, deleted)):
                 for row in side_rows:
                     parts.setdefault(channel(row), ([], []))[side].append(row)
             for number, (ins, dels) in (parts or {0: ([], [])}).items():
-                found[number].places.append(place)
-                found[number].items.append((tau, tuple(ins), tuple(dels)))
-        return found
+                places, items = found[number]
+                places.append(place)
+                items.append((tau, tuple(ins), tuple(dels)))
+        return [Piece(places, items, piece.marks) for places, items in found]
 
     return split
 
@@ -248,13 +286,20 @@ def _keyed(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
         if told:
             yield from group  # what the first half has to say
             continue
-        report = Report()
+        code = compiled(work, (work.last,))
+        native = code.native.get(work.last)
+        report = Report(missing=code.missing)
         reports.append(report)
-        step = Rowwise(instance, [initial[name] for name in instance.variables], report, skip=False)
+        if native is None:
+            values = [initial[name] for name in instance.variables]
+            step = Rowwise(instance, values, report, skip=False)
+        else:
+            variables(work.graph, {work.last: native})
+            step = Columnwise(instance, native, report, skip=False, counted=True)
         for (chunk, number), same in groupby(group, lambda row: (row.chunk, row.queue)):
             type_ = work.graph.queues[work.queue(number)].type
             try:
-                made = step(chunk, marshal.joined([unpacked(type_, row) for row in same], rows=False))
+                made = step(chunk, together(type_, same, deltas=False, columns=native is not None))
             except Trapped as trapped:
                 report.traps.append(trapped.caught)
                 break
@@ -264,7 +309,7 @@ def _keyed(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
                 )  # all channels saw the marks
                 yield from _written(work, out, chunk, once, part=channel)
         report.keep(work.graph, instance.variables, step.variables)
-    yield _report(work, together(work.graph, reports))
+    yield _report(work, united(work.graph, reports))
 
 
 # ----------------------------------------------------------------------------------------------------------- ordered
@@ -275,17 +320,17 @@ def _ordered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     network = Network(work, report)
     guards = {queue: _Guard(work, queue, report) for queue in work.guarded}
     last = -1
-    for chunk, group in groupby(_pieces(work, rows), lambda found: found[0]):
+    for chunk, group in groupby(_pieces(work, rows, network.columns), lambda found: found[0]):
         last = chunk
         for _, queue, piece in group:
-            network.feed(queue, _elements(piece))
+            network.feed(queue, piece)
         network.settle()
         yield from _left(work, network, guards, chunk)
         if network.caught:
             break
     else:
         for queue in work.ins:
-            network.feed(queue, [END])
+            network.end(queue)
         network.settle()
         yield from _left(work, network, guards, last + 1)
     report.traps += network.caught
@@ -293,31 +338,29 @@ def _ordered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     yield _report(work, report)
 
 
-def _elements(piece: Piece) -> list[Any]:
-    """Items and marks as they follow one another."""
-    found: list[Any] = []
-    done = 0
-    for place, key in piece.marks:
-        found += piece.items[done:place]
-        found.append(Mark(key))
-        done = max(done, place)
-    return found + piece.items[done:]
-
-
 def _left(work: Task, network: Network, guards: dict[str, _Guard], chunk: int) -> Iterator[Row]:
     """The rows of what has left the network."""
     for queue in work.outs:
-        items: list[Any] = []
+        runs: list[Any] = []
         marks: list[tuple[int, int]] = []
         guard = guards.get(queue)
-        for element in network.taken(queue):
-            if element == END or (guard is not None and not guard.passes(element, chunk)):
-                continue
-            if isinstance(element, Mark):
-                marks.append((len(items), element.key))
+        count = 0
+        for found in network.taken(queue):
+            if isinstance(found, Mark):
+                if found != END and (guard is None or guard.passes(found, chunk)):
+                    marks.append((count, found.key))
             else:
-                items.append(element)
-        yield from _written(work, queue, chunk, Piece(list(range(len(items))), items, tuple(marks)))
+                run = found if guard is None else guard.passed(found, chunk)
+                runs.append(run)
+                count += len(run)
+        yield from _written(work, queue, chunk, Piece(range(count), _joined(runs), tuple(marks)))
+
+
+def _joined(runs: list[Any]) -> Any:
+    """The items of several runs: as values if any run has values."""
+    if runs and not any(isinstance(run, list) for run in runs):
+        return concat(runs)
+    return [item for run in runs for item in marshal.values_of(run)]
 
 
 class _Guard:
@@ -335,6 +378,23 @@ class _Guard:
         self.last: Any = None
         self.promised: Any = None
         self.shut = False
+
+    def passed(self, run: Any, chunk: int) -> Any:
+        """The items at the start of a run that the consumer may have."""
+        if self.key is None:
+            return run
+        if self.shut:
+            return []
+        if isinstance(run, list):
+            return [item for item in marshal.values_of(run) if self.passes(item, chunk)]
+        least = max((b for b in (self.promised, self.last) if b is not None), default=None)
+        at = run.fall(self.key, least)
+        good = run if at is None else run[:at]
+        if len(good):
+            self.last = good.numbers(self.key)[len(good) - 1]
+        if at is not None:
+            self.passes(run[at : at + 1].values()[0], chunk)
+        return good
 
     def passes(self, element: Any, chunk: int) -> bool:
         """Whether the consumer may have the element."""

@@ -14,14 +14,18 @@ if TYPE_CHECKING:
 
 
 def stream_in(
-    name: str, row: s.TypeExpr, delta: s.TypeExpr, tau: s.TypeExpr, stamp: str, span: Span | None
-) -> s.Operator:
-    """The rows of each instant as one insertion, sent when a later row or a mark shows that the instant is over."""
+    name: str, row: s.TypeExpr, kept: s.TypeExpr, value: s.Expr, delta: s.TypeExpr, tau: s.TypeExpr, stamp: str,
+    span: Span | None,
+) -> s.Operator:  # fmt: skip
+    """The rows of each instant as one insertion, sent when a later row or a mark shows that the instant is over.
+
+    `value` is what is kept of the row `r`, of type `kept`.
+    """
     at = _member("r", stamp)
     sent = s.Emit("out", _record(tau=s.Name("now"), ins=s.Var("ins"), del_=s.ListValue(())))
     forget: tuple[s.Stmt, ...] = (sent, s.Assign(s.Var("ins"), s.ListValue(())))
-    take = (s.Assign(s.Var("now"), at), s.Do(s.Call("push", (s.Var("ins"), s.Name("r")))))
-    variables = (s.VarParam("now", s.OptionalType(tau)), s.VarParam("ins", s.TypeName("list", (row,))))
+    take = (s.Assign(s.Var("now"), at), s.Do(s.Call("push", (s.Var("ins"), value))))
+    variables = (s.VarParam("now", s.OptionalType(tau)), s.VarParam("ins", s.TypeName("list", (kept,))))
     handlers = (
         s.ItemHandler("x", "r", s.Block((_when_over(at, forget), *take))),
         _marks(forget),

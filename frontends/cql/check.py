@@ -295,11 +295,6 @@ class _Checker:
             case c.Unbounded():
                 return ty.Unbounded(span=window.span)
             case c.Range(length, unit):
-                if length == 0:
-                    message = "a window of length 0"
-                    raise self.report.error(
-                        "cql-window-empty", message, window.span, "the present alone is `[now]`"
-                    )
                 return ty.Range(self.ticks(length, unit, window.span), span=window.span)
             case c.Rows(count, keys):
                 if count == 0:

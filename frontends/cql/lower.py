@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field, frozen
 
-from frontends.cql import borders
+from frontends.cql import borders, present
 from frontends.cql import typed as ty
 from frontends.cql.check import SIGN
 from frontends.cql.groups import Accumulator, over
+from frontends.cql.plan import Plan, plan
+from frontends.cql.trees import fields, key_of, record
 from frontends.sql import typed as r
 from river.il import program as p
 from river.il.trees import fresh
@@ -31,11 +33,11 @@ Args = tuple[tuple[str, s.TemplateArg], ...]
 
 def lower(program: ty.Program) -> p.Program:
     """The program as River IL; its operators are instances of the templates of namespace `cql`."""
-    return _Lowering(program).program()
+    return Lowering(program).program()
 
 
 @frozen
-class _Rows:
+class Rows:
     """What travels along a queue: deltas of `row`, whose type is written `type`."""
 
     queue: str
@@ -44,7 +46,9 @@ class _Rows:
 
 
 @define
-class _Lowering:
+class Lowering:
+    """The declarations made so far."""
+
     source: ty.Program
     types: list[p.TypeDecl] = field(factory=list[p.TypeDecl])
     operators: list[p.Decl] = field(factory=list[p.Decl])
@@ -52,15 +56,19 @@ class _Lowering:
     uses: list[p.Decl] = field(factory=list[p.Decl])
     taken: set[str] = field(factory=set[str])
     copies: dict[str, list[str]] = field(factory=dict[str, list[str]])
-    named: dict[str, _Rows] = field(factory=dict[str, _Rows])
+    named: dict[str, Rows] = field(factory=dict[str, Rows])
     loud: frozenset[str] = frozenset()
+    plan: Plan = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.plan = plan(self.source)
 
     # -- the whole
 
     def program(self) -> p.Program:
         """All declarations: types, inputs, variables, operators, uses, outputs."""
         self.taken = {"delta", *(d.name for d in (*self.source.inputs, *self.source.views))}
-        self.loud = _loud(self.source)
+        self.loud = _loud(self.source, self.plan.now)
         delta = s.RecordType(
             (
                 s.FieldType("tau", self.tau),
@@ -77,9 +85,12 @@ class _Lowering:
         """The type of instants."""
         return expression(self.source.tau)
 
-    def length(self, ticks: int) -> s.Expr:
-        """A length of time as a value."""
-        return s.Int(ticks) if self.source.tau == t.I64 else s.Call("duration", (s.Int(ticks),))
+    def range(self, ticks: int) -> Args:
+        """The arguments of a window of this length."""
+        if self.source.tau == t.I64:
+            return ("Span", self.tau), ("span", s.Int(ticks)), ("granule", s.Int(1))
+        span, one = (s.Call("duration", (s.Int(n),)) for n in (ticks, 1))
+        return ("Span", expression(t.DURATION)), ("span", span), ("granule", one)
 
     # -- names and declarations
 
@@ -133,11 +144,18 @@ class _Lowering:
         """An input queue, and the operator that makes deltas of it."""
         row = self.declare(one.name, expression(one.row), one.span)
         operator, queue = self.fresh(f"{one.name}_in"), self.fresh(f"{one.name}_deltas")
+        shown, kept, value = one.row, row, s.Name("r")
+        if one.kind == "stream" and self.plan.read[one.name] != one.row:
+            shown = self.plan.read[one.name]
+            kept = self.declare(f"{one.name}_read", expression(shown), one.span)
+            value = record((name, s.Member(value, name)) for name, _ in shown.fields)
         now = self.variable(f"{one.name}_now", s.OptionalType(self.tau), s.NoneValue(), one.span)
-        ins = self.variable(f"{one.name}_ins", s.TypeName("list", (row,)), s.ListValue(()), one.span)
+        ins = self.variable(f"{one.name}_ins", s.TypeName("list", (kept,)), s.ListValue(()), one.span)
         variables, carried = (now, ins), row
         if one.kind == "stream":
-            made = borders.stream_in(operator, row, self.delta(row), self.tau, one.stamp.name, one.span)
+            made = borders.stream_in(
+                operator, row, kept, value, self.delta(kept), self.tau, one.stamp.name, one.span
+            )
         else:
             columns = ((one.stamp.name, self.source.tau), (SIGN, t.STRING), *one.row.fields)
             carried = self.declare(f"{one.name}_change", expression(t.Record(columns)), one.span)
@@ -150,13 +168,17 @@ class _Lowering:
             )
         self.operators.append(made)
         self.use(queue, operator, (one.name,), variables, one.span)
-        self.publish(one.name, _Rows(queue, one.row, row), one.span)
+        self.publish(one.name, Rows(queue, shown, kept), one.span)
         return p.Input(one.name, carried, one.stamp.name, span=one.span)
 
-    def publish(self, name: str, rows: _Rows, span: Span | None, *extra: str) -> None:
+    def publish(self, name: str, rows: Rows, span: Span | None, *extra: str) -> None:
         """Makes the queue of a name known, duplicated if several read it; `extra`: further readers."""
         readers = [
-            source.label for view in self.source.views for source in view.query.sources if source.name == name
+            source.label
+            for view in self.source.views
+            if view.name not in self.plan.own
+            for source in view.query.sources
+            if source.name == name
         ]
         count = len(readers) + len(extra)
         self.named[name] = rows
@@ -174,32 +196,37 @@ class _Lowering:
 
     def view(self, view: ty.View) -> tuple[p.Output, ...]:
         """A query, and what the world sees of it."""
+        if view.name in self.plan.looked_up:
+            return ()
         own = self.declare(view.name, expression(view.row), view.span)
         quiet = view.query.operator != "rstream" and view.name not in self.loud
-        inner = _Query(self, view)
-        rows = inner.relation(view.query.relation, quiet=quiet)
+        inner = Query(self, view)
+        if view.name in self.plan.now:
+            rows = present.stream(inner, own)
+        else:
+            rows = inner.relation(view.query.relation, quiet=quiet)
+            if view.query.operator is not None:
+                rows = inner.stream(rows, view.query.operator, own, quiet=quiet)
         shown = [
             source
             for other in self.source.views
             for source in other.query.sources
             if source.name == view.name
         ]
-        if view.query.operator is not None:
-            rows = inner.stream(rows, view.query.operator, own)
         if not shown:
             return (self.output(view, rows, own),)
         extra = ("output",) if view.output else ()
-        self.publish(view.name, _Rows(rows.queue, view.row, own), view.span, *extra)
+        self.publish(view.name, Rows(rows.queue, view.row, own), view.span, *extra)
         if not view.output:
             return ()
-        return (self.output(view, _Rows(self.copies[view.name].pop(), view.row, own), own),)
+        return (self.output(view, Rows(self.copies[view.name].pop(), view.row, own), own),)
 
-    def output(self, view: ty.View, rows: _Rows, own: s.TypeExpr) -> p.Output:
+    def output(self, view: ty.View, rows: Rows, own: s.TypeExpr) -> p.Output:
         """The output of a view: the net changes of a relation, or the stamped rows of a stream."""
         span = view.span
         if view.kind == "relation":
             args: Args = (("R", own), ("Tau", self.tau))
-            if not _is_net(view.query.relation) or view.name in self.loud:
+            if not _is_net(view.query, view.query.relation) or view.name in self.loud:
                 operator = self.instance(f"net_{view.name}", "net", args, span)
                 self.use(view.name, operator, (rows.queue,), (), span, p.Annotation("Parallel"))
             else:
@@ -227,10 +254,10 @@ class _Lowering:
 
 
 @define
-class _Query:
+class Query:
     """The operators of one view."""
 
-    whole: _Lowering
+    whole: Lowering
     view: ty.View
 
     def name(self, what: str, *more: str) -> str:
@@ -244,9 +271,9 @@ class _Query:
         return self.whole.declare(name, expr, span)
 
     def add(
-        self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: _Rows, node: s.Node, *,
+        self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: Rows, node: s.Node, *,
         title: str = "", keys: tuple[str, ...] | None = None,
-    ) -> _Rows:  # fmt: skip
+    ) -> Rows:  # fmt: skip
         """One operator: its instance and its use. `keys`: by which of the rows' columns its state is kept, if it is."""
         span = node.span or self.view.span
         operator = self.whole.instance(self.name(template, *([title] if title else [])), template, args, span)
@@ -263,42 +290,58 @@ class _Query:
 
     # -- stream to relation
 
-    def window(self, source: ty.Source) -> _Rows:
+    def window(self, source: ty.Source, *, quiet: bool) -> Rows:
         """A source through its window."""
-        whole, title = self.whole, source.label
-        copies = whole.copies[source.name]
-        rows = _Rows(copies.pop(0), whole.named[source.name].row, whole.named[source.name].type)
+        whole, title, rows = self.whole, source.label, self.copy(source)
         args: Args = (("R", rows.type), ("Tau", whole.tau))
         match source.window:
             case None | ty.Unbounded():
                 return rows
             case ty.Range(length):
-                span = whole.tau if whole.source.tau == t.I64 else expression(t.DURATION)
                 item = s.RecordType((s.FieldType("t", whole.tau), s.FieldType("r", rows.type)))
                 kept = self.variable(
                     f"window_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span
                 )
-                args += (("Span", span), ("span", whole.length(length)), ("granule", whole.length(1)))
-                made = _Rows(self.queue(f"range_{title}"), rows.row, rows.type)
+                args += whole.range(length)
+                made = Rows(self.queue(f"range_{title}"), rows.row, rows.type)
                 return self.add("range", args, (rows.queue,), (kept,), made, source, title=title)
             case ty.Rows(count, ()):
                 kept = self.variable(
                     f"window_{title}", s.TypeName("deque", (rows.type,)), s.ListValue(()), source.span
                 )
-                made = _Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
+                made = Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
                 return self.add(
                     "rows", (*args, ("n", s.Int(count))), (rows.queue,), (kept,), made, source, title=title
                 )
+            case ty.Rows(1, keys) if keys:
+                return self.last(source, rows, Rows("", rows.row, rows.type), s.Name("r"), quiet=quiet)
             case ty.Rows(count, keys):
-                columns = dict(rows.row.fields)
-                members = [s.Member(s.Name("r"), key) for key in keys]
-                key: s.Expr = members[0] if len(keys) == 1 else s.TupleValue(tuple(members))
-                kind = columns[keys[0]] if len(keys) == 1 else t.Tuple(tuple(columns[key] for key in keys))
-                state = s.TypeName("map", (expression(kind), s.TypeName("deque", (rows.type,))))
+                kind, key = _partition(keys, rows.row)
+                state = s.TypeName("map", (kind, s.TypeName("deque", (rows.type,))))
                 kept = self.variable(f"window_{title}", state, s.MapValue(()), source.span)
-                args += (("K", expression(kind)), ("key", s.Lambda(("r",), key)), ("n", s.Int(count)))
-                made = _Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
+                args += (("K", kind), ("key", key), ("n", s.Int(count)))
+                made = Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
                 return self.add("rows_by", args, (rows.queue,), (kept,), made, source, title=title, keys=keys)
+
+    def last(self, source: ty.Source, rows: Rows, shown: Rows, value: s.Expr, *, quiet: bool) -> Rows:
+        """Of the last row of each key what `value` makes of the row `r`, like `shown`."""
+        assert isinstance(source.window, ty.Rows)  # noqa: S101 - for those alone
+        keys, tau = source.window.keys, self.whole.tau
+        kind, key = _partition(keys, rows.row)
+        item = s.RecordType((s.FieldType("row", shown.type), s.FieldType("seen", s.OptionalType(tau))))
+        kept = self.variable(
+            f"window_{source.label}", s.TypeName("map", (kind, item)), s.MapValue(()), source.span
+        )
+        args: Args = (
+            ("R", rows.type), ("O", shown.type), ("Tau", tau), ("K", kind), ("key", key),
+            ("row", s.Lambda(("r",), value)), ("quiet", s.Bool(quiet)),
+        )  # fmt: skip
+        made = evolve(shown, queue=self.queue(f"last_{source.label}"))
+        return self.add("last_by", args, (rows.queue,), (kept,), made, source, title=source.label, keys=keys)
+
+    def copy(self, source: ty.Source) -> Rows:
+        """What a source says, for one reader."""
+        return evolve(self.whole.named[source.name], queue=self.whole.copies[source.name].pop(0))
 
     def variable(self, what: str, type_: s.TypeExpr, initial: s.Expr, span: Span | None) -> str:
         """A variable of this view."""
@@ -306,11 +349,11 @@ class _Query:
 
     # -- relation to relation
 
-    def relation(self, node: r.Relation, *, quiet: bool) -> _Rows:
+    def relation(self, node: r.Relation, *, quiet: bool) -> Rows:
         """The queue of a relation."""
         match node:
             case r.Input(index, _):
-                return self.window(self.view.query.sources[index])
+                return self.window(self.view.query.sources[index], quiet=quiet)
             case r.Filter():
                 return self.filter(node, quiet=quiet)
             case r.Join():
@@ -323,21 +366,33 @@ class _Query:
                 kept = self.variable("copies", counts, s.MapValue(()), node.span)
                 args: Args = (("R", rows.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
                 keys = tuple(name for name, _ in row.fields)
-                made = _Rows(self.queue("distinct"), row, rows.type)
+                made = Rows(self.queue("distinct"), row, rows.type)
                 return self.add("distinct", args, (rows.queue,), (kept,), made, node, keys=keys)
 
-    def filter(self, node: r.Filter, *, quiet: bool) -> _Rows:
+    def filter(self, node: r.Filter, *, quiet: bool) -> Rows:
         """Selection and projection."""
-        rows = self.relation(node.input, quiet=quiet)
-        type_ = rows.type if node.row == rows.row else self.row_type("selected", node.row, node.span)
+        if node.keep == r.ALL and isinstance(node.input, r.Input):
+            source = self.view.query.sources[node.input.index]
+            match source.window:
+                case ty.Rows(1, keys) if keys:
+                    shown = Rows("", node.row, self.row_type("selected", node.row, node.span))
+                    return self.last(source, self.copy(source), shown, node.make.body, quiet=quiet)
+                case _:
+                    pass
+        return self.selected(self.relation(node.input, quiet=quiet), node, quiet=quiet)
+
+    def selected(self, rows: Rows, node: r.Filter, *, quiet: bool) -> Rows:
+        """Those of the rows that are kept, as they are made."""
+        made = evolve(rows, queue=self.queue("selected"))
+        if node.make != r.SAME and node.row != rows.row:
+            made = Rows(made.queue, node.row, self.row_type("selected", node.row, node.span))
         args: Args = (
-            ("R", rows.type), ("O", type_), ("Tau", self.whole.tau), ("keep", node.keep), ("row", node.make),
+            ("R", rows.type), ("O", made.type), ("Tau", self.whole.tau), ("keep", node.keep), ("row", node.make),
             ("quiet", s.Bool(quiet)),
         )  # fmt: skip
-        made = _Rows(self.queue("selected"), node.row, type_)
         return self.add("select", args, (rows.queue,), (), made, node, keys=())
 
-    def join(self, node: r.Join, *, quiet: bool) -> _Rows:
+    def join(self, node: r.Join, *, quiet: bool) -> Rows:
         """An equi-join, or the product if the key is unit."""
         left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
         type_ = self.row_type("joined", node.row, node.span)
@@ -354,75 +409,108 @@ class _Query:
         )  # fmt: skip
         a, b = _columns((node.left_key.body,), "l"), _columns((node.right_key.body,), "r")
         keys = a if a == b else None
-        made = _Rows(self.queue("joined"), node.row, type_)
+        made = Rows(self.queue("joined"), node.row, type_)
         return self.add("join", args, (left.queue, right.queue), tuple(state), made, node, keys=keys or None)
 
-    def group(self, node: r.Group, *, quiet: bool) -> _Rows:
-        """Grouping and aggregation."""
-        whole = self.whole
-        rows = self.relation(node.input, quiet=quiet and bool(node.keys))
+    def parts(self, node: r.Group) -> Parts:
+        """The keys, accumulators and functions of groups; declares their types."""
+        whole, title = self.whole, self.view.name
         kept = Accumulator(always=bool(node.keys))
         places = {a.name: kept.read(a) for a in node.aggregates}
         single = len(node.keys) == 1
         for key in node.keys:
             places[key.name] = s.Name("k") if single else s.Member(s.Name("k"), key.name)
-        type_ = self.row_type("grouped", node.row, node.span)
-        acc = whole.declare(f"{self.view.name}_acc", kept.type(), node.span)
+        acc = whole.declare(f"{title}_acc", kept.type(), node.span)
         params = ("k", "a") if node.keys else ("a",)
         keep, make = (s.Lambda(params, over(expr, places), span=expr.span) for expr in (node.keep, node.make))
+        kind: s.TypeExpr = s.RecordType(())
+        if single:
+            kind = expression(node.keys[0].type)
+        elif node.keys:
+            key_row = t.Record(tuple((key.name, key.type) for key in node.keys))
+            kind = whole.declare(f"{title}_key", expression(key_row), node.span)
+        value = key_of([(key.name, key.value) for key in node.keys])
+        return Parts(kind, acc, s.Lambda(("r",), value), kept, keep, make)
+
+    def group(self, node: r.Group, *, quiet: bool) -> Rows:
+        """Grouping and aggregation."""
+        whole = self.whole
+        rows = self.relation(node.input, quiet=quiet and bool(node.keys))
+        type_ = self.row_type("grouped", node.row, node.span)
+        parts = self.parts(node)
         args: Args = (("R", rows.type), ("O", type_), ("Tau", whole.tau))
-        tail: Args = (*kept.arguments(), ("keep", keep), ("row", make), ("quiet", s.Bool(quiet)))
-        made = _Rows(self.queue("grouped"), node.row, type_)
+        tail: Args = (
+            ("Acc", parts.acc), *([("key", parts.key)] if node.keys else []), *parts.kept.arguments(),
+            ("keep", parts.keep), ("row", parts.make), ("quiet", s.Bool(quiet)),
+        )  # fmt: skip
+        made = Rows(self.queue("grouped"), node.row, type_)
         if not node.keys:
             state = (
-                self.variable("acc", acc, kept.zero(), node.span),
+                self.variable("acc", parts.acc, parts.kept.zero(), node.span),
                 self.variable("was", s.OptionalType(type_), s.NoneValue(), node.span),
             )
-            return self.add("group_all", (*args, ("Acc", acc), *tail), (rows.queue,), state, made, node)
-        fields = tuple((key.name, key.type) for key in node.keys)
-        kind = expression(fields[0][1]) if single else whole.declare(
-            f"{self.view.name}_key", expression(t.Record(fields)), node.span
-        )  # fmt: skip
-        value = (
-            node.keys[0].value
-            if single
-            else s.RecordValue(tuple(s.FieldValue(k.name, k.value) for k in node.keys))
+            return self.add("group_all", (*args, *tail), (rows.queue,), state, made, node)
+        entry = parts.entry(
+            s.FieldType("seen", s.OptionalType(whole.tau)), s.FieldType("was", s.OptionalType(type_))
         )
-        entry = s.RecordType(
-            (
-                s.FieldType("acc", acc),
-                s.FieldType("seen", s.OptionalType(whole.tau)),
-                s.FieldType("was", s.OptionalType(type_)),
-            )
-        )
-        state = (self.variable("groups", s.TypeName("map", (kind, entry)), s.MapValue(()), node.span),)
-        args = (*args, ("K", kind), ("Acc", acc), ("key", s.Lambda(("r",), value)), *tail)
+        groups = s.TypeName("map", (parts.kind, entry))
+        state = (self.variable("groups", groups, s.MapValue(()), node.span),)
         keys = _columns((k.value for k in node.keys), "r")
-        return self.add("group", args, (rows.queue,), state, made, node, keys=keys)
+        return self.add(
+            "group", (*args, ("K", parts.kind), *tail), (rows.queue,), state, made, node, keys=keys
+        )
 
     # -- relation to stream
 
-    def stream(self, rows: _Rows, operator: ty.Operator, own: s.TypeExpr) -> _Rows:
+    def stream(self, rows: Rows, operator: ty.Operator, own: s.TypeExpr, *, quiet: bool) -> Rows:
         """`istream`, `dstream`, `rstream`; a stamp that is a column is filled in."""
         view = self.view
-        made: s.Expr = s.Name("r")
-        if view.stamp.column:
-            made = s.RecordValue(
-                tuple(
-                    s.FieldValue(
-                        name, s.Name("tau") if name == view.stamp.name else s.Member(s.Name("r"), name)
-                    )
-                    for name, _ in view.row.fields
-                )
-            )
+        if operator == "istream" and quiet and not view.stamp.column and _only_comes(view.query):
+            return rows
         args: Args = (
-            ("R", rows.type), ("O", own), ("Tau", self.whole.tau), ("row", s.Lambda(("tau", "r"), made)),
+            ("R", rows.type), ("O", own), ("Tau", self.whole.tau), ("row", s.Lambda(("tau", "r"), self.stamped())),
         )  # fmt: skip
-        out = _Rows(self.queue(operator), view.row, own)
+        out = Rows(self.queue(operator), view.row, own)
         if operator == "rstream":
             state = self.variable("rows", s.TypeName("bag", (rows.type,)), s.MapValue(()), view.span)
             return self.add(operator, args, (rows.queue,), (state,), out, view)
-        return self.add(operator, args, (rows.queue,), (), out, view, keys=())
+        net = _is_net(view.query, view.query.relation)
+        return self.add(operator, (*args, ("net", s.Bool(net))), (rows.queue,), (), out, view, keys=())
+
+    def stamped(self) -> s.Expr:
+        """The row `r` of the view's relation as one of the stream, at the instant `tau`."""
+        view = self.view
+        if not view.stamp.column:
+            return s.Name("r")
+        return record(
+            (name, s.Name("tau") if name == view.stamp.name else s.Member(s.Name("r"), name))
+            for name, _ in view.row.fields
+        )
+
+
+@frozen
+class Parts:
+    """What groups are made of: types of keys and accumulators, the key of a row `r`, and functions of a group."""
+
+    kind: s.TypeExpr
+    acc: s.TypeExpr
+    key: s.Lambda
+    kept: Accumulator
+    keep: s.Lambda
+    make: s.Lambda
+
+    def entry(self, *more: s.FieldType) -> s.TypeExpr:
+        """The state of a group."""
+        return s.RecordType((s.FieldType("acc", self.acc), *more))
+
+
+def _partition(keys: tuple[str, ...], row: t.Record) -> tuple[s.TypeExpr, s.Lambda]:
+    """The type of the key of a partition, and the key of a row `r`."""
+    members = tuple(s.Member(s.Name("r"), key) for key in keys)
+    kinds = tuple(dict(row.fields)[key] for key in keys)
+    if len(keys) == 1:
+        return expression(kinds[0]), s.Lambda(("r",), members[0])
+    return expression(t.Tuple(kinds)), s.Lambda(("r",), s.TupleValue(members))
 
 
 def _columns(values: Iterable[s.Expr], side: str) -> tuple[str, ...] | None:
@@ -442,24 +530,47 @@ def _columns(values: Iterable[s.Expr], side: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _is_net(relation: r.Relation) -> bool:
-    """Whether the operator's deltas never hold a row on both sides: groups whose rows have the whole key, distinct."""
+def _is_net(query: ty.Query, relation: r.Relation) -> bool:
+    """Whether the operator's deltas never hold a row on both sides: each group, or part, shows its key."""
+    if _only_comes(query):
+        return True
     match relation:
         case r.Distinct():
             return True
         case r.Group(_, _, keys, _, _, make):
-            shown = make.body.fields if isinstance(make.body, s.RecordValue) else ()
-            values = [item.value for item in shown if isinstance(item, s.FieldValue)]
-            return all(s.Member(s.Name("g"), key.name) in values for key in keys)
+            shown = fields(make.body).values()
+            return all(s.Member(s.Name("g"), key.name) in shown for key in keys)
+        case r.Filter(r.Input(index, _), _, keep, make) if keep == r.ALL:
+            shown = fields(make.body).values()
+            return all(s.Member(s.Name("r"), key) in shown for key in _last(query, index) or ("",))
+        case r.Filter(input, _, _, make) if make == r.SAME:
+            return _is_net(query, input)
+        case r.Input(index, _):
+            return bool(_last(query, index))
         case _:
             return False
 
 
-def _loud(program: ty.Program) -> frozenset[str]:
+def _only_comes(query: ty.Query) -> bool:
+    """Whether the operators' deltas never hold deletions: streams of which all is seen, without groups."""
+    return not isinstance(query.relation, r.Group) and all(
+        isinstance(x.window, ty.Unbounded) for x in query.sources
+    )
+
+
+def _last(query: ty.Query, index: int) -> tuple[str, ...]:
+    """The keys of whose last rows a source consists, if it does."""
+    window = query.sources[index].window
+    return window.keys if isinstance(window, ty.Rows) and window.count == 1 else ()
+
+
+def _loud(program: ty.Program, now: frozenset[str]) -> frozenset[str]:
     """The relations whose instants without change matter to a query that uses them."""
     loud: set[str] = set()
     for view in reversed(program.views):
-        whole = view.query.operator == "rstream" or (view.name in loud and view.kind == "relation")
+        whole = (view.query.operator == "rstream" and view.name not in now) or (
+            view.name in loud and view.kind == "relation"
+        )
         heard = _sources(view.query.relation) if whole else _sources_of_totals(view.query.relation)
         loud |= {view.query.sources[i].name for i in heard if view.query.sources[i].window is None}
     return frozenset(loud)

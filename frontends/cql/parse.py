@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from frontends.sql import syntax as q
     from river.diagnostics import Diagnostic
     from river.lang.parse import Args
-    from river.source import Source
+    from river.source import Source, Span
 
 CQL = module("frontends.cql", "grammar.lark")
 PARSER = compose(LEXICAL, TYPES, EXPR, SQL, CQL, start=("program",))
@@ -39,24 +40,30 @@ def parse(source: Source) -> c.Program:
 
 def _advised(found: Diagnostic) -> Diagnostic:
     """A word of SQL's that CQL does not have, with what does instead."""
-    word = found.span.text.lower() if found.span is not None else ""
+    if found.span is None:
+        return found
+    span, word = found.span, found.span.text.lower()
+    text = span.source.text
+    if SUBQUERY.search(text[: span.start]) or (word == "(" and OPENED.match(text, span.start)):
+        return evolve(found, help="there are no subqueries: give the inner query a name, and use that")
     return evolve(found, help=INSTEAD[word]) if word in INSTEAD else found
 
+
+OPENED = re.compile(r"\(\s*select\b", re.IGNORECASE)
+SUBQUERY = re.compile(r"(?<!stream)(?<!stream )\(\s*select\s*$", re.IGNORECASE)
+"""What stands before the place where a subquery is found to be none, if it is not the parenthesis."""
 
 INSTEAD = {
     "order": "relations are bags: they have no order",
     "limit": "relations are bags: the last rows of a stream are `[rows n]`",
-    "join": "write the sources with commas, and what joins them after `where`",
-    "inner": "write the sources with commas, and what joins them after `where`",
-    "left": "there are no outer joins",
+    **dict.fromkeys(
+        ("join", "inner", "cross", "natural"),
+        "write the sources with commas, and what joins them after `where`",
+    ),
+    **dict.fromkeys(("left", "right", "full", "outer"), "there are no outer joins"),
     "union": "there is no union of queries",
     "except": "there is no difference of queries",
-    "between": "write `a <= x and x <= b`",
-    "in": "write `x = a or x = b`",
-    "exists": "there are no subqueries: join with a view",
-    "slide": "windows slide at each instant",
-    "case": "write `if condition {a} else {b}`",
-    "when": "write `if condition {a} else {b}`",
+    "intersect": "there is no intersection of queries: join them, and write `distinct`",
 }
 """Help at words that people know from SQL and from other kinds of CQL."""
 
@@ -94,7 +101,15 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return c.Unbounded(span=self.span(tree))
 
     def range_window(self, tree: Tree[Token], args: Args) -> c.Window:
-        return c.Range(self.whole(args[0]), None if args[1] is None else str(args[1]), span=self.span(tree))
+        length, unit, slide = args
+        if slide is not None:
+            message = "windows that slide in steps do not exist"
+            help_line = "windows slide at each instant: leave `slide` out"
+            self.report("syntax-slide", message, slide, help_line)
+        return c.Range(self.whole(length), None if unit is None else str(unit), span=self.span(tree))
+
+    def slide(self, tree: Tree[Token], args: Args) -> Span:
+        return self.span(tree)
 
     def rows_window(self, tree: Tree[Token], args: Args) -> c.Window:
         return c.Rows(self.whole(args[0]), span=self.span(tree))

@@ -71,6 +71,7 @@ class _Select:
         block, before = self.block, self.report.errors
         self.unique_labels()
         items = self.items()
+        block = self.block = self.without_aliases(items)
         conditions = self.conditions()
         grouping = bool(block.group) or any(has_aggregate(item.value) for item in items)
         grouping = grouping or (block.having is not None and has_aggregate(block.having))
@@ -112,6 +113,24 @@ class _Select:
                         )
                     found += self.every_column(label, item.span)
         return tuple(found)
+
+    def without_aliases(self, items: tuple[q.Item, ...]) -> q.Select:
+        """The query with names from the select list written out in `group by` and `having`; columns come first."""
+        known = {name for row in self.rows for name, _ in row.fields}
+        values = {item.name: item.value for item in items if item.name is not None and item.name not in known}
+
+        def rewrite(node: s.Node) -> s.Node:
+            match node:
+                case s.Name(name) if name in values:
+                    return evolve(values[name], span=node.span)
+                case s.Call(_, args) if aggregate_of(node):
+                    return evolve(node, args=args)
+                case _:
+                    return rebuild(node, rewrite)
+
+        group = tuple(cast("s.Expr", rewrite(expr)) for expr in self.block.group)
+        having = None if self.block.having is None else cast("s.Expr", rewrite(self.block.having))
+        return evolve(self.block, group=group, having=having)
 
     def every_column(self, label: str | None, span: Span | None) -> list[q.Item]:
         """The columns of one source or of all; of all, those alike get the source's name in front."""

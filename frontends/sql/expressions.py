@@ -169,8 +169,15 @@ class Rows:
                 inner = self.find(value)
                 return self.lifted((inner,), lambda parts: evolve(expr, value=parts[0]), expr)
             case s.IfExpr(condition, then, other):
-                parts = self.condition(condition), self.inner(then), self.inner(other)
-                return self.typed(s.IfExpr(*cast("tuple[s.Expr, s.Expr, s.Expr]", parts), span=expr.span))
+                return self.typed(
+                    s.IfExpr(self.condition(condition), *self.branches(then, other), span=expr.span)
+                )
+            case s.Call("like", (value, s.String(pattern))):
+                text = self.find(cast("s.Expr", value))
+                if strip(text.type) != t.STRING:
+                    message = f"`like` compares texts, this is `{spelled(text.type)}`"
+                    raise self.report.error("sql-like", message, value.span)
+                return self.lifted((text,), lambda parts: _like(parts[0], pattern, expr.span), expr)
             case s.NoneValue():
                 raise self.report.error(
                     "sql-none", "nothing says of which type this is", expr.span, "ask for it: `is null`"
@@ -190,6 +197,13 @@ class Rows:
         if isinstance(node, s.NoneValue):
             return node  # what stands around it tells its type
         return self.find(cast("s.Expr", node)).expr
+
+    def branches(self, then: s.Expr, other: s.Expr) -> tuple[s.Expr, s.Expr]:
+        """The two values that a condition chooses from, as numbers of one type if they are numbers."""
+        if isinstance(then, s.NoneValue) or isinstance(other, s.NoneValue):
+            return cast("s.Expr", self.inner(then)), cast("s.Expr", self.inner(other))
+        a, b = promote(*self.both(then, other))
+        return a.expr, b.expr
 
     def both(self, left: s.Expr, right: s.Expr) -> tuple[Found, Found]:
         """Both operands, so that the errors of both are told."""
@@ -436,4 +450,35 @@ def total(expr: s.Node) -> bool:
             return False
 
 
-TOTAL = frozenset({*COMPARISONS.values(), "and3", "or3", "not3", "is_true", "coalesce", "f64", "same"})
+TOTAL = frozenset(
+    {
+        *COMPARISONS.values(),
+        "and3",
+        "or3",
+        "not3",
+        "is_true",
+        "coalesce",
+        "f64",
+        "same",
+        "starts_with",
+        "ends_with",
+    }
+)
+
+
+def _like(value: s.Expr, pattern: str, span: Span | None) -> s.Expr:
+    """SQL's patterns: `%` stands for any text, `_` for any character."""
+    match [part if "_" not in part else None for part in pattern.split("%")]:
+        case [str()]:
+            return s.Binary("==", value, s.String(pattern, span=span), span=span)
+        case [str(begin), ""]:
+            return s.Call("starts_with", (value, s.String(begin, span=span)), span=span)
+        case ["", str(end)]:
+            return s.Call("ends_with", (value, s.String(end, span=span)), span=span)
+        case ["", str(part), ""]:
+            found = s.Call("find", (value, s.String(part, span=span)), span=span)
+            return s.Binary(">=", found, s.Int(0, span=span), span=span)
+        case _:
+            wild = "".join({"%": ".*", "_": "."}.get(c) or re.escape(c) for c in pattern)
+            test = s.Call("regex", (s.String(f"^(?s:{wild})$", span=span),), span=span)
+            return s.Call("re_test", (test, value), span=span)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frontends.sql import syntax as q
@@ -78,6 +79,44 @@ class SqlBuilder(ExprBuilder):
     def is_some(self, tree: Tree[Token], args: Args) -> s.Expr:
         span = self.span(tree)
         return s.Unary("not", s.IsNone(args[0], span=span), span=span)
+
+    def not_word(self, tree: Tree[Token], args: Args) -> bool:
+        return True
+
+    def between(self, tree: Tree[Token], args: Args) -> s.Expr:
+        value, inverted, low, high = args
+        span = self.span(tree)
+        least, most = s.Binary("<=", low, value, span=span), s.Binary("<=", value, high, span=span)
+        return self.unless(inverted, s.Binary("and", least, most, span=span))
+
+    def one_of(self, tree: Tree[Token], args: Args) -> s.Expr:
+        value, inverted, *items = args
+        span = self.span(tree)
+        found = [s.Binary("==", value, item, span=span) for item in items]
+        return self.unless(inverted, reduce(lambda a, b: s.Binary("or", a, b, span=span), found))
+
+    def like(self, tree: Tree[Token], args: Args) -> s.Expr:
+        value, inverted, pattern = args
+        if not isinstance(pattern, s.String):
+            message, help_line = "the pattern of `like` is a text", "write it out: `k like 'a%'`"
+            self.report("syntax-like", message, self.span(tree), help_line)
+        return self.unless(inverted, s.Call("like", (value, pattern), span=self.span(tree)))
+
+    def unless(self, inverted: bool | None, condition: s.Expr) -> s.Expr:
+        """The condition, or its opposite."""
+        return s.Unary("not", condition, span=condition.span) if inverted else condition
+
+    def case(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, s.Expr]:
+        return args[0], args[1]
+
+    def case_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        subject, *cases, other = args
+        span = self.span(tree)
+        found = s.NoneValue(span=span) if other is None else other
+        for when, then in reversed(cases):
+            condition = when if subject is None else s.Binary("==", subject, when, span=when.span)
+            found = s.IfExpr(condition, then, found, span=span)
+        return found
 
     def count_all(self, tree: Tree[Token], args: Args) -> s.Expr:
         span = self.span(tree)

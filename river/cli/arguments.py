@@ -133,14 +133,14 @@ WORKERS = click.option("--workers", type=click.IntRange(1, 1024), help="threads;
 BATCH = click.option(
     "--batch",
     type=click.IntRange(1, 1 << 24),
-    default=4096,
+    default=32768,
     show_default=True,
     help="items handled at once, at most",
 )
 BOUND = click.option(
     "--bound",
     type=click.IntRange(1, 1 << 30),
-    default=16384,
+    default=65536,
     show_default=True,
     help="items a queue holds (soft)",
 )
@@ -160,6 +160,76 @@ ITERATIONS = click.option(
     metavar="N",
     help="ticks of the clock, for a program that makes its own items",
 )
+NATIVE = click.option(
+    "--native/--no-native",
+    default=True,
+    help="operators as machine code (default), or read by the evaluator",
+)
+OPTIMIZE = click.option(
+    "--optimize/--no-optimize",
+    default=True,
+    help="apply the passes that the backend asks for (default), or run the program as it is",
+)
+DEBUG_NATIVE = click.option(
+    "--debug-native",
+    is_flag=True,
+    help="machine code that checks every access to memory: slow, for reports of bugs",
+)
+
+
+class Seconds(click.ParamType[float]):
+    """A duration: a number and a unit. Units: seconds."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from river.io.scalars import Mismatch, parse_duration
+
+        try:
+            micros = parse_duration(value)
+        except Mismatch:
+            micros = -1
+        if micros < 0:
+            self.fail(
+                f"`{value}` is no duration: write a number and a unit, such as 500ms, 10s, 5min", param, ctx
+            )
+        return micros / 1_000_000
+
+
+FOLLOW = click.option(
+    "--follow",
+    is_flag=True,
+    help="inputs are files that grow, or folders that get files; Ctrl-C ends the run well",
+)
+FOLLOW_INPUT = click.option(
+    "--follow-input", "follow_inputs", multiple=True, metavar="NAME", help="the same for this input only"
+)
+IDLE = click.option(
+    "--idle",
+    type=Seconds(),
+    help="how long a silent input holds up the others; without it, until it has something",
+)
+WALL = click.option(
+    "--clock",
+    type=click.Choice(["data", "wall"]),
+    default="data",
+    show_default=True,
+    help="what moves time on: time stamps alone, or also the time of day, less the lateness",
+)
+STOP_AFTER = click.option("--stop-after", type=Seconds(), help="end a live run well after so long")
+IDLE_EXIT = click.option(
+    "--idle-exit", type=Seconds(), help="end a live run well when nothing came for so long"
+)
+CHECKPOINT = click.option(
+    "--checkpoint",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="keep the state of the run there: after a crash the same command goes on",
+)
+EVERY = click.option(
+    "--every", type=Seconds(), help="how often the state is kept, with --checkpoint; without it, every 10 s"
+)
+RESTART = click.option("--restart", is_flag=True, help="with --checkpoint: drop what is kept and begin anew")
 EXTERN = click.option(
     "--extern",
     "externs",
@@ -204,6 +274,8 @@ def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
         bound=given["bound"],
         seed=given["seed"],
         externs=functions(given["externs"]),
+        optimize=given.get("optimize", False),
+        native="debug" if given["debug_native"] else "on" if given["native"] else "off",
     )
     return Job(
         inputs,
@@ -214,3 +286,47 @@ def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
         iterations=given["iterations"],
         options=options,
     )
+
+
+def checkpoint_of(job: Job, given: Mapping[str, Any]) -> Job:
+    """What the options of `run` say of its state. Raises: Rejected for those that have no effect."""
+    from attrs import evolve
+
+    from river.checkpoint import Checkpoint
+
+    folder, every = given["checkpoint"], given["every"]
+    if folder is None:
+        for flag, stated in (("--every", every is not None), ("--restart", given["restart"])):
+            if stated:
+                message = f"`{flag}` says how the state is kept, and it is not"
+                raise Rejected([Diagnostic("usage", message, help="name a folder: `--checkpoint FOLDER`")])
+        return job
+    wanted = Checkpoint(folder, restart=given["restart"])
+    return evolve(job, checkpoint=wanted if every is None else evolve(wanted, every=every))
+
+
+def live_of(job: Job, given: Mapping[str, Any]) -> Job:
+    """What the options of `run` say of inputs that go on. Raises: Rejected for a name that is no input."""
+    from attrs import evolve
+
+    from river.io.live import Follow, Live, asked
+
+    names = given["follow_inputs"]
+    if unknown := [name for name in names if name not in job.inputs]:
+        message = f"`--follow-input {unknown[0]}`: there is no `--in {unknown[0]}=FILE`"
+        raise Rejected([Diagnostic("usage", message)])
+    inputs = {
+        name: Follow(spec, job.formats.get(name))
+        if isinstance(spec, str) and not asked(spec) and (given["follow"] or name in names)
+        else spec
+        for name, spec in job.inputs.items()
+    }
+    settings = {key: given[key] for key in ("idle", "stop_after", "idle_exit")}
+    if not (
+        given["follow"]
+        or given["clock"] != "data"
+        or any(map(asked, inputs.values()))
+        or any(value is not None for value in settings.values())
+    ):
+        return job
+    return evolve(job, inputs=inputs, live=Live(clock=given["clock"], **settings))

@@ -9,23 +9,37 @@ import click
 from river.cli.arguments import (
     BATCH,
     BOUND,
+    CHECKPOINT,
+    DEBUG_NATIVE,
+    EVERY,
     EXTERN,
+    FOLLOW,
+    FOLLOW_INPUT,
     FORMAT_IN,
+    IDLE,
+    IDLE_EXIT,
     IN,
     ITERATIONS,
     LANG,
     LATENESS,
+    NATIVE,
     ON_ERROR,
+    OPTIMIZE,
     PROGRAM,
+    RESTART,
     SEED,
+    STOP_AFTER,
+    WALL,
     WORKERS,
     backends,
+    checkpoint_of,
     job_of,
+    live_of,
     one_of,
     pairs,
     program_of,
 )
-from river.cli.terminal import BINARY, Progress, Screen, say
+from river.cli.terminal import BINARY, Progress, Screen, ended_by_signals, say
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
@@ -77,7 +91,19 @@ if TYPE_CHECKING:
 @SEED
 @LATENESS
 @ITERATIONS
+@NATIVE
+@DEBUG_NATIVE
 @EXTERN
+@FOLLOW
+@FOLLOW_INPUT
+@IDLE
+@WALL
+@STOP_AFTER
+@IDLE_EXIT
+@OPTIMIZE
+@CHECKPOINT
+@EVERY
+@RESTART
 @click.option("-q", "--quiet", is_flag=True, help="no progress and no summary")
 @click.pass_obj
 def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
@@ -92,24 +118,28 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
       river run delays.cql --in flights=flights.csv --out delays=delays.parquet
       cat flights.csv | river run delays.cql --in flights=- --in-format flights=csv --format csv | head
       river run q.cql --in s=s.jsonl --on-error dead-letter=bad.jsonl
+      river run q.cql --in s=logs/ --follow --out result=result.csv
+      river run q.cql --in s=s.csv --out result=result.csv --checkpoint state --every 30s
     """  # noqa: D301
     from attrs import evolve
 
     from river.driver import execute
     from river.io.sinks import known_format
 
-    job = job_of(streams, program, given)
+    job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
     compiled = program_of(streams, program, lang)
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
-    screen = Screen(streams, given["format_"], given["limit"], several=len(compiled.outputs) > 1)
     printed = [name for name in compiled.outputs if name not in outputs]
+    at_once = job.live is not None or job.checkpoint is not None
+    several = len(printed if at_once else compiled.outputs) > 1
+    screen = Screen(streams, given["format_"], given["limit"], several=several, live=at_once)
     if printed and known_format(given["format_"], printed[0]) in BINARY and len(printed) > 1:
         message = f"`{given['format_']}` on standard output can hold one output only"
         raise Rejected(
             [Diagnostic("data-format", message, help="write the others to files: `--out NAME=FILE`")]
         )
-    progress = Progress(streams.stderr, quiet=given["quiet"])
+    progress = Progress(streams.stderr, quiet=given["quiet"] or job.live is not None)
     job = evolve(
         job,
         outputs=outputs,
@@ -118,7 +148,8 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         watch=progress.update,
     )
     try:
-        results = execute(compiled, given["backend"], job)
+        with ended_by_signals(job.live):
+            results = execute(compiled, given["backend"], job)
     finally:
         progress.clear()
     screen.finish()
@@ -129,6 +160,10 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         print(
             f"{results.read:,} items in {results.seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr
         )
+        calls = sum(results.summary.host_calls.values())
+        if calls:
+            of = ", ".join(f"{name}: {n:,}" for name, n in results.summary.host_calls.items())
+            print(f"{calls:,} calls of Python from machine code; {of}", file=streams.stderr)
 
 
 @click.command("check")
@@ -151,6 +186,8 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
 @SEED
 @LATENESS
 @ITERATIONS
+@NATIVE
+@DEBUG_NATIVE
 @EXTERN
 @click.pass_obj
 def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:

@@ -146,6 +146,9 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @PASSES
 @WORKERS
 @EXTERN
+@click.option(
+    "--native", is_flag=True, help="which operators run as machine code and how, and why others do not"
+)
 @click.option("--json", "json_", is_flag=True, help="for programs: one JSON object")
 @click.pass_obj
 def explain_(
@@ -157,6 +160,7 @@ def explain_(
     workers: int | None,
     externs: tuple[str, ...],
     *,
+    native: bool,
     json_: bool,
 ) -> None:
     """Tell what River knows of PROGRAM and its operators.
@@ -169,6 +173,7 @@ def explain_(
       river explain delays.cql
       river explain delays.cql --backend multicore
       river explain delays.cql -p fission,fusion
+      river explain delays.cql --native
       river explain delays.cql --json
     """  # noqa: D301
     from river.explain.explain import explain
@@ -177,6 +182,9 @@ def explain_(
     compiled, remarks = _passed(program_of(streams, program, lang), passes)
     found = explain(compiled.graph, program)
     plan = None if backend is None else str(_plan(compiled, backend, externs, workers).show())
+    if native:
+        report = str(_plan(compiled, "multicore", externs, workers).native_report())
+        plan = report if plan is None else f"{plan}\n\n{report}"
     if json_:
         streams.stdout.write(as_json(found, remarks, plan))
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TextIO
 
 from attrs import define, field, frozen
@@ -10,9 +12,11 @@ from attrs import define, field, frozen
 from river.diagnostics import Severity, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     from river.diagnostics import Diagnostic
+    from river.io.live import Live
     from river.io.sinks import Sink
     from river.lang.types import Type
 
@@ -96,21 +100,63 @@ BINARY = ("arrow", "parquet")
 """Formats that are not text: nothing can stand beside them."""
 
 
+@contextmanager
+def ended_by_signals(live: Live | None) -> Generator[None]:
+    """Within it the first Ctrl-C, or SIGTERM, ends a live run well; the next one interrupts it."""
+    import signal
+    import threading
+
+    if live is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+
+    def end(number: int, _frame: object) -> None:
+        live.stop()
+        signal.signal(number, signal.default_int_handler)
+
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
 @define
 class Screen:
-    """Standard output as the place of outputs that have no file: at once when there is one, else one after the other."""
+    """Standard output as the place of outputs that have no file: at once when there is one, else one after the other.
+
+    In a `live` run several outputs are printed as they come, under a line with the name wherever that changes.
+    """
 
     streams: Streams
     format: str | None
     limit: int | None
     several: bool
+    live: bool = False
     held: list[Print] = field(factory=list["Print"])
+    lock: Lock = field(factory=Lock)
+    shown: str | None = None
 
     def target(self, name: str, type_: Type) -> Print:
         """The sink of output `name`."""
         form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
-        self.held.append(Print(self.streams.stdout, name, type_, form, self.limit, hold=self.several))
+        hold = self.several and not self.live
+        under = self.under if self.several and self.live else None
+        self.held.append(Print(self.streams.stdout, name, type_, form, self.limit, hold=hold, under=under))
         return self.held[-1]
+
+    @contextmanager
+    def under(self, name: str) -> Generator[None]:
+        """For rows of output `name`, while no others are printed."""
+        with self.lock:
+            if self.shown != name:
+                self.streams.stdout.write(f"# {name}\n")
+                self.shown = name
+            yield
 
     def finish(self) -> None:
         """Prints what was held back, each output under its name, and says what the limit left out."""
@@ -120,7 +166,7 @@ class Screen:
 
 @define
 class Print:
-    """A sink that prints its first `limit` rows; `hold` keeps them until the end."""
+    """A sink that prints its first `limit` rows; `hold` keeps them until the end, `under` prints whose they are."""
 
     stream: TextIO
     name: str
@@ -128,6 +174,7 @@ class Print:
     format: str
     limit: int | None
     hold: bool
+    under: Callable[[str], AbstractContextManager[None]] | None = None
     seen: int = 0
     rows: list[Any] = field(factory=list[Any])
     sink: Sink | None = None
@@ -139,6 +186,9 @@ class Print:
         shown = items[:room]
         if self.hold:
             self.rows.extend(shown)
+        elif shown and self.under is not None:
+            with self.under(self.name):
+                self._open().write(shown)
         elif shown or self.sink is None:
             self._open().write(shown)
 
@@ -153,7 +203,7 @@ class Print:
 
     def close(self) -> None:
         """Ends the output unless it is held back."""
-        if not self.hold:
+        if not self.hold and (self.under is None or self.sink is not None):
             self._open().close()
 
     def abort(self) -> None:

@@ -1,8 +1,8 @@
 """Outputs that appear whole or not at all.
 
 A file is written beside its target under another name and moved over it when it is complete; until then, and
-after a failure, the target is what it was. Targets that are not regular files (devices, pipes) and standard
-output are written as the items come.
+after a failure, the target is what it was. Targets that are not regular files (devices, pipes), standard output,
+and files that are written in place get the items as they come.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from river.io.errors import unwritable
 
 
 class Output:
-    """Bytes on their way to a target: a path, `-` for standard output, or an open file (of bytes or of text)."""
+    """Bytes on their way to a target: a path, `-` for standard output, or an open file (of bytes or of text).
 
-    def __init__(self, target: object) -> None:
+    `in_place`: a file is new at once, and others see what is written. `resume`: the file is there, and what comes after
+    that many bytes is dropped and written anew.
+    """
+
+    def __init__(self, target: object, *, in_place: bool = False, resume: int | None = None) -> None:
         self._final: Path | None = None
         self._temporary: Path | None = None
         self._owned = False
@@ -35,7 +39,7 @@ class Output:
                 self.file = getattr(sys.stdout, "buffer", sys.stdout)
             else:
                 try:
-                    self._open(Path(path))
+                    self._open(Path(path), in_place=in_place, resume=resume)
                 except OSError as error:
                     raise Rejected([unwritable(path, error)]) from error
         else:
@@ -45,10 +49,18 @@ class Output:
         self.streaming = self._temporary is None
         self._takes_text = isinstance(self.file, io.TextIOBase)
 
-    def _open(self, path: Path) -> None:
+    def _open(self, path: Path, *, in_place: bool, resume: int | None) -> None:
         final = Path(os.path.realpath(path))  # a link stays a link
         self._owned = True
-        if final.exists() and not final.is_file():
+        if resume is not None:
+            self.file = final.open("r+b")
+            if self.file.seek(0, os.SEEK_END) < resume:
+                self.file.close()
+                raise OSError(f"it is shorter than the {resume} bytes that were written before")
+            self.file.truncate(resume)
+            self.file.seek(resume)
+            return
+        if in_place or (final.exists() and not final.is_file()):
             self.file = final.open("wb")
             return
         self._final = final
@@ -59,12 +71,35 @@ class Output:
 
     def write(self, text: str) -> None:
         """Append `text` in UTF-8; what streams is flushed. Raises: Rejected("data-output")."""
+        self._write(text if self._takes_text else text.encode())
+
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        """Append text that is in UTF-8 already. Raises: Rejected("data-output")."""
+        self._write(bytes(data).decode() if self._takes_text else data)
+
+    def _write(self, data: str | bytes | memoryview) -> None:
         try:
-            self.file.write(text if self._takes_text else text.encode())
+            self.file.write(data)
             if self.streaming:
                 self.file.flush()
         except BrokenPipeError:  # the reader has had enough: for the command line to decide
             raise
+        except OSError as error:
+            raise Rejected([unwritable(self.label, error)]) from error
+
+    def settled(self) -> int | None:
+        """How many bytes have been written, which are on the disk now; None where that means nothing.
+
+        Raises: Rejected("data-output").
+        """
+        if not self._owned:
+            return None
+        try:
+            self.file.flush()
+            if not stat.S_ISREG(os.fstat(self.file.fileno()).st_mode):
+                return None
+            os.fsync(self.file.fileno())
+            return self.file.tell()
         except OSError as error:
             raise Rejected([unwritable(self.label, error)]) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import frozen
 
@@ -12,6 +12,7 @@ from river.io.errors import OnError, Refusals, RowError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from river.io.order import Ordering
     from river.lang.types import Type
 
 Item = Any
@@ -36,20 +37,55 @@ class Origin:
 class Batch:
     """Consecutive items with the line of each, and errors: `(n, e)` says that `e` stood before item `n`.
 
-    `text(i)` is item `i` as it was read, for dead letters of later checks.
+    `text(i)` is item `i` as it was read, for dead letters of later checks. `origin`: where they come from, if that is
+    one of several places of the input.
     """
 
     items: list[Item]
     lines: Sequence[int]
     errors: Sequence[tuple[int, RowError]] = ()
     text: Callable[[int], str] = repr
+    origin: Origin | None = None
+
+
+class RowReader(Protocol):
+    """The rules of a text format for items of a type."""
+
+    def rows(self, texts: Sequence[str], lines: Sequence[int]) -> Batch:
+        """The items of records given one by one, each with the number of its line."""
+        ...
+
+    def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
+        """The batches of what follows the first `line` lines of a file."""
+        ...
+
+
+@frozen(eq=False)
+class FileInput:
+    """The text file behind a source, for those who read it by other means under the same rules.
+
+    `reader` tells what a row is; `packed`: `gzip`, `zstd` or None (see `sources.unpacked`); `size`: items of a batch;
+    `key`: the field that must ascend (see `order.ordered`).
+    """
+
+    path: str
+    format: str
+    packed: str | None
+    type: Type
+    origin: Origin
+    refusals: Refusals
+    size: int
+    reader: RowReader
+    key: int | None = None
 
 
 class Source:
     """An open input: lazily yields lists of items of `type`, in order, under an error policy.
 
     Memory is bounded by a batch. It can be iterated once; `close` may be called early. A row error under the
-    policy `stop` is raised (Rejected) after the items before it have been yielded.
+    policy `stop` is raised (Rejected) after the items before it have been yielded. `file`: what it reads, if
+    that is a regular file of text; `ordering`: its items are those of `unordered` that keep to it. Who reads
+    one of these instead still closes the source.
     """
 
     def __init__(
@@ -59,11 +95,15 @@ class Source:
         batches: Iterable[Batch],
         refusals: Refusals,
         close: Callable[[], None] | None = None,
+        file: FileInput | None = None,
     ) -> None:
         self.type = type_
+        self.file = file
         self.origin = origin
         self.batches = batches
         self.refusals = refusals
+        self.unordered: Iterable[Batch] = batches
+        self.ordering: Ordering | None = None
         self._closers = [] if close is None else [close]
 
     @property
@@ -71,19 +111,19 @@ class Source:
         """The name of the input."""
         return self.origin.input
 
-    def derived(self, type_: Type, batches: Iterable[Batch]) -> Source:
+    def derived(self, type_: Type, batches: Iterable[Batch], file: FileInput | None = None) -> Source:
         """A source of `batches` made from this one's; closing it closes this one."""
-        return Source(type_, self.origin, batches, self.refusals, self.close)
+        return Source(type_, self.origin, batches, self.refusals, self.close, file)
 
     def __iter__(self) -> Iterator[list[Item]]:
         try:
             for batch in self.batches:
-                yield from self._accepted(batch)
+                yield from self.accepted(batch)
         finally:
             self.close()
 
-    def _accepted(self, batch: Batch) -> Iterator[list[Item]]:
-        """The items of `batch`; those before an error go out before the policy sees the error."""
+    def accepted(self, batch: Batch) -> Iterator[list[Item]]:
+        """The items of `batch`; those before an error go out before the policy sees the error, and may raise it."""
         done = 0
         if self.refusals.policy.action == "stop":
             for position, error in batch.errors:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
 
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
@@ -12,16 +15,41 @@ from river.io.schema import arrow, columns, decode, refusal
 from river.lang.types import Record, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 
-def read(schema: Any, batches: Iterable[Any], type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+@frozen(eq=False)
+class Part:
+    """Consecutive rows of a table, whose schema has been checked: `before` rows come before them."""
+
+    data: Any  # a pyarrow.RecordBatch
+    fields: Sequence[tuple[str, Type]]
+    type: Type
+    origin: Origin
+    before: int
+
+    def batch(self) -> Batch:
+        """The items, and errors for rows that are none."""
+        return _batch(self.data, self.fields, isinstance(self.type, Record), self.origin, self.before)
+
+
+class Tables(Iterator[Batch]):
+    """Batches of items of Arrow data. Who has a better use for record batches iterates over `parts` instead."""
+
+    def __init__(self, parts: Iterator[Part]) -> None:
+        self.parts = parts
+
+    def __next__(self) -> Batch:
+        return next(self.parts).batch()
+
+
+def read(schema: Any, batches: Iterable[Any], type_: Type, origin: Origin, size: int) -> Tables:
     """Batches of at most `size` items; the schema is checked now.
 
     Raises: Rejected("data-column") for columns that are not there, ("data-type") for those of another type.
     """
     fields = check(schema, type_, origin)
-    return _read(batches, fields, isinstance(type_, Record), origin, size)
+    return Tables(_parts(batches, fields, type_, origin, size))
 
 
 def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]]:
@@ -50,14 +78,13 @@ def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]
     return fields
 
 
-def _read(
-    batches: Iterable[Any], fields: Sequence[tuple[str, Type]], record: bool, origin: Origin, size: int
-) -> Iterator[Batch]:
+def _parts(
+    batches: Iterable[Any], fields: Sequence[tuple[str, Type]], type_: Type, origin: Origin, size: int
+) -> Iterator[Part]:
     done = 0
     for whole in _guarded(batches, origin):
         for start in range(0, whole.num_rows, size):
-            part = whole.slice(start, size)
-            yield _batch(part, fields, record, origin, done + start)
+            yield Part(whole.slice(start, size), fields, type_, origin, done + start)
         done += whole.num_rows
 
 
@@ -88,7 +115,7 @@ def _batch(part: Any, fields: Sequence[tuple[str, Type]], record: bool, origin: 
     return assemble(parts, lines, text, [], faults, record=record)
 
 
-def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
     """Items of an open Parquet file, row group after row group."""
     try:
         opened = arrow("parquet").ParquetFile(file)
@@ -99,7 +126,7 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch
     return read(schema, opened.iter_batches(batch_size=max(size, 4096), columns=names), type_, origin, size)
 
 
-def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
     """Items of an Arrow IPC file or stream; which one, its first bytes say."""
     pa = arrow("ipc")
     try:
@@ -116,10 +143,15 @@ def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
     return read(stream.schema, stream, type_, origin, size)
 
 
-def in_memory(data: Any, type_: Type, origin: Origin, size: int) -> Iterator[Batch] | None:
+def in_memory(data: Any, type_: Type, origin: Origin, size: int) -> Tables | None:
     """Items of Arrow data, or of a frame that offers it; None if `data` does not."""
     reader = _reader(data)
     return None if reader is None else read(reader.schema, reader, type_, origin, size)
+
+
+def is_arrow(data: object) -> bool:
+    """Whether `data` is Arrow data, or a frame that offers it."""
+    return any(hasattr(data, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "to_arrow"))
 
 
 def _reader(data: Any) -> Any:

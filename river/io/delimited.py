@@ -142,7 +142,7 @@ class Scanner:
         try:
             cells = scan(first, self._delimiter, self._more)
         except Fault as fault:
-            raise Rejected([self._fault(fault, first).diagnostic]) from None
+            raise Rejected([_fault(self._origin, fault, self.line, first).diagnostic]) from None
         self.line += len(self._taken)
         return cells
 
@@ -184,21 +184,31 @@ class Scanner:
             try:
                 found.rows.append(scan(first, self._delimiter, self._more))
                 found.lines.append(self.line)
-                found.texts.append("\n".join((first, *self._taken)))
+                found.texts.append(_record(first, self._taken))
             except Fault as fault:
-                found.errors.append((len(found.rows), self._fault(fault, "\n".join((first, *self._taken)))))
+                error = _fault(self._origin, fault, self.line, _record(first, self._taken))
+                found.errors.append((len(found.rows), error))
             self.line += len(self._taken)
         return found
 
-    def _fault(self, fault: Fault, text: str) -> RowError:
-        line = self.line + fault.line
-        return self._origin.error(line, "data-syntax", fault.reason, column=fault.column, text=text)
+
+def _record(first: str, more: Sequence[str]) -> str:
+    """The text of a record without its end."""
+    return "\n".join((first, *more)).removesuffix("\r")
+
+
+def _fault(origin: Origin, fault: Fault, line: int, text: str) -> RowError:
+    """The error of a record that begins at `line`."""
+    return origin.error(line + fault.line, "data-syntax", fault.reason, column=fault.column, text=text)
 
 
 def open_delimited(
     blocks: Iterable[list[str]], type_: Type, origin: Origin, delimiter: str
-) -> Iterator[Batch]:
-    """Batches of items; the header is read now. Raises: Rejected("data-column") when it does not fit."""
+) -> tuple[Table, Iterator[Batch]]:
+    """The columns, and batches of items; the header is read now.
+
+    Raises: Rejected("data-column") when it does not fit.
+    """
     fields = columns(type_)
     scanner = Scanner(blocks, delimiter, origin)
     header = scanner.header()
@@ -206,8 +216,8 @@ def open_delimited(
         names = ", ".join(f"`{name}`" for name, _ in fields)
         raise Rejected([_column(origin, "the file is empty", f"the first line names the columns: {names}")])
     places = _places(header, fields, origin, record=isinstance(type_, Record))
-    table = _Table(places, len(header), type_, delimiter, origin)
-    return (table.batch(cells) for cells in scanner)
+    table = Table(places, len(header), type_, delimiter, origin)
+    return table, map(table.batch, scanner)
 
 
 def _column(origin: Origin, message: str, help: str | None) -> Diagnostic:
@@ -233,8 +243,8 @@ def _places(
     return [header.index(name) for name, _ in fields]
 
 
-class _Table:
-    """From scanned cells to items."""
+class Table:
+    """From scanned cells to items: `places` says which of `width` columns each field is."""
 
     def __init__(
         self,
@@ -245,24 +255,48 @@ class _Table:
         origin: Origin,
     ) -> None:
         fields = columns(type_)
-        self._places = places
-        self._width = width
+        self.places = places
+        self.width = width
         self._names = [name for name, _ in fields]
         self._convert = [converter(field) for _, field in fields]
         self._delimiter = delimiter
         self._origin = origin
         self._record = isinstance(type_, Record)
 
+    def rows(self, texts: Sequence[str], lines: Sequence[int]) -> Batch:
+        """The items of records given one by one, with the line of each."""
+        found = Cells([], [], [], [])
+        for line, text in zip(lines, texts, strict=True):
+            first, *following = text.split("\n")
+            more = iter(following)
+            try:
+                found.rows.append(scan(first, self._delimiter, lambda more=more: next(more, None)))
+                found.lines.append(line)
+                found.texts.append(text.removesuffix("\r"))
+            except Fault as fault:
+                error = _fault(self._origin, fault, line, text.removesuffix("\r"))
+                found.errors.append((len(found.rows), error))
+        return self.batch(found)
+
+    def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
+        """The batches of what follows the first `line` lines; at the start of a file that begins with the header."""
+        scanner = Scanner(blocks, self._delimiter, self._origin)
+        scanner.line = line
+        if line == 0:
+            scanner.header()
+        return map(self.batch, scanner)
+
     def batch(self, cells: Cells) -> Batch:
+        """The items of scanned records."""
         cells = self._shaped(cells)
         found: list[Column] = []
-        for place, convert in zip(self._places, self._convert, strict=True):
+        for place, convert in zip(self.places, self._convert, strict=True):
             found.append(convert([row[place] for row in cells.rows]))
         faults: dict[int, RowError] = {}
         for number, column in enumerate(found):
             for row, fault in column.faults.items():
                 if row not in faults:
-                    line, start = self._start(cells, row, self._places[number])
+                    line, start = self._start(cells, row, self.places[number])
                     fault.inside(self._names[number] if self._record else "")
                     faults[row] = mismatch(self._origin, line, fault, cells.texts[row], start)
         parts = [column.values for column in found]
@@ -281,7 +315,7 @@ class _Table:
 
     def _shaped(self, cells: Cells) -> Cells:
         """The rows with as many cells as the header; errors for the others."""
-        if all(len(row) == self._width for row in cells.rows):
+        if all(len(row) == self.width for row in cells.rows):
             return cells
         kept = Cells([], [], [], [])
         earlier = iter([*cells.errors, (len(cells.rows) + 1, None)])
@@ -290,7 +324,7 @@ class _Table:
             while error is not None and position <= number:
                 kept.errors.append((len(kept.rows), error))
                 position, error = next(earlier)
-            if len(row) == self._width:
+            if len(row) == self.width:
                 kept.rows.append(row)
                 kept.lines.append(cells.lines[number])
                 kept.texts.append(cells.texts[number])
@@ -303,26 +337,34 @@ class _Table:
 
     def _misshapen(self, cells: Cells, row: int) -> RowError:
         here, text = len(cells.rows[row]), cells.texts[row]
-        reason = f"{self._width} cells are needed, {here} are here"
-        if here > self._width:
-            line, column = self._start(cells, row, self._width)
+        reason = f"{self.width} cells are needed, {here} are here"
+        if here > self.width:
+            line, column = self._start(cells, row, self.width)
             return self._origin.error(line, "data-extra-field", reason, column=column, text=text)
         last = text.removesuffix("\r").split("\n")
         line = cells.lines[row] + len(last) - 1
         return self._origin.error(line, "data-missing-field", reason, column=len(last[-1]) + 1, text=text)
 
 
-def read_lines(blocks: Iterable[list[str]], type_: Type, origin: Origin) -> Iterator[Batch]:
+class Lines:
     """Text lines as items of a scalar type: one value per line, a string being the line itself."""
-    convert = converter(type_)
-    number = 0
-    for block in blocks:
-        lines = [line.removesuffix("\r") for line in block]
-        column = convert(lines)
+
+    def __init__(self, type_: Type, origin: Origin) -> None:
+        self._convert = converter(type_)
+        self._origin = origin
+
+    def rows(self, texts: Sequence[str], lines: Sequence[int]) -> Batch:
+        """The items of lines, with the number of each."""
+        values = [text.removesuffix("\r") for text in texts]
+        column = self._convert(values)
         faults = {
-            row: mismatch(origin, number + row + 1, fault, lines[row], 1)
+            row: mismatch(self._origin, lines[row], fault, values[row], 1)
             for row, fault in column.faults.items()
         }
-        numbers = range(number + 1, number + len(lines) + 1)
-        yield assemble([column.values], numbers, lines.__getitem__, [], faults, record=False)
-        number += len(lines)
+        return assemble([column.values], lines, values.__getitem__, [], faults, record=False)
+
+    def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
+        """The batches of what follows the first `line` lines."""
+        for block in blocks:
+            yield self.rows(block, range(line + 1, line + len(block) + 1))
+            line += len(block)

@@ -17,7 +17,7 @@ from river.io.scalars import Mismatch, shown
 from river.lang.types import Decimal, Type, contains
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from river.io.errors import RowError
 
@@ -78,21 +78,25 @@ def json_text(type_: Type) -> Callable[[str], Any]:
     return parse
 
 
-def read(blocks: Iterable[list[str]], type_: Type, origin: Origin) -> Iterator[Batch]:
-    """Batches of items from blocks of lines."""
-    load, decode = loader(type_), decoder(type_)
-    number = 0
-    for block in blocks:
+class Lines:
+    """JSON lines as items."""
+
+    def __init__(self, type_: Type, origin: Origin) -> None:
+        self._load, self._decode = loader(type_), decoder(type_)
+        self._origin = origin
+
+    def rows(self, texts: Sequence[str], lines: Sequence[int]) -> Batch:
+        """The items of lines, with the number of each."""
+        load, decode, origin = self._load, self._decode, self._origin
         items: list[Item] = []
-        lines: list[int] = []
-        texts: list[str] = []
+        numbers: list[int] = []
+        kept: list[str] = []
         errors: list[tuple[int, RowError]] = []
-        for text in block:
-            number += 1
+        for number, text in zip(lines, texts, strict=True):
             try:
                 items.append(decode(load(text)))
-                lines.append(number)
-                texts.append(text)
+                numbers.append(number)
+                kept.append(text)
             except _Syntax as error:
                 if not text or text.isspace():
                     continue
@@ -102,7 +106,13 @@ def read(blocks: Iterable[list[str]], type_: Type, origin: Origin) -> Iterator[B
                 )
             except Mismatch as error:
                 errors.append((len(items), mismatch(origin, number, error, text)))
-        yield Batch(items, lines, errors, texts.__getitem__)
+        return Batch(items, numbers, errors, kept.__getitem__)
+
+    def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
+        """The batches of what follows the first `line` lines."""
+        for block in blocks:
+            yield self.rows(block, range(line + 1, line + len(block) + 1))
+            line += len(block)
 
 
 def mismatch(origin: Origin, line: int, error: Mismatch, text: str, column: int | None = None) -> RowError:

@@ -2,40 +2,75 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from river.io.batches import Batch, Item, Origin
 from river.io.decode import decoder
+from river.io.errors import RowError
 from river.io.jsonlines import mismatch
 from river.io.scalars import Mismatch, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from river.io.errors import RowError
     from river.lang.types import Type
+
+Row = tuple[Item, int, Any]
+"""An item, its number, and the row that it was."""
 
 
 def read(rows: Iterable[Any], type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
     """Batches of `size` items, the last one smaller; the iterable is read as the batches are."""
-    decode = decoder(type_, python=True)
-    items: list[Item] = []
-    lines: list[int] = []
-    texts: list[Any] = []
-    errors: list[tuple[int, RowError]] = []
-    for number, row in enumerate(rows, 1):
+    reader = Rows(type_, origin)
+    following = iter(rows)
+    while found := list(islice(following, size)):
+        yield reader.batch(found)
+
+
+class Rows:
+    """Rows as items, numbered from 1."""
+
+    def __init__(self, type_: Type, origin: Origin) -> None:
+        self._decode = decoder(type_, python=True)
+        self._origin = origin
+        self._seen = 0
+
+    def batch(self, rows: list[Any]) -> Batch:
+        """The next rows."""
+        decode = self._decode
+        items: list[Item] = []
+        lines: list[int] = []
+        texts: list[Any] = []
+        errors: list[tuple[int, RowError]] = []
+        for number, row in enumerate(rows, self._seen + 1):
+            try:
+                items.append(decode(row))
+                lines.append(number)
+                texts.append(row)
+            except Mismatch as error:
+                errors.append((len(items), mismatch(self._origin, number, error, shown(row))))
+        self._seen += len(rows)
+        return Batch(items, lines, errors, lambda i: repr(texts[i]))
+
+    def read(self, row: Any) -> Row | RowError:
+        """The next row."""
+        self._seen += 1
         try:
-            items.append(decode(row))
-            lines.append(number)
-            texts.append(row)
+            return self._decode(row), self._seen, row
         except Mismatch as error:
-            errors.append((len(items), mismatch(origin, number, error, shown(row))))
-        if len(items) + len(errors) == size:
-            yield Batch(items, lines, errors, _spell(texts))
-            items, lines, texts, errors = [], [], [], []
-    if items or errors:
-        yield Batch(items, lines, errors, _spell(texts))
+            return mismatch(self._origin, self._seen, error, shown(row))
 
-
-def _spell(rows: list[Any]) -> Callable[[int], str]:
-    return lambda i: repr(rows[i])
+    @staticmethod
+    def joined(read: list[Row | RowError]) -> Batch:
+        """Rows that were read one by one."""
+        rows: list[Row] = []
+        errors: list[tuple[int, RowError]] = []
+        for each in read:
+            if isinstance(each, RowError):
+                errors.append((len(rows), each))
+            else:
+                rows.append(each)
+        return Batch(
+            [item for item, _, _ in rows], [n for _, n, _ in rows], errors, lambda i: repr(rows[i][2])
+        )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from river.io.batches import Batch, Item, Origin, Source
-from river.io.scalars import format_duration, format_time
+from river.io.scalars import RANGES, format_duration, format_time
 from river.io.schema import columns
-from river.lang.types import TIME
+from river.lang.types import I64, TIME, Primitive, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from river.io.errors import RowError
 
@@ -23,69 +25,114 @@ def ordered(source: Source, key: int, lateness: int = 0) -> Source:
     largest key seen is `lateness` above theirs, or the input ends; an item more than `lateness` below the
     largest key is a row error (`data-late`). Units: `lateness` in units of the key.
     """
-    batches = iter(source.batches)
-    name, type_ = columns(source.type)[key]
-    calendar = type_ == TIME
-    if lateness <= 0:
-        return source.derived(source.type, _checked(batches, key, source.origin, name, calendar))
-    return source.derived(source.type, _held(batches, key, lateness, source.origin, name, calendar))
+    ordering = Ordering(source.type, key, lateness, source.origin)
+    file = None if source.file is None or lateness > 0 else evolve(source.file, key=key)
+    found = source.derived(source.type, _ordered(source.batches, ordering), file)
+    found.unordered, found.ordering = source.batches, ordering
+    return found
 
 
-def _checked(
-    batches: Iterator[Batch], key: int, origin: Origin, name: str, calendar: bool
-) -> Iterator[Batch]:
-    show = format_time if calendar else str
-    last: Any = None
+def _ordered(batches: Iterable[Batch], ordering: Ordering) -> Iterator[Batch]:
     for batch in batches:
-        keys = [item[key] for item in batch.items]
-        if keys and keys == sorted(keys) and (last is None or last <= keys[0]):
-            last = keys[-1]
-            yield batch
-            continue
-        out = _Out(origin)
+        yield ordering.push(batch)
+    if ordering.lateness:
+        yield ordering.release(None)
+
+
+class Ordering:
+    """The order of one input, batch by batch (see `ordered`).
+
+    `top`: the largest key seen; `given`: the largest given out; `promised`: what others have been told that no item
+    will lie below, so that one below it is late (`data-late`), whatever the lateness.
+    """
+
+    def __init__(self, type_: Type, key: int, lateness: int, origin: Origin) -> None:
+        self.key = key
+        self.lateness = max(lateness, 0)
+        self.top: int | None = None
+        self.given: int | None = None
+        self.promised: int | None = None
+        self._name, field = columns(type_)[key]
+        self._least = RANGES[field if isinstance(field, Primitive) and field in RANGES else I64][0]
+        calendar = field == TIME
+        self._show = format_time if calendar else str
+        self._span = format_duration if calendar else str
+        self._origin = origin
+        self._waiting: list[tuple[Any, int, Item, int, str]] = []
+        self._arrived = 0
+
+    @property
+    def bound(self) -> int | None:
+        """By what has come, no item below it will be given out any more; None: nothing is known."""
+        if self.top is None:
+            return None
+        return max(self.top - self.lateness, self._least if self.given is None else self.given)
+
+    def push(self, batch: Batch) -> Batch:
+        """What can be given out now that `batch` has come."""
+        if not self.lateness:
+            return self._checked(batch)
+        out = _Out(batch.origin or self._origin)
         earlier = _earlier(batch)
         for number, item in enumerate(batch.items):
             earlier(number, out)
-            if last is not None and item[key] < last:
-                reason = f"the time stamp goes back, from {show(last)} to {show(item[key])}"
-                out.refuse(batch, number, "data-order", reason, name)
+            now = item[self.key]
+            if reason := self._late(now):
+                out.refuse(batch, number, "data-late", reason, self._name)
+                continue
+            self._arrived += 1
+            heappush(self._waiting, (now, self._arrived, item, batch.lines[number], batch.text(number)))
+            top = now if self.top is None else max(now, self.top)
+            self.top = top
+            self._release(top - self.lateness, out)
+        earlier(len(batch.items), out)
+        return out.batch()
+
+    def release(self, bound: int | None) -> Batch:
+        """The items that wait, up to `bound`; all of them for None."""
+        out = _Out(self._origin)
+        self._release(bound, out)
+        return out.batch()
+
+    def _release(self, bound: int | None, out: _Out) -> None:
+        waiting = self._waiting
+        while waiting and (bound is None or waiting[0][0] <= bound):
+            self.given, _, ready, line, text = heappop(waiting)
+            out.take(ready, line, text)
+
+    def _late(self, now: int) -> str | None:
+        """Why an item with key `now` is late, if it is."""
+        if self.top is not None and now < self.top - self.lateness:
+            return f"is late: {self._show(now)} is more than {self._span(self.lateness)} below {self._show(self.top)}"
+        passed = max((bound for bound in (self.promised, self.given) if bound is not None), default=None)
+        if passed is not None and now < passed:
+            return f"is late: {self._show(now)} came after time had gone on to {self._show(passed)}"
+        return None
+
+    def _checked(self, batch: Batch) -> Batch:
+        """`batch` without the items that go back."""
+        keys = [item[self.key] for item in batch.items]
+        if not keys:
+            return batch
+        least = max((bound for bound in (self.promised, self.given) if bound is not None), default=keys[0])
+        if keys == sorted(keys) and least <= keys[0]:
+            self.top = self.given = keys[-1]
+            return batch
+        out = _Out(batch.origin or self._origin)
+        earlier = _earlier(batch)
+        for number, item in enumerate(batch.items):
+            earlier(number, out)
+            now = keys[number]
+            if self.given is not None and now < self.given:
+                reason = f"the time stamp goes back, from {self._show(self.given)} to {self._show(now)}"
+                out.refuse(batch, number, "data-order", reason, self._name)
+            elif reason := self._late(now):
+                out.refuse(batch, number, "data-late", reason, self._name)
             else:
-                last = item[key]
+                self.top = self.given = now
                 out.take(item, batch.lines[number], batch.text(number))
         earlier(len(batch.items), out)
-        yield out.batch()
-
-
-def _held(
-    batches: Iterator[Batch], key: int, lateness: int, origin: Origin, name: str, calendar: bool
-) -> Iterator[Batch]:
-    show, span = (format_time, format_duration) if calendar else (str, str)
-    waiting: list[tuple[Any, int, Item, int, str]] = []
-    top: Any = None
-    arrived = 0
-    for batch in batches:
-        out = _Out(origin)
-        earlier = _earlier(batch)
-        for number, item in enumerate(batch.items):
-            earlier(number, out)
-            now = item[key]
-            if top is not None and now < top - lateness:
-                reason = f"is late: {show(now)} is more than {span(lateness)} below {show(top)}"
-                out.refuse(batch, number, "data-late", reason, name)
-                continue
-            arrived += 1
-            heappush(waiting, (now, arrived, item, batch.lines[number], batch.text(number)))
-            top = now if top is None or now > top else top
-            while waiting and waiting[0][0] <= top - lateness:
-                _, _, ready, line, text = heappop(waiting)
-                out.take(ready, line, text)
-        earlier(len(batch.items), out)
-        yield out.batch()
-    out = _Out(origin)
-    while waiting:
-        _, _, ready, line, text = heappop(waiting)
-        out.take(ready, line, text)
-    yield out.batch()
+        return out.batch()
 
 
 class _Out:

@@ -2,7 +2,8 @@
 
 Formats: csv, tsv, text, jsonl, parquet, arrow, and `table` (aligned columns for a reader). The suffix tells
 the format, or `format` does; standard output is a table on a terminal and csv elsewhere. Reading a file that
-was written gives the same values back (`sources`).
+was written gives the same values back (`sources`). Who has the items in another form may hand over what they
+become: `TextSink` takes lines, `ArrowSink` record batches.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast, runtime_checkable
 
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import scalars
@@ -52,6 +53,29 @@ class Sink(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None: ...
 
 
+@runtime_checkable
+class TextSink(Sink, Protocol):
+    """A sink of csv, tsv, jsonl or text: lines of items of `type`."""
+
+    format: str
+    type: Type
+
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        """Append lines as `write` would make them, in UTF-8; `data` may change afterwards."""
+        ...
+
+
+@runtime_checkable
+class ArrowSink(Sink, Protocol):
+    """A sink of Arrow data: `type` is that of the items, as they are kept."""
+
+    type: Type
+
+    def write_table(self, batch: Any) -> None:
+        """Append a record batch of the schema `schema.arrow_schema(type)`."""
+        ...
+
+
 class _Scoped:
     """`with` for sinks."""
 
@@ -77,40 +101,66 @@ class Collector(_Scoped):
     def __init__(self, type_: Type) -> None:
         self.type = type_
         self.items: list[Any] = []
+        self._batches: list[Any] = []
 
     def write(self, items: Sequence[Any]) -> None:
         self.items.extend(items)
+
+    def write_table(self, batch: Any) -> None:
+        self._flush()
+        self._batches.append(batch)
+
+    def _flush(self) -> None:
+        if self.items or not self._batches:
+            self._batches.append(to_batch(self.type, self.items))
+            self.items = []
 
     def close(self) -> None:
         """Nothing is left to do."""
 
     def abort(self) -> None:
         self.items.clear()
+        self._batches.clear()
 
     def table(self) -> Any:
         """The items as a pyarrow Table."""
-        return arrow().Table.from_batches([to_batch(self.type, self.items)])
+        self._flush()
+        return arrow().Table.from_batches(self._batches)
 
 
 class _TextSink(_Scoped):
     """Lines of text."""
 
-    def __init__(self, output: Output, header: str, lines: Callable[[Sequence[Any]], str]) -> None:
+    def __init__(
+        self, output: Output, type_: Type, format_: str, header: str, lines: Callable[[Sequence[Any]], str]
+    ) -> None:
+        self.type = type_
+        self.format = format_
         self._output = output
         self._lines = lines
         self._write(header)
 
     def _write(self, text: str) -> None:
-        if not text:
-            return
+        if text:
+            self._guarded(lambda: self._output.write(text))
+
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        if data:
+            self._guarded(lambda: self._output.write_bytes(data))
+
+    def _guarded(self, action: Callable[[], None]) -> None:
         try:
-            self._output.write(text)
+            action()
         except BaseException:
             self._output.abort()
             raise
 
     def write(self, items: Sequence[Any]) -> None:
         self._write(self._lines(items))
+
+    def settled(self) -> int | None:
+        """How many bytes have been written, which are on the disk now. Raises: Rejected("data-output")."""
+        return self._output.settled()
 
     def close(self) -> None:
         self._output.close()
@@ -148,8 +198,8 @@ class _ColumnarSink(_Scoped):
     """Record batches for a writer of pyarrow's; `eager`: each write is one batch, else they are collected."""
 
     def __init__(self, output: Output, type_: Type, writer: Any, *, eager: bool) -> None:
+        self.type = type_
         self._output = output
-        self._type = type_
         self._writer = writer
         self._eager = eager
         self._items: list[Any] = []
@@ -159,9 +209,13 @@ class _ColumnarSink(_Scoped):
         if len(self._items) >= GROUP or self._eager:
             self._flush()
 
+    def write_table(self, batch: Any) -> None:
+        self._flush()
+        self._guarded(lambda: self._writer.write_batch(batch))
+
     def _flush(self) -> None:
         if self._items:
-            self._guarded(lambda: self._writer.write_batch(to_batch(self._type, self._items)))
+            self._guarded(lambda: self._writer.write_batch(to_batch(self.type, self._items)))
             self._items = []
 
     def _guarded(self, action: Callable[[], None]) -> None:
@@ -188,14 +242,19 @@ def open_sink(
     *,
     name: str,
     format: str | None = None,
+    in_place: bool = False,
+    resume: int | None = None,
 ) -> Sink:
     """A sink for items of `type` of the output `name`; `target` is a path, `-`, an open file, or None to collect.
+
+    A file appears when it is complete, or `in_place` as it is written, but for Parquet, which cannot be read before its end.
+    `resume`: lines are appended to the first so many bytes of the file.
 
     Raises: Rejected("data-format") for a format that is not known or cannot hold the type, ("data-output").
     """
     if target is None:
         return Collector(type)
-    kind = _format(target, format, name)
+    kind = format_of_target(target, format, name)
     if kind in ("parquet", "arrow"):
         arrow_schema(type)
     elif kind != "jsonl":
@@ -203,7 +262,8 @@ def open_sink(
     if kind == "text" and not scalars.is_scalar(type):
         message = f"output `{name}`: lines of text hold single values, not `{show(type)}`"
         raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
-    return _open(Output(target), kind, type)
+    output = Output(target, in_place=in_place and kind != "parquet", resume=resume)
+    return _open(output, kind, type, begun=resume is not None)
 
 
 def known_format(stated: str | None, name: str) -> str | None:
@@ -214,7 +274,7 @@ def known_format(stated: str | None, name: str) -> str | None:
     raise Rejected([Diagnostic("data-format", f"output `{name}`: there is no format `{stated}`", help=help_)])
 
 
-def _format(target: object, format_: str | None, name: str) -> str:
+def format_of_target(target: object, format_: str | None, name: str) -> str:
     """The format of a target. Raises: Rejected("data-format")."""
     stated = known_format(format_, name)
     if stated is not None:
@@ -233,17 +293,20 @@ def _format(target: object, format_: str | None, name: str) -> str:
     return kind
 
 
-def _open(output: Output, kind: str, type_: Type) -> Sink:
+def _open(output: Output, kind: str, type_: Type, *, begun: bool = False) -> Sink:
     match kind:
         case "csv" | "tsv":
             delimiter = "," if kind == "csv" else "\t"
             header = delimiter.join(quoted(column, delimiter) for column, _ in columns(type_))
-            return _TextSink(output, header + "\n", csv_lines(type_, delimiter))
+            header = "" if begun else header + "\n"
+            return _TextSink(output, type_, kind, header, csv_lines(type_, delimiter))
         case "text":
-            return _TextSink(output, "", _plain_lines(type_, output.label))
+            return _TextSink(output, type_, kind, "", _plain_lines(type_, output.label))
         case "jsonl":
             encode = encoder(type_)
-            return _TextSink(output, "", lambda items: "".join([encode(item) + "\n" for item in items]))
+            return _TextSink(
+                output, type_, kind, "", lambda items: "".join([encode(item) + "\n" for item in items])
+            )
         case "table":
             return _TableSink(output, type_)
         case "parquet":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from attrs import frozen
 
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import columnar, delimited, jsonlines, memory, order, text
-from river.io.batches import Batch, Origin, Source, refusals
+from river.io.batches import Batch, FileInput, Origin, RowReader, Source, refusals
 from river.io.errors import STOP, OnError, Refusals, missing_file, unreadable
 from river.io.scalars import is_scalar
 from river.io.schema import arrow
@@ -128,7 +129,7 @@ def _from_path(path: str, wanted: _Wanted) -> Source:
     except OSError as error:
         raise Rejected([unreadable(path, error)]) from error
     try:
-        source = _open(file, kind, packed, path, wanted)
+        source = _open(file, kind, packed, path, wanted, again=stat.S_ISREG(os.fstat(file.fileno()).st_mode))
     except BaseException:
         file.close()
         raise
@@ -162,35 +163,51 @@ def format_of(path: str, format_: str | None, name: str) -> tuple[str, str | Non
     raise Rejected([Diagnostic("data-format", message, help=help_)])
 
 
-def _open(file: Any, kind: str, packed: str | None, label: str, wanted: _Wanted) -> Source:
+def _open(
+    file: Any, kind: str, packed: str | None, label: str, wanted: _Wanted, *, again: bool = False
+) -> Source:
+    """A source of an open file; `again`: its label is a path that can be opened a second time."""
     if packed is not None and kind not in STREAMED:
         raise Rejected([Diagnostic("data-format", f"`{label}`: {kind} files carry their own compression")])
+    origin = Origin(wanted.name, label, rows=kind not in STREAMED)
+    if kind == "parquet":
+        batches = columnar.parquet(file, wanted.type, origin, wanted.size)
+        return Source(wanted.type, origin, batches, wanted.refusals)
+    if kind == "arrow":
+        batches = columnar.ipc(file, wanted.type, origin, wanted.size)
+        return Source(wanted.type, origin, batches, wanted.refusals)
+    reader, batches = read_text(unpacked(file, packed), kind, wanted.type, origin, wanted.size)
+    described = None
+    if again:
+        described = FileInput(label, kind, packed, wanted.type, origin, wanted.refusals, wanted.size, reader)
+    return Source(wanted.type, origin, batches, wanted.refusals, file=described)
+
+
+def unpacked(file: Any, packed: str | None) -> Any:
+    """The bytes that an open file holds; `packed`: `gzip`, `zstd` or None."""
     match packed:
         case "gzip":
-            file = gzip.GzipFile(fileobj=file, mode="rb")
+            return gzip.GzipFile(fileobj=file, mode="rb")
         case "zstd":
-            file = arrow().CompressedInputStream(file, "zstd")
+            return arrow().CompressedInputStream(file, "zstd")
         case _:
-            pass
-    origin = Origin(wanted.name, label, rows=kind not in STREAMED)
-    batches = _batches(file, kind, wanted.type, origin, wanted.size)
-    return Source(wanted.type, origin, batches, wanted.refusals)
+            return file
 
 
-def _batches(file: Any, kind: str, type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
+def read_text(
+    file: Any, kind: str, type_: Type, origin: Origin, size: int
+) -> tuple[RowReader, Iterator[Batch]]:
+    """The rules for the rows of a text, and their batches; what comes before the rows is read now. Raises: Rejected."""
     label = origin.file or origin.input
+    lines = text.blocks(file, label, size)
     match kind:
         case "csv" | "tsv":
-            delimiter = "," if kind == "csv" else "\t"
-            return delimited.open_delimited(text.blocks(file, label, size), type_, origin, delimiter)
+            return delimited.open_delimited(lines, type_, origin, "," if kind == "csv" else "\t")
         case "text":
             if not is_scalar(type_):
                 message = f"input `{origin.input}`: lines of text hold single values, not `{show(type_)}`"
                 raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
-            return delimited.read_lines(text.blocks(file, label, size), type_, origin)
-        case "jsonl":
-            return jsonlines.read(text.blocks(file, label, size), type_, origin)
-        case "parquet":
-            return columnar.parquet(file, type_, origin, size)
+            reader = delimited.Lines(type_, origin)
         case _:
-            return columnar.ipc(file, type_, origin, size)
+            reader = jsonlines.Lines(type_, origin)
+    return reader, reader.rest(lines, 0)

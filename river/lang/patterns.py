@@ -1,9 +1,8 @@
-r"""Regular expressions in RE2's syntax: text to tree, and tree to the matcher of the evaluator.
+r"""Regular expressions in RE2's syntax: text to tree, and the value of type regex.
 
-Matching is leftmost-first, like RE2 and Perl. `\d \s \w \b` and `(?i)` are ASCII. There are no look-around,
-back references, possessive or nested quantifiers, nor `\p{..}` classes (il.md P6). Python's `re` would read
-`$`, `\B` and inline flags otherwise than RE2: therefore the tree is printed in a form in which all engines
-agree.
+Matching is leftmost-first, like RE2 and Perl, and linear in the text (`river.lang.automata`). `\d \s \w \b` and `(?i)`
+are ASCII; `\B` never holds inside a code point. There are no look-around, back references, possessive or nested
+quantifiers, nor `\p{..}` classes (il.md P6).
 """
 
 from __future__ import annotations
@@ -14,9 +13,20 @@ from typing import Final, NoReturn, assert_never
 
 from attrs import field, frozen
 
-Ranges = tuple[tuple[int, int], ...]
+from river.lang.automata.machine import Machine
+from river.lang.automata.program import TooLarge, program
+from river.lang.automata.tree import (
+    LAST_CODE_POINT,
+    Assertion,
+    Chars,
+    Choice,
+    Group,
+    Pattern,
+    Ranges,
+    Repeat,
+    Sequence,
+)
 
-LAST_CODE_POINT: Final = 0x10FFFF
 MOST_REPEATS: Final = 1000  # RE2's bound on counted repetition, nested counts multiplied
 
 DEEPEST_GROUP: Final = 100
@@ -43,65 +53,16 @@ class BadPattern(Exception):  # noqa: N818 - it names what the text is
 
 
 @frozen
-class Chars:
-    """One code point out of sorted, disjoint, inclusive ranges."""
-
-    ranges: Ranges
-
-
-@frozen
-class Assertion:
-    """A place: text-start, text-end, line-start, line-end, word, not-word."""
-
-    kind: str
-
-
-@frozen
-class Sequence:
-    """One after the other."""
-
-    items: tuple[Pattern, ...]
-
-
-@frozen
-class Choice:
-    """The first that leads to a match."""
-
-    items: tuple[Pattern, ...]
-
-
-@frozen
-class Repeat:
-    """`low` to `high` times (None: any number); as often as possible if `greedy`, else as rarely."""
-
-    item: Pattern
-    low: int
-    high: int | None
-    greedy: bool
-
-
-@frozen
-class Group:
-    """A capture, numbered from 1 by its opening parenthesis."""
-
-    number: int
-    item: Pattern
-
-
-Pattern = Chars | Assertion | Sequence | Choice | Repeat | Group
-
-
-@frozen
 class Regex:
     """A compiled pattern: a value of type regex."""
 
     pattern: str
     tree: Pattern = field(eq=False, repr=False)
     groups: int = field(eq=False)
-    compiled: re.Pattern[str] = field(eq=False, repr=False)
+    machine: Machine = field(eq=False, repr=False)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> Regex:
     """The compiled form of `pattern`.
 
@@ -110,10 +71,10 @@ def compile_pattern(pattern: str) -> Regex:
     parser = _Parser(pattern)
     tree = parser.parse()
     try:
-        compiled = re.compile(_printed(tree), re.ASCII)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise BadPattern("the pattern is too large") from error
-    return Regex(pattern, tree, parser.groups, compiled)
+        machine = Machine(program(tree, parser.groups))
+    except TooLarge:
+        raise BadPattern("the pattern is too large") from None
+    return Regex(pattern, tree, parser.groups, machine)
 
 
 def parse(pattern: str) -> Pattern:
@@ -388,41 +349,3 @@ def _repeats(tree: Pattern) -> int:
             return _repeats(item)
         case _:
             assert_never(tree)
-
-
-_PRINTED: Final = {
-    "text-start": r"\A", "text-end": r"\Z", "line-start": "(?m:^)", "line-end": "(?m:$)", "word": r"\b",
-    "not-word": r"(?!\b)",  # unlike `\B` it holds in the empty text, as in RE2
-}  # fmt: skip
-
-
-def _printed(tree: Pattern) -> str:
-    match tree:
-        case Chars(ranges):
-            return _class(ranges)
-        case Assertion(kind):
-            return _PRINTED[kind]
-        case Sequence(items):
-            return "".join(f"(?:{_printed(i)})" if isinstance(i, Choice) else _printed(i) for i in items)
-        case Choice(items):
-            return "|".join(map(_printed, items))
-        case Repeat(item, low, high, greedy):
-            count = f"{{{low},{'' if high is None else high}}}"
-            return f"(?:{_printed(item)}){count}{'' if greedy else '?'}"
-        case Group(_, item):
-            return f"({_printed(item)})"
-        case _:
-            assert_never(tree)
-
-
-def _class(ranges: Ranges) -> str:
-    if not ranges:
-        return "(?!)"
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return re.escape(chr(ranges[0][0]))
-    parts = [_code(low) if low == high else f"{_code(low)}-{_code(high)}" for low, high in ranges]
-    return f"[{''.join(parts)}]"
-
-
-def _code(code: int) -> str:
-    return f"\\U{code:08x}"

@@ -15,7 +15,7 @@ PRIMITIVES: Final = (
 )  # fmt: skip
 
 
-@frozen
+@frozen(cache_hash=True)
 class Primitive:
     """A type without parameters: one of `PRIMITIVES`.
 
@@ -25,7 +25,7 @@ class Primitive:
     name: str
 
 
-@frozen
+@frozen(cache_hash=True)
 class Decimal:
     """Exact decimal numbers of at most `precision` (1 to 38) digits, `scale` of them after the point."""
 
@@ -33,14 +33,14 @@ class Decimal:
     scale: int
 
 
-@frozen
+@frozen(cache_hash=True)
 class Optional:
     """A value of `inner`, or none. `inner` is not itself optional."""
 
     inner: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Record:
     """Named fields in order."""
 
@@ -55,21 +55,21 @@ class Record:
         return next((type_ for field, type_ in self.fields if field == name), None)
 
 
-@frozen
+@frozen(cache_hash=True)
 class Tuple:
     """Positional fields."""
 
     items: tuple[Type, ...]
 
 
-@frozen
+@frozen(cache_hash=True)
 class List:
     """A growable sequence."""
 
     item: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Array:
     """A sequence of exactly `size` items."""
 
@@ -77,14 +77,14 @@ class Array:
     size: int
 
 
-@frozen
+@frozen(cache_hash=True)
 class Deque:
     """A double-ended queue."""
 
     item: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Map:
     """Keys to values, iterated in order of first insertion."""
 
@@ -92,7 +92,7 @@ class Map:
     value: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class OMap:
     """Keys to values, iterated in ascending order of keys."""
 
@@ -100,14 +100,14 @@ class OMap:
     value: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Bag:
     """A multiset, iterated in insertion order of the survivors."""
 
     item: Type
 
 
-@frozen
+@frozen(cache_hash=True)
 class Function:
     """The type of a lambda argument; `result` is None where an operation accepts any."""
 

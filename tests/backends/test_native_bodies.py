@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, Refused, compile_native
+from backends.native import NativeOperator, compile_native
 from river.diagnostics import Rejected
 from river.il.parse import parse
 from river.il.pretty import pretty
@@ -137,25 +138,65 @@ def agrees(
         assert repr([variable.get() for variable in native.variables]) == repr(list(variables))
 
 
-@settings(max_examples=60)
-@given(bodies(firings=4))
-def test_random_bodies(case: Case) -> None:
+def compare(case: Case, *, debug: bool) -> None:
+    """One random body, both ways."""
     try:
         op = check.operator(case.operator, case.scope)
     except Rejected:
         SEEN["rejected by the checker"] += 1
         return
     assert isinstance(op, typed.Operator)
-    native = compile_native(op)
-    if isinstance(native, Refused):
-        assert native.reasons
-        SEEN["refused"] += 1
-        return
+    native = compile_native(op, debug=debug)
+    assert isinstance(native, NativeOperator), f"{native}\n{pretty(case.program)}"
     SEEN["compiled"] += 1
     try:
         agrees(op, native, case.states, "item.0" if op.rated is None else "rated", [list(case.items)])
     except AssertionError as wrong:
         raise AssertionError(f"{wrong}\n{pretty(case.program)}") from None
+
+
+@settings(max_examples=15)
+@given(bodies(firings=4))
+def test_random_bodies(case: Case) -> None:
+    compare(case, debug=False)
+
+
+@settings(max_examples=25)
+@given(bodies(firings=4))
+def test_random_bodies_that_check_themselves(case: Case) -> None:
+    compare(case, debug=True)
+
+
+CHUNK = 50
+CASES = int(os.environ.get("RIVER_CASES", "0"))  # of each of the two tests below
+
+
+def chunks(count: int) -> Any:
+    return pytest.mark.parametrize("chunk", range(-(-(CASES or count) // CHUNK)))
+
+
+@pytest.mark.slow
+@chunks(1000)
+def test_many_random_bodies(chunk: int) -> None:
+    _many(chunk, debug=False)
+
+
+@pytest.mark.slow
+@chunks(2000)
+def test_many_random_bodies_that_check_themselves(chunk: int) -> None:
+    _many(chunk, debug=True)
+
+
+def _many(chunk: int, *, debug: bool) -> None:
+    """The cases of a chunk: by the number of the chunk others, and the same every time."""
+
+    @seed(2 * chunk + debug)
+    @settings(max_examples=CHUNK, database=None)
+    @given(bodies(firings=4))
+    def run(case: Case) -> None:
+        compare(case, debug=debug)
+
+    run()
 
 
 @cache
@@ -169,16 +210,11 @@ def operators() -> dict[str, typed.Operator]:
     return found
 
 
-REFUSED = {"b1_map-map"}
-
-
+@pytest.mark.parametrize("debug", [False, True], ids=["fast", "checks"])
 @pytest.mark.parametrize("name", sorted(operators()))
-def test_the_hard_operators(name: str) -> None:
+def test_the_hard_operators(name: str, *, debug: bool) -> None:
     op = operators()[name]
-    native = compile_native(op)
-    if name in REFUSED:
-        assert isinstance(native, Refused)
-        return
+    native = compile_native(op, debug=debug)
     assert isinstance(native, NativeOperator), native
 
     @settings(max_examples=4)

@@ -1,116 +1,168 @@
-"""Each library operation that is compiled, on each type it takes here, gives what the evaluator gives, traps included."""
+"""Each library operation, on each sort of type it takes, is compiled and gives what the evaluator gives, traps included."""
 
 from __future__ import annotations
 
+import os
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
 from backends.native.lower.batches import Lowered, lower
+from backends.native.lower.frame import CODES
+from backends.native.module import runtime
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator
 from river.lang.operations import OPERATIONS
-from river.testing.value_strategies import values_of
+from river.testing.value_strategies import types, values_of
 
-SCALARS = (
-    t.BOOL,
-    t.I32,
-    t.I64,
-    t.U64,
-    t.I128,
-    t.F32,
-    t.F64,
-    t.STRING,
-    t.BYTES,
-    t.TIME,
-    t.DURATION,
-    t.Decimal(9, 2),
+SCALARS = (t.BOOL, t.I32, t.I64, t.U64, t.I128, t.F32, t.F64, t.STRING, t.BYTES, t.TIME, t.DURATION, t.UNIT,
+           t.Decimal(9, 2), t.Decimal(38, 10), t.Decimal(5, 4))  # fmt: skip
+ROW = t.Record((("a", t.F64), ("s", t.STRING)))
+ITEMS = (t.F64, t.STRING, ROW, t.I32, t.I128, t.Decimal(9, 2), t.Optional(t.F64), t.DURATION)
+CONTAINERS = (
+    *(kind for item in ITEMS for kind in (t.List(item), t.Array(item, 2), t.Deque(item), t.Bag(item))),
+    *(kind(key, t.STRING) for key in (t.F64, t.STRING, ROW, t.I32) for kind in (t.Map, t.OMap)),
 )
-ONE = (*SCALARS, t.Optional(t.BOOL), t.Optional(t.F64), t.List(t.STRING), t.List(t.F64), t.List(t.I32), t.Deque(t.I64),
-       t.Map(t.F64, t.STRING), t.OMap(t.F64, t.I64), t.Bag(t.STRING), t.Array(t.I64, 3), t.Record((("a", t.F64),)),
-       t.FSUM)  # fmt: skip
-TWO = (*((a, a) for a in ONE), *((a, t.I64) for a in ONE), (t.TIME, t.DURATION), (t.DURATION, t.TIME),
-       (t.Decimal(9, 2), t.Decimal(5, 4)), (t.List(t.STRING), t.STRING), (t.List(t.F64), t.F64),
-       (t.Map(t.F64, t.STRING), t.F64), (t.OMap(t.F64, t.I64), t.F64), (t.Bag(t.STRING), t.STRING),
-       (t.Optional(t.F64), t.F64))  # fmt: skip
-THREE = ((t.I64, t.I64, t.I64), (t.STRING, t.I64, t.I64), (t.STRING, t.STRING, t.I64), (t.BYTES, t.I64, t.I64),
-         (t.List(t.STRING), t.I64, t.I64), (t.List(t.STRING), t.I64, t.STRING))  # fmt: skip
-NOT_YET = {
-    "decode", "from_code_points", "lower", "parse_decimal", "parse_f32", "parse_f64",
-    "parse_i128", "parse_time", "re_find", "re_replace", "re_strs", "re_test", "regex", "replace", "rescale",
-    "sqlmax", "sqlmin", "to_decimal", "upper", "code_points", "range", "fill",
-}  # fmt: skip
+ALL = (*SCALARS, t.Optional(t.BOOL), t.Optional(t.F64), t.Optional(t.STRING), t.Optional(t.I128), t.Optional(ROW), ROW,
+       t.FSUM, t.Tuple(()), *CONTAINERS)  # fmt: skip
+WANTED = (*SCALARS, t.Optional(t.Decimal(9, 2)), t.Optional(t.Decimal(38, 10)), t.Array(t.F64, 2), t.List(t.F64), ROW,
+          t.FSUM, t.Map(t.F64, t.STRING))  # fmt: skip
+Case = tuple[str, tuple[t.Type, ...], t.Type]
 
 
-def handler(name: str, args: tuple[t.Type, ...]) -> tuple[t.Type, typed.Apply] | None:
-    """The type of the item and the operation on its fields, if the operation takes them."""
-    signature = OPERATIONS[name].rule(args, None)
-    if signature is None or signature.params != args:
-        return None
-    item = t.Tuple(args)
-    fields = tuple(typed.Get(arg, typed.Local(item, 0, "x"), i, str(i)) for i, arg in enumerate(args))
-    return item, typed.Apply(signature.result, name, fields, 0)
-
-
-def operator(item: t.Type, apply: typed.Apply) -> typed.Operator:
-    """An operator that sends what the operation makes of its item."""
-    return typed.Operator(
-        "operation", (typed.Port("x", item, None),), (), (typed.Out("y", apply.type, None, None),), (), (),
-        (typed.Site(()),), items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, apply),))),),
-    )  # fmt: skip
-
-
-@cache
-def operators() -> dict[tuple[str, tuple[t.Type, ...]], typed.Operator]:
-    """By operation and types: the operators that are compiled."""
-    found: dict[tuple[str, tuple[t.Type, ...]], typed.Operator] = {}
-    for name, operation in sorted(OPERATIONS.items()):
-        if operation.mutates is not None or name in NOT_YET:
-            continue
-        for args in ((), *((a,) for a in ONE), *TWO, *THREE):
-            made = handler(name, args)
-            if made is not None and isinstance(lower(op := operator(*made), "x86_64"), Lowered):
-                found[name, args] = op
+def operands() -> list[tuple[t.Type, ...]]:
+    """What may be operands of some operation."""
+    found: list[tuple[t.Type, ...]] = [(), *((a,) for a in ALL), *product(ALL, ALL)]
+    found += [(a, t.I64, b) for a in ALL for b in SCALARS]
+    found += [(t.STRING,) * 3, (t.STRING, t.STRING, t.I64), (t.I64,) * 3, (t.I64,) * 6]
+    for kind in CONTAINERS:
+        first, *_, last = (*t.parts(kind), t.parts(kind)[-1])
+        found += [(kind, first, last), (kind, first, first), (kind, t.I64, first)]
     return found
 
 
+def _asks(args: tuple[t.Type, ...]) -> bool:
+    """Whether the type wanted may decide what an operation on these gives."""
+    return len(args) < 2 or all(isinstance(a, t.Decimal) for a in args) or args == (t.F64, t.I64)
+
+
 @cache
-def compiled(name: str, args: tuple[t.Type, ...]) -> NativeOperator:
-    native = compile_native(operators()[name, args])
-    assert isinstance(native, NativeOperator), native
-    return native
+def cases() -> tuple[Case, ...]:
+    """Operations that change nothing, with the types of their operands and of their result."""
+    found: dict[Case, None] = {}
+    given = [(args, None) for args in operands()]
+    given += [(args, wanted) for args, _ in given for wanted in WANTED if _asks(args)]
+    for name, operation in sorted(OPERATIONS.items()):
+        if operation.mutates is not None or operation.native == "host" or name.startswith("re_"):
+            continue
+        for args, wanted in given:
+            signature = operation.rule(args, wanted)
+            if signature is not None and signature.params == args:
+                found[name, args, signature.result] = None
+    return tuple(found)
 
 
-def test_all_others_are_compiled_for_some_type() -> None:
-    functions = {"any", "all", "fold", "map", "sort_by"}
+@cache
+def operator(name: str, args: tuple[t.Type, ...], result: t.Type) -> typed.Operator:
+    """An operator that sends what the operation makes of its item."""
+    item = t.Tuple(args)
+    fields = tuple(typed.Get(arg, typed.Local(item, 0, "x"), i, str(i)) for i, arg in enumerate(args))
+    return typed.Operator(
+        "operation", (typed.Port("x", item, None),), (), (typed.Out("y", result, None, None),), (), (),
+        (typed.Site(()),),
+        items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, typed.Apply(result, name, fields, 0)),))),),
+    )  # fmt: skip
+
+
+def agree(case: Case, native: NativeOperator, value: Any) -> None:
+    fire = compile_operator(operator(*case)).item[0]
+    assert fire is not None
+    outs: list[list[Any]] = [[]]
+    try:
+        fire([], value, outs)
+        trap = None
+    except Trap as trapped:
+        trap = trapped.code
+    found, fired = native.fire_batch([[value]])
+    assert (fired.trap.code if fired.trap else None) == trap, (case, value)
+    assert repr(list(found)) == repr(outs), (case, value)
+
+
+def native_of(case: Case, *, debug: bool = False) -> NativeOperator:
+    found = compile_native(operator(*case), debug=debug)
+    assert isinstance(found, NativeOperator), (case, found)
+    return found
+
+
+def test_every_operation_is_among_the_cases() -> None:
+    functions = {"any", "all", "fold", "map", "sort_by"}  # in the tests of bodies
+    patterns = {"regex", "re_find", "re_replace", "re_strs", "re_test"}
     plain = {name for name, operation in OPERATIONS.items() if operation.mutates is None}
-    assert plain - {name for name, _ in operators()} - functions - NOT_YET <= {
-        "zero"
-    }  # which needs a type wanted
+    assert plain - {name for name, _, _ in cases()} == functions | patterns
 
 
-@settings(max_examples=150)
+def test_only_patterns_may_need_the_host() -> None:
+    assert {name for name, operation in OPERATIONS.items() if operation.native == "host"} <= {
+        "regex",
+        "re_replace",
+    }
+
+
+@pytest.mark.slow
+def test_every_case_is_compiled() -> None:
+    for case in cases():
+        assert isinstance(lower(operator(*case), "x86_64"), Lowered), case
+
+
+@settings(max_examples=40)
 @given(st.data())
 def test_operations_give_what_the_evaluator_gives(data: st.DataObject) -> None:
-    name, args = data.draw(st.sampled_from(sorted(operators(), key=str)))
-    op, native = operators()[name, args], compiled(name, args)
-    values = data.draw(st.lists(values_of(op.ports[0].type), min_size=1, max_size=4))
-    fire = compile_operator(op).item[0]
-    assert fire is not None
-    for value in values:
-        outs: list[list[Any]] = [[]]
-        try:
-            fire([], value, outs)
-            trap = None
-        except Trap as trapped:
-            trap = trapped.code
-        found, fired = native.fire_batch([[value]])
-        assert (fired.trap.code if fired.trap else None) == trap, (name, value)
-        assert repr(list(found)) == repr(outs), (name, value)
+    case = data.draw(st.sampled_from(cases()))
+    native = native_of(case, debug=data.draw(st.booleans()))
+    for value in data.draw(st.lists(values_of(operator(*case).ports[0].type), min_size=1, max_size=4)):
+        agree(case, native, value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_an_operation_on_all_its_types(name: str) -> None:
+    for number, case in enumerate(cases()):
+        if case[0] != name:
+            continue
+        native = native_of(case)
+
+        @seed(number)
+        @settings(max_examples=int(os.environ.get("RIVER_CASES", "10")), database=None)
+        @given(st.just((case, native)), values_of(operator(*case).ports[0].type))
+        def run(made: tuple[Case, NativeOperator], value: Any) -> None:
+            agree(*made, value)
+
+        run()
+
+
+@settings(max_examples=12)
+@given(st.data())
+def test_order_equality_and_hash_of_all_types(data: st.DataObject) -> None:
+    type_ = data.draw(types(4, hashed=True))
+    values = values_of(type_, 3)
+    first, second = data.draw(values), data.draw(values)
+    for name in ("compare", "same", "hash64"):
+        args = (type_,) if name == "hash64" else (type_, type_)
+        case: Case = (name, args, {"compare": t.I64, "same": t.BOOL, "hash64": t.U64}[name])
+        native = native_of(case)
+        for pair in ((first, second), (first, first), (second, first)):
+            agree(case, native, pair[: len(args)])
+
+
+def test_codes_of_the_runtime() -> None:
+    known = runtime(debug=True).constants
+    for name in ("arena-limit", "memory-limit", "internal"):
+        assert known[name.replace("-", "_").upper()] == CODES.index(name)

@@ -132,11 +132,13 @@ def zero_of(type_: t.Type) -> Any:
 
 
 def test_what_is_not_compiled_is_refused_with_its_place() -> None:
-    body = typed.Block((typed.Emit(0, typed.Apply(t.STRING, "lower", (typed.Local(t.STRING, 0, "x"),))),))
+    text = typed.Local(t.STRING, 0, "x")
+    found_at_runtime = typed.Apply(t.REGEX, "regex", (text,), 0)
+    body = typed.Block((typed.Emit(0, typed.Apply(t.BOOL, "re_test", (found_at_runtime, text))),))
     op = typed.Operator(
-        "low", (typed.Port("x", t.STRING, None),), (), (typed.Out("o", t.STRING, None, None),), (), (), (),
+        "seek", (typed.Port("x", t.STRING, None),), (), (typed.Out("o", t.BOOL, None, None),), (), (), (typed.Site(()),),
         items=(typed.ItemHandler(0, 1, body),),
     )  # fmt: skip
     found = compile_native(op)
     assert isinstance(found, Refused)
-    assert [reason.text for reason in found.reasons] == ["`lower`"]
+    assert [reason.text for reason in found.reasons] == ["patterns made while the program runs"]

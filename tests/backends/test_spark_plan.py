@@ -56,7 +56,7 @@ def shown(text: str, **options: object) -> str:
 
 def test_the_flights_are_divided_by_airport() -> None:
     compiled = compile_source(read_source(str(ROOT / "examples/flights/delays.cql")))
-    assert plan(compiled.graph, Platform(2), Options()).show() == dedent(
+    assert plan(compiled.graph, Platform(2), Options(batch=4096)).show() == dedent(
         """\
         spark: 2 workers, chunks of at most 4096 items
           stage 0, ordered, one partition: (delays_range_flights) <- (flights)

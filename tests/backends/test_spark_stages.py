@@ -43,7 +43,12 @@ def test_the_promises_of_any_backend():
     check_backend(StandIn(1), examples=8, batch=True)
 
 
-WAYS = st.builds(Options, batch=st.sampled_from([1, 3, 7, 4096]), workers=st.integers(1, 3))
+WAYS = st.builds(
+    Options,
+    batch=st.sampled_from([1, 3, 7, 4096]),
+    workers=st.integers(1, 3),
+    native=st.sampled_from(["on", "off"]),
+)
 
 
 @settings(max_examples=25)

@@ -14,7 +14,7 @@ from frontends.cql import FRONTEND
 from river.il import erase
 from river.il.parse import parse
 from river.il.pretty import pretty
-from river.il.program import Program, Use
+from river.il.program import Instance, Program, Use
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang.types import Map
@@ -64,17 +64,20 @@ def test_figure_3b() -> None:
 
         type delta<R> = {tau: i64, ins: list<R>, del: list<R>};
         type SegSpeed = {ts: i64, speed: i64, seg_no: i64, dir: i64, hwy: i64};
+        type SegSpeedRead = {speed: i64, seg_no: i64, dir: i64, hwy: i64};
         type Congested = {speed: i64, seg_no: i64, dir: i64, hwy: i64};
         type CongestedAcc = {n: i64, sum_speed: i128};
         type CongestedKey = {seg_no: i64, dir: i64, hwy: i64};
 
         input seg_speed: SegSpeed by ts;
         var $seg_speed_now: i64? = none;
-        var $seg_speed_ins: list<SegSpeed> = [];
-        var $congested_window_seg_speed: deque<{t: i64, r: SegSpeed}> = [];
+        var $seg_speed_ins: list<SegSpeedRead> = [];
+        var $congested_window_seg_speed: deque<{t: i64, r: SegSpeedRead}> = [];
         var $congested_groups: map<CongestedKey, {acc: CongestedAcc, seen: i64?, was: Congested?}> = {};
 
-        operator seg_speed_in(x: SegSpeed by ts; $now: i64?, $ins: list<SegSpeed>) -> (out: delta<SegSpeed> by tau) {
+        operator seg_speed_in(x: SegSpeed by ts; $now: i64?, $ins: list<SegSpeedRead>) -> (
+          out: delta<SegSpeedRead> by tau
+        ) {
           on x(r) {
             if $now is now {
               if now < r.ts {
@@ -83,7 +86,7 @@ def test_figure_3b() -> None:
               }
             }
             $now = r.ts;
-            push($ins, r);
+            push($ins, {speed: r.speed, seg_no: r.seg_no, dir: r.dir, hwy: r.hwy});
           }
           on mark(k) {
             if $now is now {
@@ -97,9 +100,15 @@ def test_figure_3b() -> None:
           }
         }
 
-        operator range_congested_seg_speed = cql.range<R = SegSpeed, Tau = i64, Span = i64, span = 300, granule = 1>;
+        operator range_congested_seg_speed = cql.range<
+          R = SegSpeedRead,
+          Tau = i64,
+          Span = i64,
+          span = 300,
+          granule = 1
+        >;
         operator group_congested = cql.group<
-          R = SegSpeed,
+          R = SegSpeedRead,
           O = Congested,
           Tau = i64,
           K = CongestedKey,
@@ -127,21 +136,61 @@ def test_figure_3b() -> None:
         """)
 
 
+SUGAR = """v: stream = select a from s where {};"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("a between 2 and 3", [2, 3]),
+        ("a not between 2 and 3", [1, 4]),
+        ("a in (1, 3, 7)", [1, 3]),
+        ("a not in (1, 3)", [2, 4]),
+        ("k like 'a%'", [1, 2]),
+        ("k like '%b'", [2]),
+        ("k like '%.%'", [3]),
+        ("k like 'a_'", [2]),
+        ("k like '_._'", [3]),
+        ("k like 'a%b'", [2]),
+        ("k not like ''", [1, 2, 3]),
+        ("case a when 1 then true when 2 then false else k = '' end", [1, 4]),
+        ("case when a > 3 then 0 when k like 'a%' then 1.5 else 2 end > 0.5", [1, 2, 3]),
+        ("case when a < 3 then a end > 1", [2]),
+    ],
+)
+def test_conditions_that_are_written_shorter(condition: str, expected: list[int]) -> None:
+    rows = [(1, 1, "a"), (2, 2, "ab"), (3, 3, "x.y"), (4, 4, "")]
+    assert [row[0] for row in says(SUGAR.format(condition), s=rows)] == expected
+
+
+def test_names_from_the_select_list() -> None:
+    text = "v: relation = select a / 2 as half, count(*) as n from s group by half having n > 1 and half in (0, 1);"
+    rows = [(1, 0, ""), (1, 1, ""), (1, 2, ""), (2, 4, ""), (2, 5, "")]
+    assert says(text, s=rows) == [(1, ((0, 2),), ())]
+
+
+def test_a_range_of_no_length_is_the_present() -> None:
+    text = "v: {{a: int}} stream = dstream(select a from s[{}]);"
+    rows = [(1, 1, ""), (2, 2, ""), (4, 3, "")]
+    assert says(text.format("range 0"), s=rows) == says(text.format("now"), s=rows)
+
+
 def test_a_filtered_stream_keeps_nothing() -> None:
     assert shown("v: stream by at = select a, k from s where a > 3;", "operator select_v") == dedent("""\
         operator select_v = cql.select<
-          R = S,
-          O = VSelected,
+          R = SRead,
+          O = SRead,
           Tau = i64,
           keep = fn(r) => (r.a > 3),
           row = fn(r) => {a: r.a, k: r.k},
           quiet = true
         >;
         operator istream_v = cql.istream<
-          R = VSelected,
+          R = SRead,
           O = V,
           Tau = i64,
-          row = fn(tau, r) => {at: tau, a: r.a, k: r.k}
+          row = fn(tau, r) => {at: tau, a: r.a, k: r.k},
+          net = true
         >;
 
         operator v_out(d: delta<V> by tau) -> (out: V by at) {
@@ -171,18 +220,73 @@ def test_a_join_of_a_stream_with_itself_and_a_relation() -> None:
         (s_deltas, $s_now, $s_ins) <- s_in(s, $s_now, $s_ins);
         (s_1, s_2) <- copy_s(s_deltas);
         (p_deltas, $p_now, $p_ins, $p_del, $p_rows) <- p_in(p, $p_now, $p_ins, $p_del, $p_rows);
-        (v_range_one, $v_window_one) <- range_v_one(s_1, $v_window_one);
         @Parallel() @Keys(k) (v_rows_last, $v_window_last) <- rows_by_v_last(s_2, $v_window_last);
-        @Parallel() @Keys(k) (v_joined, $v_left, $v_right) <- join_v(v_range_one, v_rows_last, $v_left, $v_right);
+        @Parallel() @Keys(k) (v_joined, $v_rows) <- join_now_v(s_1, v_rows_last, $v_rows);
         @Parallel() (v_selected) <- select_v(v_joined);
-        @Parallel()
-        @Keys(k)
-        (v_joined_1, $v_left_1, $v_right_1) <- join_v_1(v_selected, p_deltas, $v_left_1, $v_right_1);
-        (v_rstream, $v_rows) <- rstream_v(v_joined_1, $v_rows);
-        (v) <- v_out(v_rstream);
+        @Parallel() @Keys(k) (v_joined_1, $v_rows_1) <- join_now_v_1(v_selected, p_deltas, $v_rows_1);
+        (v) <- v_out(v_joined_1);
 
         output v: VRow by ts;
         """)
+
+
+COUNTS = "g: relation = select k, count(*) as n, avg(a) as m from s[range 9] group by k having avg(a) > 0.5;"
+OUTPUT = "output g: relation = select k, count(*) as n from s[range 9] group by k;"
+TRAPS = "g: relation = select k, sum(a) as n from s[range 9] group by k;"
+OTHER = "g: relation = select a, k, count(*) as n from s[range 9] where a > 1 group by k, a;"
+BY_NUMBER = "g: relation = select a as k, count(*) as n from s[range 9] group by a;"
+TWICE = "x: relation = select k from g;"
+
+
+@pytest.mark.parametrize(
+    ("groups", "query", "templates"),
+    [
+        (COUNTS, "s[now] as l, g where l.k = g.k", "own_group_now"),
+        (COUNTS, "g, s[range 0] as l where g.k = l.k and g.n > 2", "own_group_now"),
+        (COUNTS, "s[now] as l, g where l.k = g.k and l.a > 1", "select group_now"),
+        (BY_NUMBER, "t[now] as l, g, p where l.a = g.k and l.a = p.n", "group_now join_now"),
+        (OTHER, "s[now] as l, g where l.a = g.a and l.k = g.k", "group_now"),
+        (OTHER, "s[now] as l, g where l.k = g.k", "range select group join_now"),
+        (OUTPUT, "s[now] as l, g where l.k = g.k", "range group join_now"),
+        (TRAPS, "s[now] as l, g where l.k = g.k", "range group join_now"),
+        (COUNTS + TWICE, "s[now] as l, g where l.k = g.k", "range group select join_now net"),
+        (COUNTS, "s[range 1] as l, g where l.k = g.k", "range group range join rstream"),
+        (
+            BY_NUMBER,
+            "s[now] as l, g, t[now] as t where l.a = g.k and t.a = l.a",
+            "range group range join range join rstream",
+        ),
+    ],
+)
+def test_joins_with_the_present_keep_nothing_of_it(groups: str, query: str, templates: str) -> None:
+    program = lower(f"{groups} v: stream = rstream(select g.k, g.n from {query});", INPUTS)
+    found = [use.operator for use in program.decls if isinstance(use, Use)]
+    instances = {d.name: d.template for d in program.decls if isinstance(d, Instance)}
+    chosen = [instances[name].removeprefix("cql.") for name in found if name in instances]
+    assert sorted(name for name in chosen if name != "std.duplicate") == sorted(templates.split())
+
+
+def test_present_rows_meet_the_relation_of_their_instant() -> None:
+    text = (
+        COUNTS + "v: stream by at = rstream(select l.k, n, m from s[now] as l, g where l.k = g.k and n > 1);"
+    )
+    rows = [(1, 1, "x"), (1, 2, "x"), (5, 3, "y"), (10, 0, "x"), (11, 1, "x"), (30, 1, "x")]
+    assert says(text, s=rows) == [(1, "x", 2, 1.5), (1, "x", 2, 1.5), (10, "x", 3, 1.0)]
+
+
+def test_the_last_row_of_a_key_says_only_what_changes() -> None:
+    text = "v: {k: string} stream = {}(select k from s[partition by a rows 1]);"
+    rows = [(1, 1, "x"), (2, 1, "x"), (3, 1, "y"), (4, 1, "z"), (4, 1, "y"), (5, 1, "x"), (5, 1, "z")]
+    assert says(text.replace("{}", "istream"), s=rows) == [(1, "x"), (3, "y"), (5, "z")]
+    assert says(text.replace("{}", "dstream"), s=rows) == [(3, "x"), (5, "y")]
+
+
+def test_columns_that_no_query_reads_do_not_enter() -> None:
+    assert "type SRead = {a: i64};" in pretty(lower("v: relation = select sum(a) as n from s[range 3];"))
+    text = "v: relation = select count(*) as n from s[partition by k rows 2]; w: relation = select distinct a from s;"
+    assert "SRead" in pretty(lower("v: relation = select count(*) as n from s[partition by k rows 2];"))
+    assert "type SRead = {a: i64, k: string};" in pretty(lower(text))
+    assert "SRead" not in pretty(lower("v: relation = select * from s[now] where a > 1;"))
 
 
 TEXTS = (

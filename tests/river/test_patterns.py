@@ -1,9 +1,11 @@
-"""RE2's syntax: what is accepted, what is refused, and where Python's `re` alone would differ."""
+"""RE2's syntax: what is accepted, what is refused, what matches."""
 
 from __future__ import annotations
 
 import pytest
 
+from river.lang import types as t
+from river.lang.operations import OPERATIONS
 from river.lang.patterns import BadPattern, Chars, Group, Repeat, Sequence, compile_pattern, parse
 
 
@@ -32,8 +34,8 @@ from river.lang.patterns import BadPattern, Chars, Group, Repeat, Sequence, comp
     ],
 )  # fmt: skip
 def test_matches(pattern: str, text: str, expected: list[str] | None) -> None:
-    found = compile_pattern(pattern).compiled.search(text)
-    assert (None if found is None else [found[0], *found.groups("")]) == expected
+    found = OPERATIONS["re_strs"].meaning((), t.List(t.STRING))(compile_pattern(pattern), text)
+    assert (found or None) == expected
 
 
 @pytest.mark.parametrize(

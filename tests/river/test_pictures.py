@@ -170,7 +170,7 @@ def test_the_plan_shows_locks_and_bounds(program):
     status, out, _ = command("graph", program, "--plan", "--format", "svg")
     assert status == 0
     assert "lock 0" in out
-    assert "holds 16384 items" in out
+    assert "holds 65536 items" in out
     loop = ROOT / "tests/bodies/c_echo.river"
     assert "unbounded" in command("graph", loop, "--plan", "--format", "svg")[1]
 

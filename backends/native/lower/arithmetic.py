@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.layout import Unsupported, is_text, register
-from backends.native.lower.frame import Frame, Memory, Scalar, Value
+from backends.native.lower import decimals, texts
+from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.module import same_scalar
 from river.lang import types as t
 from river.lang.values import BOUNDS
@@ -101,31 +102,11 @@ def _multiply_wide(f: Frame, a: str, b: str, code: str, site: int | None) -> str
 def _decimal(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     type_ = expr.type
     assert isinstance(type_, t.Decimal)  # noqa: S101 - by the caller
-    a, b = f.reg(values[0]), f.reg(values[1])
-    if expr.operation == "*":
-        result = _multiply_wide(f, a, b, "decimal-precision", expr.site)
-    else:
-        a, b = (_scaled(f, v, type_.scale) for v in values)
-        name = _OVERFLOWS[expr.operation]
-        result = f.b.op(f"{name} i128 {a}, {b}")
-    _digits(f, result, type_, expr.site)
+    if expr.operation != "*":
+        return decimals.add(f, expr, values)
+    result = _multiply_wide(f, f.reg(values[0]), f.reg(values[1]), "decimal-precision", expr.site)
+    decimals.within(f, result, type_, expr.site)
     return Scalar(type_, result)
-
-
-def _scaled(f: Frame, value: Value, scale: int) -> str:
-    """A decimal with `scale` digits after the point."""
-    assert isinstance(value.type, t.Decimal)  # noqa: S101 - by the caller
-    more = scale - value.type.scale
-    if value.type.precision + more > 37:
-        raise Unsupported("decimals of so many digits")
-    return f.reg(value) if more == 0 else f.b.op(f"mul i128 {f.reg(value)}, {10**more}")
-
-
-def _digits(f: Frame, result: str, type_: t.Decimal, site: int | None) -> None:
-    most = 10**type_.precision - 1
-    high = f.b.op(f"icmp sgt i128 {result}, {most}")
-    low = f.b.op(f"icmp slt i128 {result}, {-most}")
-    f.trap_if(f.b.op(f"or i1 {high}, {low}"), "decimal-precision", site)
 
 
 def _wrapping(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -168,7 +149,7 @@ def _absolute(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _divide(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     type_ = expr.type
     if not is_float(type_):
-        raise Unsupported("division of decimals")
+        return decimals.divide(f, expr, values)
     kind, a, b = kind_of(type_), f.reg(values[0]), f.reg(values[1])
     if expr.operation == "div.trap":
         f.trap_if(f.b.op(f"fcmp oeq {kind} {b}, 0.0"), "division-by-zero", expr.site)
@@ -250,25 +231,19 @@ def less(f: Frame, relation: str, x: Value, y: Value) -> str:
         return f.b.op(f"icmp s{name} i64 {order}, 0")
     kind = kind_of(type_)
     if isinstance(type_, t.Decimal):
-        a, b = _same_scale(f, x, y)
-        return f.b.op(f"icmp s{name} i128 {a}, {b}")
+        return decimals.order(f, f"s{name}", x, y)
     if is_float(type_):
         return f.b.op(f"fcmp o{name} {kind} {f.reg(x)}, {f.reg(y)}")
     sign = "u" if type_ in (t.U64, t.BOOL) else "s"
     return f.b.op(f"icmp {sign}{name} {kind} {f.reg(x)}, {f.reg(y)}")
 
 
-def _same_scale(f: Frame, x: Value, y: Value) -> tuple[str, str]:
-    assert isinstance(x.type, t.Decimal)  # noqa: S101 - by the caller
-    assert isinstance(y.type, t.Decimal)  # noqa: S101
-    scale = max(x.type.scale, y.type.scale)
-    if scale == x.type.scale == y.type.scale:
-        return f.reg(x), f.reg(y)
-    return _scaled(f, x, scale), _scaled(f, y, scale)
-
-
 def total_less(f: Frame, x: Value, y: Value) -> str:
-    """Whether x comes before y in the total order; scalars and texts."""
+    """Whether x comes before y in the total order."""
+    if register(x.type) is None and not is_text(x.type):
+        name = f.module.derived("order", x.type)
+        order = f.b.call("i64", name, [f"ptr {TEMPORARY}", f"ptr {f.ptr(x)}", f"ptr {f.ptr(y)}"])
+        return f.b.op(f"icmp slt i64 {order}, 0")
     if is_float(x.type):
         kind = kind_of(x.type)
         before = f.b.op(f"fcmp olt {kind} {f.reg(x)}, {f.reg(y)}")
@@ -293,8 +268,7 @@ def _equal(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if expr.operation != "same" and is_float(x.type):
         found = f.b.op(f"fcmp oeq {kind_of(x.type)} {f.reg(x)}, {f.reg(y)}")
     elif isinstance(x.type, t.Decimal) and expr.operation != "same":
-        a, b = _same_scale(f, x, y)
-        found = f.b.op(f"icmp eq i128 {a}, {b}")
+        found = decimals.order(f, "eq", x, y)
     else:
         found = same(f, x, y)
     return Scalar(t.BOOL, f.b.op(f"xor i1 {found}, true") if expr.operation == "!=" else found)
@@ -336,6 +310,22 @@ def _three_valued(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value
         return f.optional(wanted, Scalar(t.BOOL, found))
 
     return f.choice(wanted, known, compared, lambda: f.optional(wanted, None))
+
+
+def _extreme3(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    """`sqlmin`, `sqlmax`: by the total order; none gives way."""
+    x, y = values
+    wanted = expr.type
+
+    def both() -> Value:
+        p, q = f.inner(x), f.inner(y)
+        second = total_less(f, q, p) if expr.operation == "sqlmin" else total_less(f, p, q)
+        return f.choice(wanted, second, lambda: y, lambda: x)
+
+    def one() -> Value:
+        return f.choice(wanted, f.present(x), lambda: x, lambda: y)
+
+    return f.choice(wanted, f.b.op(f"and i1 {f.present(x)}, {f.present(y)}"), both, one)
 
 
 def _extreme(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -470,23 +460,19 @@ def integer_in(f: Frame, type_: t.Type, text: Value, base: str) -> tuple[str, st
     """The whole number of a type in a text, and whether there is one."""
     b, kind = f.b, kind_of(type_)
     low, high = BOUNDS[type_]
-    if kind == "i128":
-        raise Unsupported("i128 in text")
     out = b.slot("i128")
     b.do(f"store i128 0, ptr {out}")
     read = b.call("i1", "text_integer", [f"ptr {out}", f"ptr {f.ptr(text)}", f"i64 {base}"])
     number = b.op(f"load i128, ptr {out}")
     least, most = b.op(f"icmp sge i128 {number}, {low}"), b.op(f"icmp sle i128 {number}, {high}")
     there = b.op(f"and i1 {read}, {b.op(f'and i1 {least}, {most}')}")
-    return b.op(f"trunc i128 {number} to {kind}"), there
+    return number if kind == "i128" else b.op(f"trunc i128 {number} to {kind}"), there
 
 
 def _whole_of_float(f: Frame, expr: typed.Apply, value: Value, mode: str) -> Value:
     type_, b = expr.type, f.b
     low, high = BOUNDS[type_]
     kind = kind_of(type_)
-    if kind == "i128":
-        raise Unsupported("i128 of floats")
     x = double(f, value)
     cut = b.op(f"call double @llvm.trunc.f64(double {x})")
     above = b.op(f"fcmp oge double {cut}, {hexadecimal(float(high + 1))}")
@@ -496,7 +482,10 @@ def _whole_of_float(f: Frame, expr: typed.Apply, value: Value, mode: str) -> Val
     if not mode:
         f.trap_if(outside, "conversion-range", expr.site)
     safe = b.op(f"select i1 {outside}, double 0.0, double {cut}")
-    whole = b.op(f"{'fptoui' if type_ == t.U64 else 'fptosi'} double {safe} to {kind}")
+    if kind == "i128":
+        whole = b.call("i128", "i128_of_real", [f"double {safe}"])
+    else:
+        whole = b.op(f"{'fptoui' if type_ == t.U64 else 'fptosi'} double {safe} to {kind}")
     if mode == "wrap":
         whole = b.op(f"select i1 {outside}, {kind} {low or -(1 << 63)}, {kind} {whole}")
     elif mode == "sat":
@@ -512,8 +501,14 @@ def _real(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         return value
     if is_float(source):
         return rounded(f, type_, double(f, value))
-    if isinstance(source, t.Decimal) or source in (t.STRING, t.I128):
-        raise Unsupported(f"floats from {source}")
+    if isinstance(source, t.Decimal):
+        return rounded(f, type_, decimals.to_real(f, value))
+    if source == t.I128:
+        return rounded(f, type_, f.b.call("double", "real_of_i128", [f"i128 {f.reg(value)}"]))
+    if source == t.STRING:
+        number, there = texts.real_in(f, type_, value)
+        f.trap_if(f.b.op(f"xor i1 {there}, true"), "bad-parse", expr.site)
+        return Scalar(type_, number)
     way = "uitofp" if source in (t.U64, t.BOOL) else "sitofp"
     return rounded(f, type_, f.b.op(f"{way} {kind_of(source)} {f.reg(value)} to double"))
 
@@ -585,6 +580,8 @@ RULES: Final[dict[str, Rule]] = {
     "compare": _compare,
     **dict.fromkeys(("eq3", "ne3", "lt3", "le3", "gt3", "ge3"), _three_valued),
     **dict.fromkeys(("min", "max"), _extreme),
+    **dict.fromkeys(("sqlmin", "sqlmax"), _extreme3),
+    **dict.fromkeys(("to_decimal", "rescale"), decimals.convert),
     "not": _not,
     **dict.fromkeys(("and3", "or3", "not3", "is_true"), _kleene),
     "is_none": _is_none,

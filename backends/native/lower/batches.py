@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from backends.native.ir import Builder, Function
+from backends.native.lanes import Lanes, fireable, widen
+from backends.native.lanes import Scalar as NoLanes
 from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
 from backends.native.lower.expressions import literal, owned
 from backends.native.lower.firing import (
@@ -28,6 +30,7 @@ from backends.native.lower.firing import (
     rows,
 )
 from backends.native.lower.frame import ARENA_SIZE, TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.guard import guarded_move
 from backends.native.lower.statements import MARK, Refusal, block
 from backends.native.module import Module, clear, move, void
 from river.lang import typed
@@ -39,7 +42,7 @@ from river.lang.evaluate.statements import owned_slots
 if TYPE_CHECKING:
     from river.source import Span
 
-_DEEPEST_FRAME: Final = 4096  # bytes, of a function that may call itself a thousand times
+_DEEPEST_FRAME: Final = 512  # bytes, of a function that may call itself a thousand times
 
 
 @frozen
@@ -66,11 +69,12 @@ class Reason:
 
 @frozen
 class Lowered:
-    """The text of an operator's module, what it exports, and its batch functions."""
+    """The text of an operator's module, what it exports, its batch functions, and which of them fire side by side."""
 
     text: str
     exports: tuple[str, ...]
     handlers: tuple[Handler, ...]
+    lanes: tuple[tuple[str, Lanes | NoLanes], ...] = ()
 
 
 def handlers_of(op: typed.Operator) -> tuple[Handler, ...]:
@@ -103,9 +107,11 @@ def _key(op: typed.Operator) -> t.Type:
     raise Unsupported("a key that is not a field")
 
 
-def lower(op: typed.Operator, architecture: str) -> Lowered | tuple[Reason, ...]:
+def lower(
+    op: typed.Operator, architecture: str, *, debug: bool = False, lend: bool = False
+) -> Lowered | tuple[Reason, ...]:
     """The module of an operator, or why there is none."""
-    module = Module(texts=[DECLARATIONS.get(architecture, "")])
+    module = Module(texts=[DECLARATIONS.get(architecture, "")], debug=debug, lends=lend)
     reasons: list[Reason] = []
     exports: dict[str, Function] = {}
 
@@ -151,7 +157,10 @@ def lower(op: typed.Operator, architecture: str) -> Lowered | tuple[Reason, ...]
     tried(op, _arena_close)
     if reasons:
         return tuple(dict.fromkeys(reasons))
-    return Lowered(module.text(exports), tuple(exports), handlers)
+    lanes = tuple(
+        (each.name, widen(module, op, each, architecture, functions, constants)) for each in fireable(op)
+    )
+    return Lowered(module.text(exports), tuple(exports), handlers, lanes)
 
 
 # ----------------------------------------------------------------------------------------------- functions
@@ -189,6 +198,7 @@ def _function(
         b.end("ret i1 false")
 
     f.finish = finish
+    f.poll()
     if isinstance(fn.body, typed.Block):
         f.result_owned = owned_slots(fn.body)
         block(f, fn.body)
@@ -198,24 +208,9 @@ def _function(
         finish(owned(f, fn.body))
     b.at("trapped")
     b.end("ret i1 true")
-    size = sum(_bytes(line) for line in b.slots)
-    if size > _DEEPEST_FRAME and functions and any(name in b.calls for name in functions):
-        raise Unsupported(f"a function that may be recursive with {size} bytes of variables")
+    calls = any(name in b.calls for name in functions)
+    b.move_slots(_DEEPEST_FRAME if calls else LARGEST_FRAME, "%context")
     return b.finish(name, f"define internal i1 @{name}({', '.join(params)}) nounwind")
-
-
-def _bytes(slot: str) -> int:
-    """About how many bytes a stack slot has."""
-    import re
-
-    _, _, text = slot.partition("alloca")
-    if not text:
-        return 0
-    wide = 8 * (text.count("i64") + text.count("ptr")) + 16 * text.count("i128") + 4 * text.count("float")
-    factor = 1
-    for count in re.findall(r"\[(\d+) x", text):
-        factor *= int(count)
-    return (wide + 16) * factor
 
 
 # ------------------------------------------------------------------------------------------------- batches
@@ -238,8 +233,6 @@ def _batch(
     else:
         assert handler.body is not None  # noqa: S101 - all but cycles have one
         made = rows(firing, handler.slots, handler.pops, handler.body)
-    if sum(map(_bytes, firing.f.b.slots)) > LARGEST_FRAME:
-        raise Unsupported("a handler with so large variables")
     return made
 
 
@@ -261,7 +254,7 @@ def _key_columns(op: typed.Operator, firing: Firing) -> tuple[int, ...]:
 
 
 def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
-    """`void load_variable.<n>(context, columns, block)`: the variable from one row."""
+    """`i64 load_variable.<n>(context, columns, block)`: the variable from one row; 1 if memory is refused, else 0."""
     b = Builder()
     prologue(b)
     f = Frame(module, op, b, "trapped")
@@ -270,25 +263,19 @@ def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
     f.keep(f.row(type_, 0, "0"), at, "%block")
     b.end("ret void")
-    return b.finish(
-        f"load_variable.{index}",
-        f"define void @load_variable.{index}(ptr %context, ptr %columns, ptr %block) nounwind",
-    )
+    return guarded_move(module, op, f"load_variable.{index}", b)
 
 
 def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
-    """`void save_variable.<n>(context, columns of an output, block)`: the variable as one more row."""
+    """`i64 save_variable.<n>(context, columns of an output, block)`: the variable as one more row; the same result."""
     b = Builder()
     prologue(b)
     f = Frame(module, op, b, "trapped")
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
-    f.scatter(type_, f.load(type_, at, "%block"), "%out")
+    f.scatter(type_, f.load(type_, at, "%block"), "%columns")
     void(b, "reset", f"ptr {TEMPORARY}")
     b.end("ret void")
-    return b.finish(
-        f"save_variable.{index}",
-        f"define void @save_variable.{index}(ptr %context, ptr %out, ptr %block) nounwind",
-    )
+    return guarded_move(module, op, f"save_variable.{index}", b)
 
 
 def _close(type_: t.Type, index: int) -> Function:

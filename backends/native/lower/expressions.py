@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 import attrs
 
 from backends.native.layout import Unsupported, is_plain, is_text, memory, register, shares, size_align
-from backends.native.lower import arithmetic
+from backends.native.lower import arithmetic, constants, regex, texts
 from backends.native.lower.frame import ARENA_SIZE, TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
 from backends.native.module import (
     clear,
@@ -31,7 +31,9 @@ from backends.native.module import (
 )
 from river.lang import typed
 from river.lang import types as t
+from river.lang.evaluate.code import DEEPEST
 from river.lang.operations import OPERATIONS
+from river.lang.operations.arithmetic import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,6 +147,8 @@ def operands(f: Frame, exprs: Sequence[typed.Expr]) -> list[Value]:
 
 def literal(f: Frame, type_: t.Type, constant: Any) -> Value:
     """A constant value."""
+    if type_ == t.REGEX:
+        return Scalar(type_, regex.address(f.module, constant))
     kind = register(type_)
     if kind is not None:
         return Scalar(type_, _scalar_text(type_, constant))
@@ -164,19 +168,18 @@ def _scalar_text(type_: t.Type, constant: Any) -> str:
 
 
 def initial(f: Frame, type_: t.Type, constant: Any) -> str:
-    """A value as the initialiser of a global.
-
-    Raises: Unsupported for maps and sums that are not empty.
-    """
+    """A value as the initialiser of a global."""
     match type_:
         case t.BOOL:
             return "1" if constant else "0"
+        case t.REGEX:
+            return regex.address(f.module, constant)
         case t.STRING | t.BYTES:
             return _text(f, constant)
         case t.FSUM | t.Map() | t.OMap() | t.Deque() | t.Bag():
-            if any(constant) if type_ == t.FSUM else len(constant) > 0:
-                raise Unsupported(f"constants of type {type_}")
-            return "zeroinitializer"
+            if not (any(constant) if type_ == t.FSUM else len(constant)):
+                return "zeroinitializer"
+            return constants.image(f.module, type_, constant, lambda part, value: initial(f, part, value))
         case t.Optional(inner):
             if constant is None:
                 return "zeroinitializer"
@@ -248,10 +251,13 @@ def _index(f: Frame, index: Value) -> str:
 
 def _point(f: Frame, expr: typed.At, text: Value, at: str) -> Value:
     b, ptr = f.b, f.ptr(text)
-    if text.type == t.BYTES:
-        raise Unsupported("items of bytes")
-    count = b.call("i64", "text_length", [f"ptr {ptr}"])
+    length = "text_bytes" if text.type == t.BYTES else "text_length"
+    count = b.call("i64", length, [f"ptr {ptr}"])
     f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
+    if text.type == t.BYTES:
+        data = b.call("ptr", "text_data", [f"ptr {ptr}"])
+        byte = b.op(f"load i8, ptr {b.op(f'getelementptr inbounds i8, ptr {data}, i64 {at}')}")
+        return Scalar(expr.type, b.op(f"zext i8 {byte} to {register(expr.type)}"))
     byte = b.call("i64", "text_seek", [f"ptr {ptr}", f"i64 {at}"])
     data = b.call("ptr", "text_data", [f"ptr {ptr}"])
     place = b.op(f"getelementptr inbounds i8, ptr {data}, i64 {byte}")
@@ -372,28 +378,53 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
 
 def _counted(f: Frame, low: str, high: str, body: Callable[[str], None],
              labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
-    b = f.b
+    """A loop over numbers. Long ones ask now and then whether to stop: before each strip of numbers."""
+    b, before = f.b, f.unpolled
+    size = _known_size(low, high)
+    short = size is not None and size * before <= _STRIP
     cursor = b.slot("i64")
     b.do(f"store i64 {low}, ptr {cursor}")
-    again, inside, on, after = (b.fresh(name) for name in ("for", "inside", "next", "left"))
+    strip, again, inside, on, after = (b.fresh(name) for name in ("strip", "for", "inside", "next", "left"))
     if labels is not None:
         labels(after, on)
+    end = high
+    if not short:
+        b.at(strip)
+        start = b.op(f"load i64, ptr {cursor}")
+        polls = b.fresh("polls")
+        b.branch(b.op(f"icmp slt i64 {start}, {high}"), polls, after)
+        b.at(polls)
+        f.poll()
+        left = b.op(f"sub i64 {high}, {start}")
+        step = b.op(f"select i1 {b.op(f'icmp ult i64 {left}, {_STRIP}')}, i64 {left}, i64 {_STRIP}")
+        end = b.op(f"add i64 {start}, {step}")
+    f.unpolled = before * size if short and size is not None else 1
     b.at(again)
     i = b.op(f"load i64, ptr {cursor}")
-    b.branch(b.op(f"icmp slt i64 {i}, {high}"), inside, after)
+    b.branch(b.op(f"icmp slt i64 {i}, {end}"), inside, after if short else strip)
     b.at(inside)
     body(i)
     b.at(on)
     b.do(f"store i64 {b.op(f'add nsw i64 {i}, 1')}, ptr {cursor}")
     b.go(again)
     b.at(after)
+    f.unpolled = before
+
+
+_STRIP: Final = 1024  # how often a loop goes round between two looks at the flag
+
+
+def _known_size(low: str, high: str) -> int | None:
+    """How often a loop goes round, if both ends are constants."""
+    try:
+        return max(int(high) - int(low), 0)
+    except ValueError:
+        return None
 
 
 def _entries(f: Frame, container: Value, slots: tuple[int, ...], body: Callable[[], None],
              labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
     b, kind = f.b, container.type
-    if isinstance(kind, t.Bag) and len(slots) == 2:
-        raise Unsupported("numbered items of bags")
     arena = container.arena if isinstance(container, Memory) else TEMPORARY
     cursor = b.slot("i64")
     head = b.op(f"getelementptr inbounds i64, ptr {f.ptr(container)}, i64 1")
@@ -405,6 +436,7 @@ def _entries(f: Frame, container: Value, slots: tuple[int, ...], body: Callable[
     e = b.op(f"load i64, ptr {cursor}")
     b.branch(b.op(f"icmp ne i64 {e}, 0"), inside, after)
     b.at(inside)
+    f.poll()
     entry = b.op(f"inttoptr i64 {e} to ptr")
     f.slots[slots[0]] = f.load(t.parts(kind)[0], key_of(b, entry), arena)
     if len(slots) == 2 and isinstance(kind, t.Map | t.OMap):
@@ -419,8 +451,6 @@ def _entries(f: Frame, container: Value, slots: tuple[int, ...], body: Callable[
 def _points(f: Frame, text: Value, slots: tuple[int, ...], body: Callable[[], None],
             labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
     b = f.b
-    if text.type == t.BYTES:
-        raise Unsupported("loops over bytes")
     ptr = f.ptr(text)
     data = b.call("ptr", "text_data", [f"ptr {ptr}"])
     size = b.call("i64", "text_bytes", [f"ptr {ptr}"])
@@ -435,6 +465,7 @@ def _points(f: Frame, text: Value, slots: tuple[int, ...], body: Callable[[], No
     i = b.op(f"load i64, ptr {number}")
     b.branch(b.op(f"icmp slt i64 {at}, {size}"), inside, after)
     b.at(inside)
+    f.poll()
     here = b.op(f"getelementptr inbounds i8, ptr {data}, i64 {at}")
     if len(slots) == 2:
         f.slots[slots[0]] = Scalar(t.I64, i)
@@ -578,7 +609,7 @@ def _collected(f: Frame, type_: t.Type, count: str, at: Callable[[str], Value]) 
     slot = b.slot(memory(type_))
     void(b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {count}", f"i64 {size_align(inner)[0]}")
     items = b.op(f"load ptr, ptr {slot}")
-    counted(b, count, lambda i: _part(f, at(i), item(b, inner, items, i)))
+    _counted(f, "0", count, lambda i: _part(f, at(i), item(b, inner, items, i)), None)
     _set_count(f, slot, count)
     return Memory(type_, slot)
 
@@ -644,7 +675,7 @@ def _concat(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 def _reverse(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if is_text(values[0].type):
-        raise Unsupported("`reverse` of text")
+        return texts.reverse(f, values[0])
     b = f.b
     at, count = f.extent(values[0])
     last = b.op(f"sub i64 {count}, 1")
@@ -701,30 +732,60 @@ def _keys(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return Memory(expr.type, slot)
 
 
+def each_item(f: Frame, container: Value, body: Callable[[Value], None]) -> None:
+    """A loop over the items of a list, array, deque or bag, in order."""
+    if isinstance(container.type, t.Bag):
+        inner = container.type.item
+
+        def one(entry: str) -> None:
+            f.poll()
+            body(f.load(inner, key_of(f.b, entry)))
+
+        entries(f.b, f.ptr(container), one)
+        return
+    at, count = f.extent(container)
+    _counted(f, "0", count, lambda i: body(at(i)), None)
+
+
 def _total(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, type_ = f.b, expr.type
-    at, count = f.extent(values[0])
     if arithmetic.is_float(type_):
         slot = f.empty(t.FSUM)
-        counted(b, count, lambda i: _add_float(f, slot, TEMPORARY, at(i), "0"))
+        each_item(f, values[0], lambda one: _add_float(f, slot, TEMPORARY, one, "0"))
         return arithmetic.rounded(
             f, type_, b.call("double", "sum_value", [f"ptr {TEMPORARY}", f"ptr {slot}"])
         )
-    if arithmetic.kind_of(type_) == "i128":
-        raise Unsupported("`sum` of 128-bit numbers")
-    slot = b.slot("i128")
+    slot, beyond = (
+        b.slot("i128"),
+        b.slot("i64"),
+    )  # the sum modulo 2^128, and what is left out, in units of 2^128
     b.do(f"store i128 0, ptr {slot}")
+    b.do(f"store i64 0, ptr {beyond}")
+    whole = arithmetic.kind_of(type_) == "i128"
 
-    def add(i: str) -> None:
+    def add(one: Value) -> None:
+        more = arithmetic.wide(f, one)
         before = b.op(f"load i128, ptr {slot}")
-        b.do(f"store i128 {b.op(f'add i128 {before}, {arithmetic.wide(f, at(i))}')}, ptr {slot}")
+        after = b.op(f"add i128 {before}, {more}")
+        b.do(f"store i128 {after}, ptr {slot}")
+        if whole:
+            over = b.op(
+                f"and i128 {b.op(f'xor i128 {before}, {after}')}, {b.op(f'xor i128 {more}, {after}')}"
+            )
+            lost = b.op(f"icmp slt i128 {over}, 0")
+            unit = b.op(f"select i1 {b.op(f'icmp slt i128 {more}, 0')}, i64 -1, i64 1")
+            count = b.op(f"load i64, ptr {beyond}")
+            b.do(
+                f"store i64 {b.op(f'add i64 {count}, ' + b.op(f'select i1 {lost}, i64 {unit}, i64 0'))}, ptr {beyond}"
+            )
 
-    counted(b, count, add)
+    each_item(f, values[0], add)
     wide = b.op(f"load i128, ptr {slot}")
-    low, high = arithmetic.BOUNDS[type_]
+    low, high, code = bounds(type_)
     over, under = b.op(f"icmp sgt i128 {wide}, {high}"), b.op(f"icmp slt i128 {wide}, {low}")
-    f.trap_if(b.op(f"or i1 {over}, {under}"), "overflow", expr.site)
-    return Scalar(type_, b.op(f"trunc i128 {wide} to {arithmetic.kind_of(type_)}"))
+    lost = b.op(f"icmp ne i64 {b.op(f'load i64, ptr {beyond}')}, 0")
+    f.trap_if(b.op(f"or i1 {b.op(f'or i1 {over}, {under}')}, {lost}"), code, expr.site)
+    return Scalar(type_, wide if whole else b.op(f"trunc i128 {wide} to {arithmetic.kind_of(type_)}"))
 
 
 def _sum_value(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -772,8 +833,8 @@ def _string(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
             f"i64 {one.type.scale}",
         )
         return Memory(t.STRING, slot)
-    if one.type not in t.INTEGERS:
-        raise Unsupported(f"text of {one.type}")
+    if one.type in t.FLOATS:
+        return texts.real_text(f, one)
     void(b, "text_of_integer", f"ptr {TEMPORARY}", f"ptr {slot}", f"i128 {arithmetic.wide(f, one)}")
     return Memory(t.STRING, slot)
 
@@ -931,6 +992,32 @@ def _sought(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     )  # fmt: skip
 
 
+def _between(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    """`range`: the keys of an ordered map from one key to another."""
+    b, (map_, low, high) = f.b, values
+    kind = map_.type
+    assert isinstance(kind, t.OMap)  # noqa: S101 - by the rule
+    high = high if isinstance(high, Scalar) else Memory(high.type, f.ptr(high))
+    slot, cursor = f.empty(expr.type), b.slot("ptr")
+    first = b.call(
+        "ptr", f.module.map_function("map_ceil", kind), [f"ptr {f.ptr(map_)}", f"ptr {f.canonical(low)}"]
+    )
+    b.do(f"store ptr {first}, ptr {cursor}")
+    again, there, inside, after = (b.fresh(name) for name in ("again", "there", "inside", "after"))
+    b.at(again)
+    entry = b.op(f"load ptr, ptr {cursor}")
+    b.branch(b.op(f"icmp ne ptr {entry}, null"), there, after)
+    b.at(there)
+    key = f.load(kind.key, key_of(b, entry))
+    b.branch(arithmetic.total_less(f, key, high), inside, after)
+    b.at(inside)
+    _part(f, key, f.pushed(slot, kind.key))
+    b.do(f"store ptr {b.op(f'load ptr, ptr {entry}')}, ptr {cursor}")
+    b.go(again)
+    b.at(after)
+    return Memory(expr.type, slot)
+
+
 def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, inner = f.b, t.parts(expr.type)[0]
     counts = t.Map(inner, t.I64)
@@ -980,14 +1067,15 @@ def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 _RULES: Final[dict[str, arithmetic.Rule]] = {
     "join": _join, "split": _split, "encode": _encode, "parse_bool": _parse_bool, "trim": _trim,
-    **dict.fromkeys(("parse_i32", "parse_i64", "parse_u64"), _parse_integer), "civil": _civil,
+    **dict.fromkeys(("parse_i32", "parse_i64", "parse_u64", "parse_i128"), _parse_integer), "civil": _civil,
     **dict.fromkeys(_TIME_FIELDS, _time_field), "sort": _sorted,
     "front": _end, "back": _end, "count": _count, "first_key": _sought, "last_key": _sought, "floor": _sought, "ceil": _sought,
     "bag_minus": _bag_minus,
     "len": _length, "get": _get, "has": _contains, "contains": _contains, "index_of": _index_of, "slice": _slice,
     "take": _taken, "drop_first": _taken, "concat": _concat, "reverse": _reverse, "to_list": _to_list, "fill": _fill,
     "keys": _keys, "values": _keys, "sum": _total, "value": _sum_value, "hash64": _hash64, "starts_with": _starts,
-    "ends_with": _starts, "find": _find, "string": _string, "char": _char,
+    "ends_with": _starts, "find": _find, "string": _string, "char": _char, **regex.RULES,
+    **texts.RULES, "range": _between,
 }  # fmt: skip
 
 
@@ -1003,35 +1091,40 @@ def _mapped(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     at, count = f.extent(values[0])
     if isinstance(expr.type, t.Array):
         slot = f.empty(expr.type)
-        counted(b, count, lambda i: _part(f, _lambda(f, expr, at(i)), item(b, inner, slot, i)))
+        _counted(f, "0", count, lambda i: _part(f, _lambda(f, expr, at(i)), item(b, inner, slot, i)), None)
         return Memory(expr.type, slot)
     return _collected(f, expr.type, count, lambda i: _lambda(f, expr, at(i)))
 
 
 def _any(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
-    b = f.b
-    at, count = f.extent(values[0])
-    wanted = expr.operation == "any"
+    b, wanted = f.b, expr.operation == "any"
+    result, after = b.slot("i1"), b.fresh("decided")
+    b.do(f"store i1 {'false' if wanted else 'true'}, ptr {result}")
 
-    def test(i: str) -> str:
-        held = f.reg(_lambda(f, expr, at(i)))
-        return held if wanted else b.op(f"xor i1 {held}, true")
+    def test(one: Value) -> None:
+        held = f.reg(_lambda(f, expr, one))
+        yes, on = b.fresh("yes"), b.fresh("on")
+        b.branch(held, *((yes, on) if wanted else (on, yes)))
+        b.at(yes)
+        b.do(f"store i1 {'true' if wanted else 'false'}, ptr {result}")
+        b.go(after)
+        b.at(on)
 
-    found = _first(f, count, test)
-    return Scalar(t.BOOL, b.op(f"icmp {'sge' if wanted else 'slt'} i64 {found}, 0"))
+    each_item(f, values[0], test)
+    b.at(after)
+    return Scalar(t.BOOL, b.op(f"load i1, ptr {result}"))
 
 
 def _fold(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, type_ = f.b, expr.type
-    at, count = f.extent(values[0])
     slot = b.slot(memory(type_))
     f.put(f.owned(values[1]), slot)
 
-    def step(i: str) -> None:
+    def step(one: Value) -> None:
         so_far = f.load(type_, slot)
-        f.put(f.owned(_lambda(f, expr, so_far, at(i))), slot)
+        f.put(f.owned(_lambda(f, expr, so_far, one)), slot)
 
-    counted(b, count, step)
+    each_item(f, values[0], step)
     return f.load(type_, slot)
 
 
@@ -1298,7 +1391,11 @@ def call(f: Frame, expr: typed.Call) -> Value:
                 one = f.snapshot(one)
             reaches.append(None)
             values.append(one)
-    f.trap_if(b.op(f"icmp sge i64 {f.depth}, 1000"), "recursion-depth", expr.site)
+    deep = b.op(f"icmp sge i64 {f.depth}, {DEEPEST}")
+    here = b.op(f"ptrtoint ptr {b.op('call ptr @llvm.frameaddress.p0(i32 0)')} to i64")
+    limit = b.op(f"load i64, ptr {f.context('stack')}")
+    low = b.op(f"icmp ult i64 {here}, {limit}")
+    f.trap_if(b.op(f"or i1 {deep}, {low}"), "recursion-depth", expr.site)
     args = ["ptr %context", f"i64 {b.op(f'add i64 {f.depth}, 1')}"]
     result = b.slot(memory(fn.result))
     args.append(f"ptr {result}")

@@ -12,7 +12,8 @@ from attrs import define, field
 
 from backends.native.ir import Builder
 from backends.native.layout import Unsupported, columns, is_plain, register
-from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
+from backends.native.lower.frame import CONTEXT, TEMPORARY, Frame, Row, Scalar, Value
+from backends.native.lower.guard import guarded
 from backends.native.lower.statements import MARK, block, output
 from backends.native.module import Module, void
 from river.lang import types as t
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
 
 FULL, STOP, TRAPPED = 1, 2, 3
 RATE: Final = "rate-violation"
-LARGEST_FRAME: Final = 1 << 20
+LARGEST_FRAME: Final = 1 << 16
 
 DECLARATIONS: Final = {
     "x86_64": "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
     "aarch64": "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n",
 }  # of the floating-point control word, by architecture; others are refused
+PARAMETERS: Final = "ptr noalias %context, ptr noalias %columns, i64 %from, i64 %to"
 _STANDARD_CONTROL: Final = 0x1F80  # all exceptions masked, to nearest, no flush to zero
 
 
 def prologue(b: Builder) -> None:
     """What every function with a context begins with."""
-    b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 80")
+    b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 {CONTEXT['temporary']}")
 
 
 def floating_point(b: Builder, architecture: str) -> None:
@@ -114,10 +116,11 @@ class Firing:
     def fire(self, bind: Callable[[], None], body: typed.Block) -> None:
         """One firing; the slots are bound by `bind`."""
         f, b = self.f, self.f.b
-        traps = bool(self.operator.sites or self.operator.fns or self.pushes)
-        if traps:
-            for rows, before in self._cursors():
-                b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
+        at = b.op(f"load i64, ptr {self.row}")
+        b.do(f"store volatile i64 {at}, ptr {f.context('row')}")  # memory may be refused anywhere
+        for rows, before in self._cursors():
+            b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
+        f.poll()
         f.slots = {}
         bind()
         fired = b.fresh("fired")
@@ -152,18 +155,19 @@ class Firing:
         """The function: what a trap does, and the head."""
         f, b = self.f, self.f.b
         b.at("trapped")
-        if self.operator.sites or self.operator.fns or self.pushes:
-            for rows, before in self._cursors():
-                b.do(f"store i64 {b.op(f'load i64, ptr {before}')}, ptr {rows}")
+        for rows, before in self._cursors():
+            b.do(f"store i64 {b.op(f'load i64, ptr {before}')}, ptr {rows}")
         at = b.op(f"load i64, ptr {self.row}")
         b.do(f"store i64 {at}, ptr {f.context('row')}")
         void(b, "reset", f"ptr {TEMPORARY}")
         stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
         stopped = b.op(f"icmp ne i64 {stop}, 0")
         leave(b, self.architecture, at, b.op(f"select i1 {stopped}, i64 {STOP}, i64 {TRAPPED}"))
-        name = f"fire.{self.name}"
-        head = f"define i64 @{name}(ptr noalias %context, ptr noalias %columns, i64 %from, i64 %to) nounwind"
-        return b.finish(name, head)
+        b.move_slots(LARGEST_FRAME, "%context")
+        name = f"inside.{self.name}"
+        self.module.add(b.finish(name, f"define internal i64 @{name}({PARAMETERS}) noinline nounwind"))
+        blocks = [type_ for type_, _ in self._blocks]
+        return guarded(self.module, self.operator, f"fire.{self.name}", name, self.architecture, blocks)
 
     def _cursor(self, out: int) -> tuple[str, str]:
         b, place = self.f.b, self.outs[out]

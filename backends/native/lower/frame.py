@@ -47,21 +47,22 @@ if TYPE_CHECKING:
     from river.lang import typed
 
 TEMPORARY: Final = "%temporary"  # the arena that is emptied after each firing
-ARENA_SIZE: Final = 448
+ARENA_SIZE: Final = 464
 
 CODES: Final = (
     "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing", "remove-missing",
     "optional-empty", "decimal-precision", "bad-utf8", "bad-parse", "recursion-depth", "assert",
-    "arena-limit", "rate-violation", "bad-regex",
+    "arena-limit", "rate-violation", "bad-regex", "memory-limit", "internal",
 )  # fmt: skip
 """What a trap record's code means."""
 
 # The context that every function gets: offsets in bytes.
 CONTEXT: Final = {
     "code": 0, "site": 8, "row": 16, "a": 24, "b": 32, "stop": 40, "limit": 48, "variables": 56, "outs": 64,
-    "given": 72, "temporary": 80, "texts": 80 + ARENA_SIZE,
+    "given": 72, "jump": 80, "most": 88, "pool": 96, "stack": 104, "frames": 112, "regions": 120, "grown": 128,
+    "temporary": 144, "texts": 144 + ARENA_SIZE,
 }  # fmt: skip
-CONTEXT_SIZE: Final = 80 + 2 * ARENA_SIZE
+CONTEXT_SIZE: Final = 144 + 2 * ARENA_SIZE
 
 
 @frozen
@@ -74,11 +75,15 @@ class Scalar:
 
 @frozen
 class Memory:
-    """An address. `arena`: of the place that it is part of; what a write puts there must live in it."""
+    """An address. `arena`: of the place that it is part of; what a write puts there must live in it.
+
+    `lent`: a text of the input, which lies there as long as anybody has what the firing emits.
+    """
 
     type: t.Type
     ptr: str
     arena: str = TEMPORARY
+    lent: bool = False
 
 
 @frozen
@@ -132,6 +137,7 @@ class Frame:
     constants: tuple[Value, ...] = ()
     functions: tuple[str, ...] = ()
     depth: str = "0"
+    unpolled: int = 1  # how often the innermost loop may go round without asking whether to stop
     blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
 
     # ---------------------------------------------------------------------------------------------- traps
@@ -174,6 +180,12 @@ class Frame:
         self.trap(code, site, operands)
         self.b.at(good)
 
+    def poll(self) -> None:
+        """Leaves if the operator is to stop."""
+        stop = self.b.op(f"load volatile i64, ptr {self.context('stop')}")
+        self.b.branch(self.b.op(f"icmp ne i64 {stop}, 0"), self.exit, goes := self.b.fresh("goes"), rare=True)
+        self.b.at(goes)
+
     # --------------------------------------------------------------------------------------------- reading
 
     def load(self, type_: t.Type, ptr: str, arena: str = TEMPORARY) -> Value:
@@ -188,9 +200,8 @@ class Frame:
         if type_ == t.UNIT:
             return Scalar(type_, "0")
         if is_text(type_):
-            return Memory(
-                type_, b.op(f"getelementptr inbounds {TEXT}, ptr {self.columns[column]}, i64 {row}")
-            )
+            place = b.op(f"getelementptr inbounds {TEXT}, ptr {self.columns[column]}, i64 {row}")
+            return Memory(type_, place, lent=self.module.lends)
         if register(type_) is not None:
             return Scalar(type_, load(b, type_, item(b, type_, self.columns[column], row)))
         if isinstance(type_, t.Array):
@@ -480,6 +491,10 @@ class Frame:
             at += 3 + count
         return found
 
+    def grow(self, type_: t.Type, block: str) -> None:
+        """Makes more room for rows in the columns of an output."""
+        _Scatter(self, type_, block).grow(0)
+
     def scatter(self, type_: t.Type, value: Value, block: str) -> None:
         """Appends a value to the columns of an output."""
         _Scatter(self, type_, block).top(value)
@@ -515,7 +530,13 @@ class _Scatter:
         sizes = ", ".join(f"i64 {k.size + (1 << 32 if k.value.endswith(' ') else 0)}" for k in kinds)
         name = self.f.module.constant(f"[{len(kinds)} x i64]", f"[{sizes}]")
         void(
-            self.f.b, "table_grow", f"ptr {self.word(table, 0)}", f"ptr {name}", f"i64 {len(kinds)}", "i64 3"
+            self.f.b,
+            "table_grow",
+            "ptr %context",
+            f"ptr {self.word(table, 0)}",
+            f"ptr {name}",
+            f"i64 {len(kinds)}",
+            "i64 3",
         )
 
     def advance(self, table: int, row: str) -> None:
@@ -538,6 +559,8 @@ class _Scatter:
                 to = b.op(f"getelementptr inbounds {TEXT}, ptr {self.column(column)}, i64 {row}")
                 if value is None:
                     clear(b, type_, to)
+                elif isinstance(value, Memory) and value.lent:
+                    move(b, type_, to, value.ptr)
                 else:
                     void(b, "text_copy", f"ptr {f.context('texts')}", f"ptr {to}", f"ptr {f.ptr(value)}")
             case t.Optional(inner):

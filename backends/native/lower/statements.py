@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from backends.native.layout import Unsupported, columns, entry_layout, memory, register
+from backends.native.layout import Unsupported, columns, entry_layout, memory
 from backends.native.lower.expressions import assign, loop, owned, place, remove_entry, value
 from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Value
 from backends.native.module import if_, value_of
@@ -97,10 +97,9 @@ def output(f: Frame, out: int) -> str:
 
 def _mark(f: Frame, out: int, key: Value) -> None:
     """A mark is a row of its own table: how many items stand before it, and the key."""
-    if register(key.type) != "i64":
-        raise Unsupported(f"marks of type {key.type}")
     count = f.b.op(f"load i64, ptr {output(f, out)}")
-    pair = Parts(MARK, (Scalar(t.I64, count), Scalar(t.I64, f.reg(key))))
+    number = f.b.op(f"sext i32 {f.reg(key)} to i64") if key.type == t.I32 else f.reg(key)
+    pair = Parts(MARK, (Scalar(t.I64, count), Scalar(t.I64, number)))
     f.scatter(MARK, pair, f.block("outs", 2 * out + 1))
 
 
@@ -205,9 +204,7 @@ def _while(f: Frame, item: typed.While) -> None:
     again, inside, after = b.fresh("while"), b.fresh("inside"), b.fresh("left")
     _enter(f, item.loop, after, again)
     b.at(again)
-    stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
-    b.branch(b.op(f"icmp ne i64 {stop}, 0"), f"{f.exit}", goes := b.fresh("goes"), rare=True)
-    b.at(goes)
+    f.poll()
     b.branch(f.reg(value(f, item.cond)), inside, after)
     b.at(inside)
     block(f, item.body)

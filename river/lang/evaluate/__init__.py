@@ -117,11 +117,19 @@ def _constant(code: Code, expr: typed.Expr, slots: int) -> Value:
     return value if freeze is None else freeze(value)
 
 
+def _within_memory(run: Run, frame: list[Any]) -> None:
+    """A firing; the end of memory is a trap of it."""
+    try:
+        run(frame)
+    except MemoryError:
+        raise Trap("arena-limit") from None
+
+
 def _one(code: Code, slots: int, body: typed.Block) -> Fire:
     run, pad = block(code, body), (*(None,) * (slots - 1), *CELLS)
 
     def fire(variables: list[Any], item: Any, outs: Outs) -> None:
-        run([item, *pad, outs, variables])
+        _within_memory(run, [item, *pad, outs, variables])
 
     return fire
 
@@ -131,7 +139,7 @@ def _windows(code: Code, handler: typed.RatedHandler) -> Fire:
     pad = (*(None,) * (handler.slots - len(handler.rates)), *CELLS)
 
     def fire(variables: list[Any], windows: tuple[Any, ...], outs: Outs) -> None:
-        run([*windows, *pad, outs, variables])
+        _within_memory(run, [*windows, *pad, outs, variables])
 
     return fire
 
@@ -141,7 +149,7 @@ def _merge(code: Code, handler: typed.MergeHandler) -> FireMerge:
     pad = (*(None,) * (handler.slots - 1 - len(handler.ports)), *CELLS)
 
     def fire(variables: list[Any], key: Any, sides: tuple[Any, ...], outs: Outs) -> None:
-        run([key, *sides, *pad, outs, variables])
+        _within_memory(run, [key, *sides, *pad, outs, variables])
 
     return fire
 

@@ -1,0 +1,222 @@
+"""An operator without state on several workers at once, its results in order.
+
+A worker that runs the task takes what is to be fired next, with a serial number, and lets go of the task before it fires:
+another worker may take what follows. Results go through a reorder buffer. Where firings are so cheap that
+handing them out costs more than it gains, the worker keeps the task.
+
+Paper: Ordered multicore (seed 001) Fig. 4; Auto-parallelizing §5 (round robin with merging by serial number).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attrs import define, field, frozen
+
+from backends.multicore.machine import MachineItems, MachineRated
+from backends.multicore.ordering.reorder import Failed, ReorderBuffer
+from backends.multicore.tasks import Operate, Outcome
+from river.lang.evaluate import Trap
+from river.lang.values import END, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backends.multicore.columns import ColumnPort
+    from backends.multicore.machine import Machine
+    from backends.multicore.run import Engine
+    from backends.multicore.tasks import Variables
+    from backends.native.batch import Batch
+    from backends.native.operator import NativeOperator
+
+WORTH: Final = 150e-6
+"""Seconds that the firings on one batch must take for others to be let in: several times what handing out costs."""
+
+
+@frozen
+class Firings:
+    """Firings to be done: of which handler, on which rows of which columns; `kept` is what these lie in."""
+
+    handler: str
+    addresses: Sequence[int]
+    start: int
+    stop: int
+    kept: Any
+
+
+@define
+class Made:
+    """What firings made: batches by output with their marks, how many there were, and the traps of rows left out."""
+
+    batches: list[tuple[int, Batch, list[tuple[int, Any]]]] = field(
+        factory=list[tuple[int, "Batch", list[tuple[int, Any]]]]
+    )
+    fired: int = 0
+    skipped: list[Trap] = field(factory=list[Trap])
+    mark: Mark | None = None
+
+
+def independent(instance: Machine) -> bool:
+    """Whether firings may be done in any order, at the same time: a handler of one input that keeps nothing."""
+    op = instance.operator
+    if len(instance.ports) != 1 or op.mark is not None or any(var.written for var in op.vars):
+        return False
+    if isinstance(instance, MachineRated):
+        return op.first is None
+    return type(instance) is MachineItems
+
+
+class Parallel(Operate):
+    """The task of such an instance. `clones`: as many of its operator as workers may be at it."""
+
+    def __init__(
+        self, index: int, instance: Machine, name: str, variables: Variables, clones: Sequence[NativeOperator]
+    ) -> None:
+        super().__init__(index, instance, name, variables)
+        self._machine = instance
+        self._clones = deque(clones)
+        self._natives = tuple(clones)
+        self._serial = 0
+        self._seconds = 0.0  # per batch, smoothed
+        self._order: ReorderBuffer[Made] = ReorderBuffer(4 * len(clones), self._send, instance.drain)
+        self.detached: Firings | None = None
+        self.ticket = 0
+
+    def stop(self) -> None:
+        """Ends firings that are under way."""
+        for native in self._natives:
+            native.stop()
+
+    def step(self, engine: Engine) -> Outcome:
+        if not self._order.flush():
+            return Outcome.FULL
+        if self._failed(engine) or not self._order.admits(self._serial):
+            return Outcome.IDLE  # who hands in next wakes the task
+        try:
+            found = self._take()
+        except Trap as trap:  # keys that fall: what came before is delivered first
+            found = Failed(trap)
+        if found is None:
+            return Outcome.IDLE
+        serial, self._serial = self._serial, self._serial + 1
+        if isinstance(found, Firings):
+            if self._seconds > WORTH and self._clones:
+                self.detached, self.ticket = found, serial
+                return Outcome.SPLIT
+            result = self._made(found)
+        else:
+            result = found
+        room = self._order.hand_in(serial, result)
+        if self._failed(engine):
+            return Outcome.IDLE
+        return Outcome.MORE if room else Outcome.FULL
+
+    def work(self, firings: Firings, serial: int, engine: Engine) -> None:
+        """Does what was handed out, while others run the task."""
+        self._order.hand_in(serial, self._made(firings))
+        self._failed(engine)
+
+    def _failed(self, engine: Engine) -> bool:
+        """Whether an item trapped; says so once."""
+        failure = self._order.failure
+        if failure is not None and not self.dead:
+            self.dead = True
+            engine.trapped(self, cast("Trap", failure))
+            self.close()
+        return self.dead
+
+    # -- what is next
+
+    def _take(self) -> Firings | Made | Failed | None:
+        """What comes next in the input: firings, a mark that is passed on, or the end."""
+        machine = self._machine
+        port = cast("ColumnPort", machine.ports[0])
+        if machine.over:
+            return None
+        while True:
+            found = self._windows(port) if isinstance(machine, MachineRated) else self._items(port)
+            if found is not None:
+                return found
+            if port.mark() is None:
+                machine.check(port)
+                return None
+            if port.ended:
+                machine.over = True
+                return Made(mark=END)
+            level = machine.risen()
+            if level is not None and any(out.keyed for out in machine.outs):
+                return Made(mark=Mark(level))
+
+    def _items(self, port: ColumnPort) -> Firings | None:
+        port.fill(1)
+        count = min(port.run, self._machine.batch)
+        if not count:
+            return None
+        batch, start, stop = port.next(count)
+        port.pop(stop - start)
+        (handler,) = self._machine.operator.items
+        return Firings(f"item.{handler.port}", batch.addresses, start, stop, batch)
+
+    def _windows(self, port: ColumnPort) -> Firings | None:
+        rated = self._machine.operator.rated
+        assert rated is not None  # noqa: S101 - by the kind of machine
+        (rate,) = rated.rates
+        limit = self._machine.batch
+        port.fill(rate.peek + (limit - 1) * rate.pop)
+        spare = port.run - rate.peek
+        if spare < 0:
+            return None
+        count = min(limit, spare // rate.pop + 1) if rate.pop else limit
+        batch, start, count = port.windows(rate.peek, rate.pop, count)
+        rows = batch[start:]
+        port.pop(count * rate.pop)
+        return Firings("rated", rows.addresses, 0, count, rows)
+
+    # -- firing
+
+    def _made(self, firings: Firings) -> Made | Failed:
+        """What the firings make."""
+        native = self._clones.popleft()
+        made, at, began = Made(), firings.start, time.perf_counter()
+        try:
+            while True:
+                fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self._machine.most)
+                made.fired += fired.row - at
+                at = fired.row
+                for out, batch, marks in native.take([firings.kept.kept]):
+                    made.batches.append((out, batch, marks.values()))
+                if fired.trap is not None:
+                    trap = self._machine.explained(fired.trap)
+                    trap.item = self._item(firings, at)
+                    if not self._machine.skips(trap):
+                        return Failed(trap, made)
+                    made.skipped.append(trap)
+                    at += 1
+                elif fired.stopped:
+                    return Failed(Trap("stopped"), made)
+                elif at >= firings.stop:
+                    return made
+        finally:
+            self._clones.append(native)
+            self._seconds += (time.perf_counter() - began - self._seconds) / 8
+
+    def _item(self, firings: Firings, row: int) -> Any:
+        """What was handled in a row that trapped; a window is not shown."""
+        if firings.handler == "rated":
+            return None
+        return self._machine.operator.ports[0].type, *firings.kept[row : row + 1].values()
+
+    def _send(self, made: Made) -> None:
+        """Passes on what firings made, in order."""
+        machine = self._machine
+        machine.fired += made.fired
+        for trap in made.skipped:
+            machine.skip(trap)
+        for out, batch, marks in made.batches:
+            machine.outs[out].add_batch(batch, marks)
+        if made.mark is not None:
+            for out in machine.outs:
+                if out.keyed or (made.mark == END and not out.back):
+                    out.add_mark(made.mark)

@@ -1,0 +1,72 @@
+"""Sinks that take columns: those of the driver whose text or Arrow data native code makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from backends.native.arrow import to_arrow
+from backends.native.egress.changelog import change_log
+from backends.native.egress.encoder import encoder
+from backends.native.jit import available
+from backends.native.layout import Unsupported, columns
+from river.driver import Writer
+from river.io import deltas
+from river.io.sinks import ArrowSink, TextSink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backends.native.batch import Batch
+    from backends.native.egress.encoder import Encoder
+    from river.backend import Items
+
+
+@frozen(eq=False)
+class ColumnSink:
+    """A sink of items that takes batches of columns too."""
+
+    items: Callable[[Items], None]
+    columns: Callable[[Batch], None]
+
+    def __call__(self, items: Items) -> None:
+        """Takes items."""
+        self.items(items)
+
+
+def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
+    """The sink with a method `columns` if it is one of the driver's, whose output native code can make; else as it is."""
+    if not isinstance(sink, Writer):
+        return sink
+    target = sink.sink.sink
+    if isinstance(target, TextSink):
+        found = encoder(sink.type, target.format)
+        return sink if found is None else ColumnSink(sink, _text(sink, found))
+    if isinstance(target, ArrowSink) and available():
+        try:
+            columns(sink.type)
+        except Unsupported:
+            return sink
+        return ColumnSink(sink, _arrow(sink, target))
+    return sink
+
+
+def _text(sink: Writer, found: Encoder) -> Callable[[Batch], None]:
+    def write(batch: Batch) -> None:
+        encoded = found.encode(batch)
+        if encoded is None:
+            sink(batch.values())
+        else:
+            sink.sink.write_bytes(encoded.data, encoded.rows)
+
+    return write
+
+
+def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
+    convert = change_log if deltas.is_delta(sink.type) else to_arrow
+
+    def write(batch: Batch) -> None:
+        sink.sink.write_table(convert(target.type, batch))
+
+    return write

@@ -1,0 +1,7 @@
+"""Ingest: files of text to columns by code made for their schema."""
+
+from __future__ import annotations
+
+from backends.native.ingest.reader import Block, Parsed, Reader, open_native
+
+__all__ = ["Block", "Parsed", "Reader", "open_native"]

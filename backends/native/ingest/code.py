@@ -1,0 +1,76 @@
+"""The parser of a form as machine code."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Final
+
+from attrs import frozen
+
+from backends.native.ingest.grammar import Form, source
+from backends.native.ingest.vectors import tables, vectors
+from backends.native.ir import INTRINSICS, METADATA, Builder, Function, reachable
+from backends.native.jit import Code, compile_text
+from backends.native.module import runtime
+from backends.native.rtlang import Unit, compile_file, compile_tree
+
+_EXPORTS: Final = {
+    "parse": (("ptr",), "void"),
+    "record_end": (("ptr", "i64"), "i64"),
+    "cut": (("ptr",), "i64"),
+    "scatter": (("ptr", "ptr", "i64", "ptr", "i64"), "void"),
+    "compact": (("ptr", "i64", "ptr", "i64", "i64"), "void"),
+}
+
+
+@frozen
+class Parser:
+    """Compiled functions of a form, and where the fields of the record `Ingest` lie, in words."""
+
+    code: Code
+    words: dict[str, int]
+    count: int
+
+
+@cache
+def parser(form: Form) -> Parser:
+    """The parser of a covered form."""
+    unit = _library(form)
+    unit = _joined(compile_tree(ast.parse(source(form)), form.format, unit, {}, {}, ""), unit)
+    names = [name for name in _EXPORTS if name in unit.functions]
+    exports = {f"ingest_{name}": _exported(name) for name in names}
+    used = reachable(unit.functions | exports, exports)
+    floats = any(function.name == "nearest" for function in used)
+    text = "\n".join([METADATA, INTRINSICS, tables(floats), *(function.text for function in used)])
+    size, fields = unit.records["Ingest"]
+    return Parser(compile_text(text, exports), {n: at // 8 for n, (_, at) in fields.items()}, size // 8)
+
+
+def _joined(unit: Unit, known: Unit) -> Unit:
+    """A unit with what it was compiled against."""
+    return Unit(
+        known.signatures | unit.signatures, known.functions | unit.functions,
+        known.records | unit.records, known.constants | unit.constants,
+    )  # fmt: skip
+
+
+def _library(form: Form) -> Unit:
+    unit = _joined(vectors(form.delimiter), runtime())
+    files: list[tuple[str, dict[str, int]]] = [("ingest.rt", {})]
+    if form.format in ("csv", "tsv"):
+        files.append(("ingest_csv.rt", {"DELIMITER": ord(form.delimiter)}))
+    if form.format == "jsonl":
+        files.append(("ingest_json.rt", {}))
+    for name, given in files:
+        unit = _joined(compile_file(name, unit, given=given), unit)
+    return unit
+
+
+def _exported(name: str) -> Function:
+    params, result = _EXPORTS[name]
+    b = Builder()
+    found = b.call(result, name, [f"{kind} %a{i}" for i, kind in enumerate(params)])
+    b.end(f"ret {result} {found}".rstrip())
+    heads = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(params))
+    return b.finish(f"ingest_{name}", f"define {result} @ingest_{name}({heads}) nounwind")

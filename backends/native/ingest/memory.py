@@ -1,0 +1,55 @@
+"""Memory for blocks, used again and again: to touch new pages costs as much as to parse them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from attrs import define, field
+
+_MOST = 16  # buffers of a size that wait for use
+
+
+def address(data: bytearray) -> int:
+    """Where the bytes lie; they must not be resized."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(data))
+
+
+@define(eq=False)
+class Pool:
+    """Buffers that wait for use, by size. Threads may share it."""
+
+    free: dict[int, list[bytearray]] = field(factory=dict[int, list[bytearray]])
+
+    def take(self, size: int) -> bytearray:
+        """A buffer of at least `size` bytes; what is in it does not matter."""
+        room = max(1 << 12, 1 << (size - 1).bit_length())
+        try:
+            return self.free.setdefault(room, []).pop()
+        except IndexError:
+            return bytearray(room)
+
+    def give(self, room: bytearray) -> None:
+        """A buffer that nobody uses."""
+        waiting = self.free.setdefault(len(room), [])
+        if len(waiting) < _MOST:
+            waiting.append(room)
+
+
+class Lease:
+    """Buffers that go back to their pool when nobody keeps this any more; `others` is kept as long."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._rooms: list[bytearray] = []
+        self.others: list[Any] = []
+
+    def take(self, size: int) -> bytearray:
+        """A buffer of at least `size` bytes."""
+        room = self._pool.take(size)
+        self._rooms.append(room)
+        return room
+
+    def __del__(self) -> None:
+        for room in self._rooms:
+            self._pool.give(room)

@@ -1,0 +1,166 @@
+"""A block parsed: by native code, and row by row by the general reader where that leaves rows."""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field, frozen
+
+from backends.native.batch import Batch
+from backends.native.ingest.grammar import live, sizes
+from backends.native.ingest.memory import address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backends.native.ingest.code import Parser
+    from backends.native.ingest.grammar import Form
+    from backends.native.ingest.memory import Lease
+    from river.io.batches import RowReader
+    from river.io.errors import RowError
+
+EDGE: Final = 64
+"""Bytes before and behind a block that may be read."""
+
+_DOUBTS: Final = 256
+_ALIGNED: Final = 64
+_NAMES: Final = 2 * 256  # words for the names of members that are skipped (`ingest_json.rt`)
+_PARSE: Final = (ctypes.c_void_p,)
+_END: Final = (ctypes.c_void_p, ctypes.c_int64)
+_SCATTER: Final = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+_COMPACT: Final = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+@frozen
+class Segment:
+    """Consecutive rows; `(n, e)` of `errors` says that `e` stood before row `n`."""
+
+    batch: Batch
+    errors: tuple[tuple[int, RowError], ...] = ()
+
+
+def words(parser: Parser, data: bytearray, start: int, stop: int) -> Any:
+    """The record `Ingest` for the bytes from `start` to `stop`, the last a line feed."""
+    found = (ctypes.c_int64 * parser.count)()
+    found[parser.words["data"]] = address(data) + start
+    found[parser.words["end"]] = stop - start
+    return found
+
+
+def cut(parser: Parser, data: bytearray, start: int, fill: int) -> int:
+    """Where the last whole record between `start` and `fill` ends; `start` if none does. Byte `fill` is changed."""
+    data[fill] = ord("\n")
+    state = words(parser, data, start, fill + 1)
+    return start + parser.code.function("ingest_cut", _PARSE, ctypes.c_int64)(ctypes.addressof(state))
+
+
+@define(eq=False)
+class Parse:
+    """One block while it is parsed. `expected`: rows per byte; `follow`: see `Reader`."""
+
+    form: Form
+    parser: Parser
+    general: RowReader
+    lease: Lease
+    data: bytearray
+    start: int
+    stop: int
+    expected: float
+    follow: bytearray
+    segments: list[Segment] = field(factory=list[Segment])
+    rows: int = 0
+
+    def run(self, *, header: bool) -> int:
+        """Fills `segments`; how many lines there are. `header`: the first record is none of the rows."""
+        at = self.parser.words
+        state = words(self.parser, self.data, self.start, self.stop)
+        here = ctypes.addressof(state)
+        size = self.stop - self.start
+        doubts = (ctypes.c_int64 * (4 * _DOUBTS))()
+        names = (ctypes.c_int64 * _NAMES)()
+        state[at["doubts"]], state[at["most"]] = ctypes.addressof(doubts), _DOUBTS
+        state[at["names"]] = ctypes.addressof(names)
+        state[at["side"]] = address(self.lease.take(size + EDGE))
+        state[at["follow"]] = address(self.follow)
+        if header:
+            state[at["at"]] = self.parser.code.function("ingest_record_end", _END, ctypes.c_int64)(here, 0)
+            state[at["line"]] = 1
+        parse = self.parser.code.function("ingest_parse", _PARSE)
+        room = 32
+        while state[at["at"]] < size:
+            left = size - state[at["at"]]
+            room = min(max(int(left * self.expected * 1.1), 2 * room), left)
+            addresses = self._columns(room)
+            table = (ctypes.c_int64 * (len(addresses) + 1))(*addresses)
+            state[at["columns"]], state[at["room"]], state[at["row"]] = ctypes.addressof(table), room, 0
+            left_over: list[tuple[int, int, int, int]] = []
+            while state[at["at"]] < size and state[at["row"]] < room:
+                state[at["doubt"]] = 0
+                parse(here)
+                left_over += [tuple(doubts[4 * i : 4 * i + 4]) for i in range(state[at["doubt"]])]
+            rows = state[at["row"]]
+            self.rows += rows
+            self.segments.append(self._finished(addresses, rows, left_over))
+        return state[at["line"]] + state[at["inner"]]
+
+    def _columns(self, room: int) -> list[int]:
+        """Columns for so many rows; what nobody reads is zero."""
+        spaces = [-(-size * room // _ALIGNED) * _ALIGNED for size in sizes(self.form.type)]
+        used = live(self.form)
+        block = address(self.lease.take(sum(s for s, u in zip(spaces, used, strict=True) if u) + _ALIGNED))
+        places = accumulate((s if u else 0 for s, u in zip(spaces, used, strict=True)), initial=0)
+        addresses = [block + place for place, _ in zip(places, spaces, strict=False)]
+        if not all(used):
+            zeros = bytearray(max(s for s, u in zip(spaces, used, strict=True) if not u))
+            self.lease.others.append(zeros)
+            addresses = [a if u else address(zeros) for a, u in zip(addresses, used, strict=True)]
+        return addresses
+
+    def _finished(
+        self, addresses: list[int], rows: int, doubts: Sequence[tuple[int, int, int, int]]
+    ) -> Segment:
+        """The rows, those in doubt as the general reader sees them."""
+        type_ = self.form.type
+        if not doubts:
+            return Segment(Batch(type_, rows, tuple(addresses), self.lease))
+        texts = [
+            self.data[self.start + first : self.start + last].decode("utf-8", "surrogateescape")
+            for _, first, last, _ in doubts
+        ]
+        numbers = [line + 1 for _, _, _, line in doubts]
+        found = self.general.rows(texts, numbers)
+        known = set(found.lines)
+        gone = [row for (row, _, _, _), number in zip(doubts, numbers, strict=True) if number not in known]
+        taken = [row for (row, _, _, _), number in zip(doubts, numbers, strict=True) if number in known]
+        self._scatter(addresses, found.items, taken)
+        self._compact(addresses, gone, rows)
+        errors: list[tuple[int, RowError]] = []
+        for _, error in found.errors:
+            row = doubts[bisect_right(numbers, error.line) - 1][0]
+            errors.append((row - bisect_left(gone, row), error))
+        return Segment(Batch(type_, rows - len(gone), tuple(addresses), self.lease), tuple(errors))
+
+    def _scatter(self, addresses: list[int], items: Sequence[Any], rows: list[int]) -> None:
+        if not rows:
+            return
+        values = Batch.of(self.form.type, items)
+        self.lease.others.append(values)
+        scatter = self.parser.code.function("ingest_scatter", _SCATTER)
+        places = (ctypes.c_int64 * len(rows))(*rows)
+        for to, from_, size, used in zip(
+            addresses, values.addresses, sizes(self.form.type), live(self.form), strict=True
+        ):
+            if used:
+                scatter(to, from_, size, ctypes.addressof(places), len(rows))
+
+    def _compact(self, addresses: list[int], gone: list[int], rows: int) -> None:
+        if not gone:
+            return
+        compact = self.parser.code.function("ingest_compact", _COMPACT)
+        places = (ctypes.c_int64 * len(gone))(*gone)
+        for column, size, used in zip(addresses, sizes(self.form.type), live(self.form), strict=True):
+            if used:
+                compact(column, size, ctypes.addressof(places), len(gone), rows)

@@ -1,0 +1,305 @@
+"""Files as blocks of whole records, blocks as columns, columns in order as batches (runtime.md 2.4).
+
+`blocks` is cheap and sequential, `Block.parse` does the work and may run on any thread, `deliver` takes what was parsed, in
+the order of the blocks. The rules are those of the general readers (`river.io`): a row that the native parser leaves is read
+by them, and so is the rest of a file from a record on that is longer than `LARGEST`.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+from attrs import define, field, frozen
+
+from backends.native.batch import Batch, is_number
+from backends.native.ingest.code import Parser, parser
+from backends.native.ingest.grammar import Form, covered
+from backends.native.ingest.memory import Lease, Pool
+from backends.native.ingest.parse import EDGE, Parse, Segment, cut
+from river.diagnostics import Rejected
+from river.io.delimited import Table
+from river.io.errors import unreadable
+from river.io.order import Ordering
+from river.io.schema import columns
+from river.io.sources import unpacked
+from river.io.text import CHUNK, blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from river.io.batches import FileInput, Source
+
+BLOCK: Final = 1 << 20
+LARGEST: Final = 1 << 22
+"""Bytes of a block; of the longest record that is read natively."""
+
+_SMALLEST: Final = 4
+_MARK: Final = b"\xef\xbb\xbf"
+
+
+def open_native(
+    source: Source,
+    batch_rows: int,
+    used: frozenset[str] | None = None,
+    *,
+    block: int = BLOCK,
+    largest: int = LARGEST,
+) -> Reader | None:
+    """A native reader of what `source` would read, which it closes in the end; None if there is none for it.
+
+    `used`: the fields that anybody reads; the columns of the others hold zeros, while their texts are still checked.
+    Units: `block` and `largest` bytes.
+    """
+    file = source.file
+    if file is None:
+        return None
+    table = file.reader if isinstance(file.reader, Table) else None
+    width, places = (table.width, tuple(table.places)) if table else (0, ())
+    form = Form(file.format, file.type, used if used is None else used | _keys(file), width, places)
+    if not covered(form) or (file.key is not None and not is_number(columns(file.type)[file.key][1])):
+        return None
+    return Reader(source, file, form, max(batch_rows, 1), max(block, _SMALLEST), largest)
+
+
+def _keys(file: FileInput) -> frozenset[str]:
+    return frozenset() if file.key is None else frozenset({columns(file.type)[file.key][0]})
+
+
+@frozen
+class Parsed:
+    """What a block holds: rows in order, how many lines they took; or why the file ends here, or what follows in it."""
+
+    segments: tuple[Segment, ...] = ()
+    lines: int = 0
+    block: Block | None = None
+    failure: Rejected | None = None
+    rest: bytes | None = None
+
+
+@frozen(eq=False)
+class Block:
+    """Whole records: the bytes from `start` to `stop` of `data`, the last a line feed; or the end of the file as in `Parsed`."""
+
+    reader: Reader
+    lease: Lease
+    data: bytearray = field(repr=False)
+    start: int = 0
+    stop: int = 0
+    header: bool = False
+    failure: Rejected | None = None
+    rest: bytes | None = field(default=None, repr=False)
+
+    def parse(self) -> Parsed:
+        """The rows as columns; on any thread. Errors wait for `Reader.deliver`."""
+        if self.failure is not None or self.rest is not None:
+            return Parsed(failure=self.failure, rest=self.rest)
+        reader = self.reader
+        lease = Lease(reader.pool)
+        lease.others.append(self.lease)
+        task = Parse(
+            reader.form, reader.parser, reader.file.reader, lease, self.data, self.start, self.stop, reader.expected,
+            bytearray(reader.follow),
+        )  # fmt: skip
+        lines = task.run(header=self.header)
+        reader.expected, reader.follow = task.rows / (self.stop - self.start), bytes(task.follow)
+        return Parsed(tuple(task.segments), lines, self)
+
+
+@define(eq=False)
+class _Bytes:
+    """The bytes of a file, until they end or fail."""
+
+    file: Any
+    stream: Any
+    waiting: bytes = b""
+    ended: bool = False
+    failure: Exception | None = None
+
+    def fill(self, data: bytearray, at: int, end: int) -> int:
+        """Reads into `data` from `at` to `end`, or to the end of the file; how far it came."""
+        try:
+            while at < end and not self.ended:
+                at += self._some(data, at, end)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            self.failure = error
+        return at
+
+    def _some(self, data: bytearray, at: int, end: int) -> int:
+        if self.stream is self.file:
+            with memoryview(data) as whole, whole[at:end] as part:
+                count = self.file.readinto(part)
+            self.ended = not count
+            return count
+        if not self.waiting:
+            self.waiting = self.read(CHUNK)
+            self.ended = not self.waiting
+        part, self.waiting = self.waiting[: end - at], self.waiting[end - at :]
+        data[at : at + len(part)] = part
+        return len(part)
+
+    def read(self, size: int) -> bytes:
+        """Some bytes as they come; none at the end."""
+        if self.waiting:
+            waiting, self.waiting = self.waiting, b""
+            return waiting
+        return (getattr(self.stream, "read1", None) or self.stream.read)(size)
+
+    def close(self) -> None:
+        self.stream.close()
+        self.file.close()
+
+
+@define(eq=False)
+class _Rest:
+    """Bytes at hand and then those of a file, as `text.blocks` reads them."""
+
+    parts: list[bytes]
+    file: _Bytes
+
+    def read(self, size: int) -> bytes:
+        return self.parts.pop(0) if self.parts else self.file.read(size)
+
+
+@define(eq=False)
+class Reader:
+    """A file that is read natively, once; `close` may be called early.
+
+    `ordering`: of a file whose rows must ascend by a field; `expected`: rows per byte, as seen last; `follow`: which
+    field came after which, which came first, which after a member that is no field.
+    """
+
+    source: Source
+    file: FileInput
+    form: Form
+    batch_rows: int
+    block: int
+    largest: int
+    lines: int = 0
+    expected: float = 1 / 32
+    follow: bytes = field(init=False, repr=False)
+    parser: Parser = field(init=False, repr=False)
+    pool: Pool = field(factory=Pool, repr=False)
+    ordering: Ordering | None = field(init=False, repr=False)
+    _bytes: _Bytes | None = field(default=None, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.parser = parser(self.form)
+        count = len(self.form.fields() or ())
+        key = self.file.key
+        self.ordering = None if key is None else Ordering(self.form.type, key, 0, self.file.origin)
+        self.follow = bytes((*range(1, count), 0, 0, 0))
+
+    def blocks(self) -> Iterator[Block]:
+        """The file as blocks. A failure to read is a block too, the last."""
+        try:
+            file = Path(self.file.path).open("rb", buffering=-1 if self.file.packed else 0)  # noqa: SIM115 - `close` does
+        except OSError as error:
+            yield self._failed(error)
+            return
+        self._bytes = bytes_ = _Bytes(file, unpacked(file, self.file.packed))
+        rest, first, header = b"", True, self.form.format in ("csv", "tsv")
+        while not bytes_.ended:
+            lease = Lease(self.pool)
+            size = max(self.block, len(rest))
+            data = lease.take(len(rest) + size + 2 * EDGE)
+            data[EDGE : EDGE + len(rest)] = rest
+            fill = bytes_.fill(data, EDGE + len(rest), EDGE + len(rest) + size)
+            start = EDGE
+            if first and data.startswith(_MARK, start, fill):
+                start += len(_MARK)
+            first = False
+            if bytes_.ended and fill > start and data[fill - 1] != ord("\n"):
+                data[fill] = ord("\n")
+                fill += 1
+            stop = fill if bytes_.ended else self._cut(data, start, fill)
+            if stop > start:
+                yield Block(self, lease, data, start, stop, header)
+                header = False
+            rest = bytes(data[stop:fill])
+            if bytes_.failure is not None:
+                yield self._failed(bytes_.failure)
+                return
+            if len(rest) > self.largest:
+                yield Block(self, lease, data, rest=rest)
+                return
+
+    def _cut(self, data: bytearray, start: int, fill: int) -> int:
+        """Where the last whole record ends."""
+        if self.form.format in ("csv", "tsv") and data.find(b'"', start, fill) >= 0:
+            return cut(self.parser, data, start, fill)
+        return max(data.rfind(b"\n", start, fill) + 1, start)
+
+    def _failed(self, error: Exception) -> Block:
+        failure = Rejected([unreadable(self.file.path, error)])
+        failure.__cause__ = error
+        return Block(self, Lease(self.pool), bytearray(), failure=failure)
+
+    def deliver(self, parsed: Parsed) -> Iterator[Batch]:
+        """The rows of the next block; refused ones are counted, or end the run after those before them.
+
+        Raises: Rejected, as the general reader does.
+        """
+        before = self.lines
+        self.lines += parsed.lines
+        if parsed.block is not None and self._falls(parsed):
+            block = parsed.block
+            text = io.BytesIO(_MARK + block.data[block.start : block.stop])
+            yield from self._general(text, before)
+            return
+        for segment in parsed.segments:
+            yield from self._pieces(segment, before)
+        if parsed.failure is not None:
+            raise parsed.failure
+        if parsed.rest is not None and self._bytes is not None:
+            yield from self._general(_Rest([_MARK + parsed.rest], self._bytes), self.lines)
+
+    def _falls(self, parsed: Parsed) -> bool:
+        """Whether the keys of a block do not ascend; if they do, they have been taken in."""
+        if self.ordering is None:
+            return False
+        least = self.ordering.given
+        for batch in (segment.batch for segment in parsed.segments if segment.batch.rows):
+            if batch.fall(self.ordering.key, least) is not None:
+                return True
+            least = batch.numbers(self.ordering.key)[-1]
+        self.ordering.top = self.ordering.given = least
+        return False
+
+    def _general(self, text: Any, before: int) -> Iterator[Batch]:
+        """What the general reader makes of a text behind `before` lines; the mark that begins it is no part of it."""
+        for batch in self.file.reader.rest(blocks(text, self.file.path, self.file.size), before):
+            taken = batch if self.ordering is None else self.ordering.push(batch)
+            yield from self._pieces(Segment(Batch.of(self.form.type, taken.items), tuple(taken.errors)), 0)
+
+    def _pieces(self, segment: Segment, before: int) -> Iterator[Batch]:
+        done = 0
+        refusals = self.file.refusals
+        for position, error in segment.errors:
+            if refusals.policy.action == "stop":
+                yield from self._batches(segment.batch, done, position)
+                done = position
+            refusals.refuse(attrs.evolve(error, line=error.line + before))
+        yield from self._batches(segment.batch, done, segment.batch.rows)
+
+    def _batches(self, batch: Batch, start: int, stop: int) -> Iterator[Batch]:
+        """Rows of a batch, so many at a time."""
+        for first in range(start, stop, self.batch_rows):
+            yield batch[first : min(first + self.batch_rows, stop)]
+
+    def close(self) -> None:
+        """Releases the file and the source."""
+        if self._bytes is not None:
+            self._bytes.close()
+        self.source.close()
+
+    def __iter__(self) -> Iterator[Batch]:
+        """All batches, read on this thread; the file is closed at the end."""
+        try:
+            for block in self.blocks():
+                yield from self.deliver(block.parse())
+        finally:
+            self.close()

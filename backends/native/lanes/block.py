@@ -1,0 +1,260 @@
+"""The loop over blocks of firings: windows dealt, a block in lanes, its items stored; the twin does what is left.
+
+The twin, which is the scalar code of the handler, fires the rows of a block in which a lane traps, or an output does not
+get its number of items: traps, their rows and what is delivered are those of the scalar code. It fires the last rows, too,
+and those near the limit of an output.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from backends.native.ir import Builder, Function
+from backends.native.lanes import shuffle
+from backends.native.lanes.body import Body
+from backends.native.lanes.places import Leaf, Place, item_kind, item_size, leaves
+from backends.native.lanes.uniformity import Fireable, Lanes, Scalar, everything, side_by_side
+from backends.native.layout import Unsupported, columns
+from backends.native.lower import frame
+from backends.native.lower.firing import PARAMETERS, STOP, floating_point, leave, prologue
+from backends.native.lower.frame import TEMPORARY, Frame, Row, Value
+from backends.native.lower.statements import MARK, Refusal, output
+from backends.native.module import void
+from river.lang import typed
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from backends.native.module import Module
+
+
+@frozen
+class _Window:
+    """A window that varies: items of its type from column `column` on, `pop` of them consumed by a firing."""
+
+    slot: int
+    item: t.Type
+    column: int
+    peek: int
+    pop: int
+
+    def groups(self, lanes: int, size: int) -> int:
+        """Squares of rows, of `pop` items each, that a block reads."""
+        rows = lanes + -(-self.peek // self.pop) - 1
+        return -(-rows // size)
+
+    def firings(self, lanes: int) -> int:
+        """How many firings must be left, so that a block reads no item that is not there."""
+        if self.pop == 1:
+            return lanes
+        sizes = {shuffle.square(item_kind(leaf)) for leaf, _ in leaves(self.item)}
+        return max(lanes, *(self.groups(lanes, n) * n + 1 - self.peek // self.pop for n in sizes))
+
+
+def widen(
+    module: Module, op: typed.Operator, handler: Fireable, architecture: str,
+    functions: tuple[str, ...], constants: tuple[Value, ...],
+) -> Lanes | Scalar:  # fmt: skip
+    """Puts lanes before the scalar code of a handler, `inside.<handler>`, if its firings can run side by side."""
+    plan = side_by_side(op, handler)
+    if isinstance(plan, Scalar):
+        return plan
+    name, twin = f"inside.{handler.name}", f"twin.{handler.name}"
+    before = dict(module.functions)
+    try:
+        made = _lanes(module, op, handler, plan, name, twin, architecture, functions, constants)
+    except Refusal as refused:
+        found = Scalar(refused.reason, refused.node.span or op.span)
+    except Unsupported as refused:
+        found = Scalar(refused.reason, op.span)
+    else:
+        code = module.functions[name]
+        module.add(Function(twin, code.text.replace(f"@{name}(", f"@{twin}(", 1), code.calls))
+        module.add(made)
+        return plan
+    module.functions = before
+    return found
+
+
+def _lanes(
+    module: Module, op: typed.Operator, handler: Fireable, plan: Lanes, name: str, twin: str, architecture: str,
+    functions: tuple[str, ...], constants: tuple[Value, ...],
+) -> Function:  # fmt: skip
+    """`i64 name(context, columns, from, to)`: what the twin does, in lanes.
+
+    Raises: Unsupported, Refusal.
+    """
+    b = Builder()
+    prologue(b)
+    f = Frame(module, op, b, "again", functions=functions, constants=constants)
+    floating_point(b, architecture)
+    width = _width(op, handler, plan)
+    body = Body(f, width, plan=plan)
+    body.outputs()
+    windows = _windows(f, handler, plan)
+    limit = b.op(f"load i64, ptr {f.context('limit')}")
+    outs = {i: output(f, i) for i, count in enumerate(plan.counts) if count}
+    cursor = b.slot("i64")
+    b.do(f"store i64 %from, ptr {cursor}")
+
+    b.at("next")
+    row = b.op(f"load i64, ptr {cursor}")
+    least = max([width, *(w.firings(width) for w in windows)])
+    b.branch(b.op(f"icmp sge i64 {b.op(f'sub nsw i64 %to, {row}')}, {least}"), "enough", "rest")
+    b.at("enough")
+    stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
+    b.branch(b.op(f"icmp ne i64 {stop}, 0"), "stopped", "goes", rare=True)
+    b.at("goes")
+    _remember(f, op, row)
+    ends = {i: _reserve(f, op.outs[i].type, outs[i], limit, width * plan.counts[i]) for i in outs}
+    b.do(f"store {body.vector('i1')} zeroinitializer, ptr {body.hits}")
+    for window in windows:
+        place = _dealt(body, window, row)
+        body.bind(window.slot, place if handler.windows else body.read(body.element(place, "0")))
+
+    def finish(_result: Value | None) -> None:
+        body.complete()
+        if not b.ended:
+            b.go("fired")
+
+    f.finish = finish
+    body.block(handler.body)
+    if not b.ended:
+        finish(None)
+    b.at("fired")
+    hit = body.some(b.op(f"load {body.vector('i1')}, ptr {body.hits}"))
+    b.branch(hit, "again", "good", rare=True)
+    b.at("good")
+    for i, block in outs.items():
+        _deliver(body, i, block, ends[i])
+    _reset(b)
+    b.do(f"store i64 {b.op(f'add nsw i64 {row}, {width}')}, ptr {cursor}")
+    b.go("next")
+
+    b.at("again")
+    _reset(b)
+    following = b.op(f"add nsw i64 {row}, {width}")
+    found = b.call("i64", twin, ["ptr %context", "ptr %columns", f"i64 {row}", f"i64 {following}"])
+    b.branch(b.op(f"icmp eq i64 {found}, {b.op(f'shl i64 {following}, 2')}"), "done", "left")
+    b.at("done")
+    b.do(f"store i64 {following}, ptr {cursor}")
+    b.go("next")
+    b.at("left")
+    leave(b, architecture, b.op(f"ashr i64 {found}, 2"), b.op(f"and i64 {found}, 3"))
+    b.at("stopped")
+    leave(b, architecture, row, str(STOP))
+    b.at("rest")
+    found = b.call("i64", twin, ["ptr %context", "ptr %columns", f"i64 {row}", "i64 %to"])
+    leave(b, architecture, b.op(f"ashr i64 {found}, 2"), b.op(f"and i64 {found}, 3"))
+    return b.finish(name, f"define internal i64 @{name}({PARAMETERS}) noinline nounwind")
+
+
+def _remember(f: Frame, op: typed.Operator, row: str) -> None:
+    """Notes where the block begins: memory may be refused in it (see `lower.guard`)."""
+    b = f.b
+    b.do(f"store volatile i64 {row}, ptr {f.context('row')}")
+    tables = [each for i, out in enumerate(op.outs) for each in ((2 * i, out.type), (2 * i + 1, MARK))]
+    for index, type_ in tables:
+        place = f.block("outs", index)
+        for first, _ in f.out_tables(type_):
+            rows, before = (b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first + k}") for k in (0, 2))
+            b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
+
+
+def _reset(b: Builder) -> None:
+    if any(f"ptr {TEMPORARY}" in line for line in b.lines):
+        void(b, "reset", f"ptr {TEMPORARY}")
+
+
+def _width(op: typed.Operator, handler: Fireable, plan: Lanes) -> int:
+    """How many firings at once: as many as keep the sums of a loop in registers."""
+    types = {leaf for i in plan.windows for leaf, _ in leaves(handler.item(i))}
+    types |= {
+        leaf for out, count in zip(op.outs, plan.counts, strict=True) if count for leaf, _ in leaves(out.type)
+    }
+    variables = [node.value.type for node in everything(op, handler.body) if isinstance(node, typed.Var)]
+    wide = any(item_size(each) == 8 for each in types)
+    large = any(t.contains(each, t.Array) for each in variables) or any(
+        pop >= 16 for i, pop in enumerate(handler.pops) if i in plan.windows
+    )
+    live = sum(not t.contains(each, t.Array) for each in variables) + max([0, *plan.counts])
+    if large or live > 8:
+        return 16
+    return (64 if live <= 3 else 32) // (2 if wide else 1)
+
+
+def _windows(f: Frame, handler: Fireable, plan: Lanes) -> list[_Window]:
+    """The windows that vary; those that do not are slots of the frame."""
+    found: list[_Window] = []
+    for i, (slot, pop) in enumerate(zip(handler.slots, handler.pops, strict=True)):
+        item, first = handler.item(i), len(f.columns)
+        for _ in columns(item).columns:
+            place = f.b.op(f"getelementptr inbounds ptr, ptr %columns, i64 {len(f.columns)}")
+            f.columns.append(f.b.op(f"load ptr, ptr {place}"))
+        if i in plan.windows:
+            peek = slot.size if handler.windows and isinstance(slot, t.Array) else 1
+            found.append(_Window(i, item, first, max(peek, 1), pop))
+        else:
+            f.slots[i] = Row(slot, first, "0") if handler.windows else frame.Scalar(slot, "0")
+    return found
+
+
+def _dealt(body: Body, window: _Window, row: str) -> Place:
+    """The windows of a block of firings."""
+    b, f = body.b, body.f
+    made: list[Leaf] = []
+    for k, (leaf, _) in enumerate(leaves(window.item)):
+        kind, column = item_kind(leaf), f.columns[window.column + k]
+        start = b.op(f"mul nsw i64 {row}, {window.pop}")
+        items = b.op(f"getelementptr inbounds {kind}, ptr {column}, i64 {start}")
+        if window.pop == 1:
+            made.append(Leaf(leaf, items, 1))
+            continue
+        size = shuffle.square(kind)
+        groups = window.groups(body.lanes, size)
+        length = groups * size
+        body.take(length * window.pop * item_size(leaf))
+        to = body.memory(leaf, -(-length * window.pop // body.lanes))
+        shuffle.deal(b, f.module, kind, window.pop, items, to, groups, length)
+        made.append(Leaf(leaf, to, length, phases=window.pop))
+    return Place(t.Array(window.item, window.peek), tuple(made), ("0",) * len(made))
+
+
+def _reserve(f: Frame, type_: t.Type, block: str, limit: str, count: int) -> str:
+    """Makes room for further items of an output, unless they would reach the limit; how many there are before."""
+    b = f.b
+    before = b.op(f"load i64, ptr {block}")
+    after = b.op(f"add nsw i64 {before}, {count}")
+    fits, grown, enough, grow = (b.fresh(name) for name in ("fits", "room", "enough", "grow"))
+    b.branch(b.op(f"icmp slt i64 {after}, {limit}"), fits, "rest")
+    b.at(fits)
+    b.at(grown)
+    room = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {block}, i64 1')}")
+    b.branch(b.op(f"icmp slt i64 {room}, {after}"), grow, enough, rare=True)
+    b.at(grow)
+    f.grow(type_, block)
+    b.go(grown)
+    b.at(enough)
+    return before
+
+
+def _deliver(body: Body, out: int, block: str, before: str) -> None:
+    """Appends the items of a block of firings to an output."""
+    b, f, count = body.b, body.f, body.plan.counts[out]
+    place = body.items[out]
+    for k, leaf in enumerate(place.leaves):
+        kind = item_kind(leaf.type)
+        column = b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds i64, ptr {block}, i64 {3 + k}')}")
+        to = b.op(f"getelementptr inbounds {kind}, ptr {column}, i64 {before}")
+        if count == 1:
+            wide, align = body.vector(kind), item_size(leaf.type)
+            found = b.op(f"load {wide}, ptr {leaf.base}, align {align}")
+            b.do(f"store {wide} {found}, ptr {to}, align {align}")
+        else:
+            groups = body.lanes // shuffle.square(kind)
+            shuffle.gather(b, f.module, kind, count, leaf.base, to, groups, body.lanes)
+    b.do(f"store i64 {b.op(f'add nsw i64 {before}, {count * body.lanes}')}, ptr {block}")
+
+
+__all__ = ["widen"]

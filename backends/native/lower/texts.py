@@ -1,0 +1,138 @@
+"""Operations on strings and bytes that are calls of the runtime, and text of numbers and back."""
+
+# ruff: noqa: ARG001 - the rules of all operations have the same parameters
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from backends.native.layout import memory
+from backends.native.lower import decimals
+from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.module import counted, void
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from river.lang import typed
+
+    Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
+
+REAL_ROOM: Final = "[128 x i8]"  # for the text of a float
+
+
+def real_text(f: Frame, value: Value) -> Value:
+    """The text of a float."""
+    b, slot, room = f.b, f.empty(t.STRING), f.b.slot(REAL_ROOM)
+    x = f.reg(value)
+    if value.type == t.F32:
+        x = b.op(f"fpext float {x} to double")
+    name = "text_of_f32" if value.type == t.F32 else "text_of_f64"
+    void(b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"double {x}", f"ptr {room}")
+    return Memory(t.STRING, slot)
+
+
+def real_in(f: Frame, type_: t.Type, text: Value) -> tuple[str, str]:
+    """The float in a text, and whether there is one."""
+    b, out = f.b, f.b.slot("i64")
+    there = b.call("i1", "text_real", [f"ptr {TEMPORARY}", f"ptr {out}", f"ptr {f.ptr(text)}"])
+    x = b.op(f"load double, ptr {out}")
+    return b.op(f"fptrunc double {x} to float") if type_ == t.F32 else x, there
+
+
+def _parse_real(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    wanted = expr.type
+    assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
+    number, there = real_in(f, wanted.inner, values[0])
+    return f.choice(
+        wanted,
+        there,
+        lambda: f.optional(wanted, Scalar(wanted.inner, number)),
+        lambda: f.optional(wanted, None),
+    )
+
+
+def _parse_time(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    wanted, b = expr.type, f.b
+    assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
+    out, fields = b.slot("i64"), b.slot("[6 x i64]")
+    there = b.call("i1", "text_time", [f"ptr {out}", f"ptr {f.ptr(values[0])}", f"ptr {fields}"])
+    return f.choice(
+        wanted, there, lambda: f.optional(wanted, Scalar(t.TIME, b.op(f"load i64, ptr {out}"))),
+        lambda: f.optional(wanted, None),
+    )  # fmt: skip
+
+
+def _case(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(t.STRING)
+    upper = int(expr.operation == "upper")
+    void(f.b, "text_case", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(values[0])}", f"i64 {upper}")
+    return Memory(t.STRING, slot)
+
+
+def _replace(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(t.STRING)
+    void(f.b, "text_replace", f"ptr {TEMPORARY}", f"ptr {slot}", *(f"ptr {f.ptr(v)}" for v in values))
+    return Memory(t.STRING, slot)
+
+
+def reverse(f: Frame, text: Value) -> Value:
+    """A text backwards, by code points."""
+    slot = f.empty(t.STRING)
+    void(f.b, "text_reverse", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(text)}")
+    return Memory(t.STRING, slot)
+
+
+def _decode(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, slot = f.b, f.empty(t.STRING)
+    good = b.call("i1", "text_decode", [f"ptr {slot}", f"ptr {f.ptr(f.owned(values[0]))}"])
+    f.trap_if(b.op(f"xor i1 {good}, true"), "bad-utf8", expr.site)
+    return Memory(t.STRING, slot)
+
+
+def _code_points(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, text, slot = f.b, f.ptr(values[0]), f.b.slot(memory(expr.type))
+    count = b.call("i64", "text_length", [f"ptr {text}"])
+    void(b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {slot}", f"i64 {count}", "i64 4")
+    void(b, "text_points", f"ptr {b.op(f'load ptr, ptr {slot}')}", f"ptr {text}")
+    b.do(f"store i64 {count}, ptr {b.op(f'getelementptr inbounds i64, ptr {slot}, i64 1')}")
+    return Memory(expr.type, slot)
+
+
+def _from_code_points(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, slot = f.b, f.empty(t.STRING)
+    at, count = f.extent(values[0])
+    size = b.op(f"mul i64 {count}, 4")
+    void(b, "text_check", f"ptr {TEMPORARY}", f"i64 {size}")
+    room = b.call("ptr", "alloc", [f"ptr {TEMPORARY}", f"i64 {b.op(f'add i64 {size}, 1')}"])
+    end = b.slot("i64")
+    b.do(f"store i64 0, ptr {end}")
+
+    def put(i: str) -> None:
+        point = b.op(f"sext i32 {f.reg(at(i))} to i64")
+        good = b.call("i1", "is_point", [f"i64 {point}"])
+        f.trap_if(b.op(f"xor i1 {good}, true"), "conversion-range", expr.site, (point,))
+        before = b.op(f"load i64, ptr {end}")
+        after = b.call("i64", "point_put", [f"ptr {room}", f"i64 {before}", f"i64 {point}"])
+        b.do(f"store i64 {after}, ptr {end}")
+
+    counted(b, count, put)
+    length = b.op(f"load i64, ptr {end}")
+    ascii_ = b.call("i1", "text_ascii", [f"ptr {room}", f"i64 {length}"])
+    void(b, "text_view", f"ptr {slot}", f"ptr {room}", f"i64 {length}", f"i1 {ascii_}")
+    return Memory(t.STRING, slot)
+
+
+RULES: Final[dict[str, Rule]] = {
+    "lower": _case,
+    "upper": _case,
+    "replace": _replace,
+    "decode": _decode,
+    "code_points": _code_points,
+    "from_code_points": _from_code_points,
+    "parse_f64": _parse_real,
+    "parse_f32": _parse_real,
+    "parse_time": _parse_time,
+    "parse_decimal": decimals.parse,
+}

@@ -1,0 +1,185 @@
+"""Inputs that can be read when they are asked: each is waited for in its turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from river.diagnostics import Diagnostic, Rejected
+from river.ingress.turn import Turn, first_items, marks
+from river.lang.types import parts
+from river.lang.values import END
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+
+    from river.backend import Items, Rows
+    from river.il.graph import Graph, Queue
+    from river.ingress.turn import Position
+    from river.lang.types import Type
+
+
+def still_turns(
+    graph: Graph,
+    sources: Mapping[str, Iterable[Items | Rows]],
+    batch: int,
+    after: Mapping[str, Position] | None = None,
+) -> Generator[Turn]:
+    """See `river.ingress.turns`."""
+    feeds = [
+        Feed(graph.queues[name], iter(sources.get(name, ()))).behind((after or {}).get(name))
+        for name in graph.inputs
+    ]
+    clocks: dict[Type, list[Feed]] = {}
+    for feed in feeds:
+        if feed.clock is not None and not feed.over:
+            clocks.setdefault(feed.clock, []).append(feed)
+    waiting = deque(_merged(together, batch) for together in clocks.values())
+    waiting += (_plain(feed, batch) for feed in feeds if feed.clock is None and not feed.over)
+    try:
+        while waiting:
+            taker = waiting.popleft()
+            for turn in taker:
+                yield turn
+                waiting.append(taker)
+                break
+    finally:
+        for feed in feeds:
+            feed.close()
+
+
+@define(eq=False)
+class Feed:
+    """One input while it is read: the batch at hand, its keys, and how far it has been sent (`at`).
+
+    `key`: the position of the key in an item; `clock`: its type. `skip`: so many items are dropped, they were sent before;
+    `over`: so was the end.
+    """
+
+    queue: Queue
+    batches: Iterator[Items | Rows]
+    key: int | None = None
+    clock: Type | None = None
+    items: Items | Rows = field(factory=list[Any])
+    keys: Sequence[int] = ()
+    at: int = 0
+    sent: int = 0
+    last: int | None = None
+    marked: int | None = None
+    ended: bool = False
+    over: bool = False
+    skip: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.key = self.queue.key()
+        if self.key is not None:
+            self.clock = parts(self.queue.type)[self.key]
+
+    @property
+    def empty(self) -> bool:
+        """Whether the batch at hand has been sent."""
+        return self.at == len(self.items)
+
+    def behind(self, position: Position | None) -> Feed:
+        """The same, where it goes on from `position`: what was sent before is read again and dropped."""
+        if position is not None:
+            self.skip = self.sent = position.items
+            self.last, self.marked, self.over = position.last, position.marked, position.ended
+        return self
+
+    def unsent(self, items: Items | Rows) -> Items | Rows:
+        """Those of the batch that comes next that were not sent before."""
+        if not self.skip:
+            return items
+        dropped = min(self.skip, len(items))
+        self.skip -= dropped
+        return items[dropped:]
+
+    def refill(self) -> None:
+        """Reads the next batch that has items, or finds the end."""
+        items = next((items for items in map(self.unsent, self.batches) if len(items)), None)
+        self.give([] if items is None else items)
+        self.ended = items is None
+        if self.ended:
+            self.check_end()
+
+    def check_end(self) -> None:
+        """Sees that what was sent before has been read. Raises: Rejected("checkpoint-input")."""
+        if self.skip:
+            message = f"input `{self.queue.name}` has fewer items than were read before"
+            help_ = "the state is of other data: give that, or begin anew with `--restart`"
+            raise Rejected([Diagnostic("checkpoint-input", message, help=help_)])
+
+    def give(self, items: Items | Rows) -> None:
+        """The next batch. Raises: Rejected("data-order")."""
+        self.sent += len(self.items)
+        self.items, self.at = items, 0
+        if self.key is not None and len(items):
+            key = self.key
+            self.keys = [item[key] for item in items] if isinstance(items, list) else items.numbers(key)
+            self.check()
+            self.last = self.keys[-1]
+
+    def check(self) -> None:
+        """Sees that keys ascend, also from the batch before. Raises: Rejected("data-order")."""
+        keys = self.keys
+        if not isinstance(self.items, list):
+            at = self.items.fall(self.key or 0, self.last)
+            if at is not None:
+                before = keys[at - 1] if at or self.last is None else self.last
+                raise self.falls(at, keys[at], before)
+            return
+        if self.last is not None and keys[0] < self.last:
+            raise self.falls(0, keys[0], self.last)
+        if any(low > high for low, high in pairwise(keys)):
+            at = next(i for i, (low, high) in enumerate(pairwise(keys), start=1) if low > high)
+            raise self.falls(at, keys[at], keys[at - 1])
+
+    def falls(self, at: int, key: int, before: int) -> Rejected:
+        """The error that item `at` of the batch has a key below the one before it."""
+        name, by = self.queue.name, self.queue.by
+        return Rejected(
+            [
+                Diagnostic(
+                    "data-order",
+                    f"`{by}` falls from {before} to {key}",
+                    place=f"input `{name}`, row {self.sent + at + 1}",
+                    help=f"input `{name}` must be sorted by `{by}`",
+                )
+            ]
+        )
+
+    def close(self) -> None:
+        """Lets the source go."""
+        close = getattr(self.batches, "close", None)
+        if close is not None:
+            close()
+
+
+def _plain(feed: Feed, batch: int) -> Iterator[Turn]:
+    """The turns of an input without key."""
+    while not feed.ended:
+        feed.refill()
+        for start in range(0, len(feed.items), batch):
+            yield Turn(((feed.queue.name, feed.items[start : start + batch]),))
+    yield Turn(marks=((feed.queue.name, [END]),))
+
+
+def _merged(feeds: list[Feed], batch: int) -> Iterator[Turn]:
+    """The turns of keyed inputs: the items that come next, at most a batch, and marks up to the last of their keys."""
+    now = max((feed.marked for feed in feeds if feed.marked is not None), default=None)
+    while True:
+        for feed in feeds:
+            if feed.empty and not feed.ended:
+                feed.refill()
+        live = [feed for feed in feeds if not feed.empty]
+        if not live:
+            break
+        share = max(1, batch // len(live))
+        now, items = first_items(live, [min(feed.at + share, len(feed.keys)) for feed in live])
+        yield Turn(items, marks(feeds, now))
+    ends = () if now is None else marks(feeds, now + 1)
+    yield Turn(marks=(*ends, *((feed.queue.name, [END]) for feed in feeds)))

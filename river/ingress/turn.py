@@ -1,0 +1,89 @@
+"""What a backend is sent at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attrs import evolve, frozen
+
+from river.lang.values import END, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from river.backend import Items, Rows
+    from river.il.graph import Graph, Queue
+
+Event = tuple[str, "list[Any] | Rows"]
+"""An input queue and elements for it: items, or marks, never both."""
+
+
+@frozen
+class Turn:
+    """What is sent before a source is asked for more: items of some inputs, then marks. It may be empty: time passes."""
+
+    items: tuple[Event, ...] = ()
+    marks: tuple[Event, ...] = ()
+
+
+@frozen
+class Position:
+    """How far an input has been sent: so many items, the key of the last one, the last mark, and whether it got its end."""
+
+    items: int = 0
+    last: int | None = None
+    marked: int | None = None
+    ended: bool = False
+
+
+def passed(graph: Graph, before: Mapping[str, Position], turn: Turn) -> dict[str, Position]:
+    """Where the inputs are after a turn."""
+    found = dict(before)
+    for name, elements in turn.items:
+        key, last = graph.queues[name].key(), None
+        if key is not None:
+            last = elements[-1][key] if isinstance(elements, list) else elements.numbers(key)[-1]
+        at = found.get(name, Position())
+        found[name] = evolve(at, items=at.items + len(elements), last=last)
+    for name, elements in turn.marks:
+        at = found.get(name, Position())
+        for mark in elements if isinstance(elements, list) else ():
+            at = evolve(at, ended=True) if mark == END else evolve(at, marked=mark.key)
+        found[name] = at
+    return found
+
+
+class Feed(Protocol):
+    """A keyed input of which items are at hand: those from `at` on have not been sent."""
+
+    queue: Queue
+    items: Items | Rows
+    keys: Sequence[int]
+    at: int
+    marked: int | None
+
+
+def first_items(feeds: Sequence[Feed], ends: Sequence[int]) -> tuple[int, tuple[Event, ...]]:
+    """The items that come before all others, of each input those before its end, and the last of their keys."""
+    place = min(range(len(feeds)), key=lambda i: feeds[i].keys[ends[i] - 1])  # the first of equals
+    last = feeds[place].keys[ends[place] - 1]
+    found: list[Event] = []
+    for i, feed in enumerate(feeds):
+        start, stop = feed.at, ends[i]
+        if i != place:  # of equal keys those of the inputs before this one come first
+            stop = (bisect_right if i < place else bisect_left)(feed.keys, last, start, stop)
+        if start < stop:
+            found.append((feed.queue.name, feed.items[start:stop]))
+            feed.at = stop
+    return last, tuple(found)
+
+
+def marks(feeds: Iterable[Feed], key: int) -> tuple[Event, ...]:
+    """Mark(key) for each input that had none as high."""
+    found: list[Event] = []
+    for feed in feeds:
+        if feed.marked is None or feed.marked < key:
+            feed.marked = key
+            found.append((feed.queue.name, [Mark(key)]))
+    return tuple(found)

@@ -1,0 +1,93 @@
+"""When a live run ends, and what silence means in it."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from contextlib import suppress
+from typing import Any, Final, Literal
+
+from attrs import define, field
+
+from river.diagnostics import Diagnostic, Severity
+
+POLL: Final = 0.05
+"""Seconds between two looks at what nobody tells us of: files that may have grown."""
+
+
+class Stopped(Exception):  # noqa: N818 - control flow of this package
+    """Nothing more is to be read."""
+
+
+@define(eq=False)
+class Live:
+    """How one run over live inputs goes on and ends.
+
+    `idle`: an input that has been silent for so long no longer holds up the others (None: they wait for it). `clock`: with
+    `wall`, a silent input whose time stamps are times is taken to have reached the time of day, less the lateness. The run
+    ends `stop_after` its begin, when no input has given anything for `idle_exit`, or by `stop`: what was read is finished.
+    Units: seconds. `remarks`: what the user should know of how it ended.
+    """
+
+    idle: float | None = None
+    clock: Literal["data", "wall"] = "data"
+    stop_after: float | None = None
+    idle_exit: float | None = None
+    lateness: int = field(default=0, kw_only=True)
+    stopped: bool = field(default=False, init=False)
+    remarks: list[Diagnostic] = field(factory=list[Diagnostic], init=False)
+    _wake: tuple[int, int] | None = field(default=None, init=False)
+    _used: bool = field(default=False, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def stop(self) -> None:
+        """Ends the run when what was read is finished. From any thread, also from a handler of signals."""
+        self.stopped = True
+        wake = self._wake
+        if wake is not None:
+            with suppress(OSError):
+                os.write(wake[1], b".")
+
+    def open(self) -> None:
+        """Before anybody waits. Raises: ValueError the second time."""
+        if self._used:
+            raise ValueError("a `Live` is for one run")
+        self._used = True
+        self._wake = os.pipe()
+        os.set_blocking(self._wake[1], False)
+        if self.stopped:
+            self.stop()
+
+    def close(self) -> None:
+        """When nobody waits any more."""
+        self.stopped = True
+        with self._lock:
+            wake, self._wake = self._wake, None
+        for end in wake or ():
+            os.close(end)
+
+    def wait(self, file: Any = None, seconds: float | None = None) -> bool:
+        """Whether `file` (a descriptor, or what has one) can be read, within `seconds`. Raises: Stopped."""
+        if self.stopped or self._wake is None:
+            raise Stopped
+        poll = select.poll()
+        poll.register(self._wake[0], select.POLLIN)
+        if file is not None:
+            poll.register(file, select.POLLIN)
+        found = poll.poll(None if seconds is None else seconds * 1000)
+        if self.stopped:
+            raise Stopped
+        return bool(found)
+
+    def remark(self, message: str, place: str) -> None:
+        """Notes something for the user."""
+        with self._lock:
+            self.remarks.append(
+                Diagnostic("data-incomplete", message, place=place, severity=Severity.WARNING)
+            )
+
+    def today(self) -> int | None:
+        """The time of day that silent inputs are taken to have reached, None without clock. Units: microseconds."""
+        return time.time_ns() // 1000 - self.lateness if self.clock == "wall" else None

@@ -1,0 +1,240 @@
+"""Which inputs are live, and how they are opened."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from attrs import evolve, frozen
+
+from river.diagnostics import Diagnostic, Rejected
+from river.io import columnar, memory
+from river.io.batches import Batch, Origin, Source
+from river.io.errors import RowError, unreadable
+from river.io.live import sockets
+from river.io.live.inbox import Arriving
+from river.io.live.streams import Pipe, Stream, files_of_folder, is_pipe, lines_of_file
+from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from river.io.errors import Refusals
+    from river.io.live.control import Live
+    from river.io.live.inbox import Inbox
+    from river.lang.types import Type
+
+
+@frozen
+class Follow:
+    """A file that grows, or a folder that gets files: it is read, and what is added to it.
+
+    `format`: where the suffix does not tell.
+    """
+
+    path: str
+    format: str | None = None
+
+
+@frozen
+class _Wanted:
+    type: Type
+    name: str
+    format: str | None
+    refusals: Refusals
+    size: int
+    live: Live
+
+
+def asked(spec: object) -> bool:
+    """Whether an input is live because the user says so; pipes and iterators are read as live ones, too."""
+    return isinstance(spec, Follow) or (isinstance(spec, str) and spec.startswith(sockets.SCHEME))
+
+
+def arriving(
+    spec: object,
+    type: Type,
+    live: Live,
+    *,
+    name: str,
+    refusals: Refusals,
+    format: str | None = None,
+    batch: int = 4096,
+) -> Arriving | None:
+    """The input `name` of items of `type`, if it is live: a `Follow`, `tcp://...`, a pipe, an iterator; else None.
+
+    Its items come in the order in which they arrive. Raises: Rejected for what can be seen before anything arrives.
+    """
+    wanted = _Wanted(type, name, format, refusals, batch, live)
+    match spec:
+        case Follow():
+            return _followed(spec, wanted)
+        case str() if spec.startswith(sockets.SCHEME):
+            return _connected(spec, wanted)
+        case str() | os.PathLike():
+            return _piped_path(os.fspath(cast("str | os.PathLike[str]", spec)), wanted)
+        case _ if hasattr(spec, "read"):
+            return _piped(spec, wanted)
+        case Iterator() if not columnar.is_arrow(cast("object", spec)):
+            return _rows(cast("Iterator[Any]", spec), wanted)
+        case _:
+            return None
+
+
+# ------------------------------------------------------------------------------------------------ texts
+
+
+def _text(parts: Iterable[Stream], kind: str, label: str, wanted: _Wanted) -> Arriving:
+    """Texts one after the other."""
+    source = Source(wanted.type, Origin(wanted.name, label), _batches(parts, kind, wanted), wanted.refusals)
+    return Arriving(source, wanted.live, partial(_put_all, source.batches))
+
+
+def _put_all(batches: Iterable[Batch], inbox: Inbox) -> None:
+    for batch in batches:
+        if not inbox.put(batch, len(batch.items) + len(batch.errors)):
+            break
+
+
+def _batches(parts: Iterable[Stream], kind: str, wanted: _Wanted) -> Iterator[Batch]:
+    for part in parts:
+        if part.begins():
+            origin = Origin(wanted.name, part.label)
+            _, batches = read_text(part, kind, wanted.type, origin, wanted.size)
+            for batch in batches:
+                yield evolve(batch, origin=origin)
+
+
+def _streamed(path: str, wanted: _Wanted) -> str:
+    """The format of a text that is read as it comes. Raises: Rejected("data-format")."""
+    kind, packed = format_of(path, wanted.format, wanted.name)
+    if packed is not None or kind not in STREAMED:
+        what = "compressed files" if packed is not None else f"{kind} files"
+        message = f"input `{wanted.name}`: {what} cannot be read while they are written"
+        raise Rejected([Diagnostic("data-format", message, help=f"the formats are {', '.join(STREAMED)}")])
+    return kind
+
+
+def _followed(spec: Follow, wanted: _Wanted) -> Arriving:
+    wanted = evolve(wanted, format=spec.format or wanted.format)
+    path = Path(spec.path)
+    if path.is_dir() or spec.path.endswith("/"):
+        return _folder(path, wanted)
+    kind = _streamed(spec.path, wanted)
+    return _text(lines_of_file(wanted.live, path), kind, spec.path, wanted)
+
+
+def _folder(path: Path, wanted: _Wanted) -> Arriving:
+    """The files of a folder; each has the format of its suffix unless one was stated."""
+    if wanted.format is not None:
+        _streamed("-", wanted)
+
+    def kind(name: str) -> str | None:
+        suffix = Path(name).suffix.lower()
+        if name.startswith(".") or suffix in PACKED:
+            return None
+        found = wanted.format or SUFFIXES.get(suffix)
+        return found if found in STREAMED else None
+
+    def batches() -> Iterator[Batch]:
+        for part in files_of_folder(wanted.live, path, lambda name: kind(name) is not None):
+            yield from _batches([part], kind(Path(part.label).name) or "", wanted)
+
+    source = Source(wanted.type, Origin(wanted.name, str(path)), batches(), wanted.refusals)
+    return Arriving(source, wanted.live, partial(_put_all, source.batches))
+
+
+def _connected(url: str, wanted: _Wanted) -> Arriving:
+    if wanted.format is None:
+        help_ = f"say one of {', '.join(STREAMED)}"
+        raise Rejected(
+            [Diagnostic("data-format", f"input `{wanted.name}`: `{url}` tells no format", help=help_)]
+        )
+    kind = _streamed(url, wanted)
+    listener = sockets.listening(url, wanted.name)
+
+    def text(stream: Stream, inbox: Inbox) -> None:
+        try:
+            _put_all(_batches([stream], kind, wanted), inbox)
+        except Rejected as rejected:
+            if wanted.refusals.policy.action == "stop":
+                raise
+            first = rejected.diagnostics[0]  # of a text that does not fit as a whole, such as by its header
+            error = RowError(wanted.name, first.code, first.message, 1, file=stream.label, help=first.help)
+            inbox.put(Batch([], [], [(0, error)]), 1)
+
+    source = Source(wanted.type, Origin(wanted.name, url), (), wanted.refusals, listener.close)
+    return Arriving(source, wanted.live, lambda inbox: sockets.serve(wanted.live, listener, url, inbox, text))
+
+
+# ------------------------------------------------------------------------------------------------ pipes
+
+
+def _piped_path(path: str, wanted: _Wanted) -> Arriving | None:
+    if path == "-":
+        return _piped(sys.stdin.buffer, wanted)
+    if not Path(path).is_fifo():
+        return None
+    kind, packed = format_of(path, wanted.format, wanted.name)
+    if packed is not None or kind not in STREAMED:
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which does not wait for who writes
+    except OSError as error:
+        raise Rejected([unreadable(path, error)]) from error
+    found = _text([Pipe(wanted.live, path, descriptor)], kind, path, wanted)
+    found.source.on_close(lambda: os.close(descriptor))
+    return found
+
+
+def _piped(file: Any, wanted: _Wanted) -> Arriving | None:
+    """An open file, if it is a pipe of bytes."""
+    try:
+        descriptor = file.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+    if not hasattr(file, "readinto") or not is_pipe(descriptor):
+        return None
+    label = getattr(file, "name", None)
+    label = label if isinstance(label, str) else f"<{wanted.name}>"
+    kind, packed = format_of(label, wanted.format, wanted.name)
+    if packed is not None or kind not in STREAMED:
+        return None
+    return _text([Pipe(wanted.live, label, descriptor, _begun(file, descriptor))], kind, label, wanted)
+
+
+def _begun(file: Any, descriptor: int) -> bytes:
+    """What `file` has read ahead, taken out of it."""
+    if not hasattr(file, "peek") or os.isatty(descriptor):
+        return b""
+    blocking = os.get_blocking(descriptor)
+    os.set_blocking(descriptor, False)
+    try:
+        ahead = file.peek(1)
+    finally:
+        os.set_blocking(descriptor, blocking)
+    return file.read1(len(ahead)) if ahead else b""
+
+
+# ------------------------------------------------------------------------------------------------ rows
+
+
+def _rows(rows: Iterator[Any], wanted: _Wanted) -> Arriving:
+    """The rows of an iterator, which may wait for them."""
+    origin = Origin(wanted.name, rows=True)
+    reader = memory.Rows(wanted.type, origin)
+    source = Source(wanted.type, origin, (), wanted.refusals)
+
+    def read(inbox: Inbox) -> None:
+        for row in rows:
+            if not inbox.put(reader.read(row), 1) or wanted.live.stopped:
+                break
+
+    def batches(found: list[Any]) -> Iterator[Batch]:
+        yield reader.joined(found)
+
+    return Arriving(source, wanted.live, read, batches, patient=True)

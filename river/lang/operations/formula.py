@@ -1,0 +1,294 @@
+"""Formulas: straight-line arithmetic on f64 and its bits, written once, computed anywhere with the same result.
+
+A formula is recorded by calling a function with values that note what is done with them. It has no branches but `rarely`:
+both sides of a choice are computed, so that one formula serves single numbers and vectors. Every step is exact or rounded
+by IEEE 754, and no two are fused.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import struct
+from typing import TYPE_CHECKING, Final
+
+from attrs import field, frozen
+
+from river.lang.values import INFINITY, NAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+_MASK: Final = (1 << 64) - 1
+
+
+@frozen
+class Step:
+    """One step: the operation, its operands as places, and for `entry` the table, for `rarely` the formula called."""
+
+    operation: str
+    args: tuple[int, ...]
+    table: tuple[int, ...] = ()
+    called: str = ""
+
+
+@frozen
+class Formula:
+    """Places are numbered: operands, then constants (a float, or 64 bits as an int), then what the steps compute."""
+
+    name: str
+    operands: int
+    constants: tuple[float | int, ...]
+    steps: tuple[Step, ...]
+    result: int
+
+
+# ---------------------------------------------------------------------------------------------- recording
+
+
+@frozen(eq=False)
+class _Recorder:
+    steps: list[Step | float | int] = field(factory=list["Step | float | int"])
+    known: dict[object, int] = field(factory=dict[object, int])
+
+    def note(self, step: Step | float | int) -> int:
+        """The place of a step; a step that was there before is not done again."""
+        key = struct.pack("<d", step) if isinstance(step, float) else step
+        if key not in self.known:
+            self.known[key] = len(self.steps)
+            self.steps.append(step)
+        return self.known[key]
+
+
+@frozen(eq=False)
+class _Value:
+    recorder: _Recorder
+    place: int
+
+    def note(
+        self, operation: str, *args: _Value | float, table: tuple[int, ...] = (), called: str = ""
+    ) -> int:
+        """The place of a step on these operands."""
+        places = [arg.place if isinstance(arg, _Value) else self.recorder.note(arg) for arg in args]
+        return self.recorder.note(Step(operation, tuple(places), table, called))
+
+
+class Real(_Value):
+    """An f64."""
+
+    def _make(self, operation: str, *args: _Value | float) -> Real:
+        return Real(self.recorder, self.note(operation, *args))
+
+    def __add__(self, other: Real | float) -> Real:
+        return self._make("+", self, other)
+
+    def __radd__(self, other: float) -> Real:
+        return self._make("+", other, self)
+
+    def __sub__(self, other: Real | float) -> Real:
+        return self._make("-", self, other)
+
+    def __rsub__(self, other: float) -> Real:
+        return self._make("-", other, self)
+
+    def __mul__(self, other: Real | float) -> Real:
+        return self._make("*", self, other)
+
+    def __rmul__(self, other: float) -> Real:
+        return self._make("*", other, self)
+
+    def __truediv__(self, other: Real | float) -> Real:
+        return self._make("/", self, other)
+
+    def __rtruediv__(self, other: float) -> Real:
+        return self._make("/", other, self)
+
+    def __neg__(self) -> Real:
+        return self._make("neg", self)
+
+    def __abs__(self) -> Real:
+        return self._make("abs", self)
+
+    def __lt__(self, other: Real | float) -> Truth:
+        return Truth(self.recorder, self.note("<", self, other))
+
+    def __le__(self, other: Real | float) -> Truth:
+        return Truth(self.recorder, self.note("<=", self, other))
+
+    def equals(self, other: Real | float) -> Truth:
+        """Equal, by IEEE 754."""
+        return Truth(self.recorder, self.note("==", self, other))
+
+    def sqrt(self) -> Real:
+        """The square root; NaN of negative numbers."""
+        return self._make("sqrt", self)
+
+    def signed(self, other: Real) -> Real:
+        """The magnitude of this with the sign of another."""
+        return self._make("copysign", self, other)
+
+    def bits(self) -> Whole:
+        """Its 64 bits."""
+        return Whole(self.recorder, self.note("bits", self))
+
+    def rarely(self, when: Truth, called: str, *args: Real) -> Real:
+        """This, but where a truth that seldom holds does, what the formula `called` makes of `args`."""
+        return Real(self.recorder, self.note("rarely", when, self, *args, called=called))
+
+
+class Whole(_Value):
+    """64 bits, without a sign; sums and products modulo 2^64."""
+
+    def _make(self, operation: str, *args: _Value | int) -> Whole:
+        return Whole(self.recorder, self.note(operation, *args))
+
+    def __add__(self, other: Whole | int) -> Whole:
+        return self._make("whole.+", self, other)
+
+    def __sub__(self, other: Whole | int) -> Whole:
+        return self._make("whole.-", self, other)
+
+    def __mul__(self, other: Whole | int) -> Whole:
+        return self._make("whole.*", self, other)
+
+    def __and__(self, other: Whole | int) -> Whole:
+        return self._make("whole.&", self, other)
+
+    def __or__(self, other: Whole | int) -> Whole:
+        return self._make("whole.|", self, other)
+
+    def __xor__(self, other: Whole | int) -> Whole:
+        return self._make("whole.^", self, other)
+
+    def __lshift__(self, other: Whole | int) -> Whole:
+        return self._make("whole.<<", self, other)
+
+    def __rshift__(self, other: Whole | int) -> Whole:
+        return self._make("whole.>>", self, other)
+
+    def __lt__(self, other: Whole | int) -> Truth:
+        return Truth(self.recorder, self.note("whole.<", self, other))
+
+    def high(self, other: Whole | int) -> Whole:
+        """The upper 64 bits of a product."""
+        return self._make("whole.high", self, other)
+
+    def real(self) -> Real:
+        """The f64 of these bits."""
+        return Real(self.recorder, self.note("real", self))
+
+    def entry(self, table: tuple[int, ...]) -> Whole:
+        """The item of a table with this index, which must be inside."""
+        return Whole(self.recorder, self.note("entry", self, table=table))
+
+
+class Truth(_Value):
+    """Whether something holds."""
+
+    def __and__(self, other: Truth) -> Truth:
+        return Truth(self.recorder, self.note("and", self, other))
+
+    def __or__(self, other: Truth) -> Truth:
+        return Truth(self.recorder, self.note("or", self, other))
+
+    def choose(self, then: Real | float, other: Real | float) -> Real:
+        """One of two numbers."""
+        return Real(self.recorder, self.note("select", self, then, other))
+
+    def choose_whole(self, then: Whole | int, other: Whole | int) -> Whole:
+        """One of two bit patterns."""
+        return Whole(self.recorder, self.note("select.whole", self, then, other))
+
+
+def record(name: str, make: Callable[..., Real], operands: int) -> Formula:
+    """The formula that `make` computes."""
+    recorder = _Recorder()
+    places = [recorder.note(Step("operand", (i,))) for i in range(operands)]
+    result = make(*(Real(recorder, place) for place in places))
+    needed = {*places}
+    left = [result.place]
+    while left:
+        place = left.pop()
+        step = recorder.steps[place]
+        if place not in needed:
+            needed.add(place)
+            left += step.args if isinstance(step, Step) else ()
+    constants = [place for place in sorted(needed) if not isinstance(recorder.steps[place], Step)]
+    computed = [place for place in sorted(needed) if place not in constants and place not in places]
+    number = {place: i for i, place in enumerate([*places, *constants, *computed])}
+    values = [recorder.steps[place] for place in constants]
+    steps = [recorder.steps[place] for place in computed]
+    return Formula(
+        name,
+        operands,
+        tuple(value for value in values if not isinstance(value, Step)),
+        tuple(
+            Step(step.operation, tuple(number[arg] for arg in step.args), step.table, step.called)
+            for step in steps
+            if isinstance(step, Step)
+        ),
+        number[result.place],
+    )
+
+
+# ---------------------------------------------------------------------------------------------- evaluation
+
+
+def _divide(x: float, y: float) -> float:
+    if y:
+        return x / y
+    if not x or x != x:  # noqa: PLR0124 - NaN
+        return NAN
+    return math.copysign(INFINITY, x) * math.copysign(1.0, y)
+
+
+def _select(condition: bool, then: Any, other: Any) -> Any:  # noqa: FBT001 - an operation
+    return then if condition else other
+
+
+_REAL: Final = struct.Struct("<d")
+_BITS: Final = struct.Struct("<Q")
+
+_MEANINGS: Final[dict[str, Callable[..., Any]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide,
+    "copysign": math.copysign, "<": operator.lt, "<=": operator.le, "==": operator.eq,
+    "and": operator.and_, "or": operator.or_, "select": _select, "select.whole": _select,
+    "whole.+": lambda a, b: a + b & _MASK, "whole.-": lambda a, b: a - b & _MASK,
+    "whole.*": lambda a, b: a * b & _MASK, "whole.high": lambda a, b: a * b >> 64,
+    "whole.&": operator.and_, "whole.|": operator.or_, "whole.^": operator.xor,
+    "whole.<<": lambda a, b: a << b & _MASK, "whole.>>": operator.rshift, "whole.<": operator.lt,
+}  # fmt: skip
+"""What the operations are; counts of shifts are below 64."""
+
+_UNARY: Final[dict[str, Callable[[Any], Any]]] = {
+    "neg": operator.neg, "abs": abs, "sqrt": lambda x: math.sqrt(x) if x >= 0.0 else NAN,
+    "bits": lambda x: _BITS.unpack(_REAL.pack(x))[0], "real": lambda n: _REAL.unpack(_BITS.pack(n))[0],
+}  # fmt: skip
+
+
+def evaluator(formula: Formula, called: Callable[[str], Callable[..., float]]) -> Callable[..., float]:
+    """The function of a formula on Python numbers; `called`: that of another."""
+    steps = [_meaning(step, called) for step in formula.steps]
+    constants, result = formula.constants, formula.result
+
+    def apply(*args: float) -> float:
+        found: list[Any] = [*args, *constants]
+        for function, operands in steps:
+            found.append(function(*operands(found)))
+        return found[result]
+
+    return apply
+
+
+def _meaning(
+    step: Step, called: Callable[[str], Callable[..., float]]
+) -> tuple[Callable[..., Any], Callable[[Sequence[Any]], tuple[Any, ...]]]:
+    """A function, and what picks its operands."""
+    if len(step.args) > 1:
+        pick = operator.itemgetter(*step.args)
+        if step.operation != "rarely":
+            return _MEANINGS[step.operation], pick
+        return lambda when, value, *args: called(step.called)(*args) if when else value, pick
+    function = step.table.__getitem__ if step.operation == "entry" else _UNARY[step.operation]
+    return lambda x, _x: function(x), operator.itemgetter(step.args[0], step.args[0])

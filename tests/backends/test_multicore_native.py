@@ -1,0 +1,190 @@
+"""Machine code in the multicore backend: the same results as the evaluator's, whatever stands behind inputs and outputs."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import river
+from backends.multicore import parallel
+from backends.native import jit
+from river.backend import Options
+from river.driver import Compiled, compile_source, observe
+from river.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WAYS = [
+    Options(workers=workers, batch=batch, bound=bound, native=native)
+    for workers, batch, bound in ((1, 1, 1), (2, 3, 2), (4, 64, 64), (2, 4096, 16384))
+    for native in ("on", "off")
+] + [Options(workers=1, batch=7, bound=7, native="debug")]
+
+PROGRAMS = {
+    "texts": """river 1;
+type R = {t: i64, k: string, v: f64};
+input r: R by t;
+var $m: map<string, {n: i64, last: string}> = {};
+operator long(r: R by t) -> (o: R by t) {
+  on r(x) { let k = x.k + "-a long tail that is not inline"; if x.v > 0.2 { emit o {t: x.t, k: k, v: x.v}; } }
+}
+operator pass(r: R by t) -> (o: R by t) { on r(x) { emit o x; } }
+operator count(r: R by t; $m: map<string, {n: i64, last: string}>) -> (o: {k: string, n: i64, last: string}) {
+  on r(x) {
+    with e = $m[x.k] else {n: 0, last: ""} { emit o {k: x.k, n: e.n, last: e.last}; e.n = e.n + 1; e.last = x.k; }
+  }
+}
+(a) <- long(r);
+(b) <- pass(a);
+(c, $m) <- count(b, $m);
+output c: {k: string, n: i64, last: string};
+""",
+    "windows": """river 1;
+input r: f32;
+operator low(r: f32) -> (o[push 1]: f32) {
+  on r[peek 5, pop 2](w) { var s: f32 = 0.0; for i in 0 .. 5 { s = s + w[i]; } emit o s; }
+}
+operator deal(r: f32) -> (a: f32, b: f32) { on r(x) { emit a x; emit b x; } }
+operator half(r: f32) -> (o[push 1]: f32) { on r[pop 1](w) { emit o w[0] * 0.5; } }
+operator turns(a: f32, b: f32) -> (o: f32) { phase 1 on a(x) { emit o x; } phase 2 on b(x) { emit o x + 1.0; } }
+operator pairs(r: f32) -> (o[push 2]: f32) { on r[pop 3](w) { emit o w[0] - w[2]; emit o w[1]; } }
+(l) <- low(r);
+(a, b) <- deal(l);
+(c) <- half(a);
+(d) <- turns(c, b);
+(e) <- pairs(d);
+output e: f32;
+""",
+    "merge": """river 1;
+type R = {t: i64, k: string};
+input r: R by t;
+input s: R by t;
+operator both(r: R by t, s: R by t; $n: i64) -> (o: {t: i64, a: string?, b: string?, n: i64} by t) {
+  on merge(r(x), s(y)) {
+    $n = $n + 1;
+    var a: string? = none;
+    var b: string? = none;
+    if x is x { a = x.k; }
+    if y is y { b = y.k; }
+    emit o {t: key, a: a, b: b, n: $n};
+  }
+  on mark(k) { $n = $n + 100; mark o k; }
+}
+operator once(r: R by t; $last: i64?) -> (o: R by t) {
+  on r(x) { if $last != x.t { $last = x.t; emit o x; } }
+}
+var $n: i64 = 0;
+var $x: i64? = none;
+var $y: i64? = none;
+(r1, $x) <- once(r, $x);
+(s1, $y) <- once(s, $y);
+(q, $n) <- both(r1, s1, $n);
+output q: {t: i64, a: string?, b: string?, n: i64} by t;
+""",
+}
+
+
+def program(name: str) -> Compiled:
+    text = PROGRAMS[name]
+    if name == "merge":  # how often marks come depends on batches: the program must not tell
+        text = text.replace("$n = $n + 100; ", "")
+    return compile_source(Source(f"{name}.river", text))
+
+
+def data(compiled: Compiled, count: int, seed: int) -> dict[str, list[Any]]:
+    chance = random.Random(seed)
+    found: dict[str, list[Any]] = {}
+    for name in compiled.graph.inputs:
+        match name, compiled.graph.queues[name].by:
+            case _, None:
+                found[name] = [chance.choice([0.5, -1.25, 3.0, 0.1]) for _ in range(count)]
+                found[name] = list(pyarrow.array(found[name], pyarrow.float32()).to_pylist())
+            case _:
+                times = sorted(chance.randrange(count // 2 + 1) for _ in range(count))
+                names = [chance.choice(["é", "a", "host.example.org:8080/index", ""]) for _ in range(count)]
+                width = len(compiled.graph.queues[name].type.fields)  # pyright: ignore[reportAttributeAccessIssue]
+                found[name] = [(t, k, chance.random())[:width] for t, k in zip(times, names, strict=True)]
+    return found
+
+
+@pytest.mark.parametrize("worth", [0.0, 1.0])
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_the_same_however_it_runs(name: str, worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "WORTH", worth)  # 0: stateless operators always run on all workers at once
+    compiled = program(name)
+    for count, seed in ((0, 1), (1, 2), (150, 3)):
+        given = data(compiled, count, seed)
+        expected = observe(compiled, "reference", given, Options())
+        for options in WAYS:
+            assert repr(observe(compiled, "multicore", given, options)) == repr(expected), options
+
+
+def test_files_tables_and_lists_give_the_same(tmp_path: Path) -> None:
+    compiled = program("texts")
+    rows = data(compiled, 300, 4)["r"]
+    table = pyarrow.table(
+        {name: [row[i] for row in rows] for i, name in enumerate(("t", "k", "v"))},
+        schema=pyarrow.schema([("t", pyarrow.int64()), ("k", pyarrow.string()), ("v", pyarrow.float64())]),
+    )
+    lines = [f'{t},"{k}",{v!r}' for t, k, v in rows]
+    csv, parquet = tmp_path / "r.csv", tmp_path / "r.parquet"
+    csv.write_text("t,k,v\n" + "\n".join(lines), encoding="utf-8")
+    pyarrow.parquet.write_table(table, parquet, row_group_size=70)
+    expected = compiled.run({"r": rows}, native="off")["c"]
+    for given in (rows, table, csv, parquet):
+        for size in (16, 4096):
+            assert compiled.run({"r": given}, batch=size)["c"].equals(expected)
+    for suffix in ("csv", "jsonl"):
+        for native in ("on", "off"):
+            compiled.run({"r": csv}, {"c": tmp_path / f"{native}.{suffix}"}, native=native)
+        assert (tmp_path / f"on.{suffix}").read_bytes() == (tmp_path / f"off.{suffix}").read_bytes()
+
+
+def test_rows_out_of_order_are_the_same_error_in_tables_and_files(tmp_path: Path) -> None:
+    compiled = program("texts")
+    table = pyarrow.table({"t": [1, 5, 4, 9], "k": ["a"] * 4, "v": [1.0] * 4})
+    csv = tmp_path / "r.csv"
+    csv.write_text("t,k,v\n1,a,1.0\n5,a,1.0\n4,a,1.0\n9,a,1.0\n")
+    for given in (table, csv):
+        for native in ("on", "off"):
+            with pytest.raises(river.Rejected) as caught:
+                compiled.run({"r": given}, native=native)
+            assert [d.code for d in caught.value.diagnostics] == ["data-order"]
+            results = compiled.run({"r": given}, native=native, on_error="skip")
+            assert results["c"].num_rows == 3
+
+
+def test_traps_tell_the_item_and_the_place() -> None:
+    text = """river 1;
+input r: i64;
+operator f(r: i64) -> (o: i64) { on r(x) { emit o div.trunc(100, x - 3); } }
+(o) <- f(r);
+output o: i64;
+"""
+    compiled = compile_source(Source("f.river", text))
+    shown = []
+    for native in ("on", "off"):
+        with pytest.raises(river.Rejected) as caught:
+            compiled.run({"r": [1, 2, 3, 4]}, native=native)
+        (found,) = caught.value.diagnostics
+        shown.append((found.code, found.message, found.span, [note.message for note in found.notes]))
+    assert shown[0] == shown[1]
+    assert shown[0][0] == "trap-division-by-zero"
+    assert compiled.run({"r": [1, 2, 3, 4]}, on_error="skip")["o"].to_pydict() == {"value": [-50, -100, 100]}
+
+
+def test_without_llvmlite_the_evaluator_runs_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = program("windows")
+    expected = compiled.run({"r": [1.0] * 50})["e"]
+    monkeypatch.setattr(jit, "available", lambda: False)
+    results = compiled.run({"r": [1.0] * 50})
+    assert results["e"].equals(expected)
+    assert [d.code for d in results.warnings] == ["native-missing"]
+    assert not compiled.run({"r": [1.0] * 50}, native="off").warnings

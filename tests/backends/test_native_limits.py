@@ -1,0 +1,316 @@
+"""Nothing ends the process: endless loops stop, deep recursion and hostile sizes trap, large variables leave the stack."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from backends.native import Batch, NativeOperator, compile_native
+from backends.native.ir import size_of
+from backends.native.lower.frame import ARENA_SIZE
+from backends.native.pool import POOL
+from river.diagnostics import InternalError
+from river.il.parse import parse
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang import typed
+from river.lang.evaluate import Trap, compile_operator
+from river.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backends.native import Fired
+
+MEGABYTE = 1 << 20
+
+
+def checked(text: str) -> typed.Operator:
+    graph = verify(parse(Source("test.river", "river 1;\n" + text)), Library.of({}))
+    (instance,) = graph.instances
+    assert isinstance(instance.operator, typed.Operator)
+    return instance.operator
+
+
+def native(text: str) -> NativeOperator:
+    found = compile_native(checked(text))
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+def body(statements: str, functions: str = "") -> str:
+    return f"""input t: i64; output o: i64; {functions}
+        operator f(t: i64) -> (o: i64) {{ on t(x) {{ {statements} }} }}
+        (o) <- f(t);"""
+
+
+# --------------------------------------------------------------------------------------------------- stopping
+
+ENDLESS = {
+    "while": ("var n = 0; while x >= 0 { n = n +% 1; } emit o n;", ""),
+    "for": ("var n = 0; for i in 0 .. 1 << 62 { n = n +% i; } emit o n;", ""),
+    "nested": (
+        """var n = 0; for i in 0 .. 1000 { for j in 0 .. 1000 { for k in 0 .. 1000 { for l in 0 .. 1000 {
+          if n == x { n = n +% 2; } } } } } emit o n;""",
+        "",
+    ),
+    "functions": (
+        "emit o g(x);",
+        "fn g(n: i64) -> i64 { return h(n) + h(n); } fn h(n: i64) -> i64 { if n > 90 { return 1; } return g(n + 1); }",
+    ),
+    "lambdas": (
+        """let l: list<i64> = fill(1, 100000);
+          emit o fold(l, 0, fn(a, b) => fold(l, a, fn(c, d) => if any(l, fn(e) => e == x) { c } else { c +% d }));""",
+        "",
+    ),
+    "comprehension": ("emit o len([i for i in 0 .. 1 << 40 if i == x]);", ""),
+}
+
+
+def stopped_after(op: NativeOperator, seconds: float, rows: list[Any]) -> tuple[Fired, float]:
+    """What a firing says that is told to stop after a while, and how long it took to listen."""
+    batch = Batch.of(op.handlers[0].slots[0], rows)
+    asked: list[float] = []
+
+    def ask() -> None:
+        asked.append(time.perf_counter())
+        op.stop()
+
+    timer = threading.Timer(seconds, ask)
+    timer.start()
+    fired = op.fire("item.0", batch.addresses, 0, len(rows))
+    took = time.perf_counter() - asked[0] if asked else -1.0
+    timer.join()
+    return fired, took
+
+
+@pytest.mark.parametrize("name", sorted(ENDLESS))
+def test_what_goes_on_for_ever_can_be_stopped(name: str) -> None:
+    statements, functions = ENDLESS[name]
+    op = native(body("if x < 0 { emit o x; } else { " + statements + " }", functions))
+    fired, _ = stopped_after(op, 0.02, [-1, 5, -1])
+    assert (fired.stopped, fired.row, fired.trap) == (True, 1, None)
+    assert op.outputs[0].batch().values() == [-1]
+
+
+def test_stop_stays_until_it_is_taken_back() -> None:
+    op = native(body("emit o x;"))
+    batch = Batch.of(op.handlers[0].slots[0], [1, 2, 3])
+    op.stop()
+    for _ in range(2):
+        fired = op.fire("item.0", batch.addresses, 1, 3)
+        assert (fired.stopped, fired.row) == (True, 1)
+    op.unstop()
+    fired = op.fire("item.0", batch.addresses, 1, 3)
+    assert (fired.stopped, fired.row) == (False, 3)
+    assert op.outputs[0].batch().values() == [2, 3]
+
+
+# --------------------------------------------------------------------------------------------------- recursion
+
+DEEP = "fn down(n: i64) -> i64 { if n == 0 { return 0; } return 1 + down(n - 1); }"
+WIDE = """fn down(n: i64) -> i64 {
+    var a: array<f64, 3000> = fill(1.5); a[n] = 2.5;
+    if n == 0 { return 0; } let r = down(n - 1); return r + 1 + i64(a[n]) - 2; }"""
+
+
+def many(count: int) -> str:
+    """A function with as many values that live across its call."""
+    lets = " ".join(f"let v{i} = f64(n) * {i}.5;" for i in range(count))
+    sums = " ".join(f"s = s + v{i};" for i in range(count))
+    squares = " ".join(f"s = s + v{i} * v{i};" for i in range(count))
+    return f"""fn down(n: i64) -> i64 {{ {lets} if n == 0 {{ return 1; }} var q = 0.0; {sums.replace("s ", "q ")}
+        let r = down(n - 1 - i64(q * 0.0)); var s = 0.0; {squares}
+        return r *% 3 +% i64(s * 0.0 + q * 0.0); }}"""
+
+
+def in_thread(run: Callable[[], None], stack: int) -> None:
+    """Runs in a thread with so small a stack."""
+    failures: list[BaseException] = []
+
+    def kept() -> None:
+        try:
+            run()
+        except BaseException as failure:  # noqa: BLE001 - it is raised again
+            failures.append(failure)
+
+    before = threading.stack_size(stack)
+    try:
+        thread = threading.Thread(target=kept)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    for failure in failures:
+        raise failure
+
+
+@pytest.mark.parametrize("functions", [DEEP, WIDE, many(40)], ids=["deep", "wide", "many"])
+def test_recursion_ends_where_that_of_the_evaluator_does(functions: str) -> None:
+    operator = checked(body("emit o down(x);", functions))
+    op, fire = compile_native(operator), compile_operator(operator).item[0]
+    assert isinstance(op, NativeOperator)
+    assert fire is not None
+    outs: list[list[Any]] = [[]]
+    for item in (999, 5):
+        fire([], item, outs)
+    with pytest.raises(Trap, match="recursion-depth"):
+        fire([], 1000, outs)
+
+    def run() -> None:
+        (items,), fired = op.fire_batch([[999, 5, 1000]])
+        assert items == outs[0]
+        assert fired.trap is not None
+        assert (fired.trap.code, fired.trap.row) == ("recursion-depth", 2)
+
+    in_thread(run, 2 * MEGABYTE)
+
+
+def test_more_than_the_stack_holds_traps() -> None:
+    op = native(body("emit o down(x);", many(400)))
+
+    def run() -> None:
+        (items,), fired = op.fire_batch([[3, 900]])
+        assert items == [27]
+        assert fired.trap is not None
+        assert (fired.trap.code, fired.trap.row) == ("recursion-depth", 1)
+
+    in_thread(run, 2 * MEGABYTE)
+
+
+def test_a_handler_with_large_variables() -> None:
+    op = native(body("var a: array<i64, 500000> = fill(0); a[x] = x; emit o a[x];"))
+    (items,), fired = op.fire_batch([[3, 499_999, 500_000]])
+    assert items == [3, 499_999]
+    assert fired.trap is not None
+    assert fired.trap.code == "index-range"
+
+
+def test_sizes_of_types() -> None:
+    assert size_of("{ i8, i64, [3 x { i1, i32 }], i128 }") == (64, 16)
+    assert size_of("[5 x i16]") == (10, 2)
+    assert size_of("{ { ptr, float }, double }") == (24, 8)
+
+
+# ------------------------------------------------------------------------------------------------------ memory
+
+HOSTILE = {
+    "fill": "let l: list<i64> = fill(1, 1 << 60); emit o len(l);",
+    "fill a little less": "let l: list<i64> = fill(1, 1 << 25); emit o len(l);",
+    "push": "var l: list<i64> = []; while x == 7 { push(l, x); } emit o len(l);",
+    "push_back": "var l: deque<i64> = {}; while x == 7 { push_back(l, x); } emit o len(l);",
+    "map": "var m: map<i64, i64> = {}; var i = 0; while x == 7 { m[i] = i; i = i + 3; } emit o len(m);",
+    "omap": "var m: omap<i64, i64> = {}; var i = 0; while x == 7 { m[i] = i; i = i + 1; } emit o len(m);",
+    "bag": "var m: bag<i64> = {}; while x == 7 { add(m, x); } emit o len(m);",
+    "text": 'var s = "0123456789"; while x == 7 { s = s + s; } emit o len(s);',
+    "join": 'let l: list<string> = fill("0123456789abcdef", 1 << 20); emit o len(join(l, join(l, ".")));',
+    "replace": 'var s = "aaaaaaaaaaaaaaaaaaaaaaa"; while x == 7 { s = replace(s, "a", s); } emit o len(s);',
+    "emit": "while x == 7 { emit o x; }",
+    "comprehension": "emit o len([i for i in 0 .. 1 << 60]);",
+    "split": 'var s = "0123456789"; while len(s) < 100000000 { s = s + s; } emit o len(split(s, ""));',
+}
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_hostile_sizes_trap(name: str) -> None:
+    op = native(body("if x < 7 { emit o x; } else { " + HOSTILE[name] + " }"))
+    op.limit_memory(64 * MEGABYTE)
+    for _ in range(2):
+        (items,), fired = op.fire_batch([[1, 2, 7, 3]])
+        assert items == [1, 2]
+        assert fired.trap is not None
+        assert (fired.trap.code, fired.trap.row, fired.trap.site, fired.trap.operands[1:]) == (
+            "arena-limit", 2, fired.trap.site, (),
+        )  # fmt: skip
+    (items,), fired = op.fire_batch([[4, 5]])
+    assert (items, fired.trap) == ([4, 5], None)
+
+
+def test_a_variable_has_a_limit() -> None:
+    op = native("""input t: i64; output o: i64; var $l: list<i64> = [];
+        operator f(t: i64; $l: list<i64>) -> (o: i64) { on t(x) { for i in 0 .. x { push($l, i); } emit o len($l); } }
+        (o, $l) <- f(t, $l);""")
+    op.limit_memory(8 * MEGABYTE)
+    (items,), fired = op.fire_batch([[10, 1 << 40]])
+    assert items == [10]
+    assert fired.trap is not None
+    assert (fired.trap.code, fired.trap.site) == ("memory-limit", -1)
+    op.variables[0].clear()
+    assert op.fire_batch([[3]])[0] == ([3],)
+
+
+def test_the_process_has_a_limit() -> None:
+    op = native(body("let l: list<i64> = fill(x, 1 << 22); emit o len(l);"))
+    before, most = POOL.used, POOL.most
+    try:
+        POOL.most = before + MEGABYTE
+        _, fired = op.fire_batch([[1]])
+        assert fired.trap is not None
+        assert fired.trap.code == "arena-limit"
+    finally:
+        POOL.most = most
+    assert op.fire_batch([[1]])[1].trap is None
+    del op
+    assert POOL.used <= before + MEGABYTE
+
+
+def test_the_evaluator_traps_where_memory_ends() -> None:
+    fire = compile_operator(checked(body("let l: list<i64> = fill(1, x); emit o len(l);"))).item[0]
+    assert fire is not None
+    with pytest.raises(Trap) as caught:
+        fire([], 1 << 62, [[]])
+    assert caught.value.code == "arena-limit"
+
+
+# ------------------------------------------------------------------------------------------------- debugging
+
+READER = """input t: {l: list<i64>, i: i64}; output o: i64; var $l: list<string> = [];
+    operator f(t: {l: list<i64>, i: i64}; $l: list<string>) -> (o: i64) {
+      on t(x) { push($l, "an item of some length " + string(x.i)); emit o x.l[x.i] + len($l[x.i]); } }
+    (o, $l) <- f(t, $l);"""
+
+
+def checking(text: str) -> NativeOperator:
+    found = compile_native(checked(text), debug=True)
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+def test_a_bad_length_in_a_variable_is_found() -> None:
+    op = checking(READER)
+    (items,), fired = op.fire_batch([[((5, 6), 0), ((5, 6), 1)]])
+    assert (items, fired.trap) == ([29, 30], None)
+    op.variables[0].block.word(ARENA_SIZE + 8).value = 1 << 30
+    with pytest.raises(InternalError, match="bad access"):
+        op.fire_batch([[((1,) * 1000, 999)]])
+
+
+def test_bad_offsets_of_a_column_are_found() -> None:
+    op = checking(READER)
+    batch = Batch.of(op.handlers[0].slots[0], [((5, 6), 0)])
+    ctypes.c_int64.from_address(batch.addresses[0] + 8).value = 1 << 40
+    op._lent = [batch]  # what the operator may reach
+    assert op.fire("item.0", batch.addresses, 0, 1).trap is None
+    ctypes.c_int64.from_address(batch.addresses[2]).value = 1 << 35
+    op.variables[0].block.word(ARENA_SIZE + 8).value = 1 << 36
+    with pytest.raises(InternalError, match="bad access"):
+        op.fire("item.0", batch.addresses, 0, 1)
+
+
+def test_memory_given_back_is_spoilt() -> None:
+    op = checking("""input t: i64; output o: i64; var $l: list<i64> = [];
+        operator f(t: i64; $l: list<i64>) -> (o: i64) { on t(x) { push($l, x); emit o $l[0]; } }
+        (o, $l) <- f(t, $l);""")
+    assert op.fire_batch([[7, 8]])[0] == ([7, 7],)
+    old = op.variables[0].block.word(ARENA_SIZE).value
+    assert op.fire_batch([[9] * 40])[0] == ([7] * 40,)
+    assert op.variables[0].block.word(ARENA_SIZE).value != old
+    op.variables[0].block.word(ARENA_SIZE).value = old
+    with pytest.raises(InternalError, match="bad access"):
+        op.fire_batch([[1]])

@@ -1,0 +1,195 @@
+"""Text of numbers, and numbers in text, against Python's: random bits, powers and their neighbours, halfway cases."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import sys
+from decimal import Decimal, localcontext
+from functools import cache
+from typing import Any
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from backends.native import NativeOperator, compile_native
+from backends.native.tables import power_of_ten
+from river.lang import typed
+from river.lang import types as t
+from river.lang.operations import OPERATIONS
+from river.lang.operations.convert import parse_f64, single_text
+
+CASES = int(os.environ.get("RIVER_CASES", "3000"))
+
+
+@cache
+def native(name: str, args: tuple[t.Type, ...], result: t.Type) -> NativeOperator:
+    """An operator that sends what an operation makes of its item."""
+    item = t.Tuple(args)
+    fields = tuple(typed.Get(arg, typed.Local(item, 0, "x"), i, str(i)) for i, arg in enumerate(args))
+    op = typed.Operator(
+        "one", (typed.Port("x", item, None),), (), (typed.Out("y", result, None, None),), (), (), (typed.Site(()),),
+        items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, typed.Apply(result, name, fields, 0)),))),),
+    )  # fmt: skip
+    found = compile_native(op)
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+def results(name: str, args: tuple[t.Type, ...], result: t.Type, rows: list[Any]) -> list[Any]:
+    (found,), fired = native(name, args, result).fire_batch(
+        [[row if len(args) > 1 else (row,) for row in rows]]
+    )
+    assert fired.trap is None
+    return found
+
+
+def doubles(chance: random.Random) -> list[float]:
+    """Random bits, powers of 2 and 10 with their neighbours, short numbers, subnormal ones."""
+    words = [chance.getrandbits(64) for _ in range(CASES)]
+    for exponent in range(0, 2047, 7):
+        words += [(exponent << 52) + step & (1 << 64) - 1 for step in (-1, 0, 1)]
+    found = [struct.unpack("<d", struct.pack("<Q", word))[0] for word in words]
+    found += [float(f"{sign}{digits}e{exponent}") for exponent in range(-330, 310, 9) for digits in (1, 5, 123)
+              for sign in ("", "-")]  # fmt: skip
+    found += [chance.randrange(-(10**9), 10**9) / 10 ** chance.randrange(9) for _ in range(CASES)]
+    return [x for x in found if x == x] + [0.0, -0.0, 5e-324, sys.float_info.max, 9007199254740993.0]
+
+
+def test_f64_as_text() -> None:
+    values = doubles(random.Random(1))
+    assert results("string", (t.F64,), t.STRING, values) == list(map(repr, values))
+
+
+def test_f32_as_text() -> None:
+    chance = random.Random(2)
+    words = [chance.getrandbits(32) for _ in range(CASES)]
+    words += [(exponent << 23) + step for exponent in range(1, 255) for step in (-1, 0, 1)] + list(
+        range(1, 60)
+    )
+    values = [struct.unpack("<f", struct.pack("<I", word))[0] for word in words]
+    values += [struct.unpack("<f", struct.pack("<f", i / 512))[0] for i in range(2000)]
+    values = [x for x in values if x == x]
+    assert results("string", (t.F32,), t.STRING, values) == list(map(single_text, values))
+
+
+def texts(chance: random.Random) -> list[str]:
+    """Numbers as they may be written: by repr, with many digits, halfway between two floats and next to that."""
+    found = [repr(x) for x in doubles(chance)]
+    with localcontext() as context:
+        context.prec = 1200
+        for _ in range(CASES // 10):
+            bits = chance.randrange(1 << 63) if chance.random() < 0.7 else chance.randrange(1 << 53)
+            low = struct.unpack("<d", struct.pack("<Q", bits))[0]
+            high = struct.unpack("<d", struct.pack("<Q", bits + 1))[0]
+            if high - high != 0.0 or low - low != 0.0:
+                continue
+            half = (Decimal(low) + Decimal(high)) / 2
+            digits = f"{half:e}".partition("e")
+            found += [f"{half:e}", f"{digits[0]}1e{digits[2]}", f"{half:f}"]
+    for _ in range(CASES // 3):
+        whole = "".join(chance.choice("0123456789") for _ in range(chance.choice((0, 1, 5, 19, 25, 400))))
+        part = "".join(chance.choice("0123456789") for _ in range(chance.choice((0, 1, 5, 19, 25, 400))))
+        exponent = chance.choice(
+            ("", "", f"e{chance.randrange(-400, 400)}", f"E+{chance.randrange(20)}", "e", "e-")
+        )
+        found.append(chance.choice(("", "-", "+")) + whole + chance.choice(("", ".")) + part + exponent)
+    found += ["", ".", "-", "+.e1", "1.", ".5", "inf", "-Infinity", "NaN", "+nan", "+-inf", "infinit", "1_0",
+              "1e99999999999999999999",
+              "1e-99999999999999999999", "0e99999", "0." + "0" * 400 + "1e401", "1" + "0" * 400 + "e-400", " 1", "1 ", "²",
+              "2.4703282292062327e-324", "2.4703282292062328e-324", "1.7976931348623159e308", "9007199254740993"]  # fmt: skip
+    return found
+
+
+def test_floats_in_text() -> None:
+    given = texts(random.Random(3))
+    wanted = [parse_f64(text) for text in given]
+    assert list(map(repr, results("parse_f64", (t.STRING,), t.Optional(t.F64), given))) == list(
+        map(repr, wanted)
+    )
+    meaning = OPERATIONS["parse_f32"].meaning((t.STRING,), t.Optional(t.F32))
+    found = results("parse_f32", (t.STRING,), t.Optional(t.F32), given)
+    assert list(map(repr, found)) == [repr(meaning(text)) for text in given]
+
+
+@pytest.mark.parametrize("name", ["lower", "upper"])
+def test_case_of_every_code_point(name: str) -> None:
+    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    given = ["".join(map(chr, points[i : i + 64])) for i in range(0, len(points), 64)]
+    chance = random.Random(4)
+    marks = ["Σ", "a", "1", ".", "\u0301", "ß", "İ", "ﬁ", "'", "\N{DESERET CAPITAL LETTER LONG I}", " "]
+    given += ["".join(chance.choices(marks, weights=[3] + [1] * 10, k=6)) for _ in range(CASES)]
+    assert results(name, (t.STRING,), t.STRING, given) == [getattr(text, name)() for text in given]
+
+
+def test_sigma_beside_every_code_point() -> None:
+    given = [f"{before}{chr(point)}Σ{chr(point)}" for point in range(0x110000) if not 0xD800 <= point < 0xE000
+             and chr(point).isprintable() for before in "A1"] if CASES > 3000 else [
+        f"{before}{chr(point)}Σ{chr(point)}" for point in range(0x3100) for before in "A1"]  # fmt: skip
+    assert results("lower", (t.STRING,), t.STRING, given) == [text.lower() for text in given]
+
+
+def test_utf8() -> None:
+    chance = random.Random(5)
+    pieces = [b"a", "é".encode(), "€".encode(), "𝄞".encode(), b"\x80", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
+              b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf", b"\xc3", b"\xe2\x82", b"\xf5", b"\xff",
+              b"\xed\x9f\xbf", b"\xf4\x8f\xbf\xbf"]  # fmt: skip
+    given = [
+        b"".join(chance.choices(pieces[:4] if i % 2 else pieces, k=chance.randrange(9))) for i in range(CASES)
+    ]
+    op = native("decode", (t.BYTES,), t.STRING)
+    for data in given:
+        (found,), fired = op.fire_batch([[(data,)]])
+        try:
+            assert found == [data.decode()]
+        except UnicodeDecodeError:
+            assert fired.trap is not None
+            assert fired.trap.code == "bad-utf8"
+
+
+def test_times_in_text() -> None:
+    chance = random.Random(6)
+    forms = ["2024-02-29", "2023-02-29", "1969-12-31T23:59:59.999999Z", "2024-01-01 10:20", "2024-01-01T10:20:30,5+01:00",
+             "+294247-01-10T04:00:54.775807Z", "+294247-01-10T04:00:54.775808Z", "-290308-12-21T19:59:05.224192Z",
+             "+294247-01-10T05:00:54.775807+01:00", "2024-13-01", "2024-01-01T24:00",
+             "2024-01-01t10:20z", "2024-01-01T10:20:30.1234567-0230"]  # fmt: skip
+    given = list(forms)
+    for _ in range(CASES):
+        text = list(chance.choice(forms))
+        for _ in range(chance.randrange(3)):
+            at = chance.randrange(len(text))
+            text[at : at + chance.randrange(2)] = chance.choice(
+                ["0", "1", "9", ":", "-", "T", "Z", "+", ".", " ", "é", ""]
+            )
+        given.append("".join(text))
+    meaning = OPERATIONS["parse_time"].meaning((t.STRING,), t.Optional(t.TIME))
+    assert results("parse_time", (t.STRING,), t.Optional(t.TIME), given) == [meaning(text) for text in given]
+
+
+@pytest.mark.parametrize("kind", [t.Decimal(9, 2), t.Decimal(38, 10), t.Decimal(5, 5), t.Decimal(38, 0)])
+def test_decimals_and_wide_numbers_in_text(kind: t.Type) -> None:
+    chance = random.Random(7)
+    given = ["", ".", "-", "+.5", "5.", "00000000000000000000000000000000000000000001", "1.10", "1e5", str(2**127),
+             str(-(2**127)), str(2**127 - 1), "9" * 38, "-" + "9" * 39, "1" * 200, "ff", "0." + "0" * 50]  # fmt: skip
+    for _ in range(CASES):
+        whole = "".join(chance.choice("0059") for _ in range(chance.choice((0, 1, 3, 7, 28, 38, 39))))
+        part = "".join(chance.choice("0005") for _ in range(chance.choice((0, 1, 2, 5, 10, 12))))
+        given.append(chance.choice(("", "-", "+")) + whole + chance.choice(("", ".")) + part)
+    for name, type_ in (("parse_decimal", t.Optional(kind)), ("parse_i128", t.Optional(t.I128))):
+        meaning = OPERATIONS[name].meaning((t.STRING,), type_)
+        assert results(name, (t.STRING,), type_, given) == [meaning(text) for text in given]
+    bases = [(text.replace(".", "z"), chance.randrange(40)) for text in given]
+    meaning = OPERATIONS["parse_i128"].meaning((t.STRING, t.I64), t.Optional(t.I128))
+    found = results("parse_i128", (t.STRING, t.I64), t.Optional(t.I128), bases)
+    assert found == [meaning(text, base) for text, base in bases]
+
+
+def test_powers_of_ten() -> None:
+    assert power_of_ten(0, up=True) == 1 << 127
+    assert power_of_ten(1, up=False) == 10 << 124
+    for exponent in (-292, -5, 60, 324):
+        low, high = power_of_ten(exponent, up=False), power_of_ten(exponent, up=True)
+        assert high == low + 1
+        assert low.bit_length() == 128

@@ -1,0 +1,176 @@
+"""The inputs of the benchmark programs, made from a seed: the same rows every time.
+
+    python tests/bench/data.py requests --rows 1000000 --format csv > requests.csv
+
+Values follow the benchmarks of the River paper: popularity by Zipf's law, vehicles that report every 30 seconds,
+a frequency-modulated signal. Every row comes in order of its time stamp.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import random
+import sys
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TextIO
+
+from attrs import define, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+SEED = 2011
+ORIGINS = 10_000
+TARGETS = 1_000
+MILE = 5280
+"""The length of a segment, in feet."""
+
+Row = tuple[Any, ...]
+
+
+def zipf(rng: random.Random, count: int, exponent: float, rows: int) -> Iterator[int]:
+    """Numbers below `count`; number i comes with a frequency like 1 / (i + 1) ** exponent."""
+    weights = list(accumulate(1 / (i + 1) ** exponent for i in range(count)))
+    for start in range(0, rows, 10_000):
+        yield from rng.choices(range(count), cum_weights=weights, k=min(10_000, rows - start))
+
+
+def addresses(rng: random.Random, count: int) -> list[str]:
+    """Different addresses."""
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found[".".join(str(rng.randrange(1, 255)) for _ in range(4))] = None
+    return list(found)
+
+
+def queries(rows: int, *, seed: int = SEED, origins: int = ORIGINS, targets: int = TARGETS) -> Iterator[Row]:
+    """Search queries: origin, target."""
+    rng = random.Random(seed)
+    places = addresses(rng, origins)
+    words = ("news", "maps", "mail", "shop", "video", "docs", "img", "wiki", "blog", "app")
+    pages = [
+        f"http://www.{words[i % 10]}{i // 100}.example/{words[i // 10 % 10]}/p{i}" for i in range(targets)
+    ]
+    rng.shuffle(pages)
+    ways = zip(zipf(rng, origins, 1, rows), zipf(random.Random(seed + 1), targets, 1, rows), strict=True)
+    return ((places[origin], pages[target]) for origin, target in ways)
+
+
+def requests(
+    rows: int, *, seed: int = SEED, seconds: int = 1_500, origins: int = ORIGINS, servers: int = 16
+) -> Iterator[Row]:
+    """Requests that servers got: ts, server, origin. What is popular drifts, so that counts also fall."""
+    rng = random.Random(seed)
+    places = addresses(rng, origins)
+    stamps = sorted(rng.randrange(seconds) for _ in range(rows))
+    for ts, origin in zip(stamps, zipf(rng, origins, 1, rows), strict=True):
+        yield ts, rng.randrange(servers), places[(origin + ts // 200 * 7) % origins]
+
+
+@define
+class Vehicle:
+    """A vehicle on an expressway; `phase` is the second of each half minute at which it reports."""
+
+    vid: int
+    direction: int
+    phase: int
+    feet: float = field(repr=False)
+
+
+def reports(
+    rows: int, *, seed: int = SEED, seconds: int = 1_200, expressways: int = 1, segments: int = 100
+) -> Iterator[Row]:
+    """Reports of vehicles: ts, vid, speed, xway, lane, dir, seg, pos. About `rows`: each vehicle reports every 30 seconds.
+
+    A fifth of the segments is congested; which ones changes every 300 seconds.
+    """
+    rng = random.Random(seed)
+    rounds, length = seconds // 30, segments * MILE
+    number = max(1, rows // rounds // expressways)
+    roads = [
+        [
+            Vehicle(x * number + i, rng.randrange(2), rng.randrange(30), rng.random() * length)
+            for i in range(number)
+        ]
+        for x in range(expressways)
+    ]
+    fresh = number * expressways
+    for turn in range(rounds):
+        said: list[Row] = []
+        for x, vehicles in enumerate(roads):
+            for car in vehicles:
+                segment = int(car.feet // MILE)
+                slow = (segment * 7919 + car.direction * 104729 + turn // 10 * 31 + x * 17) % 100 < 20
+                speed = int(min(max(rng.gauss(24 if slow else 58, 9), 0), 100))
+                place = x, rng.randrange(4), car.direction, segment, int(car.feet)
+                said.append((turn * 30 + car.phase, car.vid, speed, *place))
+                car.feet += speed * 30 * MILE / 3600 * (-1 if car.direction else 1)
+                if not 0 <= car.feet < length or rng.random() < 0.02:
+                    car.vid, car.feet = fresh, rng.random() * length
+                    fresh += 1
+        yield from sorted(said, key=lambda report: (report[0], report[3], report[1]))
+
+
+def ticks(rows: int, *, seed: int = SEED, seconds: int = 600, symbols: int = 500) -> Iterator[Row]:
+    """Trades (kind t) and quotes (kind q), one to three: ts, kind, sym, price, size. Prices in cents, ts in milliseconds."""
+    rng = random.Random(seed)
+    names = ["".join(chr(65 + i // 26**j % 26) for j in range(3)) for i in range(symbols)]
+    base = [rng.randrange(1_000, 40_000) for _ in names]
+    stamps = sorted(rng.randrange(seconds * 1000) for _ in range(rows))
+    for ts, i in zip(stamps, zipf(rng, symbols, 0.8, rows), strict=True):
+        drift = round(base[i] * (1 + 0.01 * math.sin(ts / 40_000 + i)))
+        if rng.random() < 0.75:
+            yield ts, "q", names[i], drift + rng.randrange(-20, 60), rng.randrange(1, 50) * 100
+        else:
+            yield ts, "t", names[i], drift + rng.randrange(-25, 26), rng.randrange(1, 50) * 100
+
+
+def samples(rows: int, *, seed: int = SEED) -> Iterator[Row]:
+    """A carrier that sound modulates, with noise, at 250 MHz."""
+    rng, rate, phase = random.Random(seed), 250e6, 0.0
+    for i in range(rows):
+        at = 2 * math.pi * i / rate
+        sound = 0.6 * math.sin(at * 15e3) + 0.3 * math.sin(at * 440e3)
+        phase = (phase + 2 * math.pi * (20e6 + 10e6 * sound) / rate) % (2 * math.pi)
+        yield (math.cos(phase) + rng.gauss(0, 0.05),)
+
+
+KINDS: Mapping[str, tuple[Callable[..., Iterator[Row]], Sequence[str]]] = {
+    "queries": (queries, ("origin", "target")),
+    "requests": (requests, ("ts", "server", "origin")),
+    "reports": (reports, ("ts", "vid", "speed", "xway", "lane", "dir", "seg", "pos")),
+    "ticks": (ticks, ("ts", "kind", "sym", "price", "size")),
+    "samples": (samples, ("value",)),
+}
+
+
+def write(rows: Iterator[Row], columns: Sequence[str], form: str, out: TextIO) -> None:
+    """The rows as CSV with a header, or as JSON lines."""
+    if form == "csv":
+        table = csv.writer(out, lineterminator="\n")
+        table.writerow(columns)
+        table.writerows(rows)
+        return
+    for row in rows:
+        found = json.dumps(dict(zip(columns, row, strict=True)), separators=(",", ":"))
+        out.write(found + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--format", choices=("csv", "jsonl"), default="csv")
+    chosen = parser.parse_args()
+    make, columns = KINDS[chosen.kind]
+    write(make(chosen.rows, seed=chosen.seed), columns, chosen.format, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,276 @@
+"""Our automata against Python's `re`, and that they are linear.
+
+Where they differ by definition: captures of loops over what may be empty (as RE2: an empty round ends the loop, and the
+last round counts), which is why the random patterns have none.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import assert_never
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from river.lang.automata.machine import MOST_STATES, Machine
+from river.lang.automata.program import MOST_INSTRUCTIONS, program, utf8_sequences
+from river.lang.automata.tables import (
+    DFA_HEAD,
+    HEAD,
+    MATCHED,
+    MOST_PIKE_WORDS,
+    MOVES,
+    NOTED,
+    RESULT,
+    STATES,
+    TooLargeToCompile,
+    table,
+)
+from river.lang.automata.tree import (
+    Assertion,
+    Chars,
+    Choice,
+    Group,
+    Pattern,
+    Ranges,
+    Repeat,
+    Sequence,
+    nullable,
+)
+from river.lang.operations import OPERATIONS
+from river.lang.patterns import BadPattern, compile_pattern, parse
+from river.lang.values import TrapSignal
+from river.testing.pattern_strategies import patterns, texts
+
+
+def operation(name: str, *args: object) -> object:
+    return OPERATIONS[name].meaning((), None)(*args)  # pyright: ignore[reportArgumentType]
+
+
+# -------------------------------------------------------------------------------------------------- the oracle
+
+PRINTED = {
+    "text-start": r"\A", "text-end": r"\Z", "line-start": "(?m:^)", "line-end": "(?m:$)", "word": r"\b",
+    "not-word": r"(?!\b)",  # unlike `\B` it holds in the empty text
+}  # fmt: skip
+
+
+def printed(tree: Pattern) -> str:
+    """A tree in the syntax of `re`."""
+    match tree:
+        case Chars(ranges):
+            return char_class(ranges)
+        case Assertion(kind):
+            return PRINTED[kind]
+        case Sequence(items):
+            return "".join(f"(?:{printed(i)})" if isinstance(i, Choice) else printed(i) for i in items)
+        case Choice(items):
+            return "|".join(map(printed, items))
+        case Repeat(item, low, high, greedy):
+            count = f"{{{low},{'' if high is None else high}}}"
+            return f"(?:{printed(item)}){count}{'' if greedy else '?'}"
+        case Group(_, item):
+            return f"({printed(item)})"
+        case _:
+            assert_never(tree)
+
+
+def char_class(ranges: Ranges) -> str:
+    if not ranges:
+        return "(?!)"
+    return "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges) + "]"
+
+
+def strings(found: re.Match[str] | None) -> list[str]:
+    return [] if found is None else [found[0], *found.groups("")]
+
+
+def positions(found: re.Match[str] | None) -> list[int]:
+    return [] if found is None else [at for i in range(found.re.groups + 1) for at in found.span(i)]
+
+
+def compare(pattern: str, samples: list[str]) -> None:
+    regex, oracle = compile_pattern(pattern), re.compile(printed(parse(pattern)), re.ASCII)
+    last = min(regex.groups, 9)
+    for text in samples:
+        found = oracle.search(text)
+        assert operation("re_test", regex, text) == (found is not None)
+        assert operation("re_strs", regex, text) == strings(found)
+        assert operation("re_find", regex, text) == positions(found)
+        replaced = oracle.sub(lambda m: f"<{m[0]}|{m[last] or ''}>", text)
+        assert operation("re_replace", regex, text, f"<\\0|\\{last}>") == replaced
+
+
+@settings(max_examples=300)
+@given(patterns(empty_rounds=False), st.lists(texts, min_size=8, max_size=8))
+def test_searches_find_what_re_finds(pattern: str, samples: list[str]) -> None:
+    compare(pattern, samples)
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000)
+@given(patterns(empty_rounds=False), st.lists(texts, min_size=8, max_size=8))
+def test_searches_find_what_re_finds_at_length(pattern: str, samples: list[str]) -> None:
+    compare(pattern, samples)
+
+
+@settings(max_examples=100)
+@given(patterns(empty_rounds=True), texts)
+def test_loops_over_nothing_match_where_re_matches(pattern: str, text: str) -> None:
+    regex, oracle = compile_pattern(pattern), re.compile(printed(parse(pattern)), re.ASCII)
+    assert operation("re_test", regex, text) == (oracle.search(text) is not None)
+
+
+@settings(max_examples=100)
+@given(patterns(empty_rounds=True), st.lists(texts, min_size=5, max_size=5))
+def test_what_is_forgotten_is_found_anew(pattern: str, samples: list[str]) -> None:
+    regex = compile_pattern(pattern)
+    machine = Machine(regex.machine.program, 1)
+    for text in map(str.encode, samples):
+        symbols = machine.program.read(text)
+        assert machine.search(text, symbols) == regex.machine.search(text, symbols)
+        assert machine.test(symbols) == regex.machine.test(symbols)
+
+
+# ---------------------------------------------------------------------------------------- definitions of our own
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("(a*)*", "b", [0, 0, 0, 0]), ("(a*)+", "b", [0, 0, 0, 0]), ("(a|b*)*", "ab", [0, 2, 1, 2]), (r"\B", "", [0, 0]),
+        (r"\B", "é", [0, 0]), (r"a\B", "aé", []), (r"(?i)é", "É", []), ("(?:(a)|b)*", "ab", [0, 2, 0, 1]),
+        ("x|", "é", [0, 0]), ("(|a)*", "aa", [0, 0, 0, 0]), ("(|a)+", "aa", [0, 0, 0, 0]),
+        (r"[\x{D800}-\x{DFFF}]", "a", []),
+    ],
+)  # fmt: skip
+def test_positions(pattern: str, text: str, expected: list[int]) -> None:
+    assert operation("re_find", compile_pattern(pattern), text) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "replacement", "expected"),
+    [
+        ("x*", "abxd", "-", "-a-b--d-"), ("|a", "aa", "-", "-----"), ("", "é😀", "-", "-é-😀-"), (r"\b", "ab c", "|", "|ab| |c|"),
+        ("^a", "aaa", "b", "baa"), ("(?m)^", "a\nb", ">", ">a\n>b"), ("(a)|(b)", "abc", r"\2\1", "abc"), ("a", "b", "c", "b"),
+        ("b", "abc", r"\\\0\\\\", "a\\b\\\\c"), (r"(?m)$", "a\nb", ";", "a;\nb;"), (r"a\b", "aa a", "x", "ax x"),
+    ],
+)  # fmt: skip
+def test_replacing(pattern: str, text: str, replacement: str, expected: str) -> None:
+    assert operation("re_replace", compile_pattern(pattern), text, replacement) == expected
+
+
+@pytest.mark.parametrize("replacement", ["\\", r"a\\\ ", r"\1", r"\x", r"\٣", "\\\\\\"])
+def test_bad_references(replacement: str) -> None:
+    for text in ("a", "b"):
+        with pytest.raises(TrapSignal) as trap:
+            operation("re_replace", compile_pattern("a"), text, replacement)
+        assert trap.value.code == "bad-regex"
+
+
+# -------------------------------------------------------------------------------------------------------- linear
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a*)*b", "(a|a)*$", "(a+)+$", "(?:a?){30}a{30}b", "(x+x+)+y", "(.*)(.*)(.*)(.*)[b]$"]
+)
+def test_hostile_patterns_are_linear(pattern: str) -> None:
+    regex, text = compile_pattern(pattern), "a" * 100_000 + "c"
+    found = operation("re_find", regex, text)
+    assert operation("re_test", regex, text) == bool(found)
+    assert found in ([], [100_001] * 2 + [-1] * 2)
+    steps = [len(regex.machine._rows), len(regex.machine._tests)]
+    assert max(steps) < 200  # the text is read once, by few states
+
+
+def test_beyond_the_most_states_searches_go_on() -> None:
+    regex = compile_pattern("(a|b)*a(a|b){13}$")
+    text = "".join(random.Random(5).choices("ab", k=9_000)) + "a" + "b" * 13
+    assert operation("re_find", regex, text) == [0, 9014, 8999, 9000, 9013, 9014]
+    assert len(regex.machine._rows) == MOST_STATES
+    assert operation("re_test", regex, text)
+    assert not operation("re_test", regex, text + "c")
+
+
+def test_patterns_may_be_too_large() -> None:
+    with pytest.raises(BadPattern, match="too large"):
+        compile_pattern("[^a]{1000}" * (MOST_INSTRUCTIONS // 5000))
+    many = "()" * 500 + "(?:[^a]){300}"
+    assert operation("re_test", compile_pattern(many), "b" * 300)
+    assert len(compile_pattern(many).machine.program.instructions) * 1000 > MOST_PIKE_WORDS
+    with pytest.raises(TooLargeToCompile):
+        table(compile_pattern(many).machine.program)
+
+
+# -------------------------------------------------------------------------------------------------------- parts
+
+
+@given(
+    st.integers(0, 0x10FFFF),
+    st.integers(0, 0x10FFFF),
+    st.lists(st.characters(exclude_categories=["Cs"]), max_size=20),
+)
+def test_utf8_sequences(first: int, last: int, chars: list[str]) -> None:
+    low, high = min(first, last), max(first, last)
+    sequences = utf8_sequences(low, high)
+    near = [
+        chr(c) for c in (low, high, max(low - 1, 0), min(high + 1, 0x10FFFF)) if not 0xD800 <= c <= 0xDFFF
+    ]
+    for char in (*chars, *near):
+        data = char.encode()
+        fit = [
+            s
+            for s in sequences
+            if len(s) == len(data) and all(a <= b <= c for (a, c), b in zip(s, data, strict=True))
+        ]
+        assert len(fit) == (low <= ord(char) <= high)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "empty"),
+    [("a", False), ("a*", True), ("a|", True), ("^$", True), ("(a?)b?", True), ("a{0,3}", True), ("(a?){2}", True)],
+)  # fmt: skip
+def test_nullable(pattern: str, empty: bool) -> None:
+    assert nullable(parse(pattern)) == empty
+    assert bool(program(parse(pattern), 1).context & 8) == empty
+
+
+def test_the_table_leaves_out_what_is_too_large() -> None:
+    small = table(compile_pattern("(a)b").machine.program)
+    assert (small[0], small[1], small[3]) == (4, HEAD, 0)
+    assert small[2] > HEAD
+    large = table(compile_pattern("(a|b)*a(a|b){11}$").machine.program)
+    assert list(large[1:4]) == [0, 0, HEAD]
+
+
+@given(patterns(empty_rounds=True))
+def test_a_table_leads_nowhere_outside(pattern: str) -> None:
+    words = table(compile_pattern(pattern).machine.program)
+    slots, test, captures, _, _, _, registers, _ = words[:HEAD]
+    assert test < captures
+    for dfa in (words[test:captures], words[captures:]):
+        stride, end, *firsts = dfa[:10]
+        lists, saves, moves = dfa[10:DFA_HEAD]
+        symbols = dfa[DFA_HEAD:STATES].tobytes()
+        size = (lists or len(dfa)) - STATES
+        assert max(symbols) < end < stride - 1
+        assert all(0 < first <= size - stride and first % stride == 0 for first in firsts)
+        for at, word in enumerate(dfa[STATES : STATES + size]):
+            if at % stride == stride - 1:
+                assert word == -1 or word & ~NOTED in (0, at - stride + 1)
+                continue
+            to = word & ~(MOVES | NOTED)
+            assert to % stride == 0
+            assert to <= size - stride
+            assert to == 0 or at % stride != end
+            for flag, places in ((MOVES, lists), (NOTED, saves)):
+                if word & flag and lists:
+                    place = moves + (dfa[places + at] & ~MATCHED)
+                    count = dfa[place]
+                    used = dfa[place + 1 : place + 1 + 2 * count]
+                    assert len(used) == 2 * count > 0
+                    assert all(0 <= register < registers for register in used)
+                    assert all(register >= RESULT for register in used[::2])
+                    assert registers >= RESULT + slots
