@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from river.checkpoint import Keeper
     from river.diagnostics import Diagnostic
     from river.il.graph import Graph
+    from river.metrics import Metrics
     from river.platform import Platform
 
 PlanT = TypeVar("PlanT")
@@ -67,7 +68,7 @@ class Options:
     reference takes; `on_trap`: called with the diagnostic of a stateless operator's trap, whose item is then skipped
     (None: a trap ends the run); `native`: operators run as machine code where llvmlite is installed
     (`debug`: which checks every access to memory), or the evaluator runs them (`off`); `optimize`: the backend's passes are
-    applied first; `keeper`: where the state of the run is kept, and what it goes on from.
+    applied first; `keeper`: where the state of the run is kept, and what it goes on from; `observe` is called a few times a second with what the run tells of itself.
     """
 
     workers: int | None = None
@@ -80,6 +81,7 @@ class Options:
     optimize: bool = True
     stopping: Callable[[], bool] = field(default=lambda: False)
     keeper: Keeper | None = None
+    observe: Callable[[Metrics], None] | None = None
 
 
 @frozen
@@ -87,7 +89,8 @@ class Summary:
     """What a run leaves: final variables (frozen values) and counts for people.
 
     `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name; `host_calls`:
-    how often machine code asked Python, by operation; `remarks`: what the user should know of how it ran.
+    how often machine code asked Python, by operation; `remarks`: what the user should know of how it ran; `metrics`: where
+    its time went, if the backend says so.
     """
 
     variables: Mapping[str, Any]
@@ -95,6 +98,7 @@ class Summary:
     skipped: Mapping[str, int] = field(factory=dict[str, int])
     host_calls: Mapping[str, int] = field(factory=dict[str, int])
     remarks: tuple[Diagnostic, ...] = ()
+    metrics: Metrics | None = None
 
 
 class Backend(Protocol[PlanT]):

@@ -84,6 +84,16 @@ class Parallel(Operate):
         self.detached: Firings | None = None
         self.ticket = 0
 
+    @property
+    def given(self) -> int:
+        """How many results will have been sent when all that was taken so far is done."""
+        return self._serial
+
+    @property
+    def sent(self) -> int:
+        """How many results have been sent."""
+        return self._order.next
+
     def stop(self) -> None:
         """Ends firings that are under way."""
         for native in self._natives:

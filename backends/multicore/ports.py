@@ -172,6 +172,12 @@ class Out:
         """Whether something is left to put."""
         return bool(self._chunks)
 
+    @property
+    def total(self) -> int:
+        """The items and marks put, and those that wait to be."""
+        left = sum(1 if isinstance(chunk, Mark) else len(chunk) for chunk in self._chunks)
+        return self.queue.made + left - self._at
+
     def add_batch(self, batch: Rows, marks: Iterable[tuple[int, Any]] = ()) -> None:
         """Appends items in columns; `marks` stand between them, each with how many items come before it and its key."""
         done = 0

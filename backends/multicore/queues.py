@@ -9,6 +9,7 @@ Paper: River §2.4.
 from __future__ import annotations
 
 from collections import deque
+from time import perf_counter
 from typing import Any
 
 from river.backend import Rows
@@ -25,10 +26,14 @@ class Queue:
     """A FIFO from one task to one other. `put` is called by the producer only, `take` and `took` by the consumer only.
 
     `bound`: soft, the scheduler raises it where all would wait for each other (il.md P8). `wanted`: the producer waits
-    for room; read and written under the scheduler's lock. `closed`: the consumer has stopped, what comes is dropped.
+    for room; read and written under the scheduler's lock, as are `blocked`, how long it waited so far, and `peak`, how
+    long the queue was. `closed`: the consumer has stopped, what comes is dropped.
     """
 
-    __slots__ = ("_chunks", "_put", "_taken", "bound", "closed", "consumer", "name", "producer", "wanted")
+    __slots__ = (
+        "_chunks", "_put", "_since", "_taken", "blocked", "bound", "closed", "consumer", "name", "peak", "producer",
+        "wanted",
+    )  # fmt: skip
 
     def __init__(self, name: str, bound: int, producer: int | None, consumer: int) -> None:
         self.name = name
@@ -40,6 +45,33 @@ class Queue:
         self._chunks: deque[Chunk] = deque()
         self._put = 0
         self._taken = 0
+        self.peak = 0
+        self.blocked = 0.0
+        self._since: float | None = None
+
+    @property
+    def made(self) -> int:
+        """The items and marks ever put."""
+        return self._put
+
+    @property
+    def taken(self) -> int:
+        """The items and marks consumed."""
+        return self._taken
+
+    @property
+    def waited(self) -> float:
+        """How long the producer waited for room, until now. Units: seconds."""
+        return self.blocked + (0.0 if self._since is None else perf_counter() - self._since)
+
+    def want(self, *, wanted: bool) -> None:
+        """The producer waits for room, or waits no more. Under the scheduler's lock."""
+        self.wanted = wanted
+        if wanted and self._since is None:
+            self._since = perf_counter()
+        elif not wanted and self._since is not None:
+            self.blocked += perf_counter() - self._since
+            self._since = None
 
     @property
     def size(self) -> int:

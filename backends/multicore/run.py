@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -25,6 +26,7 @@ from backends.multicore.columns import ColumnPort
 from backends.multicore.compiled import compiled
 from backends.multicore.instance import Setting, make
 from backends.multicore.machine import make as make_machine
+from backends.multicore.metrics import Meter
 from backends.multicore.parallel import Parallel, independent
 from backends.multicore.ports import Out, Port
 from backends.multicore.queues import UNBOUNDED, Queue
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 
 POLL = 0.05
 """Seconds between two looks of the caller at what it was told to watch."""
+
+SHOWN = 0.2
+"""Seconds between two looks of `Options.observe`."""
 
 GRACE = 0.5
 """Seconds after a trap in which a program with loops may still finish what was read."""
@@ -134,6 +139,7 @@ class Engine:
             name: Out(self._queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
             for name in graph.inputs
         }
+        self._meter = Meter(self._tasks, self._queues, self._compiled)
         self._keeper = plan.options.keeper
         self._kept = Kept(graph, self._store, self._operators, self._tasks, self._entries)
 
@@ -211,11 +217,13 @@ class Engine:
             {task.name: task.instance.skipped for task in self._operators if task.instance.skipped},
             self._compiled.host_calls(),
             self._compiled.remarks,
+            self._meter.metrics(),
         )
 
     def _watch(self) -> None:
         """Waits for the end. Raises: KeyboardInterrupt when told to stop."""
-        stopping = self.plan.options.stopping
+        stopping, observe = self.plan.options.stopping, self.plan.options.observe
+        shown = time.monotonic()
         while True:
             with self._lock:
                 if not self._finished and not self._errors:
@@ -225,6 +233,11 @@ class Engine:
                 failed_at = self._failed_at if self.plan.cyclic else None
                 if failed_at is not None and time.monotonic() > failed_at + GRACE:
                     return
+                now = time.monotonic()
+                metrics = self._meter.metrics() if observe and now >= shown + SHOWN else None
+            if observe is not None and metrics is not None:
+                shown = now
+                observe(metrics)
             if stopping():
                 raise KeyboardInterrupt
 
@@ -252,6 +265,8 @@ class Engine:
             for turn in turns(graph, opened, self.plan.options.batch, positions):
                 for name, elements in (*turn.items, *turn.marks):
                     self._entries[name].add(elements)
+                with self._lock:
+                    self._meter.sending(turn, self._entries)
                 if not self._send([self._entries[name] for name, _ in (*turn.items, *turn.marks)]):
                     break
                 if keeper is not None:
@@ -275,6 +290,8 @@ class Engine:
             for out in outs:
                 out.drain()
             with self._lock:
+                for out in outs:
+                    out.queue.peak = max(out.queue.peak, out.queue.size)
                 self._delivered(outs)
                 if self._ready:
                     self._work.notify(len(self._ready))
@@ -285,12 +302,12 @@ class Engine:
                     return True
                 if not any(queue.room > 0 for queue in full):
                     for queue in full:
-                        queue.wanted = True
+                        queue.want(wanted=True)
                     self._blocked = True
                     self._work.notify()
                     self._room.wait()
                     for queue in full:
-                        queue.wanted = False
+                        queue.want(wanted=False)
 
     def _pause(self) -> bool:
         """Waits until nothing moves; then nothing does until more is sent. False where the run ends before."""
@@ -308,15 +325,17 @@ class Engine:
         """Runs tasks until the end."""
         try:
             while (task := self._next()) is not None:
+                began = perf_counter()
                 outcome = task.step(self)
                 if outcome is not Outcome.SPLIT or not isinstance(task, Parallel):
-                    self._done(task, outcome)
+                    self._done(task, outcome, perf_counter() - began)
                     continue
                 firings, serial = task.detached, task.ticket
                 assert firings is not None  # noqa: S101 - that is what the outcome says
-                self._done(task, outcome)
+                self._done(task, outcome, perf_counter() - began)
+                began = perf_counter()
                 task.work(firings, serial, self)
-                self._rejoin(task)
+                self._rejoin(task, perf_counter() - began)
         except BaseException as error:  # noqa: BLE001 - of a sink, or a mistake of ours: it ends the run
             self._fail(error)
 
@@ -340,9 +359,10 @@ class Engine:
                 self._work.wait()
                 self._idle -= 1
 
-    def _done(self, task: Task, outcome: Outcome) -> None:
+    def _done(self, task: Task, outcome: Outcome, seconds: float) -> None:
         """Notes what a task did: wakes who may go on now."""
         with self._lock:
+            self._meter.stepped(task, outcome, seconds)
             if outcome is not Outcome.SPLIT:  # else the worker is at it still
                 self._running -= 1
             for port in task.ports:
@@ -350,7 +370,8 @@ class Engine:
                     self._made_room(port.queue)
             self._delivered(task.outs)
             for out in task.outs:
-                out.queue.wanted = False
+                if out.queue.wanted:
+                    out.queue.want(wanted=False)
             match outcome:
                 case Outcome.FULL:
                     full = [out.queue for out in task.outs if out.waiting]
@@ -360,7 +381,7 @@ class Engine:
                     else:
                         task.state = State.FULL
                         for queue in full:
-                            queue.wanted = True
+                            queue.want(wanted=True)
                 case Outcome.LOCK:
                     self._acquire(task)
                 case Outcome.MORE | Outcome.SPLIT:
@@ -373,10 +394,11 @@ class Engine:
             if self._idle and spare > 0:
                 self._work.notify(spare)
 
-    def _rejoin(self, task: Parallel) -> None:
+    def _rejoin(self, task: Parallel, seconds: float) -> None:
         """Notes that a worker has done what it had taken out of a task."""
         with self._lock:
             self._running -= 1
+            self._meter.stepped(task, Outcome.SPLIT, seconds)
             self._delivered(task.outs)
             self._wake(task)
             if self._idle and len(self._ready) > 1:
@@ -404,7 +426,7 @@ class Engine:
 
     def _made_room(self, queue: Queue) -> None:
         """Wakes the producer that waited for room."""
-        queue.wanted = False
+        queue.want(wanted=False)
         if queue.producer is None:
             self._blocked = False
             self._room.notify()

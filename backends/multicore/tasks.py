@@ -55,6 +55,7 @@ class Task:
     """Something that a worker runs.
 
     `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran.
+    `seconds`: how long workers ran it; `batches`: how often something was fired, `counted` firings so far.
     """
 
     def __init__(self, index: int, ports: Sequence[Port], outs: Sequence[Out]) -> None:
@@ -65,6 +66,9 @@ class Task:
         self.missed = False
         self.locks: tuple[Lock, ...] = ()
         self.held = 0
+        self.seconds = 0.0
+        self.batches = 0
+        self.counted = 0
 
     def step(self, engine: Engine) -> Outcome:
         """Does what there is to do, up to a batch."""
@@ -126,6 +130,7 @@ class Deliver(Task):
         self.sink = sink
         self.columns: Callable[[Rows], None] | None = getattr(sink, "columns", None)
         self.batch = batch
+        self.items = 0
 
     def step(self, engine: Engine) -> Outcome:
         port = self.port
@@ -143,10 +148,12 @@ class Deliver(Task):
             batch, start, stop = port.next(count)
             rows = batch[start:stop]
             port.pop(len(rows))
+            self.items += len(rows)
             self.columns(rows)
             return
         items = port.items(count)
         port.pop(count)
+        self.items += count
         if self.sink is not None:
             self.sink(items)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-import pyarrow
-import pyarrow.parquet
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("llvmlite")
@@ -105,7 +105,7 @@ def data(compiled: Compiled, count: int, seed: int) -> dict[str, list[Any]]:
         match name, compiled.graph.queues[name].by:
             case _, None:
                 found[name] = [chance.choice([0.5, -1.25, 3.0, 0.1]) for _ in range(count)]
-                found[name] = list(pyarrow.array(found[name], pyarrow.float32()).to_pylist())
+                found[name] = list(pa.array(found[name], pa.float32()).to_pylist())
             case _:
                 times = sorted(chance.randrange(count // 2 + 1) for _ in range(count))
                 names = [chance.choice(["é", "a", "host.example.org:8080/index", ""]) for _ in range(count)]
@@ -129,14 +129,14 @@ def test_the_same_however_it_runs(name: str, worth: float, monkeypatch: pytest.M
 def test_files_tables_and_lists_give_the_same(tmp_path: Path) -> None:
     compiled = program("texts")
     rows = data(compiled, 300, 4)["r"]
-    table = pyarrow.table(
+    table = pa.table(
         {name: [row[i] for row in rows] for i, name in enumerate(("t", "k", "v"))},
-        schema=pyarrow.schema([("t", pyarrow.int64()), ("k", pyarrow.string()), ("v", pyarrow.float64())]),
+        schema=pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.float64())]),
     )
     lines = [f'{t},"{k}",{v!r}' for t, k, v in rows]
     csv, parquet = tmp_path / "r.csv", tmp_path / "r.parquet"
     csv.write_text("t,k,v\n" + "\n".join(lines), encoding="utf-8")
-    pyarrow.parquet.write_table(table, parquet, row_group_size=70)
+    pq.write_table(table, parquet, row_group_size=70)
     expected = compiled.run({"r": rows}, native="off")["c"]
     for given in (rows, table, csv, parquet):
         for size in (16, 4096):
@@ -149,7 +149,7 @@ def test_files_tables_and_lists_give_the_same(tmp_path: Path) -> None:
 
 def test_rows_out_of_order_are_the_same_error_in_tables_and_files(tmp_path: Path) -> None:
     compiled = program("texts")
-    table = pyarrow.table({"t": [1, 5, 4, 9], "k": ["a"] * 4, "v": [1.0] * 4})
+    table = pa.table({"t": [1, 5, 4, 9], "k": ["a"] * 4, "v": [1.0] * 4})
     csv = tmp_path / "r.csv"
     csv.write_text("t,k,v\n1,a,1.0\n5,a,1.0\n4,a,1.0\n9,a,1.0\n")
     for given in (table, csv):

@@ -352,3 +352,20 @@ def test_interrupt(count, monkeypatch):
 
     monkeypatch.setattr("river.driver.execute", interrupted)
     assert river("run", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}")[0] == 130
+
+
+def test_explain_tells_how_operators_run_as_machine_code(tmp_path):
+    pytest.importorskip("llvmlite")
+    (tmp_path / "f.str").write_text(
+        "void->void pipeline Main { add Count; add Twice; add Sum; add Show; }\n"
+        "void->float filter Count { float x; work push 1 { push(x); x = x + 1; } }\n"
+        "float->float filter Twice { work pop 1 push 1 { push(pop() * 2); } }\n"
+        "float->float filter Sum { float s; work pop 1 push 1 { s = s + pop(); push(s); } }\n"
+        "float->void filter Show { work pop 1 { println(pop()); } }\n"
+    )
+    status, out, _ = river("explain", "--native", tmp_path / "f.str")
+    assert status == 0
+    report = out[out.index("native:") :]
+    assert "Twice#1: machine code\n  Twice#1:   rated: many firings side by side" in report
+    assert "Sum#2:   rated: ONE FIRING AFTER THE OTHER, many times slower: " in report
+    assert "f.str:4:" in report

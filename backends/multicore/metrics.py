@@ -1,0 +1,123 @@
+"""What the scheduler counts: a few numbers a step, none an item. All of it under the scheduler's lock."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from backends.multicore.parallel import Parallel
+from backends.multicore.queues import UNBOUNDED
+from backends.multicore.tasks import Deliver, Operate, Outcome, State
+from river.metrics import Durations, Metrics, OperatorFigures, OutputFigures, QueueFigures
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from backends.multicore.compiled import Compiled
+    from backends.multicore.ports import Out
+    from backends.multicore.queues import Queue
+    from backends.multicore.tasks import Task
+    from river.ingress import Turn
+
+
+@define
+class Probe:
+    """A turn that is followed through the program: it was read at `began`.
+
+    `places`: queues that still hold something of it, with how much must be taken from them; `tickets`: tasks on several
+    workers that have taken all of it, with what they still have to send.
+    """
+
+    began: float
+    places: dict[str, int]
+    tickets: dict[int, int] = field(factory=dict[int, int])
+
+
+@define(eq=False)
+class Meter:
+    """The counts of a run.
+
+    A turn has passed a task when the task has taken what came of the turn, or can do nothing more before something else
+    comes; one turn is followed at a time.
+    """
+
+    tasks: Sequence[Task]
+    queues: Mapping[str, Queue]
+    compiled: Compiled
+    began: float = field(factory=perf_counter)
+    inputs: dict[str, int] = field(factory=dict[str, int])
+    durations: Durations = field(factory=Durations)
+    _probe: Probe | None = None
+
+    def sending(self, turn: Turn, entries: Mapping[str, Out]) -> None:
+        """A turn has been read and is in the outs of the reader."""
+        for name, elements in turn.items:
+            self.inputs[name] = self.inputs.get(name, 0) + len(elements)
+        if self._probe is None and turn.items:
+            places = {name: entries[name].total for name, _ in (*turn.items, *turn.marks)}
+            self._probe = Probe(perf_counter(), places)
+
+    def stepped(self, task: Task, outcome: Outcome, seconds: float) -> None:
+        """A task has run for so long."""
+        task.seconds += seconds
+        if isinstance(task, Operate) and task.instance.fired != task.counted:
+            task.counted = task.instance.fired
+            task.batches += 1
+        for out in task.outs:
+            size = out.queue.size
+            if size > out.queue.peak:
+                out.queue.peak = size
+        if self._probe is not None:
+            self._follow(self._probe, task, idle=outcome is Outcome.IDLE and not task.missed)
+
+    def _follow(self, probe: Probe, task: Task, *, idle: bool) -> None:
+        """Sees whether the turn has passed a task, and then those behind it."""
+        found = False
+        for port in task.ports:
+            queue = port.queue
+            at = probe.places.get(queue.name)
+            if at is not None and (queue.closed or queue.taken >= at or (idle and queue.made >= at)):
+                del probe.places[queue.name]
+                found = True
+                if isinstance(task, Parallel):
+                    probe.tickets[task.index] = task.given
+        if isinstance(task, Parallel) and task.index in probe.tickets:
+            found = task.sent >= probe.tickets[task.index]
+            if found:
+                del probe.tickets[task.index]
+        if not found:
+            return
+        for out in task.outs:
+            if not out.back:
+                probe.places[out.queue.name] = out.total
+                consumer = self.tasks[out.queue.consumer]
+                if consumer.state is not State.RUNNING:  # else it says so itself
+                    self._follow(probe, consumer, idle=False)
+        if not probe.places and not probe.tickets and self._probe is probe:
+            self.durations.add(perf_counter() - probe.began)
+            self._probe = None
+
+    def metrics(self) -> Metrics:
+        """What has been counted so far."""
+        operators: dict[str, OperatorFigures] = {}
+        outputs: dict[str, OutputFigures] = {}
+        for task in self.tasks:
+            if isinstance(task, Operate):
+                one = task.instance
+                native = task.index in self.compiled.native
+                operators[task.name] = OperatorFigures(
+                    one.fired, one.skipped, task.batches, task.seconds, native
+                )
+            elif isinstance(task, Deliver):
+                outputs[task.port.queue.name] = OutputFigures(task.items, task.seconds)
+        queues = {
+            name: QueueFigures(
+                queue.size, queue.peak, None if queue.bound >= UNBOUNDED else queue.bound, queue.waited
+            )
+            for name, queue in self.queues.items()
+        }
+        seconds = perf_counter() - self.began
+        latency = self.durations.latency()
+        return Metrics(seconds, dict(self.inputs), outputs, operators, queues, latency, self.compiled.host_calls())
