@@ -34,6 +34,11 @@ class Rows(Protocol):
         """Consecutive items."""
         ...
 
+    @property
+    def weight(self) -> int:
+        """How many items there are, or how many are in their lists if these are more: what memory they take."""
+        ...
+
     def values(self) -> Items:
         """The items one by one."""
         ...
@@ -68,7 +73,8 @@ class Options:
     reference takes; `on_trap`: called with the diagnostic of a stateless operator's trap, whose item is then skipped
     (None: a trap ends the run); `native`: operators run as machine code where llvmlite is installed
     (`debug`: which checks every access to memory), or the evaluator runs them (`off`); `optimize`: the backend's passes are
-    applied first; `keeper`: where the state of the run is kept, and what it goes on from; `observe` is called a few times a second with what the run tells of itself.
+    applied first; `keeper`: where the state of the run is kept, and what it goes on from; `observe` is called a
+    few times a second with what the run tells of itself.
     """
 
     workers: int | None = None
@@ -105,7 +111,8 @@ class Backend(Protocol[PlanT]):
     """A platform. Registered under the entry-point group `river.backends`.
 
     It may have `passes`, the text of a pipeline that is applied to programs with stated rates before they run, and `live`:
-    that inputs may go on for ever, read through `river.ingress.turns`, whose turns may be empty then.
+    that inputs may go on for ever, read through `river.ingress.turns`, whose turns may be empty then; `checkpoints`: that it
+    uses `Options.keeper`; `metrics`: that it uses `Options.observe`.
     """
 
     name: ClassVar[str]

@@ -118,7 +118,7 @@ class Keeper:
             self._held = None
             message = f"another run keeps its state in `{self.folder}`"
             raise Rejected(
-                [Diagnostic("checkpoint-busy", message, help="wait for its end, or name another folder")]
+                [Diagnostic("run-checkpoint-busy", message, help="wait for its end, or name another folder")]
             ) from None
         try:
             self._find()
@@ -152,18 +152,18 @@ class Keeper:
         if self.found is None:
             message = f"no checkpoint in `{self.folder}` can be read: {'; '.join(damage)}"
             help_ = "`--restart` begins anew"
-            raise Rejected([Diagnostic("checkpoint-damaged", message, help=help_)])
+            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=help_)])
         message = f"a checkpoint is damaged, the one before it was used: {'; '.join(damage)}"
-        self.remarks.append(Diagnostic("checkpoint-damaged", message, severity=Severity.WARNING))
+        self.remarks.append(Diagnostic("run-checkpoint-damaged", message, severity=Severity.WARNING))
 
     def _same(self, header: Mapping[str, Any]) -> None:
-        """Raises: Rejected("checkpoint-changed") where the checkpoint is not of this run."""
+        """Raises: Rejected("run-checkpoint-changed") where the checkpoint is not of this run."""
         before = header["identity"]
         for what, now in self.identity.items():
             if before.get(what) != json.loads(json.dumps(now)):
                 message = f"the state in `{self.folder}` is of another run: {what} changed since"
                 help_ = "use what the first run used, or begin anew with `--restart`"
-                raise Rejected([Diagnostic("checkpoint-changed", message, help=help_)])
+                raise Rejected([Diagnostic("run-checkpoint-changed", message, help=help_)])
 
     @property
     def due(self) -> bool:
@@ -171,7 +171,7 @@ class Keeper:
         return time.monotonic() >= self._next
 
     def save(self, state: Snapshot, **more: Any) -> None:
-        """Keeps the state, when nothing moves. Raises: Rejected("checkpoint-write"), and what `describe` raises."""
+        """Keeps the state, when nothing moves. Raises: Rejected("run-checkpoint-write"), and what `describe` raises."""
         with self._lock:
             if self._closed:
                 return
@@ -246,7 +246,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
 
 def _unusable(folder: Path, error: OSError) -> Diagnostic:
     reason = (error.strerror or str(error)).lower()
-    return Diagnostic("checkpoint-write", f"cannot keep state in `{folder}`: {reason}")
+    return Diagnostic("run-checkpoint-write", f"cannot keep state in `{folder}`: {reason}")
 
 
 def fingerprint(path: str | os.PathLike[str], *, size: int | None = None) -> list[Any]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from river.io.sinks import ArrowSink, Collector, Sink, TextSink
     from river.lang.evaluate import Trap
     from river.lang.types import Type
+    from river.metrics import Metrics, Recorder
     from river.restart import Kept
 
 IL_SUFFIX = ".river"
@@ -107,6 +108,7 @@ class Compiled:
         iterations: int | None = None,
         live: Live | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        metrics: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs` are collected in memory.
@@ -116,7 +118,8 @@ class Compiled:
         microseconds), rows may come. `iterations`: so many ticks for the input `clock` of a program that makes its
         own items. `live`: how a run goes on and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that
         wait). `checkpoint`: a folder where the state of the run is kept, so that the same call goes on there after a crash
-        (`river.Checkpoint` says how often). Further keywords: see `river.backend.Options`.
+        (`river.Checkpoint` says how often). `metrics`: a file that gets a JSON object a second
+        (docs/cli.md). Further keywords: see `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
         """
@@ -132,6 +135,7 @@ class Compiled:
             options=Options(**options),
             live=live,
             checkpoint=Wanted(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint,
+            metrics=metrics,
         )
         return execute(self, backend, job)
 
@@ -143,7 +147,7 @@ class Job:
     `formats` states the format of inputs and outputs whose name does not tell; `default` is the target of outputs that
     `outputs` does not name (None: they are collected). `iterations`: how many ticks the input `clock` gets.
     `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
-    `checkpoint`: the state of the run is kept, and it goes on from there.
+    `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
     """
 
     inputs: Inputs
@@ -157,6 +161,7 @@ class Job:
     watch: Callable[[int], None] | None = None
     live: Live | None = None
     checkpoint: Checkpoint | None = None
+    metrics: str | os.PathLike[str] | None = None
 
 
 @frozen(slots=False, eq=False)
@@ -318,6 +323,9 @@ def _execute(
     trapped: list[Diagnostic] = []
     options = job.options if job.on_error.action == "stop" else evolve(job.options, on_trap=trapped.append)
     options = options if keeper is None else evolve(options, keeper=keeper)
+    recorder = _recorder(job, platform)
+    if recorder is not None:
+        options = evolve(options, observe=_both(recorder.take, options.observe))
     plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
     sinks: dict[str, Counted] = {}
@@ -333,7 +341,11 @@ def _execute(
                 sinks[name] = _sink(job, name, type_, keeper)
             if keeper is not None:
                 keeper.watch(sinks)
+            if recorder is not None:
+                recorder.open()
             summary = _run(platform, plan, graph, sources, sinks)
+            if recorder is not None and summary.metrics is not None:
+                recorder.take(summary.metrics, end=True)
             for view in graph.views:
                 sinks[view.name].write(_view_rows(view, summary))
             if keeper is not None:
@@ -348,6 +360,8 @@ def _execute(
                 counted.sink.abort()
             raise
     finally:
+        if recorder is not None:
+            recorder.close()
         for source in sources.values():
             if isinstance(source, Arriving | Reading) and isinstance(source.source, Rows):
                 source.source.close()
@@ -368,11 +382,36 @@ def _execute(
     )
 
 
+def _recorder(job: Job, platform: Backend[Any]) -> Recorder | None:
+    """The file of metrics, if there is to be one. Raises: Rejected("run-metrics")."""
+    from river.metrics import Recorder as File
+
+    if job.metrics is None:
+        return None
+    if not getattr(platform, "metrics", False):
+        message = f"the backend `{platform.name}` tells nothing of its runs"
+        raise Rejected([Diagnostic("run-metrics", message, help="use `multicore`")])
+    return File(job.metrics)
+
+
+def _both(
+    first: Callable[[Metrics], None], second: Callable[[Metrics], None] | None
+) -> Callable[[Metrics], None]:
+    if second is None:
+        return first
+
+    def tell(metrics: Metrics) -> None:
+        first(metrics)
+        second(metrics)
+
+    return tell
+
+
 def _targets(job: Job) -> None:
     """Raises: Rejected("data-output") when two outputs would go to the same file: one of them would be lost."""
     taken: dict[Path, str] = {}
     given = [(f"output `{name}`", target) for name, target in job.outputs.items()]
-    for owner, target in (*given, ("the dead letters", job.on_error.path)):
+    for owner, target in (*given, ("the dead letters", job.on_error.path), ("the metrics", job.metrics)):
         if not isinstance(target, str | os.PathLike):
             continue
         path = Path(cast("str | os.PathLike[str]", target))

@@ -226,11 +226,8 @@ def table(metrics: Metrics) -> str:
     lines += ["", *_aligned(queues)]
     late = metrics.latency
     if late.count:
-        lines += [
-            "",
-            f"latency of {late.count:,} turns: median {late.median * 1000:.1f} ms, 99 % {late.p99 * 1000:.1f} ms, "
-            f"longest {late.most * 1000:.1f} ms",
-        ]
+        shown = [f"{seconds * 1000:.1f} ms" for seconds in (late.median, late.p99, late.most)]
+        lines += ["", "latency of {:,} turns: median {}, 99 % {}, longest {}".format(late.count, *shown)]
     return "\n".join(lines)
 
 

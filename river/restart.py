@@ -122,7 +122,7 @@ class _Followed:
     sample: list[Any] = field(factory=lambda: [0, hashlib.sha256().hexdigest()])
 
     def check(self, least: int = 0) -> int:
-        """Its size. Raises: Rejected("checkpoint-input") if it is another file, or shorter than `least`."""
+        """Its size. Raises: Rejected("run-checkpoint-input") if it is another file, or shorter than `least`."""
         try:
             size = Path(self.path).stat().st_size
             same = size >= least and fingerprint(self.path, size=self.sample[0]) == self.sample
@@ -134,7 +134,7 @@ class _Followed:
         if not same:
             message = f"input `{self.name}`: `{self.path}` was replaced or cut, and cannot be read again from its beginning"
             help_ = "a run with checkpoints follows files that only grow"
-            raise Rejected([Diagnostic("checkpoint-input", message, help=help_)])
+            raise Rejected([Diagnostic("run-checkpoint-input", message, help=help_)])
         return size
 
 
@@ -191,7 +191,7 @@ class Kept(Keeper):
         found = self.found or Snapshot()
         message = f"the run whose state is in `{self.folder}` has ended well; nothing was done"
         remark = Diagnostic(
-            "checkpoint-complete", message, severity=Severity.WARNING, help="`--restart` begins anew"
+            "run-checkpoint-complete", message, severity=Severity.WARNING, help="`--restart` begins anew"
         )
         variables = {v.name: found.get(v.type, found.fields[v.name])[0] for v in compiled.graph.variables}
         rows = {name: rows for name, (_, rows) in self.header["outputs"].items()}

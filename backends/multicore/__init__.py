@@ -22,6 +22,7 @@ class Multicore:
     name: ClassVar[str] = "multicore"
     live: ClassVar[bool] = True
     checkpoints: ClassVar[bool] = True
+    metrics: ClassVar[bool] = True
     passes: ClassVar[str] = "sharing,zipping,fusion{auto=true},sharing,fusion{auto=true},sharing"
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import astuple, define, field
+from attrs import astuple, define, evolve, field
 
+from backends.multicore.inputs import Anchors
 from river.checkpoint import Snapshot
 from river.diagnostics import Diagnostic, Rejected
 from river.ingress import Position
@@ -29,7 +30,10 @@ PORT = ("initial", "seen", "progress", "last", "promised", "ended")
 
 @define(eq=False)
 class Kept:
-    """What there is to keep of an engine. `positions`: how far the inputs had been sent when it began."""
+    """What there is to keep of an engine.
+
+    `positions`: how far the inputs had been sent when it began; `anchors`: places where they can be read from.
+    """
 
     graph: Graph
     store: Store
@@ -37,6 +41,10 @@ class Kept:
     tasks: Sequence[Task]
     entries: Mapping[str, Out]
     positions: Mapping[str, Position] = field(factory=dict[str, Position])
+    anchors: dict[str, Anchors] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.anchors = {name: Anchors() for name in self.graph.inputs}
 
     # -- out
 
@@ -46,7 +54,10 @@ class Kept:
         values = self.store.final()
         found.fields = {
             "variables": {v.name: found.put(v.type, [values[v.name]]) for v in self.graph.variables},
-            "inputs": {name: astuple(position) for name, position in positions.items()},
+            "inputs": {name: astuple(evolve(position, begun=0)) for name, position in positions.items()},
+            "places": {
+                name: self.anchors[name].before(position.items) for name, position in positions.items()
+            },
             "instances": {task.name: task.instance.kept() for task in self.operators},
             "outs": {out.queue.name: out.marked for out in self._outs()},
             "ports": {port.queue.name: self._port(found, port) for port in self._ports()},
@@ -89,17 +100,21 @@ class Kept:
     # -- in
 
     def restore(self, found: Snapshot) -> None:
-        """Puts everything where it was; before anything moves. Raises: Rejected("checkpoint-damaged")."""
+        """Puts everything where it was; before anything moves. Raises: Rejected("run-checkpoint-damaged")."""
         try:
             self._restore(found)
         except (Damaged, KeyError, TypeError, ValueError) as error:
             message = f"the checkpoint does not hold the state of this program: {error}"
             help_ = "`--restart` begins anew"
-            raise Rejected([Diagnostic("checkpoint-damaged", message, help=help_)]) from error
+            raise Rejected([Diagnostic("run-checkpoint-damaged", message, help=help_)]) from error
 
     def _restore(self, found: Snapshot) -> None:
         fields = found.fields
         self.positions = {name: Position(*position) for name, position in fields["inputs"].items()}
+        for name, place in fields["places"].items():
+            if place is not None:
+                items, at, lines, given = place
+                self.anchors[name].places.append((items, at, lines, given))
         variables = {v.name: v.type for v in self.graph.variables}
         self.store.restore(
             {name: found.get(type_, fields["variables"][name])[0] for name, type_ in variables.items()}

@@ -23,7 +23,7 @@ _SMALL = 512
 class ColumnPort(Port):
     """What an instance has of one input, in batches; `at` is how much of the first one is gone."""
 
-    __slots__ = ("_batches", "_waiting", "type")
+    __slots__ = ("_batches", "_waiting", "_weights", "type")
 
     def __init__(
         self,
@@ -38,10 +38,12 @@ class ColumnPort(Port):
         super().__init__(queue, key, initial, back=back, checked=checked)
         self.type = type_
         self._batches: deque[Batch] = deque()
+        self._weights: deque[int] = deque()  # of what the queue counted, by batch
         self._waiting = 0
         self.held = []
         if initial:
             self._batches.append(Batch.of(type_, initial))
+            self._weights.append(0)
             self._waiting = len(initial)
 
     @property
@@ -49,12 +51,18 @@ class ColumnPort(Port):
         return self._waiting
 
     def _receive(self, chunk: list[Any] | Rows) -> int:
-        batch = Batch.of(self.type, chunk) if isinstance(chunk, list) else cast("Batch", chunk)
+        if isinstance(chunk, list):
+            batch, weight = Batch.of(self.type, chunk), 0
+        else:
+            batch, weight = cast("Batch", chunk), chunk.weight
         if self.checked:
             batch = self._ascending(batch)
         count = len(batch)
-        if count:
+        if not count:
+            self.queue.lighter(weight)
+        else:
             self._batches.append(batch)
+            self._weights.append(weight)
             self._waiting += count
             self.seen += count
         return count
@@ -100,6 +108,7 @@ class ColumnPort(Port):
 
     def hold(self, items: list[Any]) -> None:
         self._batches = deque([Batch.of(self.type, items)] if items else [])
+        self._weights = deque([0] if items else [])
         self._waiting, self.at = len(items), 0
 
     def items(self, count: int) -> list[Any]:
@@ -124,5 +133,6 @@ class ColumnPort(Port):
                 self.at += count
                 return
             self._batches.popleft()
+            self.queue.lighter(self._weights.popleft())
             self.at = 0
             count -= left

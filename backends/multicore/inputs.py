@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from attrs import define, field
+
 from backends.native.layout import Unsupported
 from river.driver import Reading
 from river.il.model import instance_model
@@ -19,18 +21,44 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from backends.multicore.plan import Plan
-    from backends.native.ingest import Reader
+    from backends.native.ingest import Parsed, Reader
     from river.backend import Items, Rows, Sources
     from river.il.graph import Graph
     from river.io.order import Ordering
 
 
-def opened(plan: Plan, sources: Sources) -> Mapping[str, Iterable[Items | Rows]]:
-    """The sources; those that machine code can read give columns."""
-    return {name: _opened(plan, name, source) for name, source in sources.items()}
+Anchor = tuple[int, int, int, int | None]
+"""A place where a file can be read from: items before it, bytes, lines, and the key up to which items came."""
 
 
-def _opened(plan: Plan, name: str, source: Iterable[Items]) -> Iterable[Items | Rows]:
+@define
+class Anchors:
+    """The places of one file; `first`: where it was begun, `items`: sent up to now."""
+
+    places: deque[Anchor] = field(factory=deque[Anchor])
+    items: int = 0
+
+    def note(self, reader: Reader, parsed: Parsed) -> None:
+        """What comes next has been parsed."""
+        if parsed.block is not None and parsed.block.place:
+            given = None if reader.ordering is None else reader.ordering.given
+            self.places.append((self.items, parsed.block.place, reader.lines, given))
+
+    def before(self, items: int) -> Anchor | None:
+        """The last place before so many items; those before it are forgotten."""
+        while len(self.places) > 1 and self.places[1][0] <= items:
+            self.places.popleft()
+        return self.places[0] if self.places and self.places[0][0] <= items else None
+
+
+def opened(plan: Plan, sources: Sources, kept: Mapping[str, Anchors]) -> Mapping[str, Iterable[Items | Rows]]:
+    """The sources; those that machine code can read give columns, from where `kept` says, which notes how far they are."""
+    return {name: _opened(plan, name, source, kept.get(name)) for name, source in sources.items()}
+
+
+def _opened(
+    plan: Plan, name: str, source: Iterable[Items], anchors: Anchors | None
+) -> Iterable[Items | Rows]:
     if not (isinstance(source, Reading) and isinstance(source.source, Source)):
         return source
     from backends.native.ingest import open_native
@@ -38,7 +66,21 @@ def _opened(plan: Plan, name: str, source: Iterable[Items]) -> Iterable[Items | 
     behind = source.source
     reader = open_native(behind, plan.options.batch, used(plan.graph, name))
     if reader is not None:
-        return _counted(source, _parsed(reader, plan.workers))
+        if (
+            anchors is not None
+            and behind.file is not None
+            and not behind.file.packed
+            and behind.refusals.policy.action == "stop"
+        ):
+            if anchors.places:
+                anchors.items, place, lines, given = anchors.places[-1]
+                reader.begin(place, lines, given)
+            return _counted(source, _parsed(reader, plan.workers, anchors), anchors)
+        if anchors is not None:
+            anchors.places.clear()
+        return _counted(source, _parsed(reader, plan.workers, None))
+    if anchors is not None:
+        anchors.places.clear()
     tables = behind.unordered
     lateness = 0 if behind.ordering is None else behind.ordering.lateness
     if isinstance(tables, Tables) and not lateness:
@@ -46,19 +88,29 @@ def _opened(plan: Plan, name: str, source: Iterable[Items]) -> Iterable[Items | 
     return source
 
 
-def _counted(source: Reading, batches: Iterator[Items | Rows]) -> Iterator[Items | Rows]:
+def _counted(
+    source: Reading, batches: Iterator[Items | Rows], anchors: Anchors | None = None
+) -> Iterator[Items | Rows]:
     for batch in batches:
         source.count(len(batch))
+        if anchors is not None:
+            anchors.items += len(batch)
         yield batch
 
 
-def _parsed(reader: Reader, threads: int) -> Iterator[Rows]:
+def _parsed(reader: Reader, threads: int, anchors: Anchors | None) -> Iterator[Rows]:
     """The rows of all blocks. As many blocks are parsed ahead as there are threads."""
+
+    def delivered(parsed: Parsed) -> Iterator[Rows]:
+        if anchors is not None:
+            anchors.note(reader, parsed)
+        return reader.deliver(parsed)
+
     blocks = reader.blocks()
     try:
         if threads == 1:
             for block in blocks:
-                yield from reader.deliver(block.parse())
+                yield from delivered(block.parse())
             return
         from concurrent.futures import ThreadPoolExecutor
 
@@ -68,9 +120,9 @@ def _parsed(reader: Reader, threads: int) -> Iterator[Rows]:
                 for block in blocks:
                     ahead.append(pool.submit(block.parse))
                     if len(ahead) > threads:
-                        yield from reader.deliver(ahead.popleft().result())
+                        yield from delivered(ahead.popleft().result())
                 while ahead:
-                    yield from reader.deliver(ahead.popleft().result())
+                    yield from delivered(ahead.popleft().result())
             finally:
                 for each in ahead:
                     each.cancel()

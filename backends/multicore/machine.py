@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from backends.multicore import instance as plain
 from backends.native.batch import Batch
+from backends.native.contract import SIDE
 from backends.native.explain import explained
-from backends.native.lower.firing import SIDE
 from river.lang import typed
 from river.lang.evaluate import Trap
 from river.lang.values import INFINITY

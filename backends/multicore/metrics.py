@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,11 @@ class Meter:
     """The counts of a run.
 
     A turn has passed a task when the task has taken what came of the turn, or can do nothing more before something else
-    comes; one turn is followed at a time.
+    comes; one turn is followed at a time. `order`: of the tasks, in the direction of the data.
     """
 
     tasks: Sequence[Task]
+    order: Sequence[int]
     queues: Mapping[str, Queue]
     compiled: Compiled
     began: float = field(factory=perf_counter)
@@ -66,14 +68,39 @@ class Meter:
             task.counted = task.instance.fired
             task.batches += 1
         for out in task.outs:
-            size = out.queue.size
-            if size > out.queue.peak:
-                out.queue.peak = size
+            out.queue.peak = max(out.queue.peak, out.queue.size)
         if self._probe is not None:
             self._follow(self._probe, task, idle=outcome is Outcome.IDLE and not task.missed)
 
     def _follow(self, probe: Probe, task: Task, *, idle: bool) -> None:
-        """Sees whether the turn has passed a task, and then those behind it."""
+        """Sees whether the turn has passed a task, and then those behind it, in the direction of the data."""
+        if not self._passed(probe, task, idle=idle):
+            return
+        behind: list[tuple[int, int]] = []
+        self._marked(probe, task, behind)
+        while behind:
+            _, index = heappop(behind)
+            while behind and behind[0][1] == index:
+                heappop(behind)
+            after = self.tasks[index]
+            if after.state is not State.RUNNING and self._passed(
+                probe, after, idle=False
+            ):  # else it says so itself
+                self._marked(probe, after, behind)
+        if not probe.places and not probe.tickets:
+            self.durations.add(perf_counter() - probe.began)
+            self._probe = None
+
+    def _marked(self, probe: Probe, task: Task, behind: list[tuple[int, int]]) -> None:
+        """What the task has made of the turn is in its outs."""
+        for out in task.outs:
+            if not out.back:
+                probe.places[out.queue.name] = out.total
+                heappush(behind, (self.order[out.queue.consumer], out.queue.consumer))
+
+    @staticmethod
+    def _passed(probe: Probe, task: Task, *, idle: bool) -> bool:
+        """Whether the turn has passed a task just now."""
         found = False
         for port in task.ports:
             queue = port.queue
@@ -81,23 +108,13 @@ class Meter:
             if at is not None and (queue.closed or queue.taken >= at or (idle and queue.made >= at)):
                 del probe.places[queue.name]
                 found = True
-                if isinstance(task, Parallel):
-                    probe.tickets[task.index] = task.given
-        if isinstance(task, Parallel) and task.index in probe.tickets:
-            found = task.sent >= probe.tickets[task.index]
+        if isinstance(task, Parallel):
+            if found:
+                probe.tickets[task.index] = task.given
+            found = task.index in probe.tickets and task.sent >= probe.tickets[task.index]
             if found:
                 del probe.tickets[task.index]
-        if not found:
-            return
-        for out in task.outs:
-            if not out.back:
-                probe.places[out.queue.name] = out.total
-                consumer = self.tasks[out.queue.consumer]
-                if consumer.state is not State.RUNNING:  # else it says so itself
-                    self._follow(probe, consumer, idle=False)
-        if not probe.places and not probe.tickets and self._probe is probe:
-            self.durations.add(perf_counter() - probe.began)
-            self._probe = None
+        return found
 
     def metrics(self) -> Metrics:
         """What has been counted so far."""
@@ -120,4 +137,6 @@ class Meter:
         }
         seconds = perf_counter() - self.began
         latency = self.durations.latency()
-        return Metrics(seconds, dict(self.inputs), outputs, operators, queues, latency, self.compiled.host_calls())
+        return Metrics(
+            seconds, dict(self.inputs), outputs, operators, queues, latency, self.compiled.host_calls()
+        )

@@ -76,7 +76,11 @@ class Port:
 
     def _receive(self, chunk: list[Any] | Rows) -> int:
         """Keeps the items that come next; how many."""
-        items = chunk if isinstance(chunk, list) else chunk.values()
+        if isinstance(chunk, list):
+            items = chunk
+        else:
+            items = chunk.values()
+            self.queue.lighter(chunk.weight)
         if self.checked:
             items = self.ordered(items)
         self.seen += len(items)
@@ -175,8 +179,8 @@ class Out:
     @property
     def total(self) -> int:
         """The items and marks put, and those that wait to be."""
-        left = sum(1 if isinstance(chunk, Mark) else len(chunk) for chunk in self._chunks)
-        return self.queue.made + left - self._at
+        made = self.queue.made - self._at
+        return made + sum(1 if isinstance(chunk, Mark) else len(chunk) for chunk in tuple(self._chunks))
 
     def add_batch(self, batch: Rows, marks: Iterable[tuple[int, Any]] = ()) -> None:
         """Appends items in columns; `marks` stand between them, each with how many items come before it and its key."""

@@ -1,6 +1,7 @@
 """The bounded queue between two tasks: one puts, one takes, neither waits here.
 
-A queue holds chunks: runs of items and marks. Both count, a mark like an item, against the bound. Who finds no
+A queue holds chunks: runs of items and marks. Both count, a mark like an item, against the bound; what lies inside the
+items of columns, such as the rows of deltas, counts against a limit of its own. Who finds no
 room keeps what it has and is run again when there is some: back-pressure is the scheduler's work (`run`).
 
 Paper: River §2.4.
@@ -18,6 +19,9 @@ from river.lang.values import Mark
 Chunk = list[Any] | Rows | Mark
 """A run of items, as values or in columns, or a mark. A list that was put belongs to the queue."""
 
+ROWS = 1
+"""Rows of lists inside items that a queue holds at most, for each item of its bound: an instant may have many."""
+
 UNBOUNDED = 1 << 62
 """The bound of a queue without one."""
 
@@ -31,8 +35,8 @@ class Queue:
     """
 
     __slots__ = (
-        "_chunks", "_put", "_since", "_taken", "blocked", "bound", "closed", "consumer", "name", "peak", "producer",
-        "wanted",
+        "_chunks", "_heavy", "_light", "_put", "_since", "_taken", "blocked", "bound", "closed", "consumer", "limit",
+        "name", "peak", "producer", "wanted",
     )  # fmt: skip
 
     def __init__(self, name: str, bound: int, producer: int | None, consumer: int) -> None:
@@ -45,6 +49,9 @@ class Queue:
         self._chunks: deque[Chunk] = deque()
         self._put = 0
         self._taken = 0
+        self.limit = min(UNBOUNDED, bound * ROWS)
+        self._heavy = 0  # rows put, and rows that the consumer has let go, each counted by one thread
+        self._light = 0
         self.peak = 0
         self.blocked = 0.0
         self._since: float | None = None
@@ -86,13 +93,25 @@ class Queue:
     @property
     def room(self) -> int:
         """How many more may be put now: at least that many, as only the producer makes it less."""
-        return UNBOUNDED if self.closed else self.bound - self.size
+        if self.closed:
+            return UNBOUNDED
+        return 0 if self._heavy - self._light >= self.limit else self.bound - self.size
+
+    def grow(self) -> None:
+        """Twice as much may be put."""
+        self.bound *= 2
+        self.limit *= 2
+
+    def lighter(self, rows: int) -> None:
+        """The consumer has let a batch of so many rows go."""
+        self._light += rows
 
     def put(self, chunk: Chunk) -> None:
         """Appends a chunk, which is not empty and for which there is room."""
         if self.closed:
             return
         self._put += 1 if isinstance(chunk, Mark) else len(chunk)
+        self._heavy += 0 if isinstance(chunk, Mark | list) else chunk.weight
         self._chunks.append(chunk)
 
     def take(self) -> Chunk | None:

@@ -19,6 +19,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
+from attrs import evolve
 
 from backends.multicore import inputs
 from backends.multicore.checkpoint import Kept
@@ -139,7 +140,8 @@ class Engine:
             name: Out(self._queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
             for name in graph.inputs
         }
-        self._meter = Meter(self._tasks, self._queues, self._compiled)
+        order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
+        self._meter = Meter(self._tasks, order, self._queues, self._compiled)
         self._keeper = plan.options.keeper
         self._kept = Kept(graph, self._store, self._operators, self._tasks, self._entries)
 
@@ -259,9 +261,10 @@ class Engine:
     def _read(self, sources: Sources) -> None:
         """Sends what the sources give."""
         try:
-            opened: Any = inputs.opened(self.plan, sources) if self._compiled.wanted else sources
-            keeper, graph = self._keeper, self.plan.graph
-            positions = self._kept.positions
+            keeper, graph, kept = self._keeper, self.plan.graph, self._kept
+            anchors = {} if keeper is None else kept.anchors
+            opened: Any = inputs.opened(self.plan, sources, anchors) if self._compiled.wanted else sources
+            positions = {n: evolve(p, begun=kept.anchors[n].items) for n, p in kept.positions.items()}
             for turn in turns(graph, opened, self.plan.options.batch, positions):
                 for name, elements in (*turn.items, *turn.marks):
                     self._entries[name].add(elements)
@@ -273,7 +276,7 @@ class Engine:
                     positions = passed(graph, positions, turn)
                     keeper.read = sum(position.items for position in positions.values())
                     if keeper.due and self._pause():
-                        keeper.save(self._kept.snapshot(positions))
+                        keeper.save(kept.snapshot(positions))
         except Exception as error:  # noqa: BLE001 - a source is the user's: whatever it raises ends the run
             with self._lock:
                 self._source_errors.append(error)
@@ -475,7 +478,7 @@ class Engine:
         ]
         if starving:
             smallest = min(starving, key=lambda queue: queue.bound)
-            smallest.bound *= 2
+            smallest.grow()
             self._made_room(smallest)
             return
         waiting = [task for task in self._tasks if task.state is not State.IDLE]

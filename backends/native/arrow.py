@@ -10,6 +10,8 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
+from attrs import evolve
+
 from backends.native.batch import Batch
 from backends.native.egress.rows import add_row_same
 from backends.native.ir import Builder, Function
@@ -17,6 +19,7 @@ from backends.native.jit import Code, compile_text
 from backends.native.layout import Unsupported, columns, widths
 from backends.native.module import Module, runtime
 from backends.native.rtlang import Signature, Unit, compile_file, llvm
+from backends.native.shared import Made, shared
 from river.io.schema import arrow, arrow_field, arrow_schema, arrow_type, to_batch
 from river.io.schema import columns as fields_of
 from river.lang import types as t
@@ -35,15 +38,25 @@ _CTYPES: Final = {"i64": ctypes.c_int64, "i1": ctypes.c_bool, "void": None}
 
 
 @cache
-def _library() -> tuple[Code, Unit]:
-    unit = compile_file("egress_arrow.rt", runtime())
-    return compiled(Module(), unit), unit
+def _library() -> Code:
+    def make() -> Made:
+        unit = compile_file("egress_arrow.rt", runtime())
+        signatures = {name: [one.params, one.result] for name, one in unit.signatures.items()}
+        return evolve(module_text(Module(), unit), facts=signatures)
+
+    return shared("arrow", make)
+
+
+def module_text(module: Module, unit: Unit) -> Made:
+    """The functions of a file of the runtime, to be called from here."""
+    module.functions.update(unit.functions)
+    return Made(module.text(dict(_exported(unit))), tuple(f"arrow.{name}" for name in unit.functions))
 
 
 def compiled(module: Module, unit: Unit) -> Code:
-    """The functions of a file of the runtime, to be called from here."""
-    module.functions.update(unit.functions)
-    return compile_text(module.text(dict(_exported(unit))), [f"arrow.{name}" for name in unit.functions])
+    """The same, compiled."""
+    made = module_text(module, unit)
+    return compile_text(made.text, made.exports)
 
 
 def _exported(unit: Unit) -> Iterator[tuple[str, Function]]:
@@ -60,8 +73,9 @@ def _exported(unit: Unit) -> Iterator[tuple[str, Function]]:
 
 
 def _call(name: str, *args: int) -> Any:
-    code, unit = _library()
-    return called(code, unit.signatures[name], name, *args)
+    code = _library()
+    params, result = code.facts[name]
+    return called(code, Signature(tuple(params), result), name, *args)
 
 
 def called(code: Code, signature: Signature, name: str, *args: int) -> Any:

@@ -59,6 +59,16 @@ class Batch:
         moved = tuple(at + start * step for at, step in zip(self.addresses, strides(self.type), strict=True))
         return Batch(self.type, max(0, stop - start), moved, self.kept)
 
+    @property
+    def weight(self) -> int:
+        """The rows, or the items of lists directly in them if these are more."""
+        most = self.rows
+        if most:
+            for column in _lists(self.type):
+                offsets = self.addresses[column]
+                most = max(most, _long(offsets + 8 * self.rows) - _long(offsets))
+        return most
+
     def numbers(self, field_: int) -> Sequence[int]:
         """A field of 64-bit whole numbers of all rows, of a record.
 
@@ -168,6 +178,13 @@ def _offsets_joined(
         total += last - first
         inside.append((first, last))
     return found, inside
+
+
+@cache
+def _lists(type_: t.Type) -> tuple[int, ...]:
+    """The columns of offsets that have a number per row."""
+    found = columns(type_).columns
+    return tuple(i for i, c in enumerate(found) if c.kind is Kind.OFFSETS and c.table == 0)
 
 
 def _long(at: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field, frozen
@@ -31,6 +32,11 @@ INTRINSICS: Final = "\n".join([
     "declare i32 @_setjmp(ptr) returns_twice",
     "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
 ])  # fmt: skip
+
+
+def hexadecimal(value: float) -> str:
+    """A float as LLVM writes it."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 @frozen

@@ -21,11 +21,8 @@ from river.diagnostics import InternalError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-LIBM: Final = (
-    "exp", "log", "log2", "log10", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh",
-    "tanh", "fmod",
-)  # fmt: skip
-"""Functions of the C library that code may call as `river_<name>`: LLVM must not know them (il.md P7)."""
+LIBM: Final = ("fmod",)
+"""Functions of the C library that code may call as `river_<name>`: exact ones (il.md P7), of two operands."""
 
 OPTIMISATION: Final = 3
 _LOCK: Final = threading.Lock()  # of the linker, and of LLVM's command line options
@@ -81,9 +78,10 @@ def host() -> Machine:
 
 @frozen
 class Code:
-    """Linked functions, by name, as addresses."""
+    """Linked functions, by name, as addresses; `facts` is what whoever made them wants to know of them (JSON)."""
 
     addresses: dict[str, int] = field(hash=False)
+    facts: Any = field(default=None, eq=False)
 
     def function(self, name: str, params: Iterable[Any], result: Any = None) -> Callable[..., Any]:
         """A function to be called without the GIL; `params` and `result` are types of `ctypes`."""

@@ -6,12 +6,13 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from backends.native.ir import METADATA, Function, reachable
-from backends.native.jit import Code, compile_text
-from backends.native.rtlang import Unit, compile_file
+from backends.native.shared import Made, shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from backends.native.ir import Function
+    from backends.native.jit import Code
 
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
@@ -19,15 +20,23 @@ _I: Final = ctypes.c_int64
 
 @cache
 def _code() -> Code:
-    names = ("first_fall", "shifted")
-    functions = compile_file("columns.rt", Unit()).functions
-    return compile_text("\n".join((METADATA, _INTRINSICS, *_texts(functions, names))), names)
+    def make() -> Made:
+        from backends.native.ir import METADATA
+        from backends.native.rtlang import Unit, compile_file
+
+        names = ("first_fall", "shifted")
+        functions = compile_file("columns.rt", Unit()).functions
+        return Made("\n".join((METADATA, _INTRINSICS, *_texts(functions, names))), names)
+
+    return shared("columns", make)
 
 
 _INTRINSICS: Final = "declare i1 @llvm.expect.i1(i1, i1)\n"
 
 
 def _texts(functions: dict[str, Function], exports: Iterable[str]) -> list[str]:
+    from backends.native.ir import reachable
+
     used = reachable(functions, exports)
     return [
         f.text.replace("define internal", "define", 1) if f.name in set(exports) else f.text for f in used

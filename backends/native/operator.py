@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, evolve, field, frozen
 
 from backends.native.batch import Batch, Output, address_of
-from backends.native.jit import OPTIMISATION, Code, available, host
-from backends.native.layout import size_align
-from backends.native.lower.batches import (
+from backends.native.contract import (
+    ARENA_SIZE,
+    CODES,
+    CONTEXT,
+    CONTEXT_SIZE,
     FULL,
     MARK,
+    SIDE,
     STOP,
     TRAPPED,
     Handler,
-    Lowered,
     Reason,
     handlers_of,
-    lower,
 )
-from backends.native.lower.firing import SIDE
-from backends.native.lower.frame import ARENA_SIZE, CODES, CONTEXT, CONTEXT_SIZE
+from backends.native.jit import OPTIMISATION, Code, available, host
+from backends.native.layout import size_align
 from backends.native.pool import POOL, default_limit
-from backends.native.shared import shared
+from backends.native.shared import Made, shared
 from river.diagnostics import InternalError
 from river.lang import types as t
 from river.lang.values import Mark, default
@@ -365,11 +366,13 @@ def compile_native(
     if not available():
         return Refused(op.name, (Reason("llvmlite is not installed", op.span),))
 
-    def make() -> tuple[str, tuple[str, ...]]:
+    def make() -> Made:
+        from backends.native.lower.batches import Lowered, lower
+
         lowered = lower(op, host().architecture, debug=debug, lend=lend)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)
-        return lowered.text, lowered.exports
+        return Made(lowered.text, lowered.exports)
 
     try:
         level = 0 if debug else OPTIMISATION

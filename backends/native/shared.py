@@ -8,31 +8,44 @@ from __future__ import annotations
 
 import json
 from threading import RLock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import evolve, frozen
 
 from backends.native.cache import kept
 from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code
 from river.lang.tables import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 _LOCK: Final = RLock()
 _KNOWN: Final[dict[str, Code]] = {}
 
 
-def shared(key: str, make: Callable[[], tuple[str, Iterable[str]]], level: int = OPTIMISATION) -> Code:
-    """The code that `make` gives the text and the exported names of, unless code with this key is there already."""
+@frozen
+class Made:
+    """The text of a module, what it exports, and facts about it that are kept with the code (JSON)."""
+
+    text: str
+    exports: tuple[str, ...]
+    facts: Any = None
+
+
+def shared(key: str, make: Callable[[], Made], level: int = OPTIMISATION) -> Code:
+    """The code that `make` gives the text of, unless code with this key is there already."""
     machine = host()
     with _LOCK:
         if key not in _KNOWN:
 
             def build() -> bytes:
-                text, exports = make()
-                return json.dumps(list(exports)).encode() + b"\n" + machine_code(text, level)
+                made = make()
+                head = json.dumps({"exports": made.exports, "facts": made.facts})
+                return head.encode() + b"\n" + machine_code(made.text, level)
 
             compiler = fingerprint("backends.native", "river.lang")
             parts = (compiler, key, machine.triple, machine.cpu, machine.features, machine.llvm)
-            exports, _, code = kept(parts, build).partition(b"\n")
-            _KNOWN[key] = linked(code, tuple(json.loads(exports)))
+            head, _, code = kept(parts, build).partition(b"\n")
+            told = json.loads(head)
+            _KNOWN[key] = evolve(linked(code, tuple(told["exports"])), facts=told["facts"])
         return _KNOWN[key]

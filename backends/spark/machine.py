@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from attrs import frozen
 
 from backends.native.batch import Batch, concat
-from backends.native.lower.firing import SIDE
+from backends.native.contract import SIDE
 from backends.native.operator import UNLIMITED
 from backends.spark.columns import NOT_OWN, told
 from backends.spark.rowwise import may_skip

@@ -362,7 +362,8 @@ class Query:
                 return self.group(node, quiet=quiet)
             case r.Distinct(input, row):
                 rows = self.relation(input, quiet=quiet)
-                counts = s.TypeName("map", (rows.type, expression(t.I64)))
+                copies = t.Record((("n", t.I64), ("seen", t.BOOL), ("was", t.BOOL)))
+                counts = s.TypeName("map", (rows.type, expression(copies)))
                 kept = self.variable("copies", counts, s.MapValue(()), node.span)
                 args: Args = (("R", rows.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
                 keys = tuple(name for name, _ in row.fields)

@@ -230,6 +230,15 @@ EVERY = click.option(
     "--every", type=Seconds(), help="how often the state is kept, with --checkpoint; without it, every 10 s"
 )
 RESTART = click.option("--restart", is_flag=True, help="with --checkpoint: drop what is kept and begin anew")
+METRICS = click.option(
+    "--metrics",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="a JSON object a second on what the run does: rates, queues, latency (docs/cli.md)",
+)
+SUMMARY = click.option(
+    "--summary", is_flag=True, help="at the end: where the time went, by operator and queue"
+)
 EXTERN = click.option(
     "--extern",
     "externs",

@@ -22,6 +22,7 @@ from river.cli.arguments import (
     ITERATIONS,
     LANG,
     LATENESS,
+    METRICS,
     NATIVE,
     ON_ERROR,
     OPTIMIZE,
@@ -29,6 +30,7 @@ from river.cli.arguments import (
     RESTART,
     SEED,
     STOP_AFTER,
+    SUMMARY,
     WALL,
     WORKERS,
     backends,
@@ -45,6 +47,7 @@ from river.diagnostics import Diagnostic, Rejected
 if TYPE_CHECKING:
     from river.cli.terminal import Streams
     from river.driver import Comparison
+    from river.metrics import Metrics
 
 
 @click.command("run")
@@ -104,6 +107,8 @@ if TYPE_CHECKING:
 @CHECKPOINT
 @EVERY
 @RESTART
+@METRICS
+@SUMMARY
 @click.option("-q", "--quiet", is_flag=True, help="no progress and no summary")
 @click.pass_obj
 def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
@@ -146,6 +151,8 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         formats={**job.formats, **pairs("--out-format", given["out_formats"])},
         default=screen.target,
         watch=progress.update,
+        options=evolve(job.options, observe=progress.observe if progress.visible else None),
+        metrics=given["metrics"],
     )
     try:
         with ended_by_signals(job.live):
@@ -164,6 +171,15 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         if calls:
             of = ", ".join(f"{name}: {n:,}" for name, n in results.summary.host_calls.items())
             print(f"{calls:,} calls of Python from machine code; {of}", file=streams.stderr)
+    if given["summary"]:
+        _summary(streams, results.summary.metrics, given["backend"])
+
+
+def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
+    from river.metrics import table
+
+    text = f"the backend `{backend}` does not tell where its time went" if metrics is None else table(metrics)
+    print(text, file=streams.stderr)
 
 
 @click.command("check")

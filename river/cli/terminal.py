@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from river.io.live import Live
     from river.io.sinks import Sink
     from river.lang.types import Type
+    from river.metrics import Metrics
 
 
 @frozen
@@ -66,27 +67,57 @@ def write(streams: Streams, output: str | None, text: str) -> None:
 
 @define
 class Progress:
-    """A line on a terminal that says how many items were read; nothing elsewhere."""
+    """A line on a terminal that says how a run goes; nothing elsewhere.
+
+    `observe` is for backends that tell of their runs, `update` for the others: items read.
+    """
 
     stream: TextIO
     quiet: bool
     began: float = 0.0
     last: float = 0.0
     shown: bool = False
+    before: Metrics | None = None
+
+    @property
+    def visible(self) -> bool:
+        """Whether anybody sees it."""
+        return not self.quiet and self.stream.isatty()
 
     def update(self, items: int) -> None:
         """Called from whichever thread reads: at most five lines a second, the first after half a second."""
         import time
 
-        if self.quiet or not self.stream.isatty():
+        if self.before is not None or not self.visible:
             return
         now = time.monotonic()
         self.began = self.began or now
         if now - self.began < 0.5 or now - self.last < 0.2:
             return
-        self.last, self.shown = now, True
-        rate = items / (now - self.began)
-        self.stream.write(f"\r\x1b[K{items:,} items, {rate:,.0f}/s")
+        self.last = now
+        self._show(f"{items:,} items, {items / (now - self.began):,.0f}/s")
+
+    def observe(self, metrics: Metrics) -> None:
+        """Called a few times a second: the rate since the last time, rows, who works most, and the longest queue."""
+        before, self.before = self.before, metrics
+        since = metrics.seconds - (before.seconds if before else 0.0)
+        if metrics.seconds < 0.5 or since <= 0:
+            return
+        rate = (metrics.read - (before.read if before else 0)) / since
+        text = f"{metrics.read:,} items, {rate:,.0f}/s, {metrics.written:,} rows out"
+        if metrics.operators:
+            name, most = max(metrics.operators.items(), key=lambda pair: pair[1].seconds)
+            text += f", {name} {metrics.share(most.seconds):.0%}"
+        if metrics.queues:
+            name, longest = max(metrics.queues.items(), key=lambda pair: pair[1].length)
+            text += f", {longest.length:,} wait in {name}" if longest.length else ""
+        self._show(text)
+
+    def _show(self, text: str) -> None:
+        import shutil
+
+        self.shown = True
+        self.stream.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
         self.stream.flush()
 
     def clear(self) -> None:

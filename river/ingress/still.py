@@ -86,7 +86,7 @@ class Feed:
     def behind(self, position: Position | None) -> Feed:
         """The same, where it goes on from `position`: what was sent before is read again and dropped."""
         if position is not None:
-            self.skip = self.sent = position.items
+            self.skip, self.sent = position.items - position.begun, position.items
             self.last, self.marked, self.over = position.last, position.marked, position.ended
         return self
 
@@ -107,11 +107,11 @@ class Feed:
             self.check_end()
 
     def check_end(self) -> None:
-        """Sees that what was sent before has been read. Raises: Rejected("checkpoint-input")."""
+        """Sees that what was sent before has been read. Raises: Rejected("run-checkpoint-input")."""
         if self.skip:
             message = f"input `{self.queue.name}` has fewer items than were read before"
             help_ = "the state is of other data: give that, or begin anew with `--restart`"
-            raise Rejected([Diagnostic("checkpoint-input", message, help=help_)])
+            raise Rejected([Diagnostic("run-checkpoint-input", message, help=help_)])
 
     def give(self, items: Items | Rows) -> None:
         """The next batch. Raises: Rejected("data-order")."""

@@ -29,12 +29,16 @@ class Turn:
 
 @frozen
 class Position:
-    """How far an input has been sent: so many items, the key of the last one, the last mark, and whether it got its end."""
+    """How far an input has been sent: so many items, the key of the last one, the last mark, and whether it got its end.
+
+    `begun`: so many of the items the source leaves out itself.
+    """
 
     items: int = 0
     last: int | None = None
     marked: int | None = None
     ended: bool = False
+    begun: int = 0
 
 
 def passed(graph: Graph, before: Mapping[str, Position], turn: Turn) -> dict[str, Position]:

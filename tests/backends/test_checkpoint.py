@@ -121,7 +121,7 @@ def ways(native: str):
     )
 
 
-@settings(max_examples=max(1, settings().max_examples // 5))
+@settings(max_examples=max(1, settings().max_examples // 8))
 @given(
     text=graphs(6),
     items=contents(8),
@@ -134,7 +134,7 @@ def test_random_programs_go_on_from_every_state(text, items, before, after, size
     agree(verify(parse(Source("program.river", text)), LIBRARY), items, before, after, size, again)
 
 
-@settings(max_examples=max(1, settings().max_examples // 20))
+@settings(max_examples=max(1, settings().max_examples // 50))
 @given(text=graphs(4), items=contents(6), before=ways("on"), after=ways("off"), size=st.integers(1, 9))
 def test_machine_code_and_the_evaluator_go_on_for_each_other(text, items, before, after, size):
     graph = verify(parse(Source("program.river", text)), LIBRARY)
@@ -223,24 +223,26 @@ def crashing(monkeypatch, after: int, *, delay: int = 0):
     monkeypatch.setattr(Keeper, "save", save)
 
 
-@pytest.mark.parametrize("native", ["on", "off"])
+ONCE = [
+    ("windows", 3000, "on"), ("windows", 4000, "off"), ("sawzall", 700, "on"), ("sawzall", 700, "off"), ("loop", 60, "on"),
+    ("loop", 60, "off"), ("join", 60, "off"),
+]  # fmt: skip
+OFTEN = [
+    (name, batch, native)
+    for name, batch in (("windows", 500), ("tolls", 300), ("radio", 150), ("loop", 10), ("join", 12))
+    for native in ("on", "off")
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "batch", "after"),
-    [
-        ("windows", 2000, 1),
-        ("tolls", 700, 1),
-        ("sawzall", 500, 1),
-        ("radio", 300, 1),
-        ("loop", 30, 2),
-        ("join", 40, 1),
-    ],
+    ("name", "batch", "native"), [*ONCE, *(pytest.param(*case, marks=pytest.mark.slow) for case in OFTEN)]
 )
-def test_files_are_the_same_after_any_number_of_crashes(name, batch, after, native, tmp_path, monkeypatch):
+def test_files_are_the_same_after_any_number_of_crashes(name, batch, native, tmp_path, monkeypatch):
     compiled, inputs = program(name)
     (tmp_path / "want").mkdir()
     (tmp_path / "got").mkdir()
     expected = runs(compiled, inputs, tmp_path / "want", batch=batch, native=native)
-    crashing(monkeypatch, after, delay=1)
+    crashing(monkeypatch, 1, delay=1)
     keeping, crashes = Checkpoint(tmp_path / "state", every=0), 0
     while True:
         try:
@@ -260,7 +262,7 @@ def test_a_run_that_has_ended_well_is_not_run_again(tmp_path):
     first = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state"))
     files = texts(tmp_path)
     again = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state"))
-    assert [w.code for w in again.warnings] == ["checkpoint-complete"]
+    assert [w.code for w in again.warnings] == ["run-checkpoint-complete"]
     assert (again.rows, again.read, again.variables) == (first.rows, first.read, first.variables)
     anew = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state", restart=True))
     assert anew.warnings == ()
@@ -274,7 +276,7 @@ def test_rows_that_were_refused_are_told_once_for_the_whole_run(tmp_path, monkey
         "s: {ts: int; v: int} stream by ts; o: relation = select sum(v) as t from s[rows 5];", "cql"
     )
     policy = f"dead-letter={tmp_path / 'bad.jsonl'}"
-    expected = runs(compiled, {"s": str(data)}, tmp_path, batch=50, on_error=policy)
+    expected = runs(compiled, {"s": str(data)}, tmp_path, batch=70, on_error=policy)
     files, letters = texts(tmp_path), (tmp_path / "bad.jsonl").read_bytes()
     crashing(monkeypatch, 1, delay=2)
     while True:
@@ -293,6 +295,50 @@ def test_rows_that_were_refused_are_told_once_for_the_whole_run(tmp_path, monkey
     assert texts(tmp_path) == files
     assert (tmp_path / "bad.jsonl").read_bytes() == letters
     assert results.warnings == expected.warnings
+
+
+def test_a_file_is_read_on_from_a_place_near_the_checkpoint(tmp_path, monkeypatch):
+    from backends.native import ingest
+
+    opened = []
+
+    def small(*args: Any) -> ingest.Reader | None:
+        opened.append(open_native(*args, block=2048))
+        return opened[-1]
+
+    open_native = ingest.open_native
+    monkeypatch.setattr(ingest, "open_native", small)
+    compiled, inputs = program("windows")
+    data = tmp_path / "flights.csv"
+    text = Path(inputs["flights"]).read_text()
+    data.write_text(text)
+    (tmp_path / "want").mkdir()
+    runs(compiled, inputs, tmp_path / "want", batch=300)
+    crashing(monkeypatch, 4)
+    places = []
+    while True:
+        try:
+            runs(
+                compiled, {"flights": str(data)}, tmp_path, Checkpoint(tmp_path / "state", every=0), batch=300
+            )
+            break
+        except Crash:
+            places.append(opened[-1]._place)
+    assert places[0] == 0
+    assert places == sorted(set(places))
+    assert places[-1] > len(text) / 2
+    assert (tmp_path / "delays.csv").read_bytes() == (tmp_path / "want" / "delays.csv").read_bytes()
+    lines = text.splitlines(keepends=True)
+    data.write_text("".join(lines[:5000]) + "oops\n" + "".join(lines[5000:]))
+    with pytest.raises(Rejected) as whole:
+        runs(compiled, {"flights": str(data)}, tmp_path, batch=300)
+    keeping = Checkpoint(tmp_path / "state", every=0, restart=True)
+    with pytest.raises(Crash):
+        runs(compiled, {"flights": str(data)}, tmp_path, keeping, batch=300)
+    monkeypatch.undo()
+    with pytest.raises(Rejected) as rest:
+        runs(compiled, {"flights": str(data)}, tmp_path, evolve(keeping, restart=False), batch=300)
+    assert rest.value.diagnostics == whole.value.diagnostics
 
 
 def crashed(tmp_path: Path, monkeypatch, after: int = 3):
@@ -323,7 +369,7 @@ def test_the_checkpoint_before_a_damaged_one_is_used(damage, tmp_path, monkeypat
             body[:8] = b"SOMEBODY"
     found[-1].write_bytes(body)
     results = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state"))
-    assert [w.code for w in results.warnings] == ["checkpoint-damaged"]
+    assert [w.code for w in results.warnings] == ["run-checkpoint-damaged"]
     assert texts(tmp_path) == texts(tmp_path / "want")
 
 
@@ -338,13 +384,13 @@ def test_what_cannot_go_on_is_refused(tmp_path, monkeypatch):
     state = Checkpoint(tmp_path / "state")
     text = compiled.text.replace("@Commutative() ", "", 1)
     assert text != compiled.text
-    assert refused(river.compile(text, "river"), inputs, tmp_path, state) == "checkpoint-changed"
-    assert refused(compiled, inputs, tmp_path / "want", state) == "checkpoint-changed"
-    assert refused(compiled, inputs, tmp_path, state, on_error="skip") == "checkpoint-changed"
+    assert refused(river.compile(text, "river"), inputs, tmp_path, state) == "run-checkpoint-changed"
+    assert refused(compiled, inputs, tmp_path / "want", state) == "run-checkpoint-changed"
+    assert refused(compiled, inputs, tmp_path, state, on_error="skip") == "run-checkpoint-changed"
     (tmp_path / "more").mkdir()
     longer = tmp_path / "more" / "longer.csv"
     longer.write_bytes(Path(inputs["logRecord"]).read_bytes() + b"a,b\n")
-    assert refused(compiled, {"logRecord": str(longer)}, tmp_path, state) == "checkpoint-changed"
+    assert refused(compiled, {"logRecord": str(longer)}, tmp_path, state) == "run-checkpoint-changed"
     output = tmp_path / "queryOrigins.csv"
     whole = output.read_bytes()
     output.write_bytes(whole[:3])
@@ -355,12 +401,12 @@ def test_what_cannot_go_on_is_refused(tmp_path, monkeypatch):
         patch.setattr(Keeper, "_find", lambda _: None)
         keeper.open()
     try:
-        assert refused(compiled, inputs, tmp_path, state) == "checkpoint-busy"
+        assert refused(compiled, inputs, tmp_path, state) == "run-checkpoint-busy"
     finally:
         keeper.close()
     for path in found:
         path.write_bytes(b"")
-    assert refused(compiled, inputs, tmp_path, state) == "checkpoint-damaged"
+    assert refused(compiled, inputs, tmp_path, state) == "run-checkpoint-damaged"
     runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state", restart=True))
     assert texts(tmp_path) == texts(tmp_path / "want")
 
@@ -382,6 +428,8 @@ def test_what_cannot_be_read_or_written_twice_is_refused(tmp_path):
         compiled.run(inputs, {}, backend="reference", checkpoint=tmp_path / "state")
     assert caught.value.diagnostics[0].code == "run-checkpoint"
     assert not (tmp_path / "state").exists()
+    (tmp_path / "state").write_text("a file")
+    assert refused(compiled, inputs, tmp_path, state) == "run-checkpoint-write"
 
 
 def test_a_file_that_grows_goes_on_where_it_was(tmp_path, monkeypatch):
@@ -429,7 +477,7 @@ def test_a_file_that_grows_goes_on_where_it_was(tmp_path, monkeypatch):
     data.write_text("ts,v\n6,6\n")
     assert (
         refused(compiled, {"s": river.follow(str(data))}, tmp_path / "two", Checkpoint(tmp_path / "state2"))
-        == "checkpoint-input"
+        == "run-checkpoint-input"
     )
 
 

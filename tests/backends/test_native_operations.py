@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
 from backends.native.lower.batches import Lowered, lower
-from backends.native.lower.frame import CODES
+from backends.native.contract import CODES
 from backends.native.module import runtime
 from river.lang import typed
 from river.lang import types as t

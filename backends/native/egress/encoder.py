@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
-from backends.native.egress.lower import ENTRY, FORMATS, encode_text, library
-from backends.native.jit import Code, available, compile_text
+from backends.native.jit import Code, available
 from backends.native.layout import Unsupported
+from backends.native.shared import Made, shared
 from river.diagnostics import Rejected
 from river.io import deltas
 from river.io import schema as data
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from backends.native.batch import Batch
     from river.lang import types as t
 
+ENTRY: Final = "encode"
+FORMATS: Final = ("csv", "tsv", "jsonl", "text")
 FIRST: Final = 1 << 16
 """Bytes of an encoder's buffer at first."""
 
@@ -49,14 +51,14 @@ class Encoder:
     _out: Any = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        size, fields = library().records["Out"]
+        size, fields = self.code.facts
         self._out = ctypes.create_string_buffer(size)
         buffer = _libc.malloc(FIRST)
         if not buffer:
             raise MemoryError
-        _word(self._out, fields["data"][1]).value = buffer
-        _word(self._out, fields["end"][1]).value = buffer + FIRST
-        weakref.finalize(self, _freed, self._out, fields["data"][1], fields["scratch"][1])
+        _word(self._out, fields["data"]).value = buffer
+        _word(self._out, fields["end"]).value = buffer + FIRST
+        weakref.finalize(self, _freed, self._out, fields["data"], fields["scratch"])
 
     def again(self) -> Encoder:
         """Another one with the same code."""
@@ -77,8 +79,8 @@ class Encoder:
         rows: int = encode(ctypes.addressof(self._out), addresses, start, stop)
         if rows < 0:
             return None
-        fields = library().records["Out"][1]
-        at, used = (_word(self._out, fields[name][1]).value for name in ("data", "used"))
+        fields = self.code.facts[1]
+        at, used = (_word(self._out, fields[name]).value for name in ("data", "used"))
         return Encoded(memoryview((ctypes.c_char * used).from_address(at)).cast("B"), rows, self)
 
 
@@ -101,9 +103,17 @@ def _code(type_: t.Type, format_: str) -> Code | None:
         except Rejected:
             return None
     try:
-        return compile_text(encode_text(type_, format_), (ENTRY,))
+        return shared(f"encode {format_} {type_!r}", lambda: _made(type_, format_))
     except Unsupported:
         return None
+
+
+def _made(type_: t.Type, format_: str) -> Made:
+    """The text, and where the fields of the record `Out` lie."""
+    from backends.native.egress.lower import encode_text, library
+
+    size, fields = library().records["Out"]
+    return Made(encode_text(type_, format_), (ENTRY,), [size, {name: at for name, (_, at) in fields.items()}])
 
 
 def encoder(type: t.Type, format: str) -> Encoder | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from attrs import define
 
+from backends.native.egress.encoder import ENTRY
 from backends.native.egress.rows import Cursor, add_row_hash, add_row_same
 from backends.native.ir import Builder
 from backends.native.layout import Unsupported, columns, is_text
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DELIMITERS: Final = {"csv": ",", "tsv": "\t"}
-FORMATS: Final = (*DELIMITERS, "jsonl", "text")
-ENTRY: Final = "encode"
 _NET: Final = {
     "row_same": ("row_same", Signature(("p64", "i64", "p64", "i64"), "i1")),
     "row_hash": ("row_hash", Signature(("p64", "i64"), "i64")),

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from backends.native.arrow import to_arrow
-from backends.native.egress.changelog import change_log
 from backends.native.egress.encoder import encoder
 from backends.native.jit import available
 from backends.native.layout import Unsupported, columns
@@ -64,6 +62,9 @@ def _text(sink: Writer, found: Encoder) -> Callable[[Batch], None]:
 
 
 def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
+    from backends.native.arrow import to_arrow
+    from backends.native.egress.changelog import change_log
+
     convert = change_log if deltas.is_delta(sink.type) else to_arrow
 
     def write(batch: Batch) -> None:

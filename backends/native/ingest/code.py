@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
 from backends.native.ingest.grammar import Form, source
-from backends.native.ingest.vectors import tables, vectors
-from backends.native.ir import INTRINSICS, METADATA, Builder, Function, reachable
-from backends.native.jit import Code, compile_text
-from backends.native.module import runtime
-from backends.native.rtlang import Unit, compile_file, compile_tree
+from backends.native.shared import Made, shared
+
+if TYPE_CHECKING:
+    from backends.native.ir import Function
+    from backends.native.jit import Code
+    from backends.native.rtlang import Unit
 
 _EXPORTS: Final = {
     "parse": (("ptr",), "void"),
@@ -36,19 +37,31 @@ class Parser:
 @cache
 def parser(form: Form) -> Parser:
     """The parser of a covered form."""
-    unit = _library(form)
-    unit = _joined(compile_tree(ast.parse(source(form)), form.format, unit, {}, {}, ""), unit)
-    names = [name for name in _EXPORTS if name in unit.functions]
-    exports = {f"ingest_{name}": _exported(name) for name in names}
-    used = reachable(unit.functions | exports, exports)
-    floats = any(function.name == "nearest" for function in used)
-    text = "\n".join([METADATA, INTRINSICS, tables(floats), *(function.text for function in used)])
-    size, fields = unit.records["Ingest"]
-    return Parser(compile_text(text, exports), {n: at // 8 for n, (_, at) in fields.items()}, size // 8)
+
+    def make() -> Made:
+        from backends.native.ingest.vectors import tables
+        from backends.native.ir import INTRINSICS, METADATA, reachable
+        from backends.native.rtlang import compile_tree
+
+        unit = _library(form)
+        unit = _joined(compile_tree(ast.parse(source(form)), form.format, unit, {}, {}, ""), unit)
+        names = [name for name in _EXPORTS if name in unit.functions]
+        exports = {f"ingest_{name}": _exported(name) for name in names}
+        used = reachable(unit.functions | exports, exports)
+        floats = any(function.name == "nearest" for function in used)
+        text = "\n".join([METADATA, INTRINSICS, tables(floats), *(function.text for function in used)])
+        size, fields = unit.records["Ingest"]
+        return Made(text, tuple(exports), [size // 8, {n: at // 8 for n, (_, at) in fields.items()}])
+
+    code = shared(f"ingest {source(form)}", make)
+    count, words = code.facts
+    return Parser(code, words, count)
 
 
 def _joined(unit: Unit, known: Unit) -> Unit:
     """A unit with what it was compiled against."""
+    from backends.native.rtlang import Unit
+
     return Unit(
         known.signatures | unit.signatures, known.functions | unit.functions,
         known.records | unit.records, known.constants | unit.constants,
@@ -56,6 +69,10 @@ def _joined(unit: Unit, known: Unit) -> Unit:
 
 
 def _library(form: Form) -> Unit:
+    from backends.native.ingest.vectors import vectors
+    from backends.native.module import runtime
+    from backends.native.rtlang import compile_file
+
     unit = _joined(vectors(form.delimiter), runtime())
     files: list[tuple[str, dict[str, int]]] = [("ingest.rt", {})]
     if form.format in ("csv", "tsv"):
@@ -68,6 +85,8 @@ def _library(form: Form) -> Unit:
 
 
 def _exported(name: str) -> Function:
+    from backends.native.ir import Builder
+
     params, result = _EXPORTS[name]
     b = Builder()
     found = b.call(result, name, [f"{kind} %a{i}" for i, kind in enumerate(params)])

@@ -82,7 +82,10 @@ class Parsed:
 
 @frozen(eq=False)
 class Block:
-    """Whole records: the bytes from `start` to `stop` of `data`, the last a line feed; or the end of the file as in `Parsed`."""
+    """Whole records: the bytes from `start` to `stop` of `data`, the last a line feed; or the end of the file as in `Parsed`.
+
+    `place`: of the first byte in the file.
+    """
 
     reader: Reader
     lease: Lease
@@ -92,6 +95,7 @@ class Block:
     header: bool = False
     failure: Rejected | None = None
     rest: bytes | None = field(default=None, repr=False)
+    place: int = 0
 
     def parse(self) -> Parsed:
         """The rows as columns; on any thread. Errors wait for `Reader.deliver`."""
@@ -185,6 +189,7 @@ class Reader:
     pool: Pool = field(factory=Pool, repr=False)
     ordering: Ordering | None = field(init=False, repr=False)
     _bytes: _Bytes | None = field(default=None, init=False, repr=False)
+    _place: int = field(default=0, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.parser = parser(self.form)
@@ -192,6 +197,12 @@ class Reader:
         key = self.file.key
         self.ordering = None if key is None else Ordering(self.form.type, key, 0, self.file.origin)
         self.follow = bytes((*range(1, count), 0, 0, 0))
+
+    def begin(self, place: int, lines: int, given: int | None) -> None:
+        """Reads from a place where a record begins, behind so many lines, and items up to key `given`."""
+        self._place, self.lines = place, lines
+        if self.ordering is not None:
+            self.ordering.top = self.ordering.given = given
 
     def blocks(self) -> Iterator[Block]:
         """The file as blocks. A failure to read is a block too, the last."""
@@ -201,7 +212,9 @@ class Reader:
             yield self._failed(error)
             return
         self._bytes = bytes_ = _Bytes(file, unpacked(file, self.file.packed))
-        rest, first, header = b"", True, self.form.format in ("csv", "tsv")
+        place = self._place
+        file.seek(place)
+        rest, first, header = b"", not place, not place and self.form.format in ("csv", "tsv")
         while not bytes_.ended:
             lease = Lease(self.pool)
             size = max(self.block, len(rest))
@@ -217,8 +230,9 @@ class Reader:
                 fill += 1
             stop = fill if bytes_.ended else self._cut(data, start, fill)
             if stop > start:
-                yield Block(self, lease, data, start, stop, header)
+                yield Block(self, lease, data, start, stop, header, place=place)
                 header = False
+            place += stop - EDGE
             rest = bytes(data[stop:fill])
             if bytes_.failure is not None:
                 yield self._failed(bytes_.failure)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from backends.native.contract import MARK, STOP
 from backends.native.ir import Builder, Function
 from backends.native.lanes import shuffle
 from backends.native.lanes.body import Body
@@ -18,9 +19,9 @@ from backends.native.lanes.places import Leaf, Place, item_kind, item_size, leav
 from backends.native.lanes.uniformity import Fireable, Lanes, Scalar, everything, side_by_side
 from backends.native.layout import Unsupported, columns
 from backends.native.lower import frame
-from backends.native.lower.firing import PARAMETERS, STOP, floating_point, leave, prologue
+from backends.native.lower.firing import PARAMETERS, floating_point, leave, prologue
 from backends.native.lower.frame import TEMPORARY, Frame, Row, Value
-from backends.native.lower.statements import MARK, Refusal, output
+from backends.native.lower.statements import Refusal, output
 from backends.native.module import void
 from river.lang import typed
 from river.lang import types as t

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from backends.native.ir import hexadecimal
 from backends.native.lanes.places import SCALARS
 from backends.native.layout import register
-from backends.native.lower.arithmetic import hexadecimal
+from backends.native.lower import functions
 from backends.native.module import counted
 from river.lang import types as t
+from river.lang.operations.functions import NAMES
 from river.lang.values import BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from backends.native.ir import Builder
+    from backends.native.lower.frame import Frame
     from river.lang import typed
 
     Rule = Callable[["Machine", typed.Apply, Sequence[str], Sequence[t.Type]], str]
@@ -32,6 +35,7 @@ _WHOLE: Final = (t.I32, t.I64, t.U64)
 class Machine(Protocol):
     """What a rule works with."""
 
+    f: Frame
     lanes: int
 
     @property
@@ -320,14 +324,21 @@ def _whole_of_float(g: Machine, type_: t.Type, x: str, mode: str) -> str:
 # ------------------------------------------------------------------------------------------------ floats
 
 
+def _stored(g: Machine, kind_: str, args: Sequence[str]) -> list[str]:
+    """Memory with vectors in it."""
+    places: list[str] = []
+    for arg in args:
+        place = g.b.slot(f"[{g.lanes} x {kind_}]")
+        g.b.slots[-1] = g.b.slots[-1].replace("align 16", "align 64")
+        g.b.do(f"store {vector(g, kind_)} {arg}, ptr {place}, align 16")
+        places.append(place)
+    return places
+
+
 def _by_lane(g: Machine, name: str, args: Sequence[str]) -> str:
     """A function of the C library, lane by lane: its bits are those of the scalar code."""
     b, doubles = g.b, vector(g, "double")
-    places: list[str] = []
-    for arg in args:
-        place = b.slot(f"[{g.lanes} x double]")
-        b.do(f"store {doubles} {arg}, ptr {place}, align 16")
-        places.append(place)
+    places = _stored(g, "double", args)
 
     def one(i: str) -> None:
         at = [b.op(f"getelementptr inbounds double, ptr {place}, i64 {i}") for place in places]
@@ -339,10 +350,15 @@ def _by_lane(g: Machine, name: str, args: Sequence[str]) -> str:
 
 
 def _function(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
-    values = [_double(g, *each) for each in zip(types, args, strict=True)]
+    b, k = g.b, kind(expr.type)
     if expr.operation == "sqrt":
+        values = [_double(g, *each) for each in zip(types, args, strict=True)]
         return _rounded(g, expr.type, _intrinsic(g, "sqrt", "double", vector(g, "double"), *values))
-    return _rounded(g, expr.type, _by_lane(g, expr.operation, values))
+    places = _stored(g, k, args)
+    name = functions.grouped(g.f.module, expr.operation, k)
+    groups = f"i64 {g.lanes // functions.GROUP}"
+    b.call("void", name, [f"ptr {places[0]}", *(f"ptr {place}" for place in places), groups])
+    return b.op(f"load {vector(g, k)}, ptr {places[0]}, align 16")
 
 
 def _cut(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
@@ -362,11 +378,6 @@ def _cut(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.T
 def _is_nan(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     return g.b.op(f"fcmp uno {vector(g, kind(types[0]))} {args[0]}, zeroinitializer")
 
-
-_LIBM: Final = (
-    "sqrt", "exp", "log", "log2", "log10", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh",
-    "tanh",
-)  # fmt: skip
 
 _NUMBERS: Final = (*_WHOLE, t.F32, t.F64)
 _TIMES: Final = (t.TIME, t.DURATION)
@@ -396,7 +407,7 @@ RULES: Final[dict[str, tuple[Rule, tuple[t.Type, ...]]]] = {
         (_whole, (t.BOOL, *_NUMBERS)),
     ),
     **dict.fromkeys(("f32", "f64"), (_real, (t.BOOL, *_NUMBERS))),
-    **dict.fromkeys(_LIBM, (_function, _FLOATS)),
+    **dict.fromkeys(("sqrt", *NAMES), (_function, _FLOATS)),
     **dict.fromkeys(("floor", "ceil", "round", "trunc"), (_cut, _FLOATS)),
     "is_nan": (_is_nan, _FLOATS),
 }

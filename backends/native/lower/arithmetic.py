@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.ir import hexadecimal
 from backends.native.layout import Unsupported, is_text, register
-from backends.native.lower import decimals, texts
+from backends.native.lower import decimals, functions, texts
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.module import same_scalar
 from river.lang import types as t
+from river.lang.operations.functions import NAMES
 from river.lang.values import BOUNDS
 
 if TYPE_CHECKING:
@@ -39,13 +41,6 @@ def kind_of(type_: t.Type) -> str:
     if kind is None:
         raise Unsupported(f"arithmetic on {type_}")
     return kind
-
-
-def hexadecimal(value: float) -> str:
-    """A float as LLVM writes it."""
-    import struct
-
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def operands(f: Frame, values: Sequence[Value]) -> tuple[str, ...]:
@@ -529,9 +524,9 @@ def _retyped(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 def _function(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
-    args = ", ".join(f"double {double(f, value)}" for value in values)
-    name = "llvm.sqrt.f64" if expr.operation == "sqrt" else f"river_{expr.operation}"
-    return rounded(f, expr.type, f.b.op(f"call double @{name}({args})"))
+    args = [f"double {double(f, value)}" for value in values]
+    name = "llvm.sqrt.f64" if expr.operation == "sqrt" else functions.scalar(f.module, expr.operation)
+    return rounded(f, expr.type, f.b.call("double", name, args))
 
 
 def _rounded(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -557,11 +552,6 @@ def _is_nan(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _special(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return Scalar(expr.type, _INFINITY if expr.operation == "inf" else _NAN)
 
-
-_LIBM: Final = (
-    "sqrt", "exp", "log", "log2", "log10", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh",
-    "tanh",
-)  # fmt: skip
 
 RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys("+-*", _checked),
@@ -592,7 +582,7 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys(("f32", "f64"), _real),
     "i64_of": _narrow,
     **dict.fromkeys(("time", "duration", "micros"), _retyped),
-    **dict.fromkeys(_LIBM, _function),
+    **dict.fromkeys(("sqrt", *NAMES), _function),
     **dict.fromkeys(("floor", "ceil", "round", "trunc"), _rounded),
     "is_nan": _is_nan,
     **dict.fromkeys(("inf", "nan"), _special),

@@ -8,63 +8,36 @@ withdrawn. `load_variable.<n>`, `save_variable.<n>` bring variables in and out a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import frozen
 
+from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, key_type
 from backends.native.ir import Builder, Function
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
-from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
+from backends.native.layout import Unsupported, columns, memory, register, widths
 from backends.native.lower.expressions import literal, owned
 from backends.native.lower.firing import (
     DECLARATIONS,
-    FULL,
     LARGEST_FRAME,
-    STOP,
-    TRAPPED,
     Firing,
     cycles,
     merged,
     prologue,
     rows,
 )
-from backends.native.lower.frame import ARENA_SIZE, TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.guard import guarded_move
-from backends.native.lower.statements import MARK, Refusal, block
-from backends.native.module import Module, clear, move, void
+from backends.native.lower.statements import Refusal, block
+from backends.native.module import Module, clear, void
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import unproven
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.evaluate.statements import owned_slots
 
-if TYPE_CHECKING:
-    from river.source import Span
-
 _DEEPEST_FRAME: Final = 512  # bytes, of a function that may call itself a thousand times
-
-
-@frozen
-class Handler:
-    """What a batch function takes: the types of its slots, and how many items of a slot's window one firing consumes.
-
-    `pops` is 0 for a slot that is one row per firing. `merge` and `cycle` take the items of each input instead: a firing
-    takes one of each side that has the smallest key; a row of a cycle is the firings of all its phases.
-    """
-
-    name: str
-    slots: tuple[t.Type, ...]
-    pops: tuple[int, ...]
-    body: typed.Block | None
-
-
-@frozen
-class Reason:
-    """Why an operator is not compiled."""
-
-    text: str
-    span: Span | None
 
 
 @frozen
@@ -75,36 +48,6 @@ class Lowered:
     exports: tuple[str, ...]
     handlers: tuple[Handler, ...]
     lanes: tuple[tuple[str, Lanes | NoLanes], ...] = ()
-
-
-def handlers_of(op: typed.Operator) -> tuple[Handler, ...]:
-    """The batch functions of an operator, by name: item.<port>, first, rated, phase.<n>, cycle, merge, mark."""
-    found = [Handler(f"item.{each.port}", (op.ports[each.port].type,), (0,), each.body) for each in op.items]
-    for name, rated in (("first", op.first), ("rated", op.rated)):
-        if rated is not None:
-            windows = tuple(t.Array(op.ports[rate.port].type, rate.peek) for rate in rated.rates)
-            found.append(Handler(name, windows, tuple(rate.pop for rate in rated.rates), rated.body))
-    for i, phase in enumerate(op.phases):
-        found.append(Handler(f"phase.{i}", (op.ports[phase.port].type,), (0,), phase.body))
-    if op.phases:
-        ports = tuple(op.ports[i].type for i in dict.fromkeys(p.port for p in op.phases if p.count))
-        found.append(Handler("cycle", ports, (0,) * len(ports), None))
-    if op.merge is not None:
-        sides = tuple(op.ports[port].type for port in op.merge.ports)
-        found.append(Handler("merge", sides, (0,) * len(sides), op.merge.body))
-    if op.mark is not None:
-        found.append(Handler("mark", (_key(op),), (0,), op.mark.body))
-    return tuple(found)
-
-
-def _key(op: typed.Operator) -> t.Type:
-    """The type of the key of marks and merges."""
-    for port in op.ports:
-        if port.by is not None and isinstance(port.type, t.Record):
-            found = port.type.field(port.by)
-            if found is not None:
-                return found
-    raise Unsupported("a key that is not a field")
 
 
 def lower(
@@ -229,7 +172,7 @@ def _batch(
     if handler.name == "cycle":
         made = cycles(firing, op.phases, tuple(dict.fromkeys(p.port for p in op.phases if p.count)))
     elif merging and op.merge is not None:
-        made = merged(firing, _key(op), _key_columns(op, firing), op.merge.body)
+        made = merged(firing, key_type(op), _key_columns(op, firing), op.merge.body)
     else:
         assert handler.body is not None  # noqa: S101 - all but cycles have one
         made = rows(firing, handler.slots, handler.pops, handler.body)
@@ -293,18 +236,3 @@ def _arena_close() -> Function:
     void(b, "arena_close", "ptr %arena")
     b.end("ret void")
     return b.finish("close", "define void @close(ptr %arena) nounwind")
-
-
-__all__ = [
-    "FULL",
-    "MARK",
-    "STOP",
-    "TRAPPED",
-    "Handler",
-    "Lowered",
-    "Reason",
-    "handlers_of",
-    "lower",
-    "move",
-    "size_align",
-]

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import attrs
 
+from backends.native.contract import ARENA_SIZE
+from backends.native.ir import hexadecimal
 from backends.native.layout import Unsupported, is_plain, is_text, memory, register, shares, size_align
 from backends.native.lower import arithmetic, constants, regex, texts
-from backends.native.lower.frame import ARENA_SIZE, TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
+from backends.native.lower.frame import TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
 from backends.native.module import (
     clear,
     counted,
@@ -160,7 +162,7 @@ def _scalar_text(type_: t.Type, constant: Any) -> str:
         case "i1":
             return "true" if constant else "false"
         case "float" | "double":
-            return arithmetic.hexadecimal(constant)
+            return hexadecimal(constant)
         case "i8":
             return "0"
         case _:
@@ -343,8 +345,12 @@ def put_entry(f: Frame, map_: Memory, key: Value, new: Value, *, fresh: bool) ->
 
 
 def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], body: Callable[[], None],
-         labels: Callable[[str, str], None] | None = None) -> None:  # fmt: skip
-    """Runs `body` for each item, bound to the slots. `labels` is told where leaving and going on lead."""
+         labels: Callable[[str, str], None] | None = None,
+         sized: Callable[[str], None] | None = None) -> None:  # fmt: skip
+    """Runs `body` for each item, bound to the slots. `labels` is told where leaving and going on lead.
+
+    `sized` is told before how many items a container has.
+    """
     b = f.b
     if isinstance(over, typed.Counted):
         low, high = operands(f, (over.low, over.high))
@@ -358,6 +364,10 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
         return
     container = value(f, over)
     if isinstance(container.type, t.Map | t.OMap | t.Bag):
+        if not isinstance(container, Memory):
+            container = Memory(container.type, f.ptr(container))
+        if sized is not None:
+            sized(b.op(f"load i64, ptr {container.ptr}"))
         _entries(f, container, slots, body, labels)
         return
     if is_text(container.type):
@@ -366,12 +376,19 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
     if isinstance(container, Parts):
         container = Memory(container.type, f.ptr(container))
     item_at, count = f.extent(container)
+    if sized is not None:
+        sized(count)
 
     def each(i: str) -> None:
         if len(slots) == 2:
             f.slots[slots[0]] = Scalar(t.I64, i)
         f.slots[slots[-1]] = item_at(i)
+        if isinstance(over, typed.Local) and over.slot in f.noted:
+            variable, list_ = f.noted[over.slot]
+            likely = item(b, t.I64, b.op(f"load ptr, ptr {list_}"), i)
+            f.hints[slots[-1]] = variable, b.op(f"load i64, ptr {likely}")
         body()
+        f.hints.pop(slots[-1], None)
 
     _counted(f, "0", count, each, labels)
 
@@ -483,6 +500,10 @@ def _comprehension(f: Frame, expr: typed.Comprehension) -> Value:
     slot = f.empty(expr.type)
     inner = t.parts(expr.type)[0]
 
+    def room(count: str) -> None:
+        if expr.cond is None:
+            _reserve(f, slot, inner, count)
+
     def add() -> None:
         f.put(owned(f, expr.value), f.pushed(slot, inner))
 
@@ -492,8 +513,26 @@ def _comprehension(f: Frame, expr: typed.Comprehension) -> Value:
         else:
             if_(f.b, f.reg(value(f, expr.cond)), add)
 
-    loop(f, expr.range, expr.slots, body)
+    match expr.range:
+        case typed.Apply(operation="bag_minus", args=args) if not changes(f, expr):
+
+            def rest(one: Value) -> None:
+                f.slots[expr.slots[-1]] = one
+                body()
+
+            if len(expr.slots) == 1:
+                plain = [each for each in args if not isinstance(each, typed.Lambda)]
+                _difference(f, operands(f, plain), rest, room)
+                return Memory(expr.type, slot)
+        case _:
+            pass
+    loop(f, expr.range, expr.slots, body, sized=room)
     return Memory(expr.type, slot)
+
+
+def _reserve(f: Frame, list_: str, inner: t.Type, count: str) -> None:
+    size = size_align(inner)[0]
+    void(f.b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {list_}", f"i64 {count}", f"i64 {size}")
 
 
 # ----------------------------------------------------------------------------------------------- operations
@@ -535,6 +574,11 @@ def _length(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _get(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, container, index, *rest = f.b, *values
     kind = container.type
+    match expr.args:
+        case [_, _, typed.MakeMap(type_, ())]:
+            rest = [Memory(type_, f.module.constant(memory(type_), "zeroinitializer"))]
+        case _:
+            pass
     if isinstance(kind, t.Map | t.OMap):
         entry = f.find(kind, f.ptr(container), index)
         there = b.op(f"icmp ne ptr {entry}, null")
@@ -1019,50 +1063,42 @@ def _between(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
-    b, inner = f.b, t.parts(expr.type)[0]
-    counts = t.Map(inner, t.I64)
-    left = f.empty(counts)
-    at, count = f.extent(values[1])
-
-    def more(i: str) -> None:
-        one = at(i)
-        one = one if isinstance(one, Scalar) else Memory(one.type, f.ptr(one))
-        entry = f.find(counts, left, one)
-
-        def first() -> None:
-            b.do(f"store i64 1, ptr {f.entry(counts, left, TEMPORARY, one)}")
-
-        def again() -> None:
-            place = value_of(b, counts, entry)
-            before = b.op(f"load i64, ptr {place}")
-            b.do(f"store i64 {b.op(f'add i64 {before}, 1')}, ptr {place}")
-
-        if_(b, b.op(f"icmp eq ptr {entry}, null"), first, again)
-
-    counted(b, count, more)
+    inner = t.parts(expr.type)[0]
     slot = f.empty(expr.type)
-    first_at, first_count = f.extent(values[0])
+    _difference(
+        f,
+        values,
+        lambda one: _part(f, one, f.pushed(slot, inner)),
+        lambda count: _reserve(f, slot, inner, count),
+    )
+    return Memory(expr.type, slot)
 
-    def take(i: str) -> None:
-        one = first_at(i)
-        one = one if isinstance(one, Scalar) else Memory(one.type, f.ptr(one))
-        entry = f.find(counts, left, one)
-        kept, there, after = b.fresh("kept"), b.fresh("there"), b.fresh("after")
-        b.branch(b.op(f"icmp eq ptr {entry}, null"), kept, there)
-        b.at(there)
-        place = value_of(b, counts, entry)
-        number = b.op(f"load i64, ptr {place}")
-        removed = b.fresh("removed")
-        b.branch(b.op(f"icmp sgt i64 {number}, 0"), removed, kept)
-        b.at(removed)
-        b.do(f"store i64 {b.op(f'sub i64 {number}, 1')}, ptr {place}")
+
+def _difference(f: Frame, values: Sequence[Value], body: Callable[[Value], None],
+                sized: Callable[[str], None]) -> None:  # fmt: skip
+    """A loop over the items of a list that another list does not take away; `sized` as of `loop`."""
+    b, inner = f.b, t.parts(values[0].type)[0]
+    size = size_align(inner)[0]
+    (at, count), (other, others) = f.extent(values[0]), f.extent(values[1])
+    bytes_ = b.op(f"add i64 {b.op(f'mul i64 {others}, {size}')}, 1")
+    items = b.call("ptr", "alloc", [f"ptr {TEMPORARY}", f"i64 {bytes_}"])
+    counted(b, others, lambda i: _part(f, other(i), item(b, inner, items, i)))
+    make, taken = (f.module.minus_function(name, inner) for name in ("minus_table", "minus_taken"))
+    table = b.call("ptr", make, [f"ptr {TEMPORARY}", f"ptr {items}", f"i64 {size}", f"i64 {others}"])
+    sized(count)
+
+    def each(i: str) -> None:
+        one = at(i)
+        ptr = f.ptr(one)
+        gone, kept, after = b.fresh("gone"), b.fresh("kept"), b.fresh("after")
+        b.branch(b.call("i1", taken, [f"ptr {table}", f"ptr {ptr}", f"i64 {size}"]), gone, kept)
+        b.at(gone)
         b.go(after)
         b.at(kept)
-        _part(f, one, f.pushed(slot, inner))
+        body(one if isinstance(one, Scalar) else Memory(inner, ptr))
         b.at(after)
 
-    counted(b, first_count, take)
-    return Memory(expr.type, slot)
+    counted(b, count, each)
 
 
 _RULES: Final[dict[str, arithmetic.Rule]] = {
@@ -1215,6 +1251,12 @@ def _change(f: Frame, expr: typed.Apply) -> Value:
         raise Unsupported(f"`{name}` of {kind}")
     reach = place(f, target)
     values = [owned(f, arg) for arg in rest if not isinstance(arg, typed.Lambda)]
+    match target, rest:
+        case typed.Local(slot=list_), [typed.Local(slot=key)] if list_ in f.noted:
+            to = f.pushed(f.noted[list_][1], t.I64)
+            f.b.do(f"store ptr {f.at_hand[key]}, ptr {to}")
+        case _:
+            pass
     return rule(f, expr, reach(), values)
 
 
@@ -1292,10 +1334,9 @@ def _add_item(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value
 def _remove_item(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
     b, kind = f.b, where.type
     assert isinstance(kind, t.Bag)  # noqa: S101 - by the table
-    entry = f.find(kind, where.ptr, values[0])
+    name = f.module.map_function("bag_take", kind)
+    entry = b.call("ptr", name, [f"ptr {where.ptr}", f"ptr {f.ptr(values[0])}"])
     f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "remove-missing", expr.site)
-    address = b.op(f"ptrtoint ptr {entry} to i64")
-    void(b, f.module.map_function("bag_remove", kind), f"ptr {where.ptr}", f"i64 {address}")
     if not is_plain(kind.item):
         void(b, f.module.derived("drop", kind.item), f"ptr {where.arena}", f"ptr {key_of(b, entry)}")
     return _UNIT

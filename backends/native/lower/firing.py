@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
+from backends.native.contract import CONTEXT, FULL, MARK, SIDE, STOP, TRAPPED
 from backends.native.ir import Builder
-from backends.native.layout import Unsupported, columns, is_plain, register
-from backends.native.lower.frame import CONTEXT, TEMPORARY, Frame, Row, Scalar, Value
+from backends.native.layout import LIST, Unsupported, columns, is_plain, register
+from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
 from backends.native.lower.guard import guarded
-from backends.native.lower.statements import MARK, block, output
+from backends.native.lower.hints import noted
+from backends.native.lower.statements import block, output
 from backends.native.module import Module, void
 from river.lang import types as t
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from backends.native.ir import Function
     from river.lang import typed
 
-FULL, STOP, TRAPPED = 1, 2, 3
 RATE: Final = "rate-violation"
 LARGEST_FRAME: Final = 1 << 16
 
@@ -122,6 +123,7 @@ class Firing:
             b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
         f.poll()
         f.slots = {}
+        f.noted = {slot: (variable, b.slot(LIST)) for slot, variable in noted(body).items()}
         bind()
         fired = b.fresh("fired")
         f.finish = lambda _result: b.go(fired)
@@ -258,10 +260,6 @@ def cycles(firing: Firing, phases: tuple[typed.PhaseHandler, ...], ports: tuple[
 
 
 # ------------------------------------------------------------------------------------------- merging by key
-
-SIDE: Final = 4
-"""Words of a side in the state of a merge: the next row, the number of rows, what its marks promise when the rows are
-used up, and whether it ends there."""
 
 
 def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block) -> Function:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from attrs import define, field, frozen
 
+from backends.native.contract import CODES, CONTEXT
 from backends.native.layout import (
     TEXT,
     Unsupported,
@@ -47,22 +48,6 @@ if TYPE_CHECKING:
     from river.lang import typed
 
 TEMPORARY: Final = "%temporary"  # the arena that is emptied after each firing
-ARENA_SIZE: Final = 464
-
-CODES: Final = (
-    "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing", "remove-missing",
-    "optional-empty", "decimal-precision", "bad-utf8", "bad-parse", "recursion-depth", "assert",
-    "arena-limit", "rate-violation", "bad-regex", "memory-limit", "internal",
-)  # fmt: skip
-"""What a trap record's code means."""
-
-# The context that every function gets: offsets in bytes.
-CONTEXT: Final = {
-    "code": 0, "site": 8, "row": 16, "a": 24, "b": 32, "stop": 40, "limit": 48, "variables": 56, "outs": 64,
-    "given": 72, "jump": 80, "most": 88, "pool": 96, "stack": 104, "frames": 112, "regions": 120, "grown": 128,
-    "temporary": 144, "texts": 144 + ARENA_SIZE,
-}  # fmt: skip
-CONTEXT_SIZE: Final = 144 + 2 * ARENA_SIZE
 
 
 @frozen
@@ -120,7 +105,8 @@ class Frame:
     """A function under construction.
 
     `exit`: where a trap goes. `columns`: registers of the columns' addresses. `cleanups`: of the entries bound by
-    `with`, innermost last.
+    `with`, innermost last. By slot (see `hints`): `noted`, of lists of keys the variable and the list of entries;
+    `at_hand`, of keys the entry that is bound; `hints`, of keys the variable and what likely is the entry.
     """
 
     module: Module
@@ -139,6 +125,9 @@ class Frame:
     depth: str = "0"
     unpolled: int = 1  # how often the innermost loop may go round without asking whether to stop
     blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
+    noted: dict[int, tuple[int, str]] = field(factory=dict[int, tuple[int, str]])
+    at_hand: dict[int, str] = field(factory=dict[int, str])
+    hints: dict[int, tuple[int, str]] = field(factory=dict[int, tuple[int, str]])
 
     # ---------------------------------------------------------------------------------------------- traps
 

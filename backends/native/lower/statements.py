@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from backends.native.contract import MARK
 from backends.native.layout import Unsupported, columns, entry_layout, memory
 from backends.native.lower.expressions import assign, loop, owned, place, remove_entry, value
 from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Value
-from backends.native.module import if_, value_of
+from backends.native.module import clear, if_, value_of
 from river.lang import typed
 from river.lang import types as t
 
@@ -42,6 +43,8 @@ def statement(f: Frame, item: typed.Stmt) -> None:
         case typed.Var(slot, _, expr):
             found = owned(f, expr)
             f.slots[slot] = _variable(f, found)
+            if slot in f.noted:
+                clear(f.b, t.List(t.I64), f.noted[slot][1])
         case typed.Assign(target, expr):
             assign(f, target, expr)
             if isinstance(target, typed.Local) and target.slot in f.flags:
@@ -103,10 +106,6 @@ def _mark(f: Frame, out: int, key: Value) -> None:
     f.scatter(MARK, pair, f.block("outs", 2 * out + 1))
 
 
-MARK = t.Tuple((t.I64, t.I64))
-"""A mark in the output: how many items come before it, and its key."""
-
-
 def _enter(f: Frame, number: int, leave: str, again: str) -> None:
     f.loops[number] = Loop(leave, again, len(f.cleanups))
 
@@ -126,7 +125,14 @@ def _with(f: Frame, item: typed.With) -> None:
     if not isinstance(key, Scalar):
         key = f.owned(key)
     map_ = reach()
-    found = f.find(kind, map_.ptr, key)
+    variable = item.container.index if isinstance(item.container, typed.State) else -1
+    slot = item.key.slot if isinstance(item.key, typed.Local) else -1
+    known, likely_ = f.hints.get(slot, (-2, ""))
+    if known == variable:
+        name = f.module.map_function("map_again", kind)
+        found = b.call("ptr", name, [f"ptr {map_.ptr}", f"ptr {f.ptr(key)}", f"i64 {likely_}"])
+    else:
+        found = f.find(kind, map_.ptr, key)
     entry, flag = b.slot("ptr"), b.slot("i1")
     b.do(f"store ptr {found}, ptr {entry}")
     b.do(f"store i1 false, ptr {flag}")
@@ -137,9 +143,12 @@ def _with(f: Frame, item: typed.With) -> None:
         default = item.default
 
         def insert() -> None:
-            new = owned(f, default)
+            empty = isinstance(default, typed.MakeMap) and not default.items
+            new = Scalar(t.UNIT, "0") if empty else owned(f, default)
             at = f.entry(kind, map_.ptr, map_.arena, key)
-            if map_.arena == TEMPORARY:
+            if empty:
+                clear(b, kind.value, at)
+            elif map_.arena == TEMPORARY:
                 f.put(new, at)
             else:
                 f.keep(new, at, map_.arena)
@@ -156,7 +165,10 @@ def _with(f: Frame, item: typed.With) -> None:
             if_(b, b.op(f"load i1, ptr {flag}"), lambda: remove_entry(f, map_, bound))
 
     f.cleanups.append(clean)
+    before = f.at_hand
+    f.at_hand = {**before, slot: bound}
     block(f, item.body)
+    f.at_hand = before
     f.cleanups.pop()
     if not b.ended:
         clean()
@@ -224,4 +236,4 @@ def _return(f: Frame, expr: typed.Expr | None) -> None:
     f.finish(result)
 
 
-__all__ = ["MARK", "Refusal", "block", "columns", "output", "statement"]
+__all__ = ["Refusal", "block", "columns", "output", "statement"]

@@ -1,4 +1,7 @@
-"""Functions on floats. They never trap: errors of domain are NaN, of range infinite (C99). f32: the f64 function, rounded."""
+"""Functions on floats. They never trap: errors of domain are NaN, of range infinite (C99). f32: the f64 function, rounded.
+
+Those that are not exact are formulas (`functions`): the same bits on every machine.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from river.lang import types as t
+from river.lang.operations import functions
 from river.lang.operations.table import (
     Meaning,
     Operation,
@@ -25,61 +29,8 @@ if TYPE_CHECKING:
 _WHOLE = 4503599627370496.0  # 2^52: from here on every float is whole
 
 
-def _guarded(function: Callable[..., float]) -> Callable[..., float]:
-    """`function` with NaN where Python refuses the argument."""
-
-    def apply(*args: float) -> float:
-        try:
-            result = function(*args)
-        except ValueError:
-            return NAN
-        return result if result == result else NAN  # noqa: PLR0124 - NaN
-
-    return apply
-
-
-def exp(x: float) -> float:
-    """E to the x."""
-    try:
-        return math.exp(x) if x == x else NAN  # noqa: PLR0124 - NaN
-    except OverflowError:
-        return INFINITY
-
-
-def _logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
-    def apply(x: float) -> float:
-        if x > 0.0:
-            return function(x)
-        return -INFINITY if x == 0.0 else NAN
-
-    return apply
-
-
-def power(x: float, y: float) -> float:
-    """X to the y, as C99's pow."""
-    try:
-        result = math.pow(x, y)
-    except OverflowError:
-        return -INFINITY if x < 0.0 and _odd(y) else INFINITY
-    except ValueError:
-        if x == 0.0:  # to a negative power
-            return -INFINITY if math.copysign(1.0, x) < 0.0 and _odd(y) else INFINITY
-        return NAN
-    return result if result == result else NAN  # noqa: PLR0124 - NaN
-
-
-def _odd(y: float) -> bool:
-    return math.fmod(y, 2.0) in (1.0, -1.0)
-
-
-def _hyperbolic(function: Callable[[float], float], *, odd: bool) -> Callable[[float], float]:
-    def apply(x: float) -> float:
-        try:
-            return function(x) if x == x else NAN  # noqa: PLR0124 - NaN
-        except OverflowError:
-            return -INFINITY if odd and x < 0.0 else INFINITY
-
-    return apply
+def _root(x: float) -> float:
+    return math.sqrt(x) if x >= 0.0 else NAN
 
 
 def _rounding(function: Callable[[float], int | float]) -> Callable[[float], float]:
@@ -108,31 +59,34 @@ def _rule(count: int) -> Rule:
     return alike(is_float, count, fallback=t.F64)
 
 
-_FUNCTIONS: tuple[tuple[str, int, Callable[..., float], str], ...] = (
-    ("sqrt", 1, _guarded(math.sqrt), "the square root"),
-    ("exp", 1, exp, "e to the power"),
-    ("log", 1, _logarithm(math.log), "the natural logarithm"),
-    ("log2", 1, _logarithm(math.log2), "the logarithm to base 2"),
-    ("log10", 1, _logarithm(math.log10), "the logarithm to base 10"),
-    ("pow", 2, power, "a to the power b"),
-    ("sin", 1, _guarded(math.sin), "the sine"),
-    ("cos", 1, _guarded(math.cos), "the cosine"),
-    ("tan", 1, _guarded(math.tan), "the tangent"),
-    ("asin", 1, _guarded(math.asin), "the arc sine"),
-    ("acos", 1, _guarded(math.acos), "the arc cosine"),
-    ("atan", 1, _guarded(math.atan), "the arc tangent"),
-    ("atan2", 2, _guarded(math.atan2), "the angle of the point (x = b, y = a)"),
-    ("sinh", 1, _hyperbolic(math.sinh, odd=True), "the hyperbolic sine"),
-    ("cosh", 1, _hyperbolic(math.cosh, odd=False), "the hyperbolic cosine"),
-    ("tanh", 1, _guarded(math.tanh), "the hyperbolic tangent"),
-)
+_DOCS = {
+    "exp": "e to the power", "log": "the natural logarithm", "log2": "the logarithm to base 2",
+    "log10": "the logarithm to base 10", "pow": "a to the power b", "sin": "the sine", "cos": "the cosine",
+    "tan": "the tangent", "asin": "the arc sine", "acos": "the arc cosine", "atan": "the arc tangent",
+    "atan2": "the angle of the point (x = b, y = a)", "sinh": "the hyperbolic sine", "cosh": "the hyperbolic cosine",
+    "tanh": "the hyperbolic tangent",
+}  # fmt: skip
+
+
+def _line(name: str) -> Operation:
+    count = functions.OPERANDS[name]
+    return Operation(name, _rule(count), on(_transcendental(name, count)), _DOCS[name])
+
+
+def _transcendental(name: str, count: int) -> Callable[..., float]:
+    """A function whose formula is made when it is first called."""
+    if count == 1:
+        return lambda x: functions.meaning(name)(x)
+    return lambda x, y: functions.meaning(name)(x, y)
+
 
 # `floor` and `ceil` are also searches in ordered maps: their lines stand in containers.py.
 floor: Callable[[float], float] = _rounding(math.floor)
 ceil: Callable[[float], float] = _rounding(math.ceil)
 
 OPERATIONS: tuple[Operation, ...] = (
-    *(Operation(name, _rule(count), on(function), doc) for name, count, function, doc in _FUNCTIONS),
+    Operation("sqrt", _rule(1), on(_root), "the square root"),
+    *map(_line, functions.NAMES),
     Operation("round", _rule(1), on(_rounding(half_away)), "the nearest whole number, halves away from zero",
         native="inline"),
     Operation("trunc", _rule(1), on(_rounding(math.trunc)), "without the fraction", native="inline"),

@@ -74,6 +74,7 @@ class _Value:
         return self.recorder.note(Step(operation, tuple(places), table, called))
 
 
+@frozen(eq=False)
 class Real(_Value):
     """An f64."""
 
@@ -116,6 +117,12 @@ class Real(_Value):
     def __le__(self, other: Real | float) -> Truth:
         return Truth(self.recorder, self.note("<=", self, other))
 
+    def __gt__(self, other: Real | float) -> Truth:
+        return Truth(self.recorder, self.note("<", other, self))
+
+    def __ge__(self, other: Real | float) -> Truth:
+        return Truth(self.recorder, self.note("<=", other, self))
+
     def equals(self, other: Real | float) -> Truth:
         """Equal, by IEEE 754."""
         return Truth(self.recorder, self.note("==", self, other))
@@ -132,11 +139,20 @@ class Real(_Value):
         """Its 64 bits."""
         return Whole(self.recorder, self.note("bits", self))
 
+    def negative(self) -> Truth:
+        """Whether it has a minus sign; -0.0 has."""
+        return Truth(self.recorder, self.note("whole.<", _MASK >> 1, self.bits()))
+
+    def constant(self, value: float) -> Real:
+        """A number."""
+        return Real(self.recorder, self.recorder.note(value))
+
     def rarely(self, when: Truth, called: str, *args: Real) -> Real:
         """This, but where a truth that seldom holds does, what the formula `called` makes of `args`."""
         return Real(self.recorder, self.note("rarely", when, self, *args, called=called))
 
 
+@frozen(eq=False)
 class Whole(_Value):
     """64 bits, without a sign; sums and products modulo 2^64."""
 
@@ -148,6 +164,9 @@ class Whole(_Value):
 
     def __sub__(self, other: Whole | int) -> Whole:
         return self._make("whole.-", self, other)
+
+    def __rsub__(self, other: int) -> Whole:
+        return self._make("whole.-", other, self)
 
     def __mul__(self, other: Whole | int) -> Whole:
         return self._make("whole.*", self, other)
@@ -183,6 +202,7 @@ class Whole(_Value):
         return Whole(self.recorder, self.note("entry", self, table=table))
 
 
+@frozen(eq=False)
 class Truth(_Value):
     """Whether something holds."""
 
@@ -191,6 +211,9 @@ class Truth(_Value):
 
     def __or__(self, other: Truth) -> Truth:
         return Truth(self.recorder, self.note("or", self, other))
+
+    def __invert__(self) -> Truth:
+        return Truth(self.recorder, self.note("not", self))
 
     def choose(self, then: Real | float, other: Real | float) -> Real:
         """One of two numbers."""
@@ -262,7 +285,7 @@ _MEANINGS: Final[dict[str, Callable[..., Any]]] = {
 """What the operations are; counts of shifts are below 64."""
 
 _UNARY: Final[dict[str, Callable[[Any], Any]]] = {
-    "neg": operator.neg, "abs": abs, "sqrt": lambda x: math.sqrt(x) if x >= 0.0 else NAN,
+    "neg": operator.neg, "abs": abs, "not": operator.not_, "sqrt": lambda x: math.sqrt(x) if x >= 0.0 else NAN,
     "bits": lambda x: _BITS.unpack(_REAL.pack(x))[0], "real": lambda n: _REAL.unpack(_BITS.pack(n))[0],
 }  # fmt: skip
 
