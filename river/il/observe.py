@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from attrs import frozen
 
 from calculus.observe import Faulted, Finished, Outcome
 from calculus.program import Fault
-from river.il.annotations import row_type
 from river.lang import types as t
 from river.lang import values
 from river.lang.evaluate import Trap, compile_function
@@ -27,7 +25,7 @@ Value = Any
 class Observation:
     """What is compared of a run: outputs without marks, rows of views in the total order, variables and unions.
 
-    Maps are compared as sets of pairs, bags as multisets, everywhere; a delta is the net change of a bag (il.md P2).
+    Maps are compared as sets of pairs, bags as multisets, everywhere (il.md P2).
     """
 
     outputs: tuple[tuple[str, tuple[Hashable, ...]], ...]
@@ -53,7 +51,7 @@ def observe(
         case _:
             assert_never(outcome)
     outputs = tuple(
-        (name, tuple(_seen(graph.queues[name].type, i) for i in items if not isinstance(i, Mark)))
+        (name, tuple(values.observed(graph.queues[name].type, i) for i in items if not isinstance(i, Mark)))
         for name, items in outcome.outputs
     )
     state = dict(outcome.variables)
@@ -68,16 +66,6 @@ def observe(
             raise ValueError(message)
         seen = {name: seen[name] for name in variables}
     return Observation(outputs, views, tuple(sorted(seen.items())))
-
-
-def _seen(type_: t.Type, item: Value) -> Hashable:
-    """An item as it is compared."""
-    if row_type(type_) is None:
-        return values.observed(type_, item)
-    tau, inserted, deleted = item
-    change: Counter[Hashable] = Counter(inserted)
-    change.subtract(deleted)
-    return tau, frozenset((row, count) for row, count in change.items() if count)
 
 
 def observed_variables(graph: Graph, state: Mapping[str, Value]) -> dict[str, Hashable]:

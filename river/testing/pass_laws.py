@@ -11,6 +11,7 @@ from attrs import frozen
 
 from calculus import FirstCome, Seeded, outcomes, run
 from calculus.observe import Faulted
+from river.il.annotations import row_type
 from river.il.erase import erase, inputs
 from river.il.observe import observe, observed_variables
 from river.il.pretty import pretty
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from river.il.graph import Graph
     from river.il.program import Program
     from river.il.templates import Library
+    from river.lang import types as t
     from river.passes import Pass
     from river.platform import Platform
 
@@ -48,7 +50,17 @@ def observation(graph: Graph, outcome: Outcome, variables: Collection[str]) -> o
     found = observe(graph, outcome, sorted(variables))
     if isinstance(found, Faulted):
         return FAULT
-    return found.outputs, found.views, found.variables
+    outputs = [
+        (name, tuple(_item(graph.queues[name].type, item) for item in items)) for name, items in found.outputs
+    ]
+    return tuple(outputs), found.views, found.variables
+
+
+def _item(type_: t.Type, item: Any) -> object:
+    if row_type(type_) is None:
+        return item
+    tau, inserted, deleted = item
+    return tau, tuple(sorted(inserted, key=repr)), tuple(sorted(deleted, key=repr))
 
 
 def variables(graph: Graph) -> frozenset[str]:

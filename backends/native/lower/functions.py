@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from backends.native.module import Module
     from river.lang.operations.formula import Formula, Step
 
-GROUP: Final = 8
-"""How many numbers a vector has; the number of lanes is a multiple."""
+GROUP: Final = 16
+"""How many numbers are computed at once: two registers of eight, so that one need not wait for itself. The number of
+lanes is a multiple."""
 
 _PLAIN: Final = {
     "+": "fadd {r}", "-": "fsub {r}", "*": "fmul {r}", "/": "fdiv {r}", "neg": "fneg {r}",

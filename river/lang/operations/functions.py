@@ -1,7 +1,7 @@
 """Transcendental functions of f64 as formulas: within one unit in the last place, the same on every machine.
 
 Reductions, polynomials and their coefficients are those of fdlibm (Sun Microsystems 1993, 2004: s_atan, k_sin, k_cos,
-e_rem_pio2, e_exp, e_log, e_asin). Where fdlibm branches, both sides are computed and one is chosen. Sums and products of
+e_rem_pio2, e_exp, e_log, e_asin), and of FreeBSD's e_log2 and e_log10. Where fdlibm branches, both sides are computed and one is chosen. Sums and products of
 two f64 that stand for one number are those of Dekker, "A floating-point technique for extending the available precision"
 (1971); arguments that many turns fit into are reduced with the bits of 2/pi that matter (Payne and Hanek 1983).
 """
@@ -75,6 +75,14 @@ def _polynomial(x: Real, *coefficients: float) -> Real | float:
     for each in reversed(coefficients[:-1]):
         found = x * found + each
     return found
+
+
+def _tree(x: Real, *coefficients: float) -> Real | float:
+    """A long polynomial in few steps after each other: its even and its odd part side by side (Estrin)."""
+    if len(coefficients) <= 3:
+        return _polynomial(x, *coefficients)
+    square = x * x
+    return x * _tree(square, *coefficients[1::2]) + _tree(square, *coefficients[0::2])
 
 
 def _defined(x: Real) -> Real:
@@ -392,7 +400,7 @@ def _near_sinh(a: Real) -> Pair:
         factorial *= k * (k - 1)
         factors.append(1.0 / factorial)
     square = a * a
-    return _fast_two_sum(a, a * square * _polynomial(square, *factors[1:]))
+    return _fast_two_sum(a, a * square * _tree(square, *factors[1:]))
 
 
 def _sinh(x: Real) -> Real:
@@ -425,8 +433,10 @@ _LOG: Final = (
 )  # fmt: skip
 _TWO_THIRDS: Final = (0.6666666666666666, 3.700743415417188e-17)
 _TWO_FIFTHS: Final = (0.4, -2.2204460492503132e-17)
-_PER_LN_2: Final = (1.4426950408889634, 2.0355273740931033e-17)
-_PER_LN_10: Final = (0.4342944819032518, 1.098319650216765e-17)
+_PER_LN_2: Final = (1.44269504072144627571e00, 1.67517131648865118353e-10)
+_PER_LN_10: Final = (4.34294481878168880939e-01, 2.50829467116452752298e-11)
+_LOG10_2: Final = (3.01029995663611771306e-01, 3.69423907715893078616e-13)
+"""The upper parts have few bits: their products with other such parts are exact."""
 _ROOT_HALF: Final = 0x3FE6A09E00000000  # the bits of a number near the root of 1/2
 
 
@@ -445,15 +455,32 @@ def _of_positive(x: Real, found: Real) -> Real:
     return (0.0 < x).choose(found, x.equals(0.0).choose(-INFINITY, NAN))
 
 
-def _log(x: Real) -> Real:
-    f, exponent = _split(x)
+def _of_one_and(f: Real) -> Pair:
+    """f * f / 2, and what the logarithm of 1 + f is more than f less that."""
     s = f / (f + 2.0)
     square = s * s
     fourth = square * square
     rest = fourth * _polynomial(fourth, *_LOG[1::2]) + square * _polynomial(fourth, *_LOG[0::2])
     half = f * f * 0.5
-    low = s * (half + rest) + exponent * _LN_2[1]
-    return _of_positive(x, exponent * _LN_2[0] - ((half - low) - f))
+    return half, s * (half + rest)
+
+
+def _log(x: Real) -> Real:
+    f, exponent = _split(x)
+    half, rest = _of_one_and(f)
+    return _of_positive(x, exponent * _LN_2[0] - ((half - (rest + exponent * _LN_2[1])) - f))
+
+
+def _log_to(x: Real, per: tuple[float, float], of_2: tuple[float, float]) -> Real:
+    """To a base: `per` is one over its natural logarithm, `of_2` the logarithm of 2."""
+    f, exponent = _split(x)
+    half, rest = _of_one_and(f)
+    high = ((f - half).bits() & 0xFFFFFFFF00000000).real()
+    low = ((f - high) - half) + rest
+    first, turns = high * per[0], exponent * of_2[0]
+    total = turns + first
+    error = (turns - total) + first
+    return _of_positive(x, total + (error + (exponent * of_2[1] + (low + high) * per[1] + low * per[0])))
 
 
 def _fine_log(x: Real) -> tuple[Pair, Real]:
@@ -464,7 +491,7 @@ def _fine_log(x: Real) -> tuple[Pair, Real]:
     high, low = _two_product(s, below)
     pair = s, (((f - high) - low) - s * rest) / below
     square = _product(pair, pair)
-    series = _polynomial(square[0], *(2.0 / (2 * k + 1) for k in range(3, 15)))
+    series = _tree(square[0], *(2.0 / (2 * k + 1) for k in range(3, 15)))
     inner = _fast_two_sum(x.constant(_TWO_FIFTHS[0]), square[0] * series)
     inner = _product(square, (inner[0], inner[1] + _TWO_FIFTHS[1]))
     outer = _fast_two_sum(x.constant(_TWO_THIRDS[0]), inner[0])
@@ -475,10 +502,7 @@ def _fine_log(x: Real) -> tuple[Pair, Real]:
 
 
 def _log2(x: Real) -> Real:
-    pair, exponent = _fine_log(x)
-    high, low = _product(pair, _PER_LN_2)
-    total, error = _two_sum(exponent, high)
-    return _of_positive(x, total + (error + low))
+    return _log_to(x, _PER_LN_2, (1.0, 0.0))
 
 
 def _natural(pair: Pair, exponent: Real) -> Pair:
@@ -488,7 +512,7 @@ def _natural(pair: Pair, exponent: Real) -> Pair:
 
 
 def _log10(x: Real) -> Real:
-    return _of_positive(x, _product(_natural(*_fine_log(x)), _PER_LN_10)[0])
+    return _log_to(x, _PER_LN_10, _LOG10_2)
 
 
 def _whole(x: Real) -> Truth:
