@@ -190,6 +190,7 @@ class NativeOperator:
     variables: list[Variable] = field(init=False, repr=False)
     outputs: tuple[Output, ...] = field(init=False, repr=False)
     marks: tuple[Output, ...] = field(init=False, repr=False)
+    _lends: tuple[bool, ...] = field(init=False, repr=False)  # by output whether texts of inputs may be in it
     _context: _Block = field(init=False, repr=False)
     _tables: Any = field(init=False, repr=False)
     _lent: list[Batch] | None = field(default=None, init=False, repr=False)
@@ -197,6 +198,10 @@ class NativeOperator:
     def __attrs_post_init__(self) -> None:
         self.variables = [Variable(var.type, i, self.code) for i, var in enumerate(self.operator.vars)]
         self.outputs = tuple(Output(out.type) for out in self.operator.outs)
+        taken = any(t.contains(port.type, t.STRING, t.BYTES) for port in self.operator.ports)
+        self._lends = tuple(
+            taken and t.contains(out.type, t.STRING, t.BYTES) for out in self.operator.outs
+        )
         self.marks = tuple(Output(MARK) for _ in self.operator.outs)
         self._context = _context()
         weakref.finalize(self, _closed, self.code.function("close", (_P,)), self._context)
@@ -334,7 +339,7 @@ class NativeOperator:
             texts = _Texts(self.code.function("close", (_P,)), at)
         for i, (output, marks) in enumerate(zip(self.outputs, self.marks, strict=True)):
             if output.rows or marks.rows:
-                yield i, output.take((texts, inputs)), marks.take()
+                yield i, output.take((texts, inputs if self._lends[i] else ())), marks.take()
 
     def clear(self) -> None:
         """Empties the outputs; batches read from them are void."""
