@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check format bench clean
+.PHONY: help venv demo test long check format bench clean
 
 help: ## list what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,15 +37,18 @@ demo: $(VENV)/.runtime ## run examples/flights: delays per airport over the last
 	@echo
 	@echo "Next: docs/tutorial.md, or $(BIN)/river --help"
 
-test: $(VENV)/.dev ## run all tests
-	$(PYTEST) $(PARALLEL)
+test: $(VENV)/.dev ## run all tests but those that take many minutes
+	$(PYTEST) $(PARALLEL) -m "not long"
+
+long: $(VENV)/.dev ## run the tests that take many minutes: all operations, all interleavings, RIVER_CASES random programs
+	$(PYTEST) $(PARALLEL) -m "long or slow"
 
 check: $(VENV)/.dev ## format, lint, types, layers, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
-	$(PYTEST) $(PARALLEL) -m "not slow and not spark"
+	$(PYTEST) $(PARALLEL) -m "not slow and not long and not spark"
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .

@@ -182,7 +182,7 @@ def test_many_random_bodies(chunk: int) -> None:
 
 
 @pytest.mark.slow
-@chunks(2000)
+@chunks(400)
 def test_many_random_bodies_that_check_themselves(chunk: int) -> None:
     _many(chunk, debug=True)
 

@@ -91,7 +91,7 @@ def test_text_of_any_type_is_that_of_the_sink(type_: t.Type, data: st.DataObject
 
 @given(item_types(8), st.data())
 @settings(max_examples=80, deadline=None)
-@pytest.mark.slow
+@pytest.mark.long
 def test_text_of_many_types_is_that_of_the_sink(type_: t.Type, data: st.DataObject) -> None:
     check_any(type_, data)
 

@@ -174,7 +174,7 @@ def test_random_bodies(program: tuple[str, str, list[Any]]) -> None:
     same_everywhere(program)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=500, deadline=None)
 @given(programs())
 def test_many_random_bodies(program: tuple[str, str, list[Any]]) -> None:

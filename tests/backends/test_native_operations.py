@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
-from backends.native.lower.batches import Lowered, lower
 from backends.native.contract import CODES
+from backends.native.lower.batches import Lowered, lower
 from backends.native.module import runtime
 from river.lang import typed
 from river.lang import types as t
@@ -116,7 +116,7 @@ def test_only_patterns_may_need_the_host() -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_case_is_compiled() -> None:
     for case in cases():
         assert isinstance(lower(operator(*case), "x86_64"), Lowered), case
@@ -131,7 +131,7 @@ def test_operations_give_what_the_evaluator_gives(data: st.DataObject) -> None:
         agree(case, native, value)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_an_operation_on_all_its_types(name: str) -> None:
     for number, case in enumerate(cases()):

@@ -95,7 +95,7 @@ def test_random_patterns(pattern: str, samples: list[str]) -> None:
     check(pattern, samples)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=5000)
 @given(patterns(empty_rounds=True), several)
 def test_random_patterns_at_length(pattern: str, samples: list[str]) -> None:

@@ -177,7 +177,7 @@ def test_results_are_sent_once_and_in_order(scheme: str, options: dict[str, Any]
     show(f"{scheme} {options}", explore(stateless(FAULTLESS, scheme=scheme, **options)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("options", LARGER, ids=str)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_results_are_sent_once_and_in_order_in_larger_runs(scheme: str, options: dict[str, Any]) -> None:
@@ -412,7 +412,7 @@ def test_a_keyed_operator_makes_what_one_worker_makes(scheme: str, options: dict
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("options", LARGER_KEYED, ids=str)
 @pytest.mark.parametrize("scheme", KEYED_SCHEMES)
 def test_a_keyed_operator_makes_what_one_worker_makes_in_larger_runs(

@@ -109,7 +109,7 @@ def test_searches_find_what_re_finds(pattern: str, samples: list[str]) -> None:
     compare(pattern, samples)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=20_000)
 @given(patterns(empty_rounds=False), st.lists(texts, min_size=8, max_size=8))
 def test_searches_find_what_re_finds_at_length(pattern: str, samples: list[str]) -> None:
