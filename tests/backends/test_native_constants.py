@@ -25,18 +25,24 @@ fn ordered(n: i64) -> omap<i64, list<i64>> {
   var b: omap<i64, list<i64>> = {}; for i in 0 .. n { b[i * 3] = [i, i]; } return b; }
 fn hashed(n: i64) -> map<string, f64> {
   var b: map<string, f64> = {}; for i in 0 .. n { b["key number " + string(i)] = f64(i) / 3.0; } return b; }
+fn paired(n: i64) -> map<{a: string, b: i64}, i64> {
+  var b: map<{a: string, b: i64}, i64> = {};
+  for i in 0 .. n { b[{a: "name " + string(i * i * 1000000000), b: i}] = i; } return b; }
 fn sums(n: i64) -> fsum { var s: fsum = zero(); for i in 0 .. n { add(s, 0.1); } sub(s, 1e300); return s; }
 operator f(t: i64) -> (o: {a: i64?, b: string, n: i64, s: list<i64>, f: f64}) {
   const few: bag<i64> = bags(30);
   const row: deque<string> = deques(5);
   const tree: omap<i64, list<i64>> = ordered(200);
   const table: map<string, f64> = hashed(1000);
+  const pairs: map<{a: string, b: i64}, i64> = paired(40);
   const small: map<i64, i64> = {5: 1, -3: 2, 70000: 4};
   const none_: map<i64, i64> = {};
   const total: fsum = sums(10);
   on t(x) {
     emit o {a: floor(tree, x), b: string(get(table, "key number " + string(x), -1.0)), n: count(few, x),
             s: get(tree, x, []), f: value(total)};
+    emit o {a: get(pairs, {a: "name " + string(x *% x *% 1000000000), b: x}), b: "", n: len(pairs),
+            s: [], f: 0.0};
     emit o {a: get(small, x), b: "", n: len(none_) + len(small), s: keys(small), f: 0.0};
     var c = tree; c[x] = [1];
     var d = table; d["x"] = 2.0;

@@ -94,7 +94,11 @@ def main(gcc: str, names: list[str]) -> None:
             (lanes, took), (scalar, _) = (compiled(type_, value, lanes=each) for each in (True, False))
             ours, single = best(fired(lanes, items)), best(fired(scalar, items))
             function = getattr(c, f"{name}_{type_}")
-            places = (ctypes.c_long(ITEMS), ctypes.c_void_p(address_of(items)), ctypes.c_void_p(address_of(found)))
+            places = (
+                ctypes.c_long(ITEMS),
+                ctypes.c_void_p(address_of(items)),
+                ctypes.c_void_p(address_of(found)),
+            )
             theirs = best(lambda function=function, places=places: function(*places))
             print(
                 f"{type_} {name:6} lanes {ours:6.2f} ns, one by one {single:6.2f}, C {theirs:6.2f};"

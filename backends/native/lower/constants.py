@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from backends.native.layout import KEY_AT, MAP_WORDS, SUM_WORDS, Keyed, entry_layout, memory, size_align
+from backends.native.layout import (
+    KEY_AT,
+    MAP_WORDS,
+    SUM_WORDS,
+    Keyed,
+    entry_layout,
+    is_text,
+    memory,
+    size_align,
+)
 from river.lang import types as t
-from river.lang.values import hash64
+from river.lang.values.hashing import SEED, STEP, fold, hash_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +29,8 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 62  # entries of a chunk of an ordered map (`runtime/omap.rt`)
 _TAG: Final = 16  # bits of the hash beside an address (`runtime/map.rt`)
-_INDEX_SHIFT: Final = 20
+_SHORT: Final = 12  # bytes of a text that lies in its view
+_WORD: Final = (1 << 64) - 1
 
 
 def image(module: Module, type_: t.Type, constant: Any, initial: Initial) -> str:
@@ -39,9 +49,49 @@ def image(module: Module, type_: t.Type, constant: Any, initial: Initial) -> str
                 entries.add(i, (key, initial(key, k)), (value, initial(value, v)))
             if isinstance(type_, t.OMap):
                 return _ordered(module, entries.names)
-            return _hashed(module, entries.names, dict(enumerate(hash64(key, k) for k, _ in pairs)))
+            return _hashed(module, entries.names, dict(enumerate(_index_hash(key, k) for k, _ in pairs)))
         case _:
             raise AssertionError(type_)
+
+
+def _index_hash(type_: t.Type, value: Any) -> int:
+    """The hash of the index of maps, as `module.py` makes it."""
+    if is_text(type_):
+        return _text_hash(value)
+    if not isinstance(type_, t.Record | t.Tuple):
+        return hash_words(SEED, type_, value)
+    h = SEED
+    for i, (part, each) in enumerate(zip(t.parts(type_), value, strict=True)):
+        if not is_text(part):
+            h = hash_words(h, part, each)
+        elif i == 0:
+            h = _text_hash(each)
+        else:
+            h = fold(h, _text_hash(each))
+    return h
+
+
+def _text_hash(value: str | bytes) -> int:
+    """`text_index` of `runtime/text.rt`."""
+    data = value.encode() if isinstance(value, str) else value
+    size = len(data)
+    if size <= _SHORT:
+        ascii_ = bool(data) and isinstance(value, str) and value.isascii()
+        a = int.from_bytes(data[:4], "little") << 32 | ascii_ << 31 | size
+        return _product(a ^ SEED, int.from_bytes(data[4:], "little") ^ STEP) ^ a
+
+    def word(at: int) -> int:
+        return int.from_bytes(data[at : at + 8], "little")
+
+    h = size ^ SEED
+    for at in range(0, size - 16, 16):
+        h = _product(word(at) ^ STEP, word(at + 8) ^ h)
+    return _product(word(max(size - 16, 0)) ^ STEP, word(size - 8) ^ h)
+
+
+def _product(x: int, y: int) -> int:
+    product = x * y
+    return (product ^ product >> 64) & _WORD
 
 
 def _words(values: Sequence[str]) -> str:
@@ -115,10 +165,10 @@ def _ordered(module: Module, names: list[str]) -> str:
 
 def _hashed(module: Module, names: list[str], hashes: dict[int, int]) -> str:
     """`hashes`: of the entries that are found by their key."""
-    size = max(8, 1 << (2 * len(hashes) - 1).bit_length())
+    size = max(8, 1 << (3 * len(hashes) - 1).bit_length())
     cells = ["0"] * size
     for number, h in hashes.items():
-        at = h >> _INDEX_SHIFT & size - 1
+        at = h >> 64 - _TAG & size - 1
         while cells[at] != "0":
             at = (at + 1) % size
         tag = h >> 64 - _TAG << 64 - _TAG
@@ -140,7 +190,7 @@ def _bag(module: Module, type_: t.Bag, inner: t.Type, items: list[Any], initial:
             last, count = (_address(entries.names[numbers[-1]]), len(numbers)) if place == 0 else ("0", 0)
             chain = f"{{ i64 {following}, i64 {last}, i64 {count} }}"
             entries.add(number, (inner, initial(inner, items[number])), (_CHAIN, chain))
-    return _hashed(module, entries.names, {n[0]: hash64(inner, item) for item, n in equal.items()})
+    return _hashed(module, entries.names, {n[0]: _index_hash(inner, item) for item, n in equal.items()})
 
 
 _CHAIN: Final = t.Tuple((t.I64, t.I64, t.I64))

@@ -153,14 +153,14 @@ class _Code:
         b, (r, _, t) = self.b, self.types.values()
         name = scalar(self.module, step.called)
         place = b.slot(r)
-        b.do(f"store {r} {value}, ptr {place}")
+        b.do(f"store {r} {value}, ptr {place}, align 8")
         if self.width == 1:
 
             def call() -> None:
                 b.do(f"store double {b.call('double', name, [f'double {arg}' for arg in args])}, ptr {place}")
 
             if_(b, when, call)
-            return b.op(f"load {r}, ptr {place}")
+            return b.op(f"load {r}, ptr {place}, align 8")
         mask = b.op(f"zext i{self.width} {b.op(f'bitcast {t} {when} to i{self.width}')} to i64")
         places = [b.slot(r) for _ in args]
 
@@ -174,8 +174,8 @@ class _Code:
 
         def each() -> None:
             for at, arg in zip(places, args, strict=True):
-                b.do(f"store {r} {arg}, ptr {at}")
+                b.do(f"store {r} {arg}, ptr {at}, align 8")
             counted(b, str(self.width), one)
 
         if_(b, b.op(f"icmp ne i64 {mask}, 0"), each)
-        return b.op(f"load {r}, ptr {place}")
+        return b.op(f"load {r}, ptr {place}, align 8")

@@ -70,14 +70,16 @@ _DOCS = {
 
 def _line(name: str) -> Operation:
     count = functions.OPERANDS[name]
-    return Operation(name, _rule(count), on(_transcendental(name, count)), _DOCS[name])
+    return Operation(name, _rule(count), on(_transcendental(name)), _DOCS[name])
 
 
-def _transcendental(name: str, count: int) -> Callable[..., float]:
+def _transcendental(name: str) -> Callable[..., float]:
     """A function whose formula is made when it is first called."""
-    if count == 1:
-        return lambda x: functions.meaning(name)(x)
-    return lambda x, y: functions.meaning(name)(x, y)
+
+    def apply(*args: float) -> float:
+        return functions.meaning(name)(*args)
+
+    return apply
 
 
 # `floor` and `ceil` are also searches in ordered maps: their lines stand in containers.py.

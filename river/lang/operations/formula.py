@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attrs import field, frozen
 
 from river.lang.values import INFINITY, NAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
 _MASK: Final = (1 << 64) - 1
 
@@ -266,37 +266,52 @@ def _divide(x: float, y: float) -> float:
     return math.copysign(INFINITY, x) * math.copysign(1.0, y)
 
 
-def _select(condition: bool, then: Any, other: Any) -> Any:  # noqa: FBT001 - an operation
+def _select(condition: object, then: float, other: float) -> float:
     return then if condition else other
 
 
 _REAL: Final = struct.Struct("<d")
 _BITS: Final = struct.Struct("<Q")
 
-_MEANINGS: Final[dict[str, Callable[..., Any]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide,
-    "copysign": math.copysign, "<": operator.lt, "<=": operator.le, "==": operator.eq,
-    "and": operator.and_, "or": operator.or_, "select": _select, "select.whole": _select,
+
+def _bits(x: float) -> int:
+    return _BITS.unpack(_REAL.pack(x))[0]
+
+
+def _real(bits: int) -> float:
+    return _REAL.unpack(_BITS.pack(bits))[0]
+
+
+def _root(x: float) -> float:
+    return math.sqrt(x) if x >= 0.0 else NAN
+
+
+_WHOLES: Final[dict[str, Callable[[int, int], int]]] = {
+    "and": lambda a, b: a and b, "or": lambda a, b: a or b,
     "whole.+": lambda a, b: a + b & _MASK, "whole.-": lambda a, b: a - b & _MASK,
-    "whole.*": lambda a, b: a * b & _MASK, "whole.high": lambda a, b: a * b >> 64,
-    "whole.&": operator.and_, "whole.|": operator.or_, "whole.^": operator.xor,
-    "whole.<<": lambda a, b: a << b & _MASK, "whole.>>": operator.rshift, "whole.<": operator.lt,
+    "whole.*": lambda a, b: a * b & _MASK, "whole.high": lambda a, b: a * b >> 64, "whole.&": lambda a, b: a & b,
+    "whole.|": lambda a, b: a | b, "whole.^": lambda a, b: a ^ b, "whole.<<": lambda a, b: a << b & _MASK,
+    "whole.>>": lambda a, b: a >> b, "whole.<": lambda a, b: a < b,
 }  # fmt: skip
-"""What the operations are; counts of shifts are below 64."""
-
-_UNARY: Final[dict[str, Callable[[Any], Any]]] = {
-    "neg": operator.neg, "abs": abs, "not": operator.not_, "sqrt": lambda x: math.sqrt(x) if x >= 0.0 else NAN,
-    "bits": lambda x: _BITS.unpack(_REAL.pack(x))[0], "real": lambda n: _REAL.unpack(_BITS.pack(n))[0],
+"""Of whole numbers and truths; counts of shifts are below 64."""
+_MEANINGS: Final[dict[str, Callable[..., float]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide, "copysign": math.copysign,
+    "<": operator.lt, "<=": operator.le, "==": operator.eq, "select": _select, "select.whole": _select, **_WHOLES,
+}  # fmt: skip
+_UNARY: Final[dict[str, Callable[[Any], float]]] = {
+    "neg": operator.neg, "abs": abs, "not": operator.not_, "sqrt": _root, "bits": _bits, "real": _real,
 }  # fmt: skip
 
+_Function = Callable[..., float]
 
-def evaluator(formula: Formula, called: Callable[[str], Callable[..., float]]) -> Callable[..., float]:
+
+def evaluator(formula: Formula, called: Callable[[str], _Function]) -> _Function:
     """The function of a formula on Python numbers; `called`: that of another."""
     steps = [_meaning(step, called) for step in formula.steps]
     constants, result = formula.constants, formula.result
 
     def apply(*args: float) -> float:
-        found: list[Any] = [*args, *constants]
+        found = [*args, *constants]
         for function, operands in steps:
             found.append(function(*operands(found)))
         return found[result]
@@ -305,13 +320,18 @@ def evaluator(formula: Formula, called: Callable[[str], Callable[..., float]]) -
 
 
 def _meaning(
-    step: Step, called: Callable[[str], Callable[..., float]]
-) -> tuple[Callable[..., Any], Callable[[Sequence[Any]], tuple[Any, ...]]]:
+    step: Step, called: Callable[[str], _Function]
+) -> tuple[_Function, Callable[[Sequence[float]], tuple[float, ...]]]:
     """A function, and what picks its operands."""
-    if len(step.args) > 1:
-        pick = operator.itemgetter(*step.args)
-        if step.operation != "rarely":
-            return _MEANINGS[step.operation], pick
-        return lambda when, value, *args: called(step.called)(*args) if when else value, pick
-    function = step.table.__getitem__ if step.operation == "entry" else _UNARY[step.operation]
-    return lambda x, _x: function(x), operator.itemgetter(step.args[0], step.args[0])
+    if len(step.args) == 1:
+        unary = step.table.__getitem__ if step.operation == "entry" else _UNARY[step.operation]
+        (place,) = step.args
+        return unary, lambda found: (found[place],)
+    pick = cast("Callable[[Sequence[float]], tuple[float, ...]]", operator.itemgetter(*step.args))
+    if step.operation != "rarely":
+        return _MEANINGS[step.operation], pick
+
+    def rarely(when: object, value: float, *args: float) -> float:
+        return called(step.called)(*args) if when else value
+
+    return rarely, pick

@@ -12,8 +12,8 @@ from river.lang.values.scalars import MASK64, Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_SEED: Final = 0x9E3779B97F4A7C15
-_STEP: Final = 0xD1342543DE82EF95
+SEED: Final = 0x9E3779B97F4A7C15
+STEP: Final = 0xD1342543DE82EF95
 _LAST: Final = 0xA0761D6478BD642F
 
 
@@ -34,12 +34,20 @@ def hash64(type_: t.Type, value: Value) -> int:
       ascending.
       map, bag: the length, then the sum modulo 2^64 of the hashes of the entries (key's words, then the value's).
     """
-    h = _SEED
-    for word in _worder(type_)(value):
-        product = (h ^ word) * _STEP
-        h = (product ^ (product >> 64)) & MASK64
-    product = (h ^ _LAST) * _STEP
+    return fold(hash_words(SEED, type_, value), _LAST)
+
+
+def fold(h: int, word: int) -> int:
+    """One step of a hash."""
+    product = (h ^ word) * STEP
     return (product ^ (product >> 64)) & MASK64
+
+
+def hash_words(h: int, type_: t.Type, value: Value) -> int:
+    """A hash with the words of a value folded in (see `hash64`)."""
+    for word in _worder(type_)(value):
+        h = fold(h, word)
+    return h
 
 
 @cache

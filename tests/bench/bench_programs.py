@@ -1,0 +1,517 @@
+"""The programs of the River paper's applications from file to file: thousands of records a second, and private memory.
+
+Each figure is that of a process of its own, the least of a few that take turns: from the start of reading to the answers
+written, the start of the process not counted. Beside River: C (gcc -O3 -march=native) that maps the file, does the work that
+the program declares with arrays and a ring, and writes the same answers; DuckDB, if it is installed, with SQL for the
+same question; and a plain Python loop. First River's answers to the beginning of the data are compared with the loop's,
+then to all of them with those in C.
+
+Run: python tests/bench/bench_programs.py [--programs NAME,...] [--rows N] [--runs N] [--format csv|jsonl]
+     [--input NAME=FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import sys
+import time
+from array import array
+from collections import Counter
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import data
+import measure
+import oracle
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+PROGRAMS = Path(__file__).parent / "programs"
+PREFIX = 3_000
+
+HEAD = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+static const char *p, *end;
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+static long map(const char *name) {
+  int fd = open(name, O_RDONLY); struct stat st; if (fd < 0 || fstat(fd, &st)) exit(1);
+  p = mmap(0, st.st_size + 4096, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0); end = p + st.st_size;
+  return st.st_size; }
+static void header(void) { p = (const char *)memchr(p, '\n', end - p) + 1; }
+static long number(void) { long x = 0; while (*p >= '0') x = x * 10 + *p++ - '0'; p++; return x; }
+/* texts, by number */
+#define SLOTS (1u << 18)
+typedef struct { const char *k; uint32_t len, h; } Slot;
+static uint32_t id_of(Slot *slot, const char *k, uint32_t n) {
+  uint64_t h = n * 0x9E3779B97F4A7C15ull, w; const char *q = k; uint32_t m = n;
+  while (m >= 8) { memcpy(&w, q, 8); h = (h ^ w) * 0x9E3779B97F4A7C15ull; h ^= h >> 29; q += 8; m -= 8; }
+  w = 0; memcpy(&w, q, m); h = (h ^ w) * 0x9E3779B97F4A7C15ull; h ^= h >> 32;
+  for (uint32_t i = h & (SLOTS - 1);; i = (i + 1) & (SLOTS - 1)) {
+    if (!slot[i].k) { slot[i].k = k; slot[i].len = n; slot[i].h = h; return i; }
+    if (slot[i].h == (uint32_t)h && slot[i].len == n && !memcmp(slot[i].k, k, n)) return i; } }
+/* output */
+static FILE *out; static char text[1 << 16]; static size_t used;
+static void to(const char *name) { out = fopen(name, "w"); if (!out) exit(1); }
+static void flush(void) { fwrite(text, 1, used, out); used = 0; }
+static void put(long v, char after) {
+  char b[24]; int n = 24; do b[--n] = '0' + v % 10; while (v /= 10);
+  memcpy(text + used, b + n, 24 - n); used += 24 - n; text[used++] = after; }
+static void puts_(const char *k, uint32_t n, char after) { memcpy(text + used, k, n); used += n; text[used++] = after; }
+static void line(void) { if (used > sizeof text - 4096) flush(); }
+"""
+QUERY_LOG = r"""
+static Slot origins[SLOTS], targets[SLOTS]; static long counts[2][SLOTS];
+static Slot *sorted;
+static int before(const void *a, const void *b) {
+  const Slot *x = sorted + *(int *)a, *y = sorted + *(int *)b; uint32_t n = x->len < y->len ? x->len : y->len;
+  int c = memcmp(x->k, y->k, n); return c ? c : (int)x->len - (int)y->len; }
+static void write_(const char *name, const char *head, Slot *slot, long *count) {
+  static int order[SLOTS]; int n = 0;
+  for (uint32_t i = 0; i < SLOTS; i++) if (slot[i].k) order[n++] = i;
+  sorted = slot; qsort(order, n, sizeof *order, before);
+  to(name); fputs(head, out);
+  for (int i = 0; i < n; i++) { Slot *s = slot + order[i]; puts_(s->k, s->len, ','); put(count[order[i]], '\n'); line(); }
+  flush(); fclose(out); }
+int main(int argc, char **v) {
+  double began = now(); map(v[1]); header();
+  while (p < end) {
+    const char *e = memchr(p, ',', end - p); counts[0][id_of(origins, p, e - p)]++; p = e + 1;
+    e = memchr(p, '\n', end - p); counts[1][id_of(targets, p, e - p)]++; p = e + 1; }
+  write_(v[2], "origin,n\n", origins, counts[0]); write_(v[3], "target,n\n", targets, counts[1]);
+  printf("%.6f\n", now() - began); }
+"""
+REQUESTS = r"""
+static Slot slot[SLOTS]; static long count[SLOTS], old[SLOTS]; static int touched[SLOTS]; static char mark[SLOTS];
+int main(int argc, char **v) {
+  double began = now(); long size = map(v[1]); header();
+  size_t cap = size / 6, n = 0, head = 0, start = 0, many = 0;
+  int32_t *ts = malloc(cap * 4), *id = malloc(cap * 4); long cur = -1;
+  to(v[2]); fputs("ts,origin,n\n", out);
+#define ROW(i) { put(cur, ','); puts_(slot[i].k, slot[i].len, ','); put(count[i], '\n'); line(); }
+#define TOUCH(i) if (CHANGES && !mark[i]) { mark[i] = 1; old[i] = count[i]; touched[many++] = i; }
+#define INSTANT() { \
+    if (CHANGES) { \
+      for (size_t k = 0; k < many; k++) { int i = touched[k]; mark[i] = 0; if (count[i] != old[i] && count[i]) ROW(i) } \
+      many = 0; \
+    } else for (size_t k = start; k < n; k++) ROW(id[k]) \
+    start = n; }
+  while (p < end) {
+    long t = number(); p = (const char *)memchr(p, ',', end - p) + 1;
+    const char *e = memchr(p, '\n', end - p); int i = id_of(slot, p, e - p); p = e + 1; ts[n] = t; id[n] = i;
+    while (t != cur) {
+      if (cur >= 0) INSTANT();
+      cur = cur < 0 || !CHANGES ? t : cur + 1;
+      while (head < n && ts[head] < cur - 300) { TOUCH(id[head]); count[id[head++]]--; } }
+    TOUCH(i); count[i]++; n++; }
+  INSTANT(); flush(); fclose(out);
+  printf("%.6f\n", now() - began); }
+"""
+LINEAR_ROAD = r"""
+typedef struct { int32_t ts, vid, xway, dir, seg, place, speed; } Report;
+int main(int argc, char **v) {
+  double began = now(); long size = map(v[1]); header();
+  size_t cap = size / 16, n = 0, five = 0, half = 0, entries = 0; Report *r = malloc(cap * sizeof *r);
+  size_t *entered = malloc(cap * sizeof *entered);
+  static struct { long speed; int reports, vehicles; } at[1 << 20]; int32_t *last = 0; long vehicles = 0; long cur = -1;
+  to(v[2]); fputs("ts,vid,xway,dir,seg,toll\n", out);
+#define INSTANT() { for (size_t i = 0; i < entries; i++) { Report *q = r + entered[i]; long m = at[q->place].vehicles - 50; \
+    if (m > 0 && at[q->place].speed < 40l * at[q->place].reports) { \
+      put(q->ts, ','); put(q->vid, ','); put(q->xway, ','); put(q->dir, ','); put(q->seg, ','); \
+      put(2 * m * m, '\n'); line(); } } \
+    entries = 0; }
+  for (; p < end; n++) {
+    Report *q = r + n; q->ts = number(); q->vid = number(); q->speed = number(); q->xway = number(); number();
+    q->dir = number(); q->seg = number(); number(); q->place = (q->xway * 2 + q->dir) * 1000 + q->seg;
+    if (q->place >= 1 << 20) exit(1);
+    if (q->ts != cur) { INSTANT(); cur = q->ts;
+      while (five < n && r[five].ts < cur - 300) { at[r[five].place].speed -= r[five].speed; at[r[five++].place].reports--; }
+      while (half < n && r[half].ts < cur - 29) at[r[half++].place].vehicles--; }
+    at[q->place].speed += q->speed; at[q->place].reports++; at[q->place].vehicles++;
+    if (q->vid >= vehicles) { long m = q->vid * 2l + 1024;
+      last = realloc(last, m * 4); memset(last + vehicles, 255, (m - vehicles) * 4); vehicles = m; }
+    if (last[q->vid] != q->place) { last[q->vid] = q->place; entered[entries++] = n; } }
+  INSTANT(); flush(); fclose(out);
+  printf("%.6f\n", now() - began); }
+"""
+FM_RADIO = r"""
+#define TAPS 64
+#define POP 5
+#define BLOCK 1024
+#define BANDS 10
+static float first[TAPS], low[BANDS][TAPS], high[BANDS][TAPS], gains[BANDS], gain;
+static const float *x; static float *y; static long count, threads;
+static void low_pass(double cutoff, float *found) {
+  double w = 2 * M_PI * cutoff / 250e6, m = TAPS - 1;
+  for (int i = 0; i < TAPS; i++)
+    found[i] = sin(w * (i - m / 2)) / M_PI / (i - m / 2) * (0.54 - 0.46 * cos(2 * M_PI * i / m)); }
+static inline void filter(const float *restrict d, const float *restrict c, float *restrict u, int m) {
+  for (int j = 0; j < m; j += 64) {
+    float a[64] = {0};
+    for (int i = 0; i < TAPS; i++) { float k = c[i]; for (int q = 0; q < 64; q++) a[q] += d[j + i + q] * k; }
+    memcpy(u + j, a, sizeof a); } }
+static void *work(void *number) {
+  static __thread float d[BLOCK + 256], h[BLOCK + 64], l[BLOCK + 64];
+  for (long o = (long)number * BLOCK; o < count; o += threads * BLOCK) {
+    int m = count - o < BLOCK ? count - o : BLOCK, k = m + TAPS; float *to = y + o;
+    for (int j = 0; j < k; j++) {
+      const float *from = x + (o + j) * POP; float s = 0;
+      for (int i = 0; i < TAPS; i++) s += from[i] * first[i];
+      d[j] = s; }
+    for (int j = 0; j < k - 1; j++) d[j] = gain * atanf(d[j] * d[j + 1]);
+    memset(to, 0, m * 4);
+    for (int b = 0; b < BANDS; b++) {
+      filter(d, high[b], h, m); filter(d, low[b], l, m);
+      for (int j = 0; j < m; j++) to[j] += (h[j] - l[j]) * gains[b]; } }
+  return 0; }
+int main(int argc, char **v) {
+  double began = now(); long n = map(v[1]) / 4; threads = atol(v[3]);
+  double lo = log(55), hi = log(97760000); low_pass(108e6, first); gain = 27000 * 250e6 / (10000 * M_PI);
+  for (int b = 1; b <= BANDS; b++) {
+    double q = (b - BANDS / 2.0) / 5; gains[b - 1] = q > 0 ? 2 - q : 2 + q;
+    low_pass(exp((b - 1) * (hi - lo) / BANDS + lo), low[b - 1]); low_pass(exp(b * (hi - lo) / BANDS + lo), high[b - 1]); }
+  x = (const float *)p; count = (n - TAPS) / POP + 1 - 1 - (TAPS - 1); y = aligned_alloc(64, (count * 4 + 4095) / 64 * 64);
+  pthread_t id[64];
+  for (long i = 1; i < threads; i++) pthread_create(&id[i], 0, work, (void *)i);
+  work(0);
+  for (int i = 1; i < threads; i++) pthread_join(id[i], 0);
+  to(v[2]); fwrite(y, 4, count, out); fclose(out);
+  printf("%.6f\n", now() - began); }
+"""
+
+DUCK_WINDOW = "over (partition by {} order by ts range between {} preceding and current row)"
+DUCK = {
+    "query_log": {
+        "origins": "select origin, count(*) n from {source} group by 1 order by 1",
+        "targets": "select target, count(*) n from {source} group by 1 order by 1",
+    },
+    "request_counts": {
+        "answers": f"select ts, origin, count(*) {DUCK_WINDOW.format('origin', 300)} n from {{source}}",
+    },
+    "linear_road": {
+        "tolls": f"""
+          select ts, vid, xway, dir, seg, 2 * (vehicles - 50) * (vehicles - 50) toll from (
+            select *, avg(speed) {DUCK_WINDOW.format("xway, dir, seg", 300)} mean,
+              count(*) {DUCK_WINDOW.format("xway, dir, seg", 29)} vehicles,
+              lag((xway, dir, seg)) over (partition by vid order by ts) before
+            from {{source}})
+          where before is distinct from (xway, dir, seg) and mean < 40 and vehicles > 50"""
+    },
+}
+"""For each output of a program what asks DuckDB for it."""
+
+
+def bargains(rows: Iterable[data.Row]) -> Iterator[data.Row]:
+    """What `oracle.vwap` gives, in one pass: the rows of an instant are answered when all have been seen."""
+    done: dict[str, list[tuple[int, int]]] = {}
+    asked: list[data.Row] = []
+    now = None
+
+    def answers() -> Iterator[data.Row]:
+        for ts, sym, price, size in asked:
+            last = done.get(sym, ())
+            gain = sum(p * z for p, z in last) - price * sum(z for _, z in last)
+            if gain > 0:
+                yield ts, sym, price, size, gain
+
+    for ts, kind, sym, price, size in rows:
+        if ts != now:
+            yield from answers()
+            asked, now = [], ts
+        if kind == "q":
+            asked.append((ts, sym, price, size))
+        else:
+            done[sym] = [*done.get(sym, ())[-3:], (price, size)]
+    yield from answers()
+
+
+@frozen
+class App:
+    """A program, its input, its outputs with their columns, and what else computes them."""
+
+    file: str
+    kind: str
+    input: str
+    outputs: dict[str, tuple[str, ...]]
+    loop: Callable[[Iterable[Any]], Any]
+    c: str | None = None
+    many: int = 1
+    """Records for one that the caller asks for."""
+
+
+APPS = {
+    "query_log": App(
+        "query_log.szl", "queries", "query", {"origins": ("origin", "n"), "targets": ("target", "n")}, oracle.query_log, QUERY_LOG
+    ),
+    "request_counts": App(
+        "request_counts.cql", "requests", "requests", {"answers": ("ts", "origin", "n")}, oracle.request_counts,
+        "#define CHANGES 0\n" + REQUESTS,
+    ),
+    "count_changes": App(
+        "count_changes.cql", "requests", "requests", {"changes": ("ts", "origin", "n")}, oracle.count_changes,
+        "#define CHANGES 1\n" + REQUESTS,
+    ),
+    "linear_road": App(
+        "linear_road.cql", "reports", "reports", {"tolls": ("ts", "vid", "xway", "dir", "seg", "toll")}, oracle.linear_road,
+        LINEAR_ROAD,
+    ),
+    "vwap": App(
+        "vwap.cql", "ticks", "ticks", {"bargains": ("ts", "sym", "price", "size", "gain")}, bargains
+    ),
+    "fm_radio": App("fm_radio.str", "samples", "input", {"output": ("value",)}, oracle.fm_radio, FM_RADIO, many=4),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------- data
+
+
+def rows_of(app: App, file: Path, most: int | None = None) -> Iterator[Any]:
+    """The rows of a file, as the loops want them."""
+    if app.kind == "samples":
+        signal = array("f", file.with_suffix(".f32").read_bytes())
+        yield from signal if most is None else signal[:most]
+        return
+    texts = {"origin", "target", "kind", "sym"}
+    columns = data.KINDS[app.kind][1]
+    plain = [name in texts for name in columns]
+    with file.open(newline="") as lines:
+        if file.suffix == ".jsonl":
+            read: Iterator[Any] = ([row[name] for name in columns] for row in map(json.loads, lines))
+        else:
+            read = csv.reader(lines)
+            next(read)
+        for row in islice(read, most):
+            yield tuple([cell if text else int(cell) for cell, text in zip(row, plain, strict=True)])
+
+
+def written(app: App, folder: Path, rows: int, form: str) -> Path:
+    """The file of generated input; samples are Arrow data for River, and raw for the others."""
+    make, columns = data.KINDS[app.kind]
+    if app.kind == "samples":
+        return packed(array("f", (value for (value,) in make(rows * app.many))), folder / "samples.arrow")
+    file = folder / f"{app.kind}.{form}"
+    if not file.exists():
+        with file.open("w") as out:
+            data.write(make(rows), columns, form, out)
+    return file
+
+
+def packed(signal: array[float], file: Path) -> Path:
+    """Samples as a file of Arrow data, with the raw ones beside it."""
+    from pyarrow import RecordBatch, float32, ipc
+    from pyarrow import array as arrow_array
+
+    if not file.exists():
+        batch = RecordBatch.from_arrays([arrow_array(signal, float32())], names=["value"])
+        with ipc.new_file(str(file), batch.schema) as out:
+            out.write_batch(batch)
+        file.with_suffix(".f32").write_bytes(signal.tobytes())
+    return file
+
+
+def beginning(app: App, file: Path, folder: Path) -> Path:
+    """A file of the first rows."""
+    if app.kind == "samples":
+        return packed(array("f", rows_of(app, file, PREFIX)), folder / "beginning.arrow")
+    found = folder / f"beginning-{app.kind}{file.suffix}"
+    with file.open() as lines:
+        found.write_text("".join(islice(lines, PREFIX + 1)))
+    return found
+
+
+def answers(app: App, way: str, folder: Path) -> dict[str, Path]:
+    """Where the outputs go."""
+    suffix = "arrow" if app.kind == "samples" and way.startswith("river") else "csv"
+    return {output: folder / f"{way}-{output}.{suffix}" for output in app.outputs}
+
+
+# ------------------------------------------------------------------------------------------ in a process
+
+
+def in_river(app: App, file: Path, folder: Path, workers: int) -> None:
+    import river
+
+    program = river.load(str(PROGRAMS / app.file))
+    outputs = {name: str(path) for name, path in answers(app, f"river{workers}", folder).items()}
+    began = time.perf_counter()
+    program.run({app.input: str(file)}, outputs, workers=workers)
+    print(time.perf_counter() - began)
+
+
+def in_duckdb(name: str, file: Path, folder: Path, workers: int) -> None:
+    import duckdb
+
+    source = f"read_{'csv' if file.suffix == '.csv' else 'json'}('{file}')"
+    connection = duckdb.connect(config={"threads": workers})
+    began = time.perf_counter()
+    if len(DUCK[name]) > 1:  # so that the file is read once
+        connection.execute(f"create temp table source as from {source}")
+        source = "source"
+    for output, path in answers(APPS[name], f"duckdb{workers}", folder).items():
+        connection.execute(f"copy ({DUCK[name][output].format(source=source)}) to '{path}' (header)")
+    print(time.perf_counter() - began)
+
+
+def in_python(app: App, file: Path, folder: Path) -> None:
+    began = time.perf_counter()
+    found = app.loop(rows_of(app, file))
+    outputs = [sorted(c.items()) for c in found] if isinstance(found, tuple) else [found]
+    for (output, path), rows in zip(answers(app, "python", folder).items(), outputs, strict=True):
+        with path.open("w", newline="") as out:
+            table = csv.writer(out, lineterminator="\n")
+            table.writerow(app.outputs[output])
+            table.writerows(rows)
+    print(time.perf_counter() - began)
+
+
+# --------------------------------------------------------------------------------------------------- checks
+
+
+def lines_of(path: Path) -> Counter[str]:
+    return Counter(path.read_text().splitlines())
+
+
+def floats_of(path: Path) -> list[float]:
+    from pyarrow import ipc
+
+    if path.suffix != ".arrow":
+        return array("f", path.read_bytes()).tolist()
+    with ipc.open_file(str(path)) as found:
+        return found.read_all().column(0).to_pylist()
+
+
+def same(ours: Iterable[float], theirs: Iterable[float]) -> bool:
+    """Whether two signals differ by rounding only."""
+    pairs = list(zip(ours, theirs, strict=True))
+    rms = math.sqrt(sum(b * b for _, b in pairs) / len(pairs))
+    return max(abs(a - b) for a, b in pairs) < 2e-3 * rms
+
+
+def check_beginning(name: str, app: App, small: Path, folder: Path) -> None:
+    """Compares River's answers to the first rows with the oracle's."""
+    found = answers(app, "river2", folder)
+    rows = list(rows_of(app, small))
+    if app.kind == "samples":
+        if not same(floats_of(found["output"]), oracle.fm_radio(rows)):
+            sys.exit(f"{name}: River and the oracle differ")
+        return
+    meant = getattr(oracle, name)(rows)
+    outputs = [sorted(c.items()) for c in meant] if isinstance(meant, tuple) else [meant]
+    for output, wanted in zip(app.outputs, outputs, strict=True):
+        lines = [",".join(map(str, row)) for row in (app.outputs[output], *wanted)]
+        if lines_of(found[output]) != Counter(lines):
+            sys.exit(f"{name}: River and the oracle differ in `{output}`")
+
+
+def check_all(name: str, app: App, folder: Path, ways: Iterable[str]) -> None:
+    """Compares all answers of all ways: as bags, since the order within an instant is free."""
+    first = answers(app, "river1", folder)
+    for way in ways:
+        for output, path in answers(app, way, folder).items():
+            if app.kind == "samples":
+                equal = same(floats_of(first[output]), floats_of(path))
+            else:
+                equal = lines_of(first[output]) == lines_of(path)
+            if not equal:
+                sys.exit(f"{name}: River and {way} differ in `{output}`")
+
+
+# ----------------------------------------------------------------------------------------------------- run
+
+
+def compare(name: str, app: App, file: Path, folder: Path, runs: int) -> None:
+    """Prints what each way of computing the program's answers takes."""
+    cache = {"RIVER_CACHE": str(folder / "cache")}
+
+    def itself(way: str, workers: int, source: Path) -> measure.Took:
+        command = [sys.executable, __file__, "--child", f"{way}:{name}:{workers}", "--file", source, "--folder", folder]
+        return measure.process(command, env=cache, watched=True)
+
+    small = beginning(app, file, folder)
+    itself("river", 2, small)
+    check_beginning(name, app, small, folder)
+    itself("river", 1, small)
+
+    ways: dict[str, Callable[[], measure.Took]] = {
+        "river1": lambda: itself("river", 1, file),
+        "river2": lambda: itself("river", 2, file),
+    }
+    if app.c is not None and file.suffix != ".jsonl":
+        program = measure.built(folder, f"{name}-c", HEAD + app.c, *(["-ffast-math"] if app.kind == "samples" else []))
+        source = file.with_suffix(".f32") if app.kind == "samples" else file
+        for threads in (1, 2) if app.kind == "samples" else (1,):
+            outs = list(answers(app, f"c{threads}", folder).values())
+            command = [program, source, *outs, threads]
+            ways[f"c{threads}"] = lambda c=command: measure.process(c, watched=True)
+    if name in DUCK and find_spec("duckdb") is not None:
+        ways["duckdb1"] = lambda: itself("duckdb", 1, file)
+        ways["duckdb2"] = lambda: itself("duckdb", 2, file)
+    took = measure.race(ways, runs)
+    if app.kind != "samples":
+        took["python"] = itself("python", 1, file)
+    check_all(name, app, folder, took)
+    rows = sum(1 for _ in rows_of(app, file))
+    print(f"{name}: {rows} records, {file.stat().st_size >> 20} MB")
+    reference = float(took["c1" if "c1" in took else "river1"].told.split()[0])
+    for way, found in took.items():
+        seconds = float(found.told.split()[0])
+        label = way if way == "python" else f"{way[:-1]}, {way[-1]}"
+        print(
+            f"  {label:10} {rows / seconds / 1000:9.0f} k/s  {seconds:7.3f} s, {seconds / reference:6.2f} times"
+            f" {'C, 1' if 'c1' in took else 'river, 1'}; process {found.wall:6.2f} s, of the processors {found.cpu:6.2f},"
+            f" {found.peak / 2**20:6.0f} MB private",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", default=",".join(APPS), help="with commas between")
+    parser.add_argument("--rows", type=int, default=200_000, help="records; the radio gets four times as many")
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--format", choices=("csv", "jsonl"), default="csv")
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE", help="a file instead of generated data")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child is not None:
+        way, name, workers = given.child.split(":")
+        match way:
+            case "river":
+                in_river(APPS[name], given.file, given.folder, int(workers))
+            case "duckdb":
+                in_duckdb(name, given.file, given.folder, int(workers))
+            case _:
+                in_python(APPS[name], given.file, given.folder)
+        sys.stdout.flush()
+        return
+    measure.begin("Programs from file to file")
+    files = dict(each.split("=", 1) for each in given.input)
+    for name in given.programs.split(","):
+        with TemporaryDirectory() as folder:
+            app = APPS[name]
+            file = Path(files[name]) if name in files else written(app, Path(folder), given.rows, given.format)
+            compare(name, app, file, Path(folder), given.runs)
+
+
+if __name__ == "__main__":
+    main()

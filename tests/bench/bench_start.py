@@ -1,0 +1,95 @@
+"""How long commands take as a user feels it: whole processes, from the shell's call to the end.
+
+`river --help`, `river compile` and `river run` of a CSV of ten rows, with a full cache and an empty one; the least of a few
+that take turns, by the clock and of the processor, beside an interpreter that does nothing. `--imports`: what the
+processes import, by package and module, as `python -X importtime` tells it.
+
+Run: python tests/bench/bench_start.py [--runs N] [--imports]
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import data
+import measure
+
+PROGRAMS = Path(__file__).parent / "programs"
+TARGET = 0.5
+SHOWN = 12
+
+
+def commands(folder: Path) -> dict[str, list[object]]:
+    """By name; all but the first of each pair with the same file."""
+    river = [sys.executable, "-m", "river.cli"]
+    script = shutil.which("river", path=str(Path(sys.executable).parent))
+    if script is not None:
+        river = [sys.executable, script]
+    requests = folder / "requests.csv"
+    with requests.open("w") as out:
+        data.write(data.requests(10), data.KINDS["requests"][1], "csv", out)
+    program = PROGRAMS / "request_counts.cql"
+    return {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "river --help": [*river, "--help"],
+        "river compile": [*river, "compile", program],
+        "river run": [*river, "run", program, "--in", f"requests={requests}", "--format", "csv"],
+    }
+
+
+def imports(command: list[object], cache: Path) -> None:
+    """Prints which packages and modules a process imports, in ms of their own."""
+    took = measure.process([command[0], "-X", "importtime", *command[1:]], env={"RIVER_CACHE": str(cache)})
+    own: Counter[str] = Counter()
+    for micros, name in re.findall(r"^import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)$", took.told, re.MULTILINE):
+        own[name] += int(micros)
+    packages: Counter[str] = Counter()
+    for name, micros in own.items():
+        packages[name.partition(".")[0]] += micros
+    print(f"    {len(own)} modules, {sum(own.values()) / 1000:.0f} ms while they are told of")
+    for title, found in (("packages", packages), ("modules", own)):
+        told = ", ".join(f"{name} {micros / 1000:.1f}" for name, micros in found.most_common(SHOWN))
+        print(f"    {title}: {told}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--imports", action="store_true")
+    given = parser.parse_args()
+    measure.begin("Whole processes, in seconds")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        full, empty = folder / "full", folder / "empty"
+        asked = commands(folder)
+        for command in asked.values():
+            measure.process(command, env={"RIVER_CACHE": str(full)})
+
+        def cold(command: list[object]) -> measure.Took:
+            shutil.rmtree(empty, ignore_errors=True)
+            return measure.process(command, env={"RIVER_CACHE": str(empty)})
+
+        warm = measure.race(
+            {n: lambda c=c: measure.process(c, env={"RIVER_CACHE": str(full)}) for n, c in asked.items()},
+            given.runs,
+        )
+        first = measure.race(
+            {n: lambda c=c: cold(c) for n, c in asked.items() if n in ("river compile", "river run")},
+            min(3, given.runs),
+        )
+        for label, found in (("full cache", warm), ("empty cache", first)):
+            for what, took in found.items():
+                wanted = measure.target(took.cpu, TARGET) if (label, what) == ("full cache", "river run") else ""
+                print(f"{what:15} {label:12} {took.wall:6.2f}, of the processor {took.cpu:6.2f} {wanted}")
+                if given.imports and label == "full cache" and what.startswith("river"):
+                    imports(asked[what], full)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What the benchmarks share: times that are minima of runs that take turns, whole processes, and C programs to compare with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+SAMPLED = 0.02
+"""Seconds between two looks at the memory of a process."""
+
+
+@frozen
+class Took:
+    """Seconds by the clock and of the processor; `peak`: bytes of private memory, of a process that was watched."""
+
+    wall: float
+    cpu: float
+    peak: int = 0
+    told: str = ""
+
+    def least(self, other: Took) -> Took:
+        """The smaller one of each; what was told by the faster one."""
+        told = self.told if self.wall <= other.wall else other.told
+        return Took(min(self.wall, other.wall), min(self.cpu, other.cpu), max(self.peak, other.peak), told)
+
+
+def begin(title: str) -> None:
+    """Prints what is measured, and what else the machine does: figures of a busy one are too large."""
+    one, five, _ = os.getloadavg()
+    print(f"{title} (load {one:.1f} now, {five:.1f} over five minutes, {os.cpu_count()} processors)", flush=True)
+
+
+def timed(run: Callable[[], object]) -> Took:
+    """One run in this process; the processor's time is that of all threads."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    run()
+    return Took(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def race(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, Took]:
+    """The least of each over some rounds, in each of which all take their turn."""
+    best: dict[str, Took] = {}
+    for _ in range(runs):
+        for name, run in ways.items():
+            took = run()
+            best[name] = best[name].least(took) if name in best else took
+    return best
+
+
+def process(command: Sequence[object], *, env: Mapping[str, str] | None = None, watched: bool = False) -> Took:
+    """A command from its start to its end, and what it printed. Ends the benchmark with its message if it fails."""
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **(env or {})},
+    ) as child:
+        peak, over = [0], Event()
+        watch = Thread(target=_watch, args=(child.pid, peak, over))
+        if watched:
+            watch.start()
+        assert child.stdout is not None
+        assert child.stderr is not None
+        errors: list[bytes] = []
+        reading = Thread(target=lambda pipe=child.stderr: errors.append(pipe.read()))
+        reading.start()
+        told = child.stdout.read()
+        reading.join()
+        if watched:
+            over.set()
+            watch.join()
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"{command} ended with {child.returncode}:\n{errors[0].decode()}")
+    return Took(wall, used.ru_utime + used.ru_stime, peak[0], (told + errors[0]).decode())
+
+
+def _watch(pid: int, peak: list[int], over: Event) -> None:
+    """Keeps the most private memory that a process had, where the system tells it."""
+    while not over.wait(SAMPLED):
+        with suppress(OSError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            kept = sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+            peak[0] = max(peak[0], kept * 1024)
+
+
+def compiler() -> str:
+    """The C compiler to compare with. Ends the benchmark where there is none."""
+    return shutil.which("gcc") or sys.exit("the C programs to compare with need gcc")
+
+
+def built(folder: Path, name: str, text: str, *flags: str) -> Path:
+    """A C text as a program, or with `-shared` as a library."""
+    source, made = folder / f"{name}.c", folder / name
+    source.write_text(text)
+    command: list[Any] = [compiler(), "-O3", "-march=native", *flags, "-o", made, source, "-lm", "-pthread"]
+    subprocess.run(command, check=True)
+    return made
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which that share of them lies."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def target(value: float, most: float, unit: str = "") -> str:
+    """What was wanted, and whether it is met."""
+    return f"(target {most:g}{unit}{'' if value <= most else ': missed'})"
