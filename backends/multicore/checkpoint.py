@@ -19,8 +19,8 @@ from river.lang.values import Mark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from backends.multicore.ports import Out, Port
-    from backends.multicore.queues import Chunk
+    from backends.firing.ports import Out, Port
+    from backends.firing.queues import Chunk
     from backends.multicore.tasks import Operate, Store, Task
     from river.il.graph import Graph
     from river.lang.types import Type

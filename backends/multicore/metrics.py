@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from backends.firing.queues import UNBOUNDED
 from backends.multicore.parallel import Parallel
-from backends.multicore.queues import UNBOUNDED
 from backends.multicore.tasks import Deliver, Operate, Outcome, State
 from river.metrics import Durations, Metrics, OperatorFigures, OutputFigures, QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from backends.firing.ports import Out
+    from backends.firing.queues import Queue
     from backends.multicore.compiled import Compiled
-    from backends.multicore.ports import Out
-    from backends.multicore.queues import Queue
     from backends.multicore.tasks import Task
     from river.ingress import Turn
 

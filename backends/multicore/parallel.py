@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from attrs import define, field, frozen
 
-from backends.multicore.machine import MachineItems, MachineRated
+from backends.firing.machine import MachineItems, MachineRated, told
 from backends.multicore.ordering.reorder import Failed, ReorderBuffer
 from backends.multicore.tasks import Operate, Outcome
 from river.lang.evaluate import Trap
@@ -24,8 +24,8 @@ from river.lang.values import END, Mark
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from backends.multicore.columns import ColumnPort
-    from backends.multicore.machine import Machine
+    from backends.firing.columns import ColumnPort
+    from backends.firing.machine import Machine
     from backends.multicore.run import Engine
     from backends.multicore.tasks import Variables
     from backends.native.batch import Batch
@@ -198,7 +198,7 @@ class Parallel(Operate):
                 for out, batch, marks in native.take([firings.kept.kept]):
                     made.batches.append((out, batch, marks.values()))
                 if fired.trap is not None:
-                    trap = self._machine.explained(fired.trap)
+                    trap = told(self._machine.operator, fired.trap)
                     trap.item = self._item(firings, at)
                     if not self._machine.skips(trap):
                         return Failed(trap, made)

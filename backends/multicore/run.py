@@ -18,19 +18,19 @@ from collections import deque
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-import attrs
 from attrs import evolve
 
+from backends.firing.columns import ColumnPort
+from backends.firing.instance import Setting, make
+from backends.firing.machine import make as make_machine
+from backends.firing.ports import Out, Port
+from backends.firing.queues import UNBOUNDED, Queue
+from backends.firing.wiring import inputs_of, outputs_of
 from backends.multicore import inputs
 from backends.multicore.checkpoint import Kept
-from backends.multicore.columns import ColumnPort
 from backends.multicore.compiled import compiled
-from backends.multicore.instance import Setting, make
-from backends.multicore.machine import make as make_machine
 from backends.multicore.metrics import Meter
 from backends.multicore.parallel import Parallel, independent
-from backends.multicore.ports import Out, Port
-from backends.multicore.queues import UNBOUNDED, Queue
 from backends.multicore.tasks import Deliver, Lock, Operate, Outcome, State, Store, Task, Variables
 from backends.native.egress.sinks import column_sink
 from river.backend import Summary
@@ -43,7 +43,7 @@ from river.lang.evaluate import Trap
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from backends.multicore.machine import Machine
+    from backends.firing.machine import Machine
     from backends.multicore.plan import Node, Plan
     from river.backend import Sinks, Sources
     from river.il.graph import Instance as GraphInstance
@@ -150,20 +150,8 @@ class Engine:
         plan, graph, instance = self.plan, self.plan.graph, node.instance
         operator, options = instance.operator, plan.options
         native = self._compiled.native.get(instance.index)
-        ports: list[Port] = []
-        for i, (name, declared) in enumerate(zip(instance.ins, operator.ports, strict=True)):
-            key = None if declared.by is None else graph.queues[name].key()
-            back, checked = i in node.back, graph.queues[name].producer is not None
-            queue, initial = self._queues[name], declared.initial
-            if native is None:
-                ports.append(Port(queue, key, initial, back=back, checked=checked))
-            else:
-                ports.append(ColumnPort(queue, declared.type, key, initial, back=back, checked=checked))
-        mixed = _marking(operator)
-        outs = [
-            Out(self._queues[name], keyed=out.by is not None, mixed=i in mixed, back=name in closing)
-            for i, (name, out) in enumerate(zip(instance.outs, operator.outs, strict=True))
-        ]
+        ports = inputs_of(instance, graph, self._queues, closing, columns=native is not None)
+        outs = outputs_of(instance, self._queues, closing)
         variables = self._store.of(instance.variables) if native is None else Variables([], (), {})
         function = options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None
         report = None if options.on_trap is None or instance.index in self._in_turns else self._report
@@ -536,25 +524,3 @@ def _in_turns(instances: Sequence[GraphInstance]) -> frozenset[int]:
         if what == "merge"
     }
     return frozenset(one.index for one, said in roles if said & turns)
-
-
-def _marking(operator: typed.Operator | typed.Extern) -> frozenset[int]:
-    """The outputs to which the operator's own text sends marks."""
-    found: set[int] = set()
-
-    def walk(node: object) -> None:
-        match node:
-            case typed.Mark(out, _):
-                found.add(out)
-            case tuple():
-                for part in node:  # pyright: ignore[reportUnknownVariableType] - of any tree
-                    walk(part)  # pyright: ignore[reportUnknownArgumentType]
-            case typed.Node():
-                for part in attrs.fields(type(node)):
-                    if part.name not in ("span", "type"):
-                        walk(getattr(node, part.name))
-            case _:
-                pass
-
-    walk(operator)
-    return frozenset(found)

@@ -6,17 +6,17 @@ from collections import Counter, deque
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from backends.multicore.columns import ColumnPort
+from backends.firing.columns import ColumnPort
 from river.lang.evaluate import Trap
 from river.lang.values import freezer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from backends.firing.instance import Instance
+    from backends.firing.ports import Out, Port
     from backends.multicore.compiled import Compiled
-    from backends.multicore.instance import Instance
     from backends.multicore.plan import Plan
-    from backends.multicore.ports import Out, Port
     from backends.multicore.run import Engine
     from river.backend import Items, Rows
 

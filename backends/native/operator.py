@@ -199,9 +199,7 @@ class NativeOperator:
         self.variables = [Variable(var.type, i, self.code) for i, var in enumerate(self.operator.vars)]
         self.outputs = tuple(Output(out.type) for out in self.operator.outs)
         taken = any(t.contains(port.type, t.STRING, t.BYTES) for port in self.operator.ports)
-        self._lends = tuple(
-            taken and t.contains(out.type, t.STRING, t.BYTES) for out in self.operator.outs
-        )
+        self._lends = tuple(taken and t.contains(out.type, t.STRING, t.BYTES) for out in self.operator.outs)
         self.marks = tuple(Output(MARK) for _ in self.operator.outs)
         self._context = _context()
         weakref.finalize(self, _closed, self.code.function("close", (_P,)), self._context)

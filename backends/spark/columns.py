@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from backends.firing.instance import may_skip, own
+from backends.firing.machine import told
 from backends.native.arrow import from_arrow, to_arrow
 from backends.native.batch import Batch
-from backends.native.explain import explained
 from backends.native.layout import Unsupported, columns
 from backends.native.operator import Refused, compile_native
 from backends.spark.marshal import Piece, coder, joined, longs, numbers, of_records, read_places
 from backends.spark.report import Caught
-from backends.spark.rowwise import Trapped, may_skip
+from backends.spark.rowwise import Trapped
 from river.io.schema import arrow
 from river.lang import typed
 from river.lang import types as t
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 Cell = tuple[bytes, bytes, tuple[tuple[int, int], ...]]
 """Places, items and marks of a piece as a row has them."""
-
-NOT_OWN = ("stopped", "memory-limit")
-"""Traps that are not the fault of an item, which is never left out for them."""
 
 
 def is_columnar(type_: t.Type) -> bool:
@@ -271,7 +269,7 @@ class Columnwise:
         trap = told(self.native.operator, found)
         trap.item = self.instance.operator.ports[0].type, item
         caught = Caught(trap, self.instance.index, chunk, place)
-        if not (self.skip and may_skip(self.instance.operator)) or trap.code in NOT_OWN:
+        if not (self.skip and may_skip(self.instance.operator)) or not own(trap):
             raise Trapped(caught) from trap
         self.report.skipped[self.instance.name] += 1
         self.report.passed.append(caught)
@@ -298,11 +296,3 @@ class Columnwise:
             ordered = out.by is not None and self.instance.operator.ports[0].by is not None
             made.append(Piece(numbers(causes), items, piece.marks if ordered else ()))
         return made
-
-
-def told(operator: typed.Operator, found: NativeTrap) -> Any:
-    """The trap that machine code tells of."""
-    trap = explained(operator, found)
-    if trap.span is None:  # code that no text was written for, such as a frontend's
-        trap.span = operator.span
-    return trap

@@ -1,6 +1,6 @@
-"""The instances of an ordered stage, fired by one thread: as machine code (`machine`), or by the evaluator.
+"""The instances of an ordered stage, fired by one thread: as machine code, or by the evaluator (`backends.firing`).
 
-The rules of the latter are those of one machine (`backends.multicore.instance`).
+Nothing is bounded here: a turn of the inputs is what there is at once.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from backends.multicore.instance import Setting, make
-from backends.multicore.ports import Out, Port
-from backends.multicore.queues import UNBOUNDED, Queue
-from backends.spark import machine
+from backends.firing.instance import Setting, make
+from backends.firing.machine import make as make_machine
+from backends.firing.ports import Out
+from backends.firing.queues import UNBOUNDED, Queue
+from backends.firing.wiring import inputs_of, outputs_of
 from backends.spark.compiled import compiled, variables
 from backends.spark.report import Caught
 from backends.spark.rowwise import imported
-from river.il.flow import item_findings
 from river.il.loops import back_edges
 from river.lang import typed
 from river.lang.evaluate import Trap
@@ -26,7 +26,7 @@ from river.lang.values import END, Mark
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from backends.multicore.instance import Instance
+    from backends.firing.instance import Instance
     from backends.spark.marshal import Piece
     from backends.spark.report import Report
     from backends.spark.task import Task
@@ -40,7 +40,7 @@ class Node:
     order: int
     index: int
     name: str
-    instance: Instance | machine.Machine
+    instance: Instance
     variables: tuple[str, ...]
     consumers: tuple[int | None, ...]
 
@@ -150,41 +150,24 @@ class Network:
         graph, task = self.task.graph, self.task
         instance = graph.instances[index]
         operator = instance.operator
-        mixed = isinstance(operator, typed.Operator) and any(f.marks for f in item_findings(operator))
-        outs = [
-            Out(self._queues[name], keyed=out.by is not None, mixed=mixed, back=name in self._closing)
-            for name, out in zip(instance.outs, operator.outs, strict=True)
-        ]
 
         def passed(trap: Trap) -> None:
             self.report.passed.append(Caught(trap, index))
 
-        report = passed if task.skip else None
         native = self.code.native.get(index)
-        if native is not None:
-            inlets = [machine.Inlet(*each, **how) for each, how in self._ports(index)]
-            made = machine.make(machine.Setting(native, inlets, outs, report))
-        else:
-            ports = [
-                Port(source, key, port.initial, **how) for (source, port, key), how in self._ports(index)
-            ]
+        ports = inputs_of(instance, graph, self._queues, self._closing, columns=native is not None)
+        outs = outputs_of(instance, self._queues, self._closing)
+        report = passed if task.skip else None
+        if native is None:
             values = [self.values[name] for name in instance.variables]
             setting = Setting(operator, ports, outs, values, task.batch, report)
             function = imported(operator.target) if isinstance(operator, typed.Extern) else None
             made = make(setting, function, _never)
+        else:
+            made = make_machine(Setting(operator, ports, outs, [], UNBOUNDED, report), native)
         ends = (graph.queues[name].consumer for name in instance.outs)
         consumers = tuple(None if end is None else self._place.get(end.instance) for end in ends)
         return Node(order, index, instance.name, made, instance.variables, consumers)
-
-    def _ports(self, index: int) -> Iterator[tuple[tuple[Queue, typed.Port, int | None], dict[str, bool]]]:
-        """What the inputs of an instance are: queue, port and key; whether it closes a loop, whether order is checked."""
-        graph = self.task.graph
-        instance = graph.instances[index]
-        for name, port in zip(instance.ins, instance.operator.ports, strict=True):
-            queue = graph.queues[name]
-            key = None if port.by is None else queue.key()
-            how = {"back": name in self._closing, "checked": queue.producer is not None}
-            yield (self._queues[name], port, key), how
 
 
 def _elements(piece: Piece) -> list[Any]:

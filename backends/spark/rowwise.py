@@ -8,10 +8,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from backends.firing.instance import may_skip
 from backends.spark.marshal import Piece
 from backends.spark.report import Caught
 from river.il.extern import compile_extern
-from river.io.deltas import is_delta
 from river.lang import typed
 from river.lang.evaluate import Trap, compile_operator
 
@@ -76,12 +76,6 @@ class Rowwise:
             raise Trapped(caught) from trap
         self.report.skipped[self.instance.name] += 1
         self.report.passed.append(caught)
-
-
-def may_skip(operator: typed.Operator | typed.Extern) -> bool:
-    """Whether a firing may be left out without changing the others (il.md P10)."""
-    changes = any(is_delta(out.type) for out in operator.outs)  # they build on one another
-    return not operator.vars and not changes
 
 
 def _compiled(operator: typed.Operator | typed.Extern) -> Callable[[list[Any], Any, Any], None]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import astuple, frozen
 
+from backends.firing.instance import late_trap
 from backends.native.batch import concat
 from backends.spark import marshal, task
 from backends.spark.columns import Columnwise, gathered, splitter
@@ -22,7 +23,6 @@ from backends.spark.report import Caught, Report, united
 from backends.spark.rowwise import Rowwise, Trapped
 from river.io.schema import arrow
 from river.lang import types as t
-from river.lang.evaluate import Trap
 from river.lang.values import END, Mark, hash64
 
 if TYPE_CHECKING:
@@ -372,8 +372,7 @@ class _Guard:
         assert end is not None  # noqa: S101 - it is read by a stage
         self.consumer = work.graph.instances[end.instance]
         self.key = found.key() if self.consumer.operator.ports[end.position].by is not None else None
-        self.by = found.by
-        self.port = self.consumer.operator.ports[end.position]
+        self.position = end.position
         self.report = report
         self.last: Any = None
         self.promised: Any = None
@@ -407,10 +406,7 @@ class _Guard:
         bounds = [b for b in (self.promised, None if mark else self.last) if b is not None]
         if bounds and key < max(bounds):
             self.shut = True
-            operator = self.consumer.operator
-            place = f"input `{self.port.name}` of `{operator.name}`"
-            text = f"`{self.port.by}` falls from {max(bounds)} to {key} in {place}"
-            trap = Trap("order-violation", (element,), operator.name, None, operator.span, text)
+            trap = late_trap(self.consumer.operator, self.position, self.key, element, max(bounds))
             self.report.traps.append(Caught(trap, self.consumer.index, chunk, late=True))
             return False
         if mark:

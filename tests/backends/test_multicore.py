@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from backends.firing.queues import Queue
 from backends.locks import lock_each, one_lock
 from backends.multicore import BACKEND
 from backends.multicore import run as engine
 from backends.multicore.plan import plan
-from backends.multicore.queues import Queue
 from river.backend import Options
 from river.diagnostics import InternalError, Rejected
 from river.il.parse import parse

@@ -180,6 +180,29 @@ output o: i64;
     assert compiled.run({"r": [1, 2, 3, 4]}, on_error="skip")["o"].to_pydict() == {"value": [-50, -100, 100]}
 
 
+@pytest.mark.parametrize("zero", [0, 7, 11, 12, 17])
+def test_traps_in_whole_cycles_tell_the_item(zero: int) -> None:
+    text = """river 1;
+input a: i64;
+input b: i64;
+operator f(a: i64, b: i64) -> (o: i64) {
+  phase 2 on a(x) { emit o div.trunc(100, x); } phase 1 on b(x) { emit o x; } phase 1 on a(x) { emit o div.trunc(9, x); }
+}
+(o) <- f(a, b);
+output o: i64;
+"""
+    compiled = compile_source(Source("f.river", text))
+    given = {"a": [n - zero for n in range(60)], "b": [*range(60)]}
+    shown = []
+    for native in ("on", "off"):
+        with pytest.raises(river.Rejected) as caught:
+            compiled.run(given, native=native, batch=16)
+        (found,) = caught.value.diagnostics
+        shown.append((found.code, found.message, found.span, [note.message for note in found.notes]))
+    assert shown[0] == shown[1]
+    assert any("item" in note for note in shown[0][3])
+
+
 def test_without_llvmlite_the_evaluator_runs_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = program("windows")
     expected = compiled.run({"r": [1.0] * 50})["e"]

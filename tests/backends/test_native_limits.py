@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from backends.native import Batch, NativeOperator, compile_native
-from backends.native.ir import size_of
 from backends.native.contract import ARENA_SIZE
+from backends.native.ir import size_of
 from backends.native.pool import POOL
 from river.diagnostics import InternalError
 from river.il.parse import parse

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from attrs import frozen
 
-from backends.multicore.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
+from backends.firing.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
 from river.il.extern import compile_extern
 from river.io.deltas import is_delta
 from river.lang import typed
@@ -70,7 +70,7 @@ class Instance:
         self._keyed = [port for port in ports if port.key is not None]
         self._level: Any = -INFINITY
         self._mark = mark
-        self._report = setting.report if _stateless(operator) else None
+        self._report = setting.report if may_skip(operator) else None
         self._pushes: tuple[tuple[int, int], ...] = _uncertain_pushes(operator)
         self._guarded = isinstance(operator, typed.Extern) or bool(operator.sites) or bool(self._pushes)
 
@@ -218,12 +218,8 @@ class Instance:
         """Raises: Trap("order-violation") if what comes next on `port` has a key below what came before."""
         late = port.violation
         if late is not None and port.key is not None:
-            declared = self.operator.ports[self.ports.index(port)]
-            key = late.key if isinstance(late, Mark) else late[port.key]
             bound = port.promised if isinstance(late, Mark) else max(port.last, port.promised)
-            place = f"input `{declared.name}` of `{self.operator.name}`"
-            text = f"`{declared.by}` falls from {bound} to {key} in {place}"
-            raise Trap("order-violation", (late,), self.operator.name, None, self.operator.span, text)
+            raise late_trap(self.operator, self.ports.index(port), port.key, late, bound)
 
     def risen(self) -> Any:
         """What the marks taken so far promise for all ordered inputs together, None if that is not new."""
@@ -553,7 +549,7 @@ def _on_port(fire: Callable[[int, Any, list[Any], list[list[Any]]], None], port:
     return lambda variables, item, outs: fire(port, item, variables, outs)
 
 
-def _stateless(operator: typed.Operator | typed.Extern) -> bool:
+def may_skip(operator: typed.Operator | typed.Extern) -> bool:
     """Whether a firing may be left out without changing the others (il.md P10)."""
     if operator.vars or any(is_delta(out.type) for out in operator.outs):  # changes build on one another
         return False
@@ -570,3 +566,11 @@ def _uncertain_pushes(operator: typed.Operator | typed.Extern) -> tuple[tuple[in
 def own(trap: Trap) -> bool:
     """Whether the trap is the item's fault, not the machine's or the user's who stops the run."""
     return trap.code not in ("stopped", "memory-limit")
+
+
+def late_trap(operator: typed.Operator | typed.Extern, port: int, place: int, late: Any, bound: Any) -> Trap:
+    """The trap for an item or mark whose key is below `bound`; `place`: the position of the key in an item."""
+    declared = operator.ports[port]
+    key = late.key if isinstance(late, Mark) else late[place]
+    text = f"`{declared.by}` falls from {bound} to {key} in input `{declared.name}` of `{operator.name}`"
+    return Trap("order-violation", (late,), operator.name, None, operator.span, text)

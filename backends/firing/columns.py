@@ -6,12 +6,12 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from backends.multicore.ports import Port
+from backends.firing.ports import Port
 from backends.native.batch import Batch, concat
 from river.lang.values import INFINITY
 
 if TYPE_CHECKING:
-    from backends.multicore.queues import Queue
+    from backends.firing.queues import Queue
     from river.backend import Rows
     from river.lang.types import Type
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, cast
 
-from backends.multicore import instance as plain
+from backends.firing import instance as plain
 from backends.native.batch import Batch
 from backends.native.contract import SIDE
 from backends.native.explain import explained
+from backends.native.operator import UNLIMITED
 from river.lang import typed
 from river.lang.evaluate import Trap
 from river.lang.values import INFINITY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from backends.multicore.columns import ColumnPort
-    from backends.multicore.instance import Setting
-    from backends.multicore.ports import Port
+    from backends.firing.columns import ColumnPort
+    from backends.firing.instance import Setting
+    from backends.firing.ports import Port
     from backends.native.operator import NativeOperator, NativeTrap
     from river.lang.types import Type
 
@@ -80,7 +81,7 @@ class Machine(plain.Instance):
             self.fired += fired.row - at
             at = fired.row
             if fired.trap is not None:
-                trap = self.explained(fired.trap)
+                trap = told(self.operator, fired.trap)
                 trap.item = None if item is None else item(at)
                 if item is None or not self.skips(trap):  # only items are left out
                     raise trap
@@ -90,12 +91,6 @@ class Machine(plain.Instance):
                 raise Trap("stopped")
             else:
                 return at
-
-    def explained(self, found: NativeTrap) -> Trap:
-        trap = explained(self.operator, found)
-        if trap.span is None:  # code that no text was written for, such as a frontend's
-            trap.span = self.operator.span
-        return trap
 
     def skips(self, trap: Trap) -> bool:
         """Whether the item that trapped is left out."""
@@ -110,7 +105,7 @@ class Machine(plain.Instance):
     @property
     def most(self) -> int:
         """No firing begins when an output has so many items."""
-        return 4 * self.batch
+        return min(UNLIMITED, 4 * self.batch)
 
     def fire_items(self, port: Port, fire: Any, count: int) -> int:
         column = cast("ColumnPort", port)
@@ -182,23 +177,37 @@ class MachinePhases(Machine, plain.Phases):
             self._guarded = guarded
 
     def _whole(self, cycles: int) -> int:
-        addresses: list[int] = []
-        kept: list[Batch] = []
+        rows: dict[Port, tuple[Batch, int]] = {}
         for i in self.native.cycle_ports:
             port = cast("ColumnPort", self.ports[i])
             batch, start, cycles = port.windows(self._needs[port], self._needs[port], cycles)
-            addresses += batch[start:].addresses
-            kept.append(batch)
-        self._fired_on += [batch.kept for batch in kept]
+            rows[port] = batch, start
+        self._fired_on += [batch.kept for batch, _ in rows.values()]
+        addresses = [at for batch, start in rows.values() for at in batch[start:].addresses]
         fired = self.native.fire("cycle", addresses, 0, cycles, self.most)
         self.fired += fired.row
         if fired.trap is not None:
-            raise self.explained(fired.trap)
+            trap = told(self.operator, fired.trap)
+            trap.item = self._item(fired.row, rows)
+            raise trap
         if fired.stopped:
             raise Trap("stopped")
         for port, need in self._needs.items():
             port.pop(fired.row // self._length * need)
         return fired.row
+
+    def _item(self, firing: int, rows: Mapping[Port, tuple[Batch, int]]) -> tuple[Type, Any]:
+        """The item, with its type, that a firing of whole cycles is about."""
+        cycle, rest = divmod(firing, self._length)
+        places = {port: start + cycle * self._needs[port] for port, (_, start) in rows.items()}
+        steps = iter(self._cycle)
+        count, port, _ = next(steps)
+        while rest >= count:
+            rest -= count
+            places[port] += count
+            count, port, _ = next(steps)
+        place = places[port] + rest
+        return self._type(port), rows[port][0][place : place + 1].values()[0]
 
 
 class MachineMerge(Machine, plain.Merge):
@@ -225,7 +234,7 @@ class MachineMerge(Machine, plain.Merge):
         fired = self.native.fire("merge", [*addresses, ctypes.addressof(state)], 0, limit, self.most)
         self.fired += fired.row
         if fired.trap is not None:
-            raise self.explained(fired.trap)
+            raise told(self.operator, fired.trap)
         if fired.stopped:
             raise Trap("stopped")
         for i, port in enumerate(self._sides):
@@ -248,3 +257,11 @@ def make(setting: Setting, native: NativeOperator) -> Machine:
         made = kind(setting, [f"item.{each.port}" for each in op.items])
     made.prepare(native)
     return made
+
+
+def told(operator: typed.Operator, found: NativeTrap) -> Trap:
+    """The trap that machine code tells of."""
+    trap = explained(operator, found)
+    if trap.span is None:  # code that no text was written for, such as a frontend's
+        trap.span = operator.span
+    return trap

@@ -2,7 +2,7 @@
 
 A queue holds chunks: runs of items and marks. Both count, a mark like an item, against the bound; what lies inside the
 items of columns, such as the rows of deltas, counts against a limit of its own. Who finds no
-room keeps what it has and is run again when there is some: back-pressure is the scheduler's work (`run`).
+room keeps what it has and is run again when there is some: back-pressure is the scheduler's work.
 
 Paper: River §2.4.
 """

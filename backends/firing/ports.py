@@ -1,6 +1,6 @@
 """The two ends of an instance: ports, where items wait to be fired, and outs, where Fig. 2's buffer is drained from.
 
-Both are touched only by the worker that runs the instance.
+Both are touched only by the thread that fires the instance.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from backends.multicore.queues import UNBOUNDED, Chunk, Queue
+from backends.firing.queues import UNBOUNDED, Chunk, Queue
 from river.lang.values import END, INFINITY, Mark
 
 if TYPE_CHECKING:
