@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import shutil
 import subprocess
@@ -13,8 +14,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from backends.native import Batch, NativeOperator, compile_native
-from backends.native.cache import kept
+from backends.native import Batch, NativeOperator, cache, compile_native
 from backends.native.jit import compile_text
 from backends.native.rtlang import RuntimeSourceError, Unit, compile_tree
 from river.diagnostics import InternalError
@@ -198,12 +198,12 @@ def test_the_cache_rebuilds_what_is_damaged(tmp_path: Path, monkeypatch: pytest.
         calls.append(1)
         return b"code"
 
-    assert [kept(("a",), build), kept(("a",), build), kept(("b",), build)] == [b"code"] * 3
+    assert [cache.kept(("a",), build), cache.kept(("a",), build), cache.kept(("b",), build)] == [b"code"] * 3
     assert len(calls) == 2
-    for file in tmp_path.iterdir():
+    for file in (tmp_path / "native").iterdir():
         assert file.suffix == ".o"
         file.write_bytes(file.read_bytes()[:-1] + b"?")
-    assert kept(("a",), build) == b"code"
+    assert cache.kept(("a",), build) == b"code"
     assert len(calls) == 3
 
 
@@ -237,3 +237,32 @@ def test_importing_the_package_does_not_load_llvm() -> None:
 
 def values(op: NativeOperator) -> Any:
     return [output.batch().values() for output in op.outputs]
+
+
+def test_code_is_kept_in_a_folder_that_is_the_users_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
+    made = []
+
+    def build() -> bytes:
+        made.append(1)
+        return b"code"
+
+    assert [cache.kept(("a",), build) for _ in range(2)] == [b"code"] * 2
+    assert len(made) == 1
+    (file,) = (tmp_path / "native").iterdir()
+    file.write_bytes(file.read_bytes()[:-1])  # damaged: made again
+    assert cache.kept(("a",), build) == b"code"
+    assert len(made) == 2
+    (tmp_path / "native").chmod(0o777)  # others may write: nothing is read
+    assert cache.kept(("a",), build) == b"code"
+    assert len(made) == 3
+
+
+def test_the_older_half_goes_when_there_are_too_many(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
+    monkeypatch.setattr(cache, "MOST", 5)
+    for i in range(6):
+        cache.kept((str(i),), lambda: b"code")
+        newest = max((tmp_path / "native").iterdir(), key=lambda file: file.stat().st_mtime_ns)
+        os.utime(newest, ns=(i, i))
+    assert len(list((tmp_path / "native").iterdir())) == 3
