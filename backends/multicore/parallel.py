@@ -100,6 +100,12 @@ class Parallel(Operate):
             native.stop()
 
     def step(self, engine: Engine) -> Outcome:
+        if self._seconds <= WORTH and self._order.next == self._serial and not self.dead:
+            began, fired = time.perf_counter(), self._machine.fired
+            outcome = super().step(engine)  # as any other operator: nothing is out of this worker's hands
+            if self._machine.fired != fired:
+                self._seconds += (time.perf_counter() - began - self._seconds) / 8
+            return outcome
         if not self._order.flush():
             return Outcome.FULL
         if self._failed(engine) or not self._order.admits(self._serial):
@@ -112,7 +118,7 @@ class Parallel(Operate):
             return Outcome.IDLE
         serial, self._serial = self._serial, self._serial + 1
         if isinstance(found, Firings):
-            if self._seconds > WORTH and self._clones:
+            if self._clones:
                 self.detached, self.ticket = found, serial
                 return Outcome.SPLIT
             result = self._made(found)
@@ -188,7 +194,7 @@ class Parallel(Operate):
 
     def _made(self, firings: Firings) -> Made | Failed:
         """What the firings make."""
-        native = self._clones.popleft()
+        native = self._clones.pop()  # the one used last: its outputs are still in the cache
         made, at, began = Made(), firings.start, time.perf_counter()
         try:
             while True:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,6 +55,9 @@ POLL = 0.05
 
 SHOWN = 0.2
 """Seconds between two looks of `Options.observe`."""
+
+HANDOVER = 200e-6
+"""Seconds that a step must take for another worker to be woken for it: shorter ones are sooner done by who is awake."""
 
 GRACE = 0.5
 """Seconds after a trap in which a program with loops may still finish what was read."""
@@ -218,6 +222,8 @@ class Engine:
             with self._lock:
                 if not self._finished and not self._errors:
                     self._news.wait(POLL)
+                if self._ready:  # behind a step that takes longer than its like did before
+                    self._work.notify()
                 if self._finished or self._errors:
                     return
                 failed_at = self._failed_at if self.plan.cyclic else None
@@ -284,8 +290,9 @@ class Engine:
                 for out in outs:
                     out.queue.peak = max(out.queue.peak, out.queue.size)
                 self._delivered(outs)
-                if self._ready:
-                    self._work.notify(len(self._ready))
+                if self._ready and not self._running:
+                    self._work.notify()
+                self._call(mine=0)
                 if self._stopped or self._failed_at is not None:
                     return False
                 full = [out.queue for out in outs if out.waiting]
@@ -381,9 +388,10 @@ class Engine:
                     task.state = State.IDLE
                     if task.missed:
                         self._queue(task)
-            spare = len(self._ready) - (outcome is not Outcome.SPLIT)  # one is for this worker
-            if self._idle and spare > 0:
-                self._work.notify(spare)
+            task.learn(seconds)
+            if outcome is Outcome.SPLIT:  # this worker is busy, and what it does was worth handing out
+                self._work.notify()
+            self._call(mine=outcome is not Outcome.SPLIT)
 
     def _rejoin(self, task: Parallel, seconds: float) -> None:
         """Notes that a worker has done what it had taken out of a task."""
@@ -392,10 +400,16 @@ class Engine:
             self._meter.stepped(task, Outcome.SPLIT, seconds)
             self._delivered(task.outs)
             self._wake(task)
-            if self._idle and len(self._ready) > 1:
-                self._work.notify(len(self._ready) - 1)
+            self._call(mine=1)
 
     # -- under the lock
+
+    def _call(self, *, mine: int) -> None:
+        """Wakes workers for the ready tasks, all but the first `mine`, whose steps take longer than waking somebody pays."""
+        if self._idle:
+            heavy = sum(task.cost > HANDOVER for task in islice(self._ready, mine, None))
+            if heavy:
+                self._work.notify(heavy)
 
     def _queue(self, task: Task) -> None:
         task.state = State.QUEUED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ class Task:
         self.outs = outs
         self.state = State.IDLE
         self.missed = False
+        self.cost = math.inf  # seconds of a step, smoothed; not known yet
         self.locks: tuple[Lock, ...] = ()
         self.held = 0
         self.seconds = 0.0
@@ -73,6 +75,13 @@ class Task:
     def step(self, engine: Engine) -> Outcome:
         """Does what there is to do, up to a batch."""
         raise NotImplementedError
+
+    def learn(self, seconds: float) -> None:
+        """A step has taken so long. Steps that found nothing to do count little."""
+        if self.cost == math.inf:
+            self.cost = seconds
+        else:
+            self.cost += (seconds - self.cost) / (4 if seconds > self.cost else 16)
 
     def stop(self) -> None:
         """Ends a firing that is under way soon."""

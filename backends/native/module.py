@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import define, field
 
 from backends.native import debug
+from backends.native.cache import kept
 from backends.native.ir import INTRINSICS, METADATA, Builder, Function, reachable
 from backends.native.jit import LIBM
 from backends.native.layout import (
@@ -27,9 +28,10 @@ from backends.native.layout import (
     shares,
     size_align,
 )
-from backends.native.rtlang import Signature, Unit, compile_file
+from backends.native.rtlang import Signature, Unit, compile_file, from_json, to_json
 from backends.native.tables import TABLES, constant
 from river.lang import types as t
+from river.lang.tables import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +53,12 @@ _INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
 
 @cache
 def runtime(*, debug: bool = False) -> Unit:
-    """The files of the runtime that depend on no type."""
+    """The files of the runtime that depend on no type; compiled once for this version of them, and kept on disk."""
+    parts = ("runtime", fingerprint("backends.native"), str(debug))
+    return from_json(kept(parts, lambda: to_json(_runtime(debug=debug))))
+
+
+def _runtime(*, debug: bool) -> Unit:
     unit = Unit()
     for name in (*_FILES, "debug.rt") if debug else _FILES:
         found = compile_file(name, unit, given={"DEBUG": int(debug)})

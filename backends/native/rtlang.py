@@ -14,10 +14,11 @@ file get a suffix.
 from __future__ import annotations
 
 import ast
+import json
 from functools import cache
 from importlib.resources import files
 from struct import pack, unpack
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from attrs import define, field, frozen
 
@@ -68,6 +69,31 @@ class Unit:
         factory=dict[str, tuple[int, dict[str, tuple[str, int]]]]
     )
     constants: dict[str, int] = field(factory=dict[str, int])
+
+
+def to_json(unit: Unit) -> bytes:
+    """A compiled file as text, to be kept."""
+    parts: dict[str, Any] = {
+        "signatures": {name: [one.params, one.result] for name, one in unit.signatures.items()},
+        "functions": [[one.name, one.text, sorted(one.calls)] for one in unit.functions.values()],
+        "records": unit.records,
+        "constants": unit.constants,
+    }
+    return json.dumps(parts).encode()
+
+
+def from_json(data: bytes) -> Unit:
+    """What `to_json` has written."""
+    parts: dict[str, Any] = json.loads(data)
+    return Unit(
+        {name: Signature(tuple(params), result) for name, (params, result) in parts["signatures"].items()},
+        {name: Function(name, text, frozenset(calls)) for name, text, calls in parts["functions"]},
+        {
+            name: (size, {each: (type_, at) for each, (type_, at) in fields.items()})
+            for name, (size, fields) in parts["records"].items()
+        },
+        parts["constants"],
+    )
 
 
 @cache
@@ -548,4 +574,14 @@ def _loaded(target: ast.Name) -> ast.expr:
     return ast.copy_location(ast.Name(target.id, ast.Load()), target)
 
 
-__all__ = ["RARE", "RuntimeSourceError", "Signature", "Unit", "compile_file", "compile_tree", "llvm"]
+__all__ = [
+    "RARE",
+    "RuntimeSourceError",
+    "Signature",
+    "Unit",
+    "compile_file",
+    "compile_tree",
+    "from_json",
+    "llvm",
+    "to_json",
+]

@@ -51,8 +51,7 @@ BODIES = (
     "emit out {key: x.key, value: x.value +% #n, text: x.text};",
     "emit out {key: x.key ^ #n, value: x.value, text: x.text};",
     'emit out {key: x.key, value: x.value, text: if x.value > #n {x.text} else {"small"}};',
-    "var s = x.value; for i in 0 .. 10 { s = s *% 31 +% (x.key + i) ^ #n; } "
-    "emit out {key: x.key, value: s, text: x.text};",
+    "var s = x.value; for i in 0 .. 10 { s = s *% 31 +% x.key ^ #n; } emit out {key: x.key, value: s, text: x.text};",
 )
 """What the templates do: one of these, with a number of their own."""
 
@@ -121,7 +120,9 @@ def child(program: Path, *, compile_: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--instances", type=int, default=1000)
     parser.add_argument("--templates", type=int, default=20)
     parser.add_argument("--operators", type=int, help="different arguments; without it, as many as templates")
@@ -146,17 +147,19 @@ def main() -> None:
             for _ in range(given.runs):
                 shutil.rmtree(full, ignore_errors=True)
                 shutil.copytree(tables, full)
-                for way, least in steps.items():
+                for least in steps.values():
                     took = measure.process(command, env={"RIVER_CACHE": str(full)})
                     said = {**json.loads(took.told.splitlines()[0]), "process": 1000 * took.wall}
                     said["of the processor in all"] = 1000 * took.cpu
                     for step, ms in said.items():
-                        least[step] = min(ms, least.get(step, ms))
+                        least[step] = min(ms, least.get(step, float("inf")))
             for (way, least), most in zip(steps.items(), TARGETS[kind], strict=True):
                 took, cpu = least.pop("compiled"), least.pop("of the processor")
                 said = measure.target(cpu, most)
                 rest = ", ".join(f"{step} {ms:.0f}" for step, ms in least.items())
-                print(f"{kind:10} {way:7} {took:8.1f}, of the processor {cpu:8.1f} {said:22} {rest}", flush=True)
+                print(
+                    f"{kind:10} {way:7} {took:8.1f}, of the processor {cpu:8.1f} {said:22} {rest}", flush=True
+                )
 
 
 if __name__ == "__main__":

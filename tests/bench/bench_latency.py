@@ -2,9 +2,12 @@
 
 `one item`: a pipeline of three operators, and the next item comes when the one before is out: from the call that hands it
 over to the call of the output. Its source is a generator of batches of one item, or a live iterator of rows, which the
-engine reads in one more thread; as it stands, and fused as the backend's own passes do it. Beside it, what two threads need that wake each other, which no engine of threads beats.
-`paced`: the continuous log analyzer over a live source of so many records a second; from the creation of a record (and from
-when it was due) to its answer, which can come only when its instant, one tick, is over.
+engine reads in one more thread; as it stands, and fused as the backend's own passes do it. Beside it, what threads need
+that wake each other in turn, which no engine of threads beats.
+
+`paced`: the continuous log analyzer over a live source of so many records a second; from the creation of a record, and from
+when it was due, to its answer. That can come only when its instant, one tick, is over, which a record of a later one
+tells: from then on the engine alone has it.
 
 Run: python tests/bench/bench_latency.py [--items N] [--rate N] [--seconds N] [--tick MS] [--workers N] [--switch MS]
 """
@@ -131,40 +134,47 @@ def hand_overs(items: int, threads: int) -> list[float]:
 # --------------------------------------------------------------------------------------------------- paced
 
 
-def paced(rate: int, seconds: float, tick: int, workers: int) -> tuple[list[float], list[float], float]:
-    """The seconds of each record from its creation, and from when it was due; how much of the processors that took."""
+def paced(rate: int, seconds: float, tick: int, workers: int) -> tuple[dict[str, list[float]], float]:
+    """The seconds of each record, by where they begin; how many processors that took."""
     program = compile_source(read_source(str(QUERY))).tuned(BACKEND.passes)
     count = int(rate * seconds)
     made = [(server, origin) for _, server, origin in data.requests(count)]
     created: defaultdict[int, deque[tuple[float, float]]] = defaultdict(deque)
-    took: list[float] = []
-    late: list[float] = []
+    over: dict[int, float] = {}
+    took: dict[str, list[float]] = {"creation": [], "when due": [], "instant over": []}
 
     def sink(found: list[Any]) -> None:
         now = time.perf_counter()
         for stamp, *_ in found:
             creation, due = created[stamp].popleft()
-            took.append(now - creation)
-            late.append(now - due)
+            for begun, at in zip(took, (creation, due, over.get(stamp, now)), strict=True):
+                took[begun].append(now - at)
 
     def rows() -> Iterator[Any]:
-        began = time.perf_counter() + 0.5
+        began, last = time.perf_counter() + 0.5, 0
         for i, (server, origin) in enumerate(made):
             due = began + i / rate
             while (now := time.perf_counter()) < due:
                 time.sleep(due - now)
             stamp = int((due - began) * 1000 // tick)
             created[stamp].append((now, due))
+            if stamp != last:
+                over[last] = time.perf_counter()
+                last = stamp
             yield (stamp, server, origin)
 
-    took_all = measure.timed(lambda: run(program, "requests", live(program, "requests", rows()), sink, workers))
-    assert len(took) == count, (len(took), count)
+    took_all = measure.timed(
+        lambda: run(program, "requests", live(program, "requests", rows()), sink, workers)
+    )
+    assert len(took["creation"]) == count
     begun = count // 10  # until everything is warm
-    return took[begun:], late[begun:], took_all.cpu / took_all.wall
+    return {start: found[begun:] for start, found in took.items()}, took_all.had
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=3000)
     parser.add_argument("--rate", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=5)
@@ -184,9 +194,9 @@ def main() -> None:
             way = ("live iterator" if iterator else "batches") + (", fused" if tuned else "")
             tell(f"one item: {way}, {workers} workers", took, measure.target(middle, 100, " us"))
     for workers in (1, 2) if given.workers is None else (given.workers,):
-        from_creation, from_due, load = paced(given.rate, given.seconds, given.tick, workers)
-        tell(f"paced: from creation, {workers} workers", from_creation, f"({load:.2f} processors)")
-        tell(f"paced: from when due, {workers} workers", from_due)
+        found, had = paced(given.rate, given.seconds, given.tick, workers)
+        for start, took in found.items():
+            tell(f"paced: from {start}, {workers} workers", took, f"({had:.2f} processors)")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ the program declares with arrays and a ring, and writes the same answers; DuckDB
 same question; and a plain Python loop. First River's answers to the beginning of the data are compared with the loop's,
 then to all of them with those in C.
 
-Run: python tests/bench/bench_programs.py [--programs NAME,...] [--rows N] [--runs N] [--format csv|jsonl]
-     [--input NAME=FILE]
+Run: python tests/bench/bench_programs.py [--programs all|NAME,...] [--rows N] [--runs N] [--format csv|jsonl]
+     [--input NAME=FILE] [--without duckdb,python]
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import argparse
 import csv
 import json
 import math
-import os
 import sys
 import time
 from array import array
@@ -33,7 +32,7 @@ import oracle
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
 PROGRAMS = Path(__file__).parent / "programs"
 PREFIX = 3_000
@@ -251,7 +250,7 @@ class App:
     kind: str
     input: str
     outputs: dict[str, tuple[str, ...]]
-    loop: Callable[[Iterable[Any]], Any]
+    loop: Callable[[Any], Any]
     c: str | None = None
     many: int = 1
     """Records for one that the caller asks for."""
@@ -279,6 +278,8 @@ APPS = {
     "fm_radio": App("fm_radio.str", "samples", "input", {"output": ("value",)}, oracle.fm_radio, FM_RADIO, many=4),
 }  # fmt: skip
 
+FEW = ("query_log", "request_counts", "linear_road", "fm_radio")
+"""The programs that are measured unless others are asked for."""
 
 # ---------------------------------------------------------------------------------------------------- data
 
@@ -437,35 +438,46 @@ def check_all(name: str, app: App, folder: Path, ways: Iterable[str]) -> None:
 # ----------------------------------------------------------------------------------------------------- run
 
 
-def compare(name: str, app: App, file: Path, folder: Path, runs: int) -> None:
+def compare(name: str, app: App, file: Path, folder: Path, runs: int, without: Collection[str]) -> None:
     """Prints what each way of computing the program's answers takes."""
     cache = {"RIVER_CACHE": str(folder / "cache")}
 
     def itself(way: str, workers: int, source: Path) -> measure.Took:
-        command = [sys.executable, __file__, "--child", f"{way}:{name}:{workers}", "--file", source, "--folder", folder]
+        command = [
+            sys.executable,
+            __file__,
+            "--child",
+            f"{way}:{name}:{workers}",
+            "--file",
+            source,
+            "--folder",
+            folder,
+        ]
         return measure.process(command, env=cache, watched=True)
 
     small = beginning(app, file, folder)
     itself("river", 2, small)
     check_beginning(name, app, small, folder)
-    itself("river", 1, small)
+    fixed = {way: float(itself("river", w, small).told) for way, w in (("river1", 1), ("river2", 2))}
 
     ways: dict[str, Callable[[], measure.Took]] = {
         "river1": lambda: itself("river", 1, file),
         "river2": lambda: itself("river", 2, file),
     }
     if app.c is not None and file.suffix != ".jsonl":
-        program = measure.built(folder, f"{name}-c", HEAD + app.c, *(["-ffast-math"] if app.kind == "samples" else []))
+        program = measure.built(
+            folder, f"{name}-c", HEAD + app.c, *(["-ffast-math"] if app.kind == "samples" else [])
+        )
         source = file.with_suffix(".f32") if app.kind == "samples" else file
         for threads in (1, 2) if app.kind == "samples" else (1,):
             outs = list(answers(app, f"c{threads}", folder).values())
             command = [program, source, *outs, threads]
             ways[f"c{threads}"] = lambda c=command: measure.process(c, watched=True)
-    if name in DUCK and find_spec("duckdb") is not None:
+    if name in DUCK and "duckdb" not in without and find_spec("duckdb") is not None:
         ways["duckdb1"] = lambda: itself("duckdb", 1, file)
         ways["duckdb2"] = lambda: itself("duckdb", 2, file)
     took = measure.race(ways, runs)
-    if app.kind != "samples":
+    if app.kind != "samples" and "python" not in without:
         took["python"] = itself("python", 1, file)
     check_all(name, app, folder, took)
     rows = sum(1 for _ in rows_of(app, file))
@@ -474,21 +486,32 @@ def compare(name: str, app: App, file: Path, folder: Path, runs: int) -> None:
     for way, found in took.items():
         seconds = float(found.told.split()[0])
         label = way if way == "python" else f"{way[:-1]}, {way[-1]}"
+        rest = ""
+        if way in fixed:
+            beyond = (rows - PREFIX) / max(seconds - fixed[way], 1e-9) / 1000
+            rest = f"; without the {fixed[way]:.3f} s of {PREFIX} records {beyond:.0f} k/s"
         print(
             f"  {label:10} {rows / seconds / 1000:9.0f} k/s  {seconds:7.3f} s, {seconds / reference:6.2f} times"
             f" {'C, 1' if 'c1' in took else 'river, 1'}; process {found.wall:6.2f} s, of the processors {found.cpu:6.2f},"
-            f" {found.peak / 2**20:6.0f} MB private",
+            f" {found.peak / 2**20:6.0f} MB private{rest}",
             flush=True,
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", default=",".join(APPS), help="with commas between")
-    parser.add_argument("--rows", type=int, default=200_000, help="records; the radio gets four times as many")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--programs", default=",".join(FEW), help="`all`, or names with commas between")
+    parser.add_argument(
+        "--rows", type=int, default=200_000, help="records; the radio gets four times as many"
+    )
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--format", choices=("csv", "jsonl"), default="csv")
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE", help="a file instead of generated data")
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="NAME=FILE", help="a file instead of generated data"
+    )
+    parser.add_argument("--without", default="", help="duckdb, python: what is not to be compared with")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -506,11 +529,13 @@ def main() -> None:
         return
     measure.begin("Programs from file to file")
     files = dict(each.split("=", 1) for each in given.input)
-    for name in given.programs.split(","):
+    for name in APPS if given.programs == "all" else given.programs.split(","):
         with TemporaryDirectory() as folder:
             app = APPS[name]
-            file = Path(files[name]) if name in files else written(app, Path(folder), given.rows, given.format)
-            compare(name, app, file, Path(folder), given.runs)
+            file = (
+                Path(files[name]) if name in files else written(app, Path(folder), given.rows, given.format)
+            )
+            compare(name, app, file, Path(folder), given.runs, given.without.split(","))
 
 
 if __name__ == "__main__":

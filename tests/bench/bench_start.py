@@ -59,7 +59,9 @@ def imports(command: list[object], cache: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--imports", action="store_true")
     given = parser.parse_args()
@@ -85,7 +87,9 @@ def main() -> None:
         )
         for label, found in (("full cache", warm), ("empty cache", first)):
             for what, took in found.items():
-                wanted = measure.target(took.cpu, TARGET) if (label, what) == ("full cache", "river run") else ""
+                wanted = (
+                    measure.target(took.cpu, TARGET) if (label, what) == ("full cache", "river run") else ""
+                )
                 print(f"{what:15} {label:12} {took.wall:6.2f}, of the processor {took.cpu:6.2f} {wanted}")
                 if given.imports and label == "full cache" and what.startswith("river"):
                     imports(asked[what], full)

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import Factory, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,23 +25,29 @@ SAMPLED = 0.02
 
 @frozen
 class Took:
-    """Seconds by the clock and of the processor; `peak`: bytes of private memory, of a process that was watched."""
+    """Seconds by the clock and of the processors; `peak`: bytes of private memory, of a process that was watched.
+
+    `told`: what it printed; `had`: how many processors it had.
+    """
 
     wall: float
     cpu: float
     peak: int = 0
     told: str = ""
+    had: float = field(default=Factory(lambda self: self.cpu / self.wall, takes_self=True))
 
     def least(self, other: Took) -> Took:
-        """The smaller one of each; what was told by the faster one."""
-        told = self.told if self.wall <= other.wall else other.told
-        return Took(min(self.wall, other.wall), min(self.cpu, other.cpu), max(self.peak, other.peak), told)
+        """The smaller one of each; what the faster one printed, and the processors that it had."""
+        fast = self if self.wall <= other.wall else other
+        return Took(fast.wall, min(self.cpu, other.cpu), max(self.peak, other.peak), fast.told, fast.had)
 
 
 def begin(title: str) -> None:
     """Prints what is measured, and what else the machine does: figures of a busy one are too large."""
     one, five, _ = os.getloadavg()
-    print(f"{title} (load {one:.1f} now, {five:.1f} over five minutes, {os.cpu_count()} processors)", flush=True)
+    print(
+        f"{title} (load {one:.1f} now, {five:.1f} over five minutes, {os.cpu_count()} processors)", flush=True
+    )
 
 
 def timed(run: Callable[[], object]) -> Took:
@@ -59,14 +67,28 @@ def race(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, Took]:
     return best
 
 
-def process(command: Sequence[object], *, env: Mapping[str, str] | None = None, watched: bool = False) -> Took:
+@cache
+def _bytecode() -> TemporaryDirectory[str]:
+    """A folder of this benchmark alone; it is removed at its end."""
+    return TemporaryDirectory()
+
+
+def environment() -> dict[str, str]:
+    """What processes see: Python keeps what it compiles, as for packages that are installed, but not among our files."""
+    found = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**found, "PYTHONPYCACHEPREFIX": _bytecode().name}
+
+
+def process(
+    command: Sequence[object], *, env: Mapping[str, str] | None = None, watched: bool = False
+) -> Took:
     """A command from its start to its end, and what it printed. Ends the benchmark with its message if it fails."""
     began = time.perf_counter()
     with subprocess.Popen(
         [str(part) for part in command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, **(env or {})},
+        env={**environment(), **(env or {})},
     ) as child:
         peak, over = [0], Event()
         watch = Thread(target=_watch, args=(child.pid, peak, over))

@@ -8,6 +8,7 @@ from math import lcm
 from pathlib import Path
 from typing import Any
 
+import pytest
 from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -280,6 +281,7 @@ def programs(draw: Any, depth: int = 2) -> str:
 words = st.integers(-(1 << 31), (1 << 31) - 1) | st.integers(-9, 9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(programs(), st.lists(words, max_size=25))
 def test_programs_compute_what_the_actors_do(text: str, items: list[int]) -> None:
