@@ -96,7 +96,8 @@ class Summary:
 
     `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name; `host_calls`:
     how often machine code asked Python, by operation; `remarks`: what the user should know of how it ran; `metrics`: where
-    its time went, if the backend says so.
+    its time went, if the backend says so; `compiling`: seconds of the run in which machine code was made that the next
+    run finds on disk.
     """
 
     variables: Mapping[str, Any]
@@ -105,6 +106,7 @@ class Summary:
     host_calls: Mapping[str, int] = field(factory=dict[str, int])
     remarks: tuple[Diagnostic, ...] = ()
     metrics: Metrics | None = None
+    compiling: float = 0.0
 
 
 class Backend(Protocol[PlanT]):

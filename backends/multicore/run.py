@@ -34,6 +34,7 @@ from backends.multicore.metrics import Meter
 from backends.multicore.parallel import Parallel, independent
 from backends.multicore.tasks import Deliver, Lock, Operate, Outcome, State, Store, Task, Variables
 from backends.native.egress.sinks import column_sink
+from backends.native.shared import spent
 from river.backend import Summary
 from river.diagnostics import InternalError
 from river.il.annotations import annotated
@@ -105,6 +106,7 @@ class Engine:
         self._traps: list[tuple[tuple[int, int], Trap]] = []
         self._errors: list[BaseException] = []
         self._source_errors: list[Exception] = []
+        self._spent = spent()
         self._compiled = compiled(plan)
         self._store = Store(plan, self._compiled)
         self._build(sinks)
@@ -212,6 +214,7 @@ class Engine:
             self._compiled.host_calls(),
             self._compiled.remarks,
             self._meter.metrics(),
+            spent() - self._spent,
         )
 
     def _watch(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from threading import RLock
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 _LOCK: Final = RLock()
 _KNOWN: Final[dict[str, Code]] = {}
+_SPENT: Final[list[float]] = []  # seconds, by what was not in the cache
+
+
+def spent() -> float:
+    """Seconds that this process has spent making code that was not in the cache."""
+    return sum(_SPENT)
 
 
 @frozen
@@ -39,9 +46,12 @@ def shared(key: str, make: Callable[[], Made], level: int = OPTIMISATION) -> Cod
         if key not in _KNOWN:
 
             def build() -> bytes:
+                began = perf_counter()
                 made = make()
                 head = json.dumps({"exports": made.exports, "facts": made.facts})
-                return head.encode() + b"\n" + machine_code(made.text, level)
+                found = head.encode() + b"\n" + machine_code(made.text, level)
+                _SPENT.append(perf_counter() - began)
+                return found
 
             compiler = fingerprint("backends.native", "river.lang")
             parts = (compiler, key, machine.triple, machine.cpu, machine.features, machine.llvm)

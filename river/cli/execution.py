@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from river.metrics import Metrics
 
 
+NOTED = 0.1
+"""Seconds of compiling that are worth a word."""
+
+
 @click.command("run")
 @PROGRAM
 @LANG
@@ -162,11 +166,16 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     screen.finish()
     say(streams, results.warnings)
     if not given["quiet"]:
-        rate = results.read / results.seconds if results.seconds > 0 else 0.0
+        compiling = results.summary.compiling
+        seconds = max(results.seconds - compiling, 0.0)
+        rate = results.read / seconds if seconds > 0 else 0.0
         shown = ", ".join(f"{name}: {count:,} rows" for name, count in results.rows.items())
-        print(
-            f"{results.read:,} items in {results.seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr
-        )
+        print(f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr)
+        if compiling >= NOTED:
+            print(
+                f"before that, machine code was made in {compiling:.1f} s: the next run finds it",
+                file=streams.stderr,
+            )
         calls = sum(results.summary.host_calls.values())
         if calls:
             of = ", ".join(f"{name}: {n:,}" for name, n in results.summary.host_calls.items())
