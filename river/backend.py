@@ -95,9 +95,9 @@ class Summary:
     """What a run leaves: final variables (frozen values) and counts for people.
 
     `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name; `host_calls`:
-    how often machine code asked Python, by operation; `remarks`: what the user should know of how it ran; `metrics`: where
-    its time went, if the backend says so; `compiling`: seconds of the run in which machine code was made that the next
-    run finds on disk.
+    firings by Python where machine code was wanted, by instance name; `remarks`: what the user should know of how it ran;
+    `metrics`: where its time went, if the backend says so; `compiling`: seconds of the run in which machine code was made
+    that the next run finds on disk.
     """
 
     variables: Mapping[str, Any]

@@ -69,7 +69,11 @@ class Latency:
 
 @frozen
 class Metrics:
-    """A run so far. `inputs`: items sent by input; `read`: all of them; `host_calls`: calls of Python from machine code."""
+    """A run so far.
+
+    `inputs`: items sent by input; `read`: all of them; `host_calls`: firings by Python where machine code was wanted, by
+    instance.
+    """
 
     seconds: float
     inputs: Mapping[str, int]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from river.diagnostics import Diagnostic, Severity
+from river.diagnostics import Diagnostic, Note, Severity
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -17,24 +17,21 @@ if TYPE_CHECKING:
 
 @define
 class Compiled:
-    """By instance its machine code, or why it has none: then the evaluator runs it. Variables by name."""
+    """By instance its machine code, or why it has none: then the evaluator runs it. Variables by name.
+
+    `python`: the instances that run in Python though machine code is wanted, those of `extern` operators included.
+    """
 
     native: dict[int, NativeOperator] = field(factory=dict[int, "NativeOperator"])
     refused: dict[int, tuple[Reason, ...]] = field(factory=dict[int, "tuple[Reason, ...]"])
     variables: dict[str, Variable] = field(factory=dict[str, "Variable"])
+    python: frozenset[int] = frozenset()
     remarks: tuple[Diagnostic, ...] = ()
 
     @property
     def wanted(self) -> bool:
         """Whether anything runs as machine code, so that columns are what to read."""
         return bool(self.native)
-
-    def host_calls(self) -> dict[str, int]:
-        """How often machine code asked Python, by operation."""
-        found: Counter[str] = Counter()
-        for native in self.native.values():
-            found.update(getattr(native, "host_calls", {}))
-        return dict(found)
 
 
 def compiled(plan: Plan) -> Compiled:
@@ -61,6 +58,8 @@ def compiled(plan: Plan) -> Compiled:
             else:
                 found.native[node.instance.index] = made
     _together(plan, found)
+    found.python = frozenset(node.instance.index for node in plan.nodes) - found.native.keys()
+    found.remarks = _refused(plan, found)
     initial = {variable.name: variable.initial for variable in plan.graph.variables}
     for node in plan.nodes:
         native = found.native.get(node.instance.index)
@@ -72,6 +71,22 @@ def compiled(plan: Plan) -> Compiled:
                     found.variables[name] = native.variables[i]
                     native.variables[i].set(initial[name])
     return found
+
+
+def _refused(plan: Plan, found: Compiled) -> tuple[Diagnostic, ...]:
+    """One warning for the operators that the evaluator runs, with the reasons."""
+    reasons = [
+        (node.instance.name, reason)
+        for node in plan.nodes
+        for reason in found.refused.get(node.instance.index, ())
+    ]
+    if not reasons:
+        return ()
+    count, (name, first) = len(found.refused), reasons[0]
+    what = f"`{name}` is" if count == 1 else f"{count} operators are"
+    message = f"{what} not compiled, which is many times slower: {first.text}"
+    notes = tuple(Note(f"`{other}`: {reason.text}", reason.span) for other, reason in reasons[1:])
+    return (Diagnostic("native-refused", message, first.span, Severity.WARNING, notes),)
 
 
 def _missing() -> Diagnostic:

@@ -120,6 +120,7 @@ class Meter:
         """What has been counted so far."""
         operators: dict[str, OperatorFigures] = {}
         outputs: dict[str, OutputFigures] = {}
+        host_calls: dict[str, int] = {}
         for task in self.tasks:
             if isinstance(task, Operate):
                 one = task.instance
@@ -127,6 +128,8 @@ class Meter:
                 operators[task.name] = OperatorFigures(
                     one.fired, one.skipped, task.batches, task.seconds, native
                 )
+                if task.index in self.compiled.python:
+                    host_calls[task.name] = one.fired
             elif isinstance(task, Deliver):
                 outputs[task.port.queue.name] = OutputFigures(task.items, task.seconds)
         queues = {
@@ -137,6 +140,4 @@ class Meter:
         }
         seconds = perf_counter() - self.began
         latency = self.durations.latency()
-        return Metrics(
-            seconds, dict(self.inputs), outputs, operators, queues, latency, self.compiled.host_calls()
-        )
+        return Metrics(seconds, dict(self.inputs), outputs, operators, queues, latency, host_calls)

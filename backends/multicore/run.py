@@ -211,7 +211,7 @@ class Engine:
             self._store.final(),
             {task.name: task.instance.fired for task in self._operators},
             {task.name: task.instance.skipped for task in self._operators if task.instance.skipped},
-            self._compiled.host_calls(),
+            {t.name: t.instance.fired for t in self._operators if t.index in self._compiled.python},
             self._compiled.remarks,
             self._meter.metrics(),
             spent() - self._spent,

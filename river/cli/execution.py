@@ -179,7 +179,7 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         calls = sum(results.summary.host_calls.values())
         if calls:
             of = ", ".join(f"{name}: {n:,}" for name, n in results.summary.host_calls.items())
-            print(f"{calls:,} calls of Python from machine code; {of}", file=streams.stderr)
+            print(f"{calls:,} firings by Python, not by machine code; {of}", file=streams.stderr)
     if given["summary"]:
         _summary(streams, results.summary.metrics, given["backend"])
 

@@ -211,3 +211,25 @@ def test_without_llvmlite_the_evaluator_runs_with_one_warning(monkeypatch: pytes
     assert results["e"].equals(expected)
     assert [d.code for d in results.warnings] == ["native-missing"]
     assert not compiled.run({"r": [1.0] * 50}, native="off").warnings
+
+
+def test_what_the_evaluator_runs_is_told_and_counted() -> None:
+    text = """river 1;
+type R = {pattern: string, text: string};
+input r: R;
+operator find(r: R) -> (o: bool) { on r(x) { emit o re_test(regex(x.pattern), x.text); } }
+operator turn(r: bool) -> (o: bool) { on r(x) { emit o not x; } }
+(q) <- find(r);
+(o) <- turn(q);
+output o: bool;
+"""
+    compiled = compile_source(Source("f.river", text))
+    results = compiled.run({"r": [("a+", "xaa"), ("b", "c")]})
+    assert results["o"].to_pydict() == {"value": [False, True]}
+    (found,) = results.warnings
+    assert found.code == "native-refused"
+    assert "is not compiled, which is many times slower: " in found.message
+    assert found.span is not None
+    (calls,) = results.summary.host_calls.items()
+    assert calls == (next(name for name in results.summary.fired if name.startswith("find")), 2)
+    assert not compiled.run({"r": []}, native="off").summary.host_calls
