@@ -11,11 +11,11 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from array import array
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+
+import measure
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import address_of
@@ -23,9 +23,6 @@ from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
 from river.source import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROWS = 1_000_000
 KEYS = 10_000
@@ -92,16 +89,6 @@ def operator(name: str) -> NativeOperator:
     return found
 
 
-def best(run: Callable[[], Any]) -> float:
-    run()
-    times: list[float] = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def against_c(tmp_path: Path, gcc: str) -> None:
     """Prints the times and ratios."""
     source, library = tmp_path / "loops.c", tmp_path / "loops.so"
@@ -124,15 +111,20 @@ def against_c(tmp_path: Path, gcc: str) -> None:
         filtering.clear()
         assert filtering.fire("item.0", columns, 0, ROWS).row == ROWS
 
-    times = {"filter+map": (best(filter_native), best(lambda: c.filter_map(size, k, p, v, *outs)))}
+    times = {
+        "filter+map": (
+            measure.best(filter_native, RUNS),
+            measure.best(lambda: c.filter_map(size, k, p, v, *outs), RUNS),
+        )
+    }
     count = filtering.outputs[0].rows
     assert filtering.outputs[0].batch().values() == list(zip(out_k[:count], out_v[:count], strict=True))
 
     c.setup(ctypes.c_int64(1 << 14))
-    plain_c = best(lambda: c.keyed(size, k, v))
+    plain_c = measure.best(lambda: c.keyed(size, k, v), RUNS)
     for name in ("keyed", "keyed_checked"):
         keyed = operator(name)
-        times[name] = (best(lambda o=keyed: o.fire("item.0", columns, 0, ROWS)), plain_c)
+        times[name] = (measure.best(lambda o=keyed: o.fire("item.0", columns, 0, ROWS), RUNS), plain_c)
     for name, (ours, theirs) in times.items():
         print(
             f"{name:16} native {ours / ROWS * 1e9:6.2f} ns per row, C {theirs / ROWS * 1e9:6.2f}, ratio {ours / theirs:.2f}"

@@ -13,6 +13,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import measure
+
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
 from river.il.parse import parse
@@ -60,13 +62,7 @@ def operator(pattern: str, body: str) -> NativeOperator:
 
 def best(run: Callable[[], Any]) -> float:
     """Nanoseconds per text."""
-    run()
-    times: list[float] = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times) / COUNT * 1e9
+    return measure.best(run, RUNS) / COUNT * 1e9
 
 
 def main() -> None:

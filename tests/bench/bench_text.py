@@ -8,10 +8,11 @@ import shutil
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+
+import measure
 
 from backends.native import Batch, NativeOperator, compile_native
 from river.lang import typed
@@ -55,13 +56,8 @@ def operator(source: t.Type, name: str, result: t.Type) -> NativeOperator:
 
 
 def best(run: Callable[[], Any]) -> float:
-    run()
-    times: list[float] = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times) / COUNT * 1e9
+    """Nanoseconds per text."""
+    return measure.best(run, RUNS) / COUNT * 1e9
 
 
 def fired(op: NativeOperator, values: list[Any]) -> Callable[[], None]:

@@ -57,6 +57,12 @@ def timed(run: Callable[[], object]) -> Took:
     return Took(time.perf_counter() - wall, time.process_time() - cpu)
 
 
+def best(run: Callable[[], object], runs: int) -> float:
+    """Seconds of the fastest of some runs, after one that warms up."""
+    run()
+    return min(timed(run).wall for _ in range(runs))
+
+
 def race(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, Took]:
     """The least of each over some rounds, in each of which all take their turn."""
     best: dict[str, Took] = {}
