@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from backends.firing import instance as plain
 from backends.native.batch import Batch
-from backends.native.contract import SIDE
+from backends.native.contract import SIDE, key_type
 from backends.native.explain import explained
 from backends.native.operator import UNLIMITED
 from river.lang import typed
+from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.lang.values import INFINITY
 
@@ -51,7 +52,7 @@ class Machine(plain.Instance):
     def settle(self) -> None:
         inputs, self._fired_on = self._fired_on, []
         for i, batch, marks in self.native.take(inputs):
-            self.outs[i].add_batch(batch, marks.values() if len(marks) else ())
+            self.outs[i].add_batch(batch, () if marks is None else marks.values())
 
     def _send(self, mark: Any, outs: Any) -> None:
         self.settle()
@@ -217,15 +218,16 @@ class MachineMerge(Machine, plain.Merge):
         addresses: list[int] = []
         words: list[int] = []
         starts: list[int] = []
+        least = 0 if key_type(self.operator) == t.U64 else _LEAST
         for side in self._sides:
             port = cast("ColumnPort", side)
             if port.run:
                 batch, start, stop = port.next(port.run)
                 last = stop - start == port.count
-                floor = _LEAST
+                floor = least
             else:
                 batch, start, stop, last = Batch.of(port.type, []), 0, 0, True
-                floor = _LEAST if port.progress == -INFINITY else port.progress
+                floor = least if port.progress == -INFINITY else port.progress
             self._fired_on.append(batch.kept)
             addresses += batch.addresses
             words += [start, stop, floor, int(port.ended and last)]

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from river.ingress import Turn
 
 
+SPACING = 500e-6
+"""Seconds between the turns that are followed: to follow one takes as long as to run a short step."""
+
+
 @define
 class Probe:
     """A turn that is followed through the program: it was read at `began`.
@@ -52,14 +56,15 @@ class Meter:
     inputs: dict[str, int] = field(factory=dict[str, int])
     durations: Durations = field(factory=Durations)
     _probe: Probe | None = None
+    _next: float = 0.0  # when a turn may be followed again
 
     def sending(self, turn: Turn, entries: Mapping[str, Out]) -> None:
         """A turn has been read and is in the outs of the reader."""
         for name, elements in turn.items:
             self.inputs[name] = self.inputs.get(name, 0) + len(elements)
-        if self._probe is None and turn.items:
+        if self._probe is None and turn.items and (now := perf_counter()) >= self._next:
             places = {name: entries[name].total for name, _ in (*turn.items, *turn.marks)}
-            self._probe = Probe(perf_counter(), places)
+            self._probe, self._next = Probe(now, places), now + SPACING
 
     def stepped(self, task: Task, outcome: Outcome, seconds: float) -> None:
         """A task has run for so long."""

@@ -50,8 +50,8 @@ class Firings:
 class Made:
     """What firings made: batches by output with their marks, how many there were, and the traps of rows left out."""
 
-    batches: list[tuple[int, Batch, list[tuple[int, Any]]]] = field(
-        factory=list[tuple[int, "Batch", list[tuple[int, Any]]]]
+    batches: list[tuple[int, Batch, Sequence[tuple[int, Any]]]] = field(
+        factory=list[tuple[int, "Batch", "Sequence[tuple[int, Any]]"]]
     )
     fired: int = 0
     skipped: list[Trap] = field(factory=list[Trap])
@@ -202,7 +202,7 @@ class Parallel(Operate):
                 made.fired += fired.row - at
                 at = fired.row
                 for out, batch, marks in native.take([firings.kept.kept]):
-                    made.batches.append((out, batch, marks.values()))
+                    made.batches.append((out, batch, () if marks is None else marks.values()))
                 if fired.trap is not None:
                     trap = told(self._machine.operator, fired.trap)
                     trap.item = self._item(firings, at)

@@ -70,7 +70,8 @@ PATIENCE = 0.9
 def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     """Runs to the end of the sources. An output without sink is dropped; an input without source is empty.
 
-    Sources are read in a thread of their own, sinks called from the workers'. A source that blocks is not interrupted.
+    Sources are read in a thread of their own; sinks are called from the workers' threads, or from that one where what came
+    is sooner done than handed over. A source that blocks is not interrupted.
 
     Raises: Trap; whatever a source or a sink raises; KeyboardInterrupt, also where `Options.stopping` says so.
     """
@@ -293,6 +294,8 @@ class Engine:
                 for out in outs:
                     out.queue.peak = max(out.queue.peak, out.queue.size)
                 self._delivered(outs)
+            self._help()
+            with self._lock:
                 if self._ready and not self._running:
                     self._work.notify()
                 self._call(mine=0)
@@ -310,6 +313,21 @@ class Engine:
                     for queue in full:
                         queue.want(wanted=False)
 
+    def _help(self) -> None:
+        """Runs what is ready itself where no worker is awake and that is sooner done than waking one."""
+        try:
+            while (task := self._light()) is not None:
+                self._perform(task)
+        except BaseException as error:  # noqa: BLE001 - as in `_labour`
+            self._fail(error)
+
+    def _light(self) -> Task | None:
+        """A task for the reader, whose steps are short; None where workers are awake, or should be."""
+        with self._lock:
+            if not self._ready or self._running or self._stopped or self._ready[0].cost > HANDOVER:
+                return None
+            return self._taken()
+
     def _pause(self) -> bool:
         """Waits until nothing moves; then nothing does until more is sent. False where the run ends before."""
         with self._lock:
@@ -326,19 +344,23 @@ class Engine:
         """Runs tasks until the end."""
         try:
             while (task := self._next()) is not None:
-                began = perf_counter()
-                outcome = task.step(self)
-                if outcome is not Outcome.SPLIT or not isinstance(task, Parallel):
-                    self._done(task, outcome, perf_counter() - began)
-                    continue
-                firings, serial = task.detached, task.ticket
-                assert firings is not None  # noqa: S101 - that is what the outcome says
-                self._done(task, outcome, perf_counter() - began)
-                began = perf_counter()
-                task.work(firings, serial, self)
-                self._rejoin(task, perf_counter() - began)
+                self._perform(task)
         except BaseException as error:  # noqa: BLE001 - of a sink, or a mistake of ours: it ends the run
             self._fail(error)
+
+    def _perform(self, task: Task) -> None:
+        """A step of a task."""
+        began = perf_counter()
+        outcome = task.step(self)
+        if outcome is not Outcome.SPLIT or not isinstance(task, Parallel):
+            self._done(task, outcome, perf_counter() - began)
+            return
+        firings, serial = task.detached, task.ticket
+        assert firings is not None  # noqa: S101 - that is what the outcome says
+        self._done(task, outcome, perf_counter() - began)
+        began = perf_counter()
+        task.work(firings, serial, self)
+        self._rejoin(task, perf_counter() - began)
 
     def _next(self) -> Task | None:
         """A task to run; None at the end."""
@@ -347,11 +369,7 @@ class Engine:
                 if self._stopped or self._finished:
                     return None
                 if self._ready:
-                    task = self._ready.popleft()
-                    task.state = State.RUNNING
-                    task.missed = False
-                    self._running += 1
-                    return task
+                    return self._taken()
                 over = self._blocked or self._pausing or not self._reading or self._failed_at is not None
                 if over and not self._running:
                     self._stuck()
@@ -359,6 +377,14 @@ class Engine:
                 self._idle += 1
                 self._work.wait()
                 self._idle -= 1
+
+    def _taken(self) -> Task:
+        """The first of the ready tasks, for the caller to run. Under the lock."""
+        task = self._ready.popleft()
+        task.state = State.RUNNING
+        task.missed = False
+        self._running += 1
+        return task
 
     def _done(self, task: Task, outcome: Outcome, seconds: float) -> None:
         """Notes what a task did: wakes who may go on now."""

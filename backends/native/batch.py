@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _CODES: Final = {"i32": "i", "u64": "Q", "f32": "f", "f64": "d"}  # of the module array; all others "q"
+_C_TYPES: Final = {"q": ctypes.c_int64, "i": ctypes.c_int32, "Q": ctypes.c_uint64}
 _SHORT: Final = 12
 _ASCII: Final = 1 << 31
 _LENGTH: Final = _ASCII - 1
 _DIGITS: Final = SUM_WORDS - 4
+_NUMBERS: Final = frozenset({t.I32, t.I64, t.U64, t.F32, t.F64, t.TIME, t.DURATION})
+_SMALL: Final = 1 << 12  # bytes
 
 _libc: Final = ctypes.CDLL(None)
 _libc.free.argtypes = [ctypes.c_void_p]
@@ -33,6 +36,8 @@ _libc.free.argtypes = [ctypes.c_void_p]
 
 def address_of(buffer: Any) -> int:
     """Where the bytes of a writable buffer lie."""
+    if isinstance(buffer, array):
+        return buffer.buffer_info()[0]
     return ctypes.addressof((ctypes.c_char * max(len(memoryview(buffer).cast("B")), 1)).from_buffer(buffer))
 
 
@@ -70,11 +75,12 @@ class Batch:
         return most
 
     def numbers(self, field_: int) -> Sequence[int]:
-        """A field of 64-bit whole numbers of all rows, of a record.
+        """A field of whole numbers of all rows, of a record.
 
         Raises: Unsupported.
         """
-        found: Any = (ctypes.c_int64 * self.rows).from_address(self._numbers(field_))
+        at, code = self._numbers(field_)
+        found: Any = (_C_TYPES[code] * self.rows).from_address(at)
         return found
 
     def fall(self, field_: int, least: int | None) -> int | None:
@@ -82,14 +88,20 @@ class Batch:
 
         Raises: Unsupported.
         """
-        found = first_fall(self._numbers(field_), self.rows, -(1 << 63) if least is None else least)
+        at, code = self._numbers(field_)
+        if least is None:
+            least = 0 if code == "Q" else -(1 << 63)
+        found = first_fall(at, self.rows, least, code)
         return None if found == self.rows else found
 
-    def _numbers(self, field_: int) -> int:
+    def _numbers(self, field_: int) -> tuple[int, str]:
+        """Where the numbers of a field lie, and their code in the module `array`."""
         parts = t.parts(self.type)
-        if not is_number(parts[field_]):
-            raise Unsupported(f"the order of {parts[field_]}")
-        return self.addresses[sum(widths(part)[0] for part in parts[:field_])]
+        part = parts[field_]
+        if not is_number(part):
+            raise Unsupported(f"the order of {part}")
+        code = _CODES.get(part.name, "q") if isinstance(part, t.Primitive) else "q"
+        return self.addresses[sum(widths(part)[0] for part in parts[:field_])], code
 
     @classmethod
     def of(cls, type_: t.Type, values: Sequence[Any]) -> Batch:
@@ -98,18 +110,25 @@ class Batch:
         Raises: Unsupported.
         """
         columns(type_)
+        if values and (codes := _plain(type_)):
+            fields = [array(code, [value[i] for value in values]) for i, code in enumerate(codes)]
+            return cls(type_, len(values), tuple([field.buffer_info()[0] for field in fields]), fields)
         kept: list[Any] = []
         addresses = [_address(buffer, kept) for buffer in _encode(type_, values, kept)]
         return cls(type_, len(values), tuple(addresses), kept)
 
     def values(self, start: int = 0) -> list[Any]:
         """The rows from `start` on as frozen values."""
-        return _decode(self.type, iter(self.addresses), start, self.rows - start)
+        codes, at = _plain(self.type), iter(self.addresses)
+        if codes:
+            fields = [_numbers_of(_read(at, code, start, self.rows - start)) for code in codes]
+            return list(zip(*fields, strict=True))
+        return _decode(self.type, at, start, self.rows - start)
 
 
 def is_number(type_: t.Type) -> bool:
-    """Whether values are 64-bit whole numbers in the order of their registers: what order can be asked of."""
-    return type_ in (t.I64, t.TIME, t.DURATION)
+    """Whether values are whole numbers of at most 64 bits: what order can be asked of."""
+    return type_ in (t.I64, t.I32, t.U64, t.TIME, t.DURATION)
 
 
 def concat(batches: Sequence[Batch]) -> Batch:
@@ -228,6 +247,15 @@ def _address(buffer: Any, kept: list[Any]) -> int:
     return address_of(data)
 
 
+@cache
+def _plain(type_: t.Type) -> tuple[str, ...]:
+    """The codes of the columns of a record of numbers, which has a short way in and out; none for all other types."""
+    parts = t.parts(type_) if isinstance(type_, t.Record | t.Tuple) else ()
+    if not all(part in _NUMBERS for part in parts):
+        return ()
+    return tuple(_CODES.get(part.name, "q") for part in parts if isinstance(part, t.Primitive))
+
+
 # ------------------------------------------------------------------------------------------------- encode
 
 
@@ -304,9 +332,19 @@ def _read(addresses: Iterator[int], code: str, start: int, count: int) -> array[
     found: array[Any] = array(code)
     at = next(addresses)
     if count:
-        size = count * found.itemsize  # which may be more than `string_at` takes
-        found.frombytes((ctypes.c_char * size).from_address(at + start * found.itemsize))
+        size, at = count * found.itemsize, at + start * found.itemsize
+        if size <= _SMALL:
+            found.frombytes(ctypes.string_at(at, size))
+        else:  # which may be more than `string_at` takes
+            found.frombytes((ctypes.c_char * size).from_address(at))
     return found
+
+
+def _numbers_of(column: array[Any]) -> list[Any]:
+    """The numbers, with the one NaN that values have."""
+    if column.typecode in "fd":
+        return [x if x == x else NAN for x in column]  # noqa: PLR0124 - NaN is not itself
+    return column.tolist()
 
 
 def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[Any]:
@@ -323,7 +361,7 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
             words = _read(at, "q", start * SUM_WORDS, count * SUM_WORDS)
             return [_sum_of(words[i * SUM_WORDS : (i + 1) * SUM_WORDS]) for i in range(count)]
         case t.F32 | t.F64:
-            return [x if x == x else NAN for x in _read(at, _CODES[type_.name], start, count)]  # noqa: PLR0124 - NaN
+            return _numbers_of(_read(at, _CODES[type_.name], start, count))
         case t.I128 | t.Decimal():
             words = _read(at, "q", start * 2, count * 2)
             return [(words[2 * i + 1] << 64) + (words[2 * i] & MASK64) for i in range(count)]
@@ -472,10 +510,7 @@ class Output:
         """What there is, as a batch of its own; the block is empty then. `texts`: what its views point into."""
         words, taken = self.words, self._pool.get()
         rows, addresses = words[0], tuple([words[place] for place in self._places])
-        size = ctypes.sizeof(words)
-        fresh = bytes(taken)
-        ctypes.memmove(taken, words, size)
-        ctypes.memmove(words, fresh, size)
+        words[:], taken[:] = taken[:], words[:]
         return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts))
 
     def clear(self) -> None:

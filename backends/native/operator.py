@@ -19,13 +19,13 @@ from backends.native.contract import (
     CONTEXT,
     CONTEXT_SIZE,
     FULL,
-    MARK,
     SIDE,
     STOP,
     TRAPPED,
     Handler,
     Reason,
     handlers_of,
+    mark_type,
 )
 from backends.native.jit import OPTIMISATION, Code, available, host
 from backends.native.layout import size_align
@@ -194,14 +194,21 @@ class NativeOperator:
     _context: _Block = field(init=False, repr=False)
     _tables: Any = field(init=False, repr=False)
     _lent: list[Batch] | None = field(default=None, init=False, repr=False)
+    _fires: dict[str, Callable[..., int]] = field(
+        factory=dict[str, "Callable[..., int]"], init=False, repr=False
+    )
+    _limit: Any = field(init=False, repr=False)
+    _texts: Any = field(init=False, repr=False)  # the list of the memory of texts
 
     def __attrs_post_init__(self) -> None:
         self.variables = [Variable(var.type, i, self.code) for i, var in enumerate(self.operator.vars)]
         self.outputs = tuple(Output(out.type) for out in self.operator.outs)
         taken = any(t.contains(port.type, t.STRING, t.BYTES) for port in self.operator.ports)
         self._lends = tuple(taken and t.contains(out.type, t.STRING, t.BYTES) for out in self.operator.outs)
-        self.marks = tuple(Output(MARK) for _ in self.operator.outs)
-        self._context = _context()
+        self.marks = tuple(Output(mark_type(out)) for out in self.operator.outs)
+        self._context = context = _context()
+        self._limit = context.word(CONTEXT["limit"])
+        self._texts = context.word(CONTEXT["texts"] + _CHUNKS)
         weakref.finalize(self, _closed, self.code.function("close", (_P,)), self._context)
         self._bind()
 
@@ -256,9 +263,11 @@ class NativeOperator:
         `limit`: no further firing begins once an output has so many items.
         """
         context = self._context
-        context.word(CONTEXT["limit"]).value = limit
+        self._limit.value = limit
         table = (_P * max(len(columns), 1))(*columns)
-        fire = self.code.function(f"fire.{name}", (_P, _P, _I, _I), _I)
+        fire = self._fires.get(name)
+        if fire is None:
+            self._fires[name] = fire = self.code.function(f"fire.{name}", (_P, _P, _I, _I), _I)
         if self.debug:
             regions = self._regions(table)
             context.word(CONTEXT["regions"]).value = ctypes.addressof(regions)
@@ -326,18 +335,19 @@ class NativeOperator:
         self.clear()
         return found, fired
 
-    def take(self, inputs: Sequence[Any] = ()) -> Iterator[tuple[int, Batch, Batch]]:
+    def take(self, inputs: Sequence[Any] = ()) -> Iterator[tuple[int, Batch, Batch | None]]:
         """What was emitted, by output: items and marks (see `lower.statements.MARK`), which belong to the caller then.
 
         `inputs`: what the columns lay in that were fired on (`Batch.kept`), if texts of theirs are lent.
         """
         texts: _Texts | None = None
-        at = self._context.address + CONTEXT["texts"]
-        if _I.from_address(at + _CHUNKS).value:
-            texts = _Texts(self.code.function("close", (_P,)), at)
+        if self._texts.value:
+            texts = _Texts(self.code.function("close", (_P,)), self._context.address + CONTEXT["texts"])
         for i, (output, marks) in enumerate(zip(self.outputs, self.marks, strict=True)):
-            if output.rows or marks.rows:
-                yield i, output.take((texts, inputs if self._lends[i] else ())), marks.take()
+            marked = marks.rows != 0
+            if marked or output.rows:
+                lent = (texts, inputs) if self._lends[i] else texts
+                yield i, output.take(lent), marks.take() if marked else None
 
     def clear(self) -> None:
         """Empties the outputs; batches read from them are void."""

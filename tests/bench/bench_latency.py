@@ -9,12 +9,17 @@ that wake each other in turn, which no engine of threads beats.
 when it was due, to its answer. That can come only when its instant, one tick, is over, which a record of a later one
 tells: from then on the engine alone has it.
 
+`in order of arrival`: a count of the last 300 seconds by origin that answers each record at once, over batches of what came
+in a millisecond; from when a record was due to its answer. The same in Bytewax (a `stateful_map`), where that is installed.
+
 Run: python tests/bench/bench_latency.py [--items N] [--rate N] [--seconds N] [--tick MS] [--workers N] [--switch MS]
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import subprocess
 import sys
 import threading
 import time
@@ -53,6 +58,22 @@ var $n: map<i64, i64> = {};
 (b) <- scaled(a);
 (out, $n) <- count(b, $n);
 """
+ARRIVAL = """river 1;
+input log: {at: f64, origin: string};
+output out: {at: f64, n: i64};
+var $times: map<string, deque<f64>> = {};
+operator window(x: {at: f64, origin: string}; $times: map<string, deque<f64>>) -> (y: {at: f64, n: i64}) {
+  on x(v) {
+    with q = $times[v.origin] else [] {
+      while len(q) > 0 and front(q) < v.at - 300.0 { let gone = pop_front(q); }
+      push_back(q, v.at);
+      emit y {at: v.at, n: len(q)};
+    }
+  }
+}
+(out, $times) <- window(log, $times);
+"""
+BYTEWAX = Path(__file__).parent / "peers" / "bytewax_latency.py"
 QUERY = Path(__file__).parent / "programs" / "request_counts.cql"
 
 
@@ -171,6 +192,31 @@ def paced(rate: int, seconds: float, tick: int, workers: int) -> tuple[dict[str,
     return {start: found[begun:] for start, found in took.items()}, took_all.had
 
 
+def arrivals(rate: int, seconds: float, pause: float = 0.001) -> Iterator[list[tuple[float, str]]]:
+    """What comes of a paced log, every so many seconds; a record is its instant and its origin."""
+    began, sent, count = time.time(), 0, int(rate * seconds)
+    while sent < count:
+        woken = time.time()
+        due = min(count, int((woken - began) * rate))
+        if due > sent:
+            yield [(began + i / rate, str(i * 7919 % 10_000)) for i in range(sent, due)]
+            sent = due
+        time.sleep(max(0.0, woken + pause - time.time()))
+
+
+def in_order_of_arrival(rate: int, seconds: float, workers: int) -> tuple[list[float], float]:
+    """The seconds of each record but those of the first fifth; how many processors that took."""
+    program = compile_source(Source("arrival.river", ARRIVAL)).tuned(BACKEND.passes)
+    took: list[float] = []
+
+    def sink(found: list[Any]) -> None:
+        now = time.time()
+        took.extend([now - at for at, _ in found])
+
+    had = measure.timed(lambda: run(program, "log", arrivals(rate, seconds), sink, workers)).had
+    return took[len(took) // 5 :], had
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -197,6 +243,13 @@ def main() -> None:
         found, had = paced(given.rate, given.seconds, given.tick, workers)
         for start, took in found.items():
             tell(f"paced: from {start}, {workers} workers", took, f"({had:.2f} processors)")
+    for workers in (1, 2) if given.workers is None else (given.workers,):
+        took, had = in_order_of_arrival(given.rate, given.seconds, workers)
+        tell(f"in order of arrival, {workers} workers", took, f"({had:.2f} processors)")
+    if importlib.util.find_spec("bytewax") is None:
+        print("Bytewax is not installed: no peer beside the last")
+    else:
+        subprocess.run([sys.executable, str(BYTEWAX), str(given.rate), str(given.seconds)], check=True)
 
 
 if __name__ == "__main__":
