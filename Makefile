@@ -13,10 +13,10 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long check format bench clean
+.PHONY: help venv demo test long campaigns check format bench experiments clean
 
 help: ## list what make can do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.dev ## make .venv with everything that development needs
 
@@ -43,6 +43,14 @@ test: $(VENV)/.dev ## run all tests but those that take many minutes
 long: $(VENV)/.dev ## run the tests that take many minutes: all operations, all interleavings, RIVER_CASES random programs
 	$(PYTEST) $(PARALLEL) -m "long or slow"
 
+CAMPAIGN := $(PYTEST) -m slow
+campaigns: $(VENV)/.dev ## run the random campaigns at full length, which takes hours: bodies, graphs, damaged files, killed runs
+	RIVER_CASES=50000 $(CAMPAIGN) tests/backends/test_native_bodies.py -k "many_random_bodies and not check_themselves"
+	RIVER_CASES=10000 $(CAMPAIGN) tests/backends/test_native_bodies.py -k check_themselves
+	RIVER_CASES=10000 $(CAMPAIGN) tests/properties/test_backends.py -k many_graphs
+	RIVER_CASES=20000 $(CAMPAIGN) tests/backends/test_native_ingest_many.py
+	RIVER_CASES=50 $(CAMPAIGN) tests/backends/test_checkpoint.py -k killed
+
 check: $(VENV)/.dev ## format, lint, types, layers, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -56,6 +64,11 @@ format: $(VENV)/.dev ## format the code and apply the safe fixes
 
 bench: $(VENV)/.dev ## run the benchmarks
 	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+experiments: $(VENV)/.dev ## run the figures of the ordered multicore paper, with plots in build/experiments
+	@for name in skew latency reordering; do \
+	  $(BIN)/python tests/bench/experiments/$$name.py --out build/experiments || exit 1; \
+	done
 
 clean: ## remove .venv, caches and builds
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage htmlcov

@@ -92,7 +92,7 @@ class Fusion:
             both = f"`{first.use.operator}` and `{second.use.operator}`"
             return Note(f"{both} stay apart: {reason}", second.use.span)
         try:
-            verify(self.rewrite(verified, site), verified.library)
+            verified.rewritten(self, site)
         except Rejected as rejected:
             reasons = "; ".join(d.message for d in rejected.diagnostics)
             return Note(

@@ -21,7 +21,6 @@ from river.il.annotations import annotated
 from river.il.loops import loops
 from river.il.program import Program, Queue, Use
 from river.il.trees import fresh, names, rebuild
-from river.il.verify import verify
 from river.lang import syntax as s
 from river.lang import typed
 
@@ -68,7 +67,7 @@ class Zipping:
             reason = _split_obstacle(first, second) if site.split else _join_obstacle(graph, first, second)
         if reason is None:
             try:
-                verify(self.rewrite(verified, site), verified.library)
+                verified.rewritten(self, site)
             except Rejected as rejected:
                 reason = "; ".join(d.message for d in rejected.diagnostics)
         both = f"`{first.use.operator}` and `{second.use.operator}`"

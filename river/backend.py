@@ -65,6 +65,10 @@ A sink with a method `columns` is given `Rows` there, if the backend has them.
 """
 
 
+BATCH, BOUND = 32768, 65536
+"""Items handled by one call, and held by a queue, unless stated otherwise; a backend may take more of narrow ones then."""
+
+
 @frozen
 class Options:
     """How to run: nothing here changes the result of a program that is deterministic by construction.
@@ -74,12 +78,13 @@ class Options:
     (None: a trap ends the run); `native`: operators run as machine code where llvmlite is installed
     (`debug`: which checks every access to memory), or the evaluator runs them (`off`); `optimize`: the backend's passes are
     applied first; `keeper`: where the state of the run is kept, and what it goes on from; `observe` is called a
-    few times a second with what the run tells of itself.
+    few times a second with what the run tells of itself; `experiment`: ways to run that the backend offers for comparison,
+    by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps.
     """
 
     workers: int | None = None
-    batch: int = 32768
-    bound: int = 65536
+    batch: int = BATCH
+    bound: int = BOUND
     seed: int | None = None
     externs: Mapping[str, Callable[..., Any]] = field(factory=dict[str, "Callable[..., Any]"])
     on_trap: Callable[[Diagnostic], None] | None = None
@@ -88,6 +93,8 @@ class Options:
     stopping: Callable[[], bool] = field(default=lambda: False)
     keeper: Keeper | None = None
     observe: Callable[[Metrics], None] | None = None
+    experiment: Mapping[str, str] = field(factory=dict[str, str])
+    deadline: float | None = None
 
 
 @frozen
@@ -95,9 +102,9 @@ class Summary:
     """What a run leaves: final variables (frozen values) and counts for people.
 
     `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name; `host_calls`:
-    firings by Python where machine code was wanted, by instance name; `remarks`: what the user should know of how it ran;
-    `metrics`: where its time went, if the backend says so; `compiling`: seconds of the run in which machine code was made
-    that the next run finds on disk.
+    how often Python ran where machine code was wanted (firings, and patterns compiled meanwhile), by instance name;
+    `remarks`: what the user should know of how it ran; `metrics`: where its time went, if the backend says so;
+    `compiling`: seconds of the run in which machine code was made that the next run finds on disk.
     """
 
     variables: Mapping[str, Any]
@@ -114,7 +121,8 @@ class Backend(Protocol[PlanT]):
 
     It may have `passes`, the text of a pipeline that is applied to programs with stated rates before they run, and `live`:
     that inputs may go on for ever, read through `river.ingress.turns`, whose turns may be empty then; `checkpoints`: that it
-    uses `Options.keeper`; `metrics`: that it uses `Options.observe`.
+    uses `Options.keeper`; `metrics`: that it uses `Options.observe`, `deadlines`: `Options.deadline`;
+    `experiments`: what `Options.experiment` may say, by name, what it does unasked first.
     """
 
     name: ClassVar[str]
@@ -126,3 +134,26 @@ class Backend(Protocol[PlanT]):
     def run(self, plan: PlanT, sources: Sources, sinks: Sinks, /) -> Summary:
         """Runs to the end of the sources. Raises: evaluate.Trap of the smallest item that traps."""
         ...
+
+
+def chosen(backend: str, allowed: Mapping[str, tuple[str, ...]], options: Options) -> dict[str, str]:
+    """What `options` chooses for experiments, by name; the first of each name's choices where it says nothing.
+
+    Raises: Rejected("run-experiment") for what the backend does not have.
+    """
+    from river.diagnostics import Diagnostic, Rejected, closest
+
+    errors: list[Diagnostic] = []
+    for name, value in options.experiment.items():
+        if name not in allowed:
+            message = f"the backend `{backend}` has no experiment `{name}`"
+            names = f"experiments: {', '.join(allowed)}" if allowed else "it offers none"
+            errors.append(Diagnostic("run-experiment", message, help=closest(name, allowed) or names))
+        elif value not in allowed[name]:
+            message = f"`{name}` cannot be `{value}`"
+            errors.append(
+                Diagnostic("run-experiment", message, help=f"it is one of {', '.join(allowed[name])}")
+            )
+    if errors:
+        raise Rejected(errors)
+    return {name: options.experiment.get(name, values[0]) for name, values in allowed.items()}

@@ -18,7 +18,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from attrs import define, field, frozen
@@ -193,7 +192,7 @@ class Keeper:
         text = json.dumps(header).encode()
         body = _HEAD.pack(MAGIC, FORMAT, len(text), len(data)) + text + data
         final = self.folder / f"{self._number:012}{SUFFIX}"
-        part = self.folder / f".{token_hex(4)}{SUFFIX}.part"
+        part = self.folder / f".{os.urandom(4).hex()}{SUFFIX}.part"
         try:
             with part.open("xb") as file:
                 file.write(body)

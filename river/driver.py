@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from attrs import define, evolve, field, frozen
 
 from river import plugins
-from river.backend import Backend, Items, Options, Summary
+from river.backend import Backend, Items, Options, Summary, chosen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
 from river.lang.types import UNIT
 from river.platform import here
@@ -50,12 +50,13 @@ class Compiled:
     """A program ready to run: River IL, and what people should know about it.
 
     `lowered`: a frontend has checked and made it; else a person wrote the IL. Made by `compile_source`; `river.compile` is
-    the door from Python.
+    the door from Python. `keep` is told the graph when it has been verified.
     """
 
     program: Program
     warnings: tuple[Diagnostic, ...] = ()
     lowered: bool = False
+    keep: Callable[[Graph], None] | None = None
 
     @cached_property
     def library(self) -> Library:
@@ -67,14 +68,23 @@ class Compiled:
         """The verified program. Raises: Rejected with every error."""
         from river.il.verify import verify
 
-        return verify(self.program, self.library)
+        graph = verify(self.program, self.library)
+        if self.keep is not None:
+            self.keep(graph)
+        return graph
 
     def tuned(self, passes: str | None) -> Compiled:
         """The program after the passes that a backend asks for (see `river.tuning`)."""
         from river.tuning import tuned
 
-        found = None if passes is None else tuned(self.program, self.library, self.graph, passes)
-        return self if found is None else Compiled(found, self.warnings)
+        if passes is None:
+            return self
+        graph = tuned(self.program, passes, lambda: self.library, lambda: self.graph)
+        if graph is None:
+            return self
+        found = Compiled(graph.program, self.warnings)
+        vars(found)["graph"] = graph  # verified already
+        return found
 
     @property
     def text(self) -> str:
@@ -215,6 +225,30 @@ def compile_source(source: Source, lang: str | None = None) -> Compiled:
     return Compiled(frontend.lower(typed), frontend.warnings(typed), lowered=True)
 
 
+def compile_once(source: Source, lang: str | None = None) -> Compiled:
+    """The same for a text that is to run: what it says is kept on disk, and neither parsed nor verified another time.
+
+    Raises: Rejected, as `compile_source` does.
+    """
+    from river.verified import Kept, place
+
+    file = place(source, lang)
+    if file is None:
+        return compile_source(source, lang)
+    found = file.read(source)
+    if found is None:
+        compiled = compile_source(source, lang)
+        warnings, lowered = compiled.warnings, compiled.lowered
+
+        def keep(graph: Graph) -> None:
+            file.write(source, Kept(graph, warnings, lowered))
+
+        return evolve(compiled, keep=keep)
+    compiled = Compiled(found.graph.program, found.warnings, found.lowered)
+    vars(compiled)["graph"] = found.graph
+    return compiled
+
+
 def _language(name: str) -> str:
     suffix = Path(name).suffix
     if suffix == IL_SUFFIX:
@@ -290,12 +324,17 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     """
     from river.restart import keeper_of
 
+    platform = plugins.backend(backend)
+    if job.options.optimize:
+        compiled = compiled.tuned(getattr(platform, "passes", None))
     graph = compiled.graph
     _names("input", "--in", graph.inputs, _given(graph, job), required=True)
     _names("output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False)
     _targets(job)
-    platform = plugins.backend(backend)
-    compiled = compiled.tuned(getattr(platform, "passes", None)) if job.options.optimize else compiled
+    chosen(platform.name, getattr(platform, "experiments", {}), job.options)
+    if job.options.deadline is not None and not getattr(platform, "deadlines", False):
+        message = f"the backend `{platform.name}` has no deadlines"
+        raise Rejected([Diagnostic("run-deadline", message, help="use `multicore`")])
     job, live = _live(job, platform)
     keeper = keeper_of(compiled, platform, job)
     if keeper is None:
@@ -468,11 +507,11 @@ class Writer:
 
 def _view_rows(view: View, summary: Summary) -> list[Any]:
     from calculus.program import Fault
-    from river.il.observe import rows
+    from river.il.observe import contents
     from river.lang.evaluate import Trap
 
     try:
-        return list(rows(view, summary.variables[view.variable]))
+        return list(contents(view, summary.variables[view.variable]))
     except Fault as fault:
         if isinstance(fault.__cause__, Trap):
             raise Rejected([trap_diagnostic(fault.__cause__)]) from fault

@@ -71,8 +71,8 @@ class Latency:
 class Metrics:
     """A run so far.
 
-    `inputs`: items sent by input; `read`: all of them; `host_calls`: firings by Python where machine code was wanted, by
-    instance.
+    `inputs`: items sent by input; `read`: all of them; `host_calls`: how often Python ran where machine code was wanted
+    (firings, and patterns compiled meanwhile), by instance.
     """
 
     seconds: float

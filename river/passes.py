@@ -16,7 +16,7 @@ import typing
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, Union
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from river.diagnostics import Diagnostic, InternalError, Note, Rejected, Severity, closest
 from river.il.pretty import pretty
@@ -45,11 +45,21 @@ class Verified:
     program: Program
     graph: Graph
     library: Library
+    _tried: list[tuple[object, object, Verified]] = field(factory=list[Any], init=False, repr=False)
 
     @classmethod
     def of(cls, program: Program, library: Library) -> Verified:
         """The program, verified. Raises: Rejected with every error."""
         return cls(program, verify(program, library), library)
+
+    def rewritten(self, one: Pass[Site], site: Site) -> Verified:
+        """The program with a site rewritten, verified; what a guard has tried is not made again. Raises: Rejected."""
+        for tried, at, found in self._tried:
+            if tried is one and at is site:
+                return found
+        found = Verified.of(one.rewrite(self, site), self.library)
+        self._tried[:] = [(one, site, found)]
+        return found
 
 
 class Pass(Protocol[Site]):
@@ -101,7 +111,7 @@ def _fixpoint(one: Pass[Any], verified: Verified, platform: Platform) -> tuple[V
         for site in one.sites(verified, platform):
             reason = one.guard(verified, site)
             if reason is None:
-                rewritten = _checked(one, verified, one.rewrite(verified, site))
+                rewritten = _checked(one, verified, site)
                 break
             refused.append(remark(one.name, reason))
         if rewritten is None:
@@ -116,13 +126,15 @@ def remark(name: str, reason: Note) -> Diagnostic:
     return Diagnostic("pass-refused", message, reason.span, Severity.REMARK, place=name)
 
 
-def _checked(one: Pass[Any], before: Verified, program: Program) -> Verified:
+def _checked(one: Pass[Any], before: Verified, site: object) -> Verified:
     try:
-        after = Verified.of(program, before.library)
+        after = before.rewritten(one, site)
     except Rejected as rejected:
+        program = one.rewrite(before, site)
         raise InternalError(
             f"pass `{one.name}` broke the program: {rejected}\n{pretty(program)}"
         ) from rejected
+    program = after.program
     if (changed := _interface(before.graph)) != _interface(after.graph):
         raise InternalError(f"pass `{one.name}` changed the interface {changed} of\n{pretty(program)}")
     if lost := set(_observed(before.graph)) - set(_observed(after.graph)):

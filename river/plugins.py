@@ -40,6 +40,11 @@ def backends() -> tuple[str, ...]:
     return _names(BACKENDS)
 
 
+def modules(group: str) -> frozenset[str]:
+    """The modules that the plugins of a group are in."""
+    return frozenset(entry.module for entry in _entries(group))
+
+
 def frontend(name: str) -> Frontend[Any, Any]:
     """The frontend of the language `name`.
 

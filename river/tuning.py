@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from contextlib import suppress
-from secrets import token_hex
 from typing import TYPE_CHECKING, cast
 
 import attrs
 
 from river import plugins
-from river.diagnostics import Rejected
-from river.il.parse import parse
+from river.il.packing import NotPacked, packed, unpacked
 from river.il.pretty import pretty
+from river.il.program import Instance
+from river.il.standard import NAMESPACE
+from river.lang import syntax as s
 from river.lang import typed
-from river.lang.tables import cache_folder, fingerprint
+from river.lang.tables import fingerprint, own_folder
 from river.platform import here
 from river.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from river.il.graph import Graph
@@ -31,45 +33,64 @@ if TYPE_CHECKING:
     from river.il.templates import Library
 
 
-def tuned(program: Program, library: Library, graph: Graph, passes: str) -> Program | None:
-    """The program after `passes`, None where they have nothing to gain: no operator has stated rates.
+def tuned(
+    program: Program, passes: str, library: Callable[[], Library], graph: Callable[[], Graph]
+) -> Graph | None:
+    """The verified program after `passes`, None where they have nothing to gain: no operator has stated rates.
 
-    The result is kept on disk, as River IL with the places that its parts come from, under the hash of what it was made
-    from.
+    The result is kept on disk with the places that its parts come from, under the hash of what it was made from; then
+    neither `library` nor `graph` of the program is asked for.
+
+    Raises: Rejected where the program has mistakes.
     """
-    if not any(isinstance(one.operator, typed.Operator) and one.operator.rated for one in graph.instances):
+    sources = _sources(program)
+    file = _file(program, passes, sources) if _states_rates(program) else None
+    if file is not None:
+        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            return unpacked(json.loads(file.read_text(encoding="utf-8")), sources)
+    if not any(isinstance(one.operator, typed.Operator) and one.operator.rated for one in graph().instances):
         return None
+    from river.il.verify import verify
     from river.passes import apply, pipeline
 
-    text = "\x00".join((fingerprint("optimizers", "river.il", "river.lang"), passes, pretty(program)))
-    file = cache_folder() / f"tuned-{hashlib.sha256(text.encode()).hexdigest()[:40]}.json"
-    sources = _sources(program)
-    with suppress(OSError, ValueError, KeyError, TypeError, IndexError, StopIteration, Rejected):
-        return _read(file, sources)
-    found = apply(program, pipeline(passes, plugins.pass_), here(), library).program
-    with suppress(OSError):  # a cache that cannot be written is slow, not wrong
-        _write(file, found, sources)
+    found = verify(apply(program, pipeline(passes, plugins.pass_), here(), library()).program, library())
+    if file is not None:
+        with suppress(OSError, NotPacked):  # a cache that cannot be written is slow, not wrong
+            part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
+            part.write_text(json.dumps(packed(found, sources)), encoding="utf-8")
+            part.replace(file)
     return found
 
 
-def _write(file: Path, program: Program, sources: list[Source]) -> None:
-    """Keeps a program: its text, and by node the source and place it comes from, if that is one of `sources`."""
-    numbers = {source: i for i, source in enumerate(sources)}
-    places = [
-        None if span is None or span.source not in numbers else [numbers[span.source], span.start, span.end]
-        for span in _spans(program)
-    ]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.{token_hex(4)}.part")
-    part.write_text(json.dumps({"text": pretty(program), "places": places}), encoding="utf-8")
-    part.replace(file)
+def _states_rates(program: Program) -> bool:
+    """Whether an operator of the program's own text has stated rates."""
+    operators = (decl.operator if isinstance(decl, s.Template) else decl for decl in program.decls)
+    return any(
+        isinstance(handler, s.RatedHandler)
+        for operator in operators
+        if isinstance(operator, s.Operator)
+        for handler in operator.handlers
+    )
 
 
-def _read(file: Path, sources: list[Source]) -> Program:
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    places: list[tuple[int, int, int] | None] = kept["places"]
-    spans = (None if at is None else Span(sources[at[0]], at[1], at[2]) for at in places)
-    return cast("Program", _placed(parse(Source(file.name, kept["text"])), spans))
+def _file(program: Program, passes: str, sources: list[Source]) -> Path | None:
+    """Where the result is kept: by all that it depends on. None if it needs templates of a language, or there is no place."""
+    templates = (decl.template for decl in program.decls if isinstance(decl, Instance))
+    if any(
+        namespace not in ("", NAMESPACE) for namespace, _, _ in (name.rpartition(".") for name in templates)
+    ):
+        return None
+    folder = own_folder("tuned")
+    texts = (source.text for source in sources)
+    parts = (
+        fingerprint("optimizers", "river.il", "river.lang"),
+        repr(here()),
+        passes,
+        pretty(program),
+        *texts,
+    )
+    name = hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+    return None if folder is None else folder / f"{name[:40]}.json"
 
 
 def _sources(program: Program) -> list[Source]:
@@ -78,7 +99,7 @@ def _sources(program: Program) -> list[Source]:
 
 
 def _spans(node: object) -> Iterator[Span | None]:
-    """The places of all nodes of a tree, in the order of `_placed`."""
+    """The places of all nodes of a tree."""
     if isinstance(node, tuple):
         for each in cast("tuple[object, ...]", node):
             yield from _spans(each)
@@ -89,20 +110,3 @@ def _spans(node: object) -> Iterator[Span | None]:
                 yield value
             else:
                 yield from _spans(value)
-
-
-def _placed(node: object, spans: Iterator[Span | None]) -> object:
-    """The tree with other places."""
-    if isinstance(node, tuple):
-        values = cast("tuple[object, ...]", node)
-        made = tuple(_placed(each, spans) for each in values)
-        return values if all(a is b for a, b in zip(values, made, strict=True)) else made
-    if not attrs.has(type(node)) or isinstance(node, Source | Span):
-        return node
-    changes: dict[str, object] = {}
-    for part in attrs.fields(type(node)):
-        value = getattr(node, part.name)
-        made = next(spans) if part.name == "span" else _placed(value, spans)
-        if made is not value:
-            changes[part.alias] = made
-    return attrs.evolve(node, **changes) if changes else node  # pyright: ignore[reportArgumentType]

@@ -16,12 +16,14 @@ from attrs import frozen
 from backends.firing.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
 from river.il.extern import compile_extern
 from river.io.deltas import is_delta
-from river.lang import typed
+from river.lang import memory, typed
 from river.lang.check import rates
-from river.lang.evaluate import Trap, compile_operator
+from river.lang.evaluate import Body, Trap, compile_operator, may_run_out
+from river.lang.evaluate.code import POLL_EVERY
 from river.lang.values import END, INFINITY, Mark
 
 if TYPE_CHECKING:
+    from backends.native.deadline import Deadline
     from river.lang.types import Type
 
 Fire = Callable[[list[Any], Any, list[list[Any]]], None]
@@ -37,6 +39,7 @@ class Setting:
 
     `variables`: the list that the firings read and write. `batch`: how many items it may take at once. `report` takes
     the traps that do not end the run, those of a stateless operator whose items may be skipped; None: every trap does.
+    `deadline`: of each firing.
     """
 
     operator: typed.Operator | typed.Extern
@@ -45,6 +48,7 @@ class Setting:
     variables: list[Any]
     batch: int
     report: Report | None
+    deadline: Deadline | None = None
 
 
 class Instance:
@@ -72,7 +76,16 @@ class Instance:
         self._mark = mark
         self._report = setting.report if may_skip(operator) else None
         self._pushes: tuple[tuple[int, int], ...] = _uncertain_pushes(operator)
-        self._guarded = isinstance(operator, typed.Extern) or bool(operator.sites) or bool(self._pushes)
+        self._guarded = (
+            isinstance(operator, typed.Extern)
+            or bool(operator.sites)
+            or bool(self._pushes)
+            or setting.deadline is not None
+            or may_run_out(operator)
+        )
+        self._rest: Iterator[Any] = iter(())  # what is to be fired after the firing under way
+        self._keys_done = 0
+        self._unweighed = 0
 
     # -- what the scheduler calls
 
@@ -111,6 +124,12 @@ class Instance:
         limit, before = self._pace, sum(out.made for out in self.outs)
         try:
             left = self.work(limit)
+        except Trap as trap:
+            if (
+                trap.span is None
+            ):  # code that no text was written for, such as a frontend's, or no place is to blame
+                trap.span = self.operator.span
+            raise
         finally:
             self.settle()
         done = limit - left
@@ -138,12 +157,13 @@ class Instance:
         `type_`: the type of the arguments where they are items, so that a trap can show its item.
         """
         variables, emitted = self.variables, self._emitted
+        self._weigh(len(arguments))
         if not self._guarded:
             for argument in arguments:
                 fire(variables, argument, emitted)
             self.fired += len(arguments)
             return
-        rest = iter(arguments)
+        self._rest = rest = iter(arguments)
         while True:
             left = length_hint(rest)
             try:
@@ -161,6 +181,21 @@ class Instance:
                 continue
             self.fired += left
             return
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """What tells the firing under way apart from others."""
+        return self.fired + self.skipped, self._keys_done, length_hint(self._rest)
+
+    def _weigh(self, firings: int) -> None:
+        """Looks after the memory now and then: variables grow from firing to firing."""
+        self._unweighed += firings
+        if self._unweighed >= POLL_EVERY:
+            self._unweighed = 0
+            try:
+                memory.check()
+            except MemoryError:
+                raise Trap("memory-limit") from None
 
     def fire_items(self, port: Port, fire: Fire, count: int) -> int:
         """Fires on at most the next `count` items of a port, which wait; how many that was."""
@@ -515,11 +550,13 @@ class Merge(Instance):
                     sizes = list(map(len, emitted))
                 fire(variables, key, tuple(sides), emitted)
                 count += 1
+                self._keys_done += 1
         except Trap:
             self._withdraw(sizes)
             raise
         finally:
             self.fired += count
+        self._weigh(count)
         for port, place in zip(self._sides, places, strict=True):
             port.pop(place)
         return count
@@ -533,16 +570,36 @@ def make(setting: Setting, function: Callable[..., Any] | None, poll: Callable[[
             fire = compile_extern(extern, function)
             return Items(setting, [_on_port(fire, port) for port in range(len(extern.ports))])
         case typed.Operator() as operator:
-            body = compile_operator(operator, poll)
-            if operator.rated is not None:
-                both = ((operator.first, body.first), (operator.rated, body.rated))
-                due = [(h, f) for h, f in both if h is not None and f is not None]
-                return Rated(setting, due, body.mark)
-            if body.phases:
-                return Phases(setting, body.phases, body.mark)
-            if body.merge is not None:
-                return Merge(setting, body.merge, body.mark)
-            return Items(setting, [fire for fire in body.item if fire is not None], body.mark)
+            patience = _Patience(poll)
+            made = _made(setting, operator, compile_operator(operator, patience.poll))
+            if setting.deadline is not None:
+                patience.late = setting.deadline.watch(lambda: made.place)
+            return made
+
+
+def _made(setting: Setting, operator: typed.Operator, body: Body) -> Instance:
+    if operator.rated is not None:
+        both = ((operator.first, body.first), (operator.rated, body.rated))
+        due = [(h, f) for h, f in both if h is not None and f is not None]
+        return Rated(setting, due, body.mark)
+    if body.phases:
+        return Phases(setting, body.phases, body.mark)
+    if body.merge is not None:
+        return Merge(setting, body.merge, body.mark)
+    return Items(setting, [fire for fire in body.item if fire is not None], body.mark)
+
+
+class _Patience:
+    """What the evaluator calls now and then: ends a firing when the run is stopped, or when it takes too long."""
+
+    def __init__(self, poll: Callable[[], None]) -> None:
+        self._poll = poll
+        self.late: Callable[[], bool] | None = None
+
+    def poll(self) -> None:
+        self._poll()
+        if self.late is not None and self.late():
+            raise Trap("deadline")
 
 
 def _on_port(fire: Callable[[int, Any, list[Any], list[list[Any]]], None], port: int) -> Fire:

@@ -9,9 +9,11 @@ import ctypes
 from typing import TYPE_CHECKING, Any, cast
 
 from backends.firing import instance as plain
+from backends.firing.gathers import LEAST, gathered, instants, whole
 from backends.native.batch import Batch
 from backends.native.contract import SIDE, key_type
 from backends.native.explain import explained
+from backends.native.layout import widths
 from backends.native.operator import UNLIMITED
 from river.lang import typed
 from river.lang import types as t
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from backends.firing.ports import Port
     from backends.native.operator import NativeOperator, NativeTrap
     from river.lang.types import Type
+
+    Parts = tuple[slice | typed.Literal, ...]
 
 _LEAST = -(1 << 63)
 
@@ -108,9 +112,13 @@ class Machine(plain.Instance):
         """No firing begins when an output has so many items."""
         return min(UNLIMITED, 4 * self.batch)
 
+    def _next(self, port: ColumnPort) -> tuple[Batch, int, int]:
+        """The items that come next and lie together, whatever else was fired in this call: to cut them costs more."""
+        return port.next(min(port.run, self.batch))
+
     def fire_items(self, port: Port, fire: Any, count: int) -> int:
         column = cast("ColumnPort", port)
-        batch, start, stop = column.next(count)
+        batch, start, stop = self._next(column)
         self._fired_on.append(batch.kept)
         at = self.shoot(
             fire, batch.addresses, start, stop, lambda row: (column.type, *batch[row : row + 1].values())
@@ -123,29 +131,123 @@ class MachineItems(Machine, plain.Items):
     """`on q(x)`."""
 
 
-class Copies(MachineItems):
-    """`on q(x) { emit a x; emit b x; ... }`: the batches themselves go to all outputs, nothing is copied."""
+class Forwards(MachineItems):
+    """`on q(x) { emit a x; emit b {k: x.k, n: 1}; ... }`: what goes out has the columns that came in, nothing is copied."""
+
+    def prepare(self, native: NativeOperator) -> None:
+        super().prepare(native)
+        self._sent = forwarded(self.operator) or ()
+        self._constants: dict[int, Batch] = {}
 
     def fire_items(self, port: Port, fire: Any, count: int) -> int:
-        batch, start, stop = cast("ColumnPort", port).next(count)
+        batch, start, stop = self._next(cast("ColumnPort", port))
         rows = batch[start:stop]
-        for out in self.outs:
-            out.add_batch(rows)
+        for out, parts in self._sent:
+            self.outs[out].add_batch(self._batch(self.operator.outs[out].type, parts, rows))
         port.pop(len(rows))
         self.fired += len(rows)
         return len(rows)
 
+    def _batch(self, type_: Type, parts: Parts, rows: Batch) -> Batch:
+        kept: list[Any] = [rows.kept]
+        addresses: list[int] = []
+        for part in parts:
+            if isinstance(part, slice):
+                addresses += rows.addresses[part]
+            else:
+                constant = self._constants.get(id(part))
+                if constant is None or len(constant) < len(rows):
+                    room = 1 << len(rows).bit_length()
+                    constant = self._constants[id(part)] = Batch.of(part.type, [part.value] * room)
+                kept.append(constant)
+                addresses += constant.addresses
+        return Batch(type_, len(rows), tuple(addresses), kept)
+
+
+class Gathers(MachineItems):
+    """Rows gathered by instant (see `gathers`)."""
+
+    def prepare(self, native: NativeOperator) -> None:
+        super().prepare(native)
+        self._gathered = gathered(self.operator)
+
+    def fire_items(self, port: Port, fire: Any, count: int) -> int:
+        column, what = cast("ColumnPort", port), self._gathered
+        batch, start, stop = self._next(column)
+        rows = batch[start:stop]
+        assert what is not None  # noqa: S101 - by `make`
+        found = instants(rows, what) if len(rows) > LEAST + 1 else None
+        if found is None or found[2] < LEAST + 2:
+            return super().fire_items(port, fire, count)
+        taus, starts, many = found
+        self._fired_on.append(batch.kept)
+        self._shoot_rows(column, fire, rows, 0, starts[1])
+        self._fire_mark([], taus[1], [])  # so much is over; nobody needs to be told
+        inputs, self._fired_on = self._fired_on, []
+        for i, sent, _ in self.native.take(inputs):
+            self.outs[i].add_batch(sent)
+        self.outs[0].add_batch(whole(self.operator.outs[0].type, rows, what, found))
+        self._fired_on.append(batch.kept)
+        self._shoot_rows(column, fire, rows, starts[many - 1], len(rows))
+        self.fired += starts[many - 1] - starts[1]
+        port.pop(len(rows))
+        return len(rows)
+
+    def _shoot_rows(self, port: ColumnPort, fire: Any, rows: Batch, start: int, stop: int) -> None:
+        at = start
+        while at < stop:
+            at = self.shoot(
+                fire, rows.addresses, at, stop, lambda row: (port.type, *rows[row : row + 1].values())
+            )
+
 
 def copies(op: typed.Operator) -> bool:
-    """Whether all that an operator does is to send its item to each output once."""
+    """Whether what an operator sends is made of columns that it gets: firing it costs nothing."""
+    return forwarded(op) is not None
+
+
+def forwarded(op: typed.Operator) -> Sequence[tuple[int, Parts]] | None:
+    """What goes to each output, if all that an operator does is to send, once at most, fields of its item and constants."""
     if len(op.items) != 1 or op.mark is not None:
-        return False
-    sent = [
-        item.out if isinstance(item, typed.Emit) and isinstance(item.value, typed.Local) and item.value.slot == 0
-        else None
-        for item in op.items[0].body.items
-    ]  # fmt: skip
-    return None not in sent and sorted(cast("list[int]", sent)) == list(range(len(op.outs)))
+        return None
+    sent: list[tuple[int, Parts]] = []
+    for item in op.items[0].body.items:
+        parts = _parts(item.value) if isinstance(item, typed.Emit) else None
+        if parts is None or not isinstance(item, typed.Emit):
+            return None
+        sent.append((item.out, parts))
+    return sent if len({out for out, _ in sent}) == len(sent) else None
+
+
+def _parts(expr: typed.Expr) -> Parts | None:
+    """The columns of a value, if they are all there."""
+    match expr:
+        case typed.Literal(type_):
+            return (expr,) if isinstance(type_, t.Primitive) and type_ != t.FSUM else None
+        case typed.MakeRecord(_, values, _):
+            found = [_parts(value) for value in values]
+            return None if None in found else tuple(part for parts in found for part in parts or ())
+        case typed.Local() | typed.Get():
+            place = _place(expr)
+            return None if place is None else (slice(place, place + widths(expr.type)[0]),)
+        case _:
+            return None
+
+
+def _place(expr: typed.Expr) -> int | None:
+    """The first column of a part of the item."""
+    match expr:
+        case typed.Local(_, 0, _, _):
+            return 0
+        case typed.Get(_, inner, index, _) if isinstance(inner.type, t.Record | t.Tuple):
+            start = _place(inner)
+            return (
+                None
+                if start is None
+                else start + sum(widths(part)[0] for part in t.parts(inner.type)[:index])
+            )
+        case _:
+            return None
 
 
 class MachineRated(Machine, plain.Rated):
@@ -169,6 +271,9 @@ class MachineRated(Machine, plain.Rated):
 
 class MachinePhases(Machine, plain.Phases):
     """`phase n on q(x)`, in a cycle."""
+
+    def _next(self, port: ColumnPort) -> tuple[Batch, int, int]:
+        return port.next(min(port.run, self._left))  # not beyond the phase
 
     def _cycles(self, limit: int) -> int:
         guarded, self._guarded = self._guarded, False  # machine code knows which firing trapped
@@ -255,7 +360,8 @@ def make(setting: Setting, native: NativeOperator) -> Machine:
     elif op.merge is not None:
         made = MachineMerge(setting, "merge")
     else:
-        kind = Copies if copies(op) else MachineItems
+        gathers = not native.debug and gathered(op) is not None
+        kind = Forwards if copies(op) else Gathers if gathers else MachineItems
         made = kind(setting, [f"item.{each.port}" for each in op.items])
     made.prepare(native)
     return made

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from backends.multicore.experiments import EXPERIMENTS
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from backends.multicore.plan import Plan
     from river.backend import Options, Sinks, Sources, Summary
     from river.il.graph import Graph
@@ -23,6 +27,8 @@ class Multicore:
     live: ClassVar[bool] = True
     checkpoints: ClassVar[bool] = True
     metrics: ClassVar[bool] = True
+    deadlines: ClassVar[bool] = True
+    experiments: ClassVar[Mapping[str, tuple[str, ...]]] = EXPERIMENTS
     passes: ClassVar[str] = "sharing,zipping,fusion{auto=true},sharing,fusion{auto=true},sharing"
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:

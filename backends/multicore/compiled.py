@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from river.diagnostics import Diagnostic, Note, Severity
+from backends.firing.remarks import refused
+from river.diagnostics import Diagnostic, Severity
 from river.lang import typed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from backends.multicore.plan import Plan
-    from backends.native.operator import NativeOperator, Reason, Variable
+    from backends.native.operator import NativeOperator, Reason, Refused, Variable
+    from backends.native.parameters import Parameters
 
 
 @define
@@ -27,6 +31,11 @@ class Compiled:
     variables: dict[str, Variable] = field(factory=dict[str, "Variable"])
     python: frozenset[int] = frozenset()
     remarks: tuple[Diagnostic, ...] = ()
+
+    def host_calls(self, index: int, fired: int) -> int:
+        """How often Python ran for an instance that has fired so often, though machine code is wanted."""
+        native = self.native.get(index)
+        return native.calls.count if native is not None else fired if index in self.python else 0
 
     @property
     def wanted(self) -> bool:
@@ -47,16 +56,13 @@ def compiled(plan: Plan) -> Compiled:
     if not available():
         found.remarks = (_missing(),)
         return found
-    from backends.native import Refused, compile_native
+    from backends.native import Refused
 
-    for node in plan.nodes:
-        operator = node.instance.operator
-        if isinstance(operator, typed.Operator):
-            made = compile_native(operator, debug=plan.options.native == "debug", lend=True)
-            if isinstance(made, Refused):
-                found.refused[node.instance.index] = made.reasons
-            else:
-                found.native[node.instance.index] = made
+    for index, made in _made(plan):
+        if isinstance(made, Refused):
+            found.refused[index] = made.reasons
+        else:
+            found.native[index] = made
     _together(plan, found)
     found.python = frozenset(node.instance.index for node in plan.nodes) - found.native.keys()
     found.remarks = _refused(plan, found)
@@ -73,6 +79,32 @@ def compiled(plan: Plan) -> Compiled:
     return found
 
 
+def _made(plan: Plan) -> Iterator[tuple[int, NativeOperator | Refused]]:
+    """By instance its machine code. Several operators are compiled side by side: LLVM runs without the GIL."""
+    from backends.native import compile_native
+    from backends.native.parameters import parameters
+    from backends.native.shared import side_by_side
+
+    indices, operators = list[int](), list[typed.Operator]()
+    for node in plan.nodes:
+        if isinstance(node.instance.operator, typed.Operator):
+            indices.append(node.instance.index)
+            operators.append(node.instance.operator)
+
+    def compile_(operator: typed.Operator, own: Parameters | None) -> NativeOperator | Refused:
+        return compile_native(operator, debug=plan.options.native == "debug", lend=True, parameters=own)
+
+    found = parameters(operators)
+    jobs = list(zip(operators, found, strict=True))
+    firsts: dict[int, int] = {}  # by operator that is compiled, one that it is for
+    for i, (operator, own) in enumerate(jobs):
+        firsts.setdefault(id(operator if own is None else own.operator), i)
+    numbers = list(firsts.values())
+    made = dict(zip(numbers, side_by_side(lambda i: compile_(*jobs[i]), numbers, plan.workers), strict=True))
+    for i, (index, job) in enumerate(zip(indices, jobs, strict=True)):
+        yield index, made[i] if i in made else compile_(*job)
+
+
 def _refused(plan: Plan, found: Compiled) -> tuple[Diagnostic, ...]:
     """One warning for the operators that the evaluator runs, with the reasons."""
     reasons = [
@@ -80,13 +112,7 @@ def _refused(plan: Plan, found: Compiled) -> tuple[Diagnostic, ...]:
         for node in plan.nodes
         for reason in found.refused.get(node.instance.index, ())
     ]
-    if not reasons:
-        return ()
-    count, (name, first) = len(found.refused), reasons[0]
-    what = f"`{name}` is" if count == 1 else f"{count} operators are"
-    message = f"{what} not compiled, which is many times slower: {first.text}"
-    notes = tuple(Note(f"`{other}`: {reason.text}", reason.span) for other, reason in reasons[1:])
-    return (Diagnostic("native-refused", message, first.span, Severity.WARNING, notes),)
+    return refused(reasons, len(found.refused))
 
 
 def _missing() -> Diagnostic:

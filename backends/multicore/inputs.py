@@ -64,12 +64,13 @@ def _opened(
     from backends.native.ingest import open_native
 
     behind = source.source
-    reader = open_native(behind, plan.options.batch, used(plan.graph, name))
+    reader = open_native(behind, plan.batch, used(plan.graph, name))
     if reader is not None:
         if (
             anchors is not None
             and behind.file is not None
             and not behind.file.packed
+            and not behind.file.lateness
             and behind.refusals.policy.action == "stop"
         ):
             if anchors.places:
@@ -82,9 +83,8 @@ def _opened(
     if anchors is not None:
         anchors.places.clear()
     tables = behind.unordered
-    lateness = 0 if behind.ordering is None else behind.ordering.lateness
-    if isinstance(tables, Tables) and not lateness:
-        return _counted(source, _converted(behind, tables))
+    if isinstance(tables, Tables):
+        return _counted(source, _converted(behind, tables, plan.batch))
     return source
 
 
@@ -130,19 +130,34 @@ def _parsed(reader: Reader, threads: int, anchors: Anchors | None) -> Iterator[R
         reader.close()
 
 
-def _converted(source: Source, tables: Tables) -> Iterator[Items | Rows]:
+def _converted(source: Source, tables: Tables, most: int) -> Iterator[Items | Rows]:
     """The rows of Arrow data in columns, where nothing about them is unusual; else as the source gives them."""
     from backends.native.arrow import from_arrow
+    from backends.native.ingest import Waiting, may_wait
 
     ordering = source.ordering
+    late = ordering is not None and ordering.lateness
+    waiting = (
+        Waiting(source.type, ordering) if ordering and late and may_wait(source.type, ordering.key) else None
+    )
     try:
-        for part in tables.parts:
-            batch = from_arrow(source.type, part.data)
-            if batch is None or (ordering is not None and not _ascends(batch, ordering)):
+        for part in tables.parts(most):
+            batch = None if late and waiting is None else from_arrow(source.type, part.data)
+            if batch is not None and waiting is not None and waiting.takes([batch]):
+                yield waiting.push(batch)
+            elif batch is not None and (ordering is None or (not late and _ascends(batch, ordering))):
+                yield batch
+            else:
+                if waiting is not None:
+                    waiting.lend()
                 general = part.batch()
                 yield from source.accepted(general if ordering is None else ordering.push(general))
-            else:
-                yield batch
+                if waiting is not None:
+                    waiting.take_back()
+        if waiting is not None:
+            yield waiting.rest()
+        elif ordering is not None and late:
+            yield from source.accepted(ordering.release(None))
     finally:
         source.close()
 

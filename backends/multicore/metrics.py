@@ -133,8 +133,8 @@ class Meter:
                 operators[task.name] = OperatorFigures(
                     one.fired, one.skipped, task.batches, task.seconds, native
                 )
-                if task.index in self.compiled.python:
-                    host_calls[task.name] = one.fired
+                if calls := self.compiled.host_calls(task.index, one.fired):
+                    host_calls[task.name] = calls
             elif isinstance(task, Deliver):
                 outputs[task.port.queue.name] = OutputFigures(task.items, task.seconds)
         queues = {

@@ -13,10 +13,10 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from backends.firing.machine import MachineItems, MachineRated, told
-from backends.multicore.ordering.reorder import Failed, ReorderBuffer
+from backends.firing.machine import MachineRated, told
+from backends.multicore.ordering.reorder import Failed
 from backends.multicore.tasks import Operate, Outcome
 from river.lang.evaluate import Trap
 from river.lang.values import END, Mark
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from backends.firing.columns import ColumnPort
     from backends.firing.machine import Machine
+    from backends.multicore.experiments import Choices
     from backends.multicore.run import Engine
     from backends.multicore.tasks import Variables
     from backends.native.batch import Batch
@@ -34,16 +35,23 @@ if TYPE_CHECKING:
 WORTH: Final = 150e-6
 """Seconds that the firings on one batch must take for others to be let in: several times what handing out costs."""
 
+AHEAD: Final = 4
+"""Batches for each worker that may be taken before the first of them is done."""
+
 
 @frozen
 class Firings:
-    """Firings to be done: of which handler, on which rows of which columns; `kept` is what these lie in."""
+    """Firings to be done: of which handler, on which rows of which columns; `kept` is what these lie in.
+
+    `native`: which clone does them, once that is said.
+    """
 
     handler: str
     addresses: Sequence[int]
     start: int
     stop: int
     kept: Any
+    native: NativeOperator | None = None
 
 
 @define
@@ -58,29 +66,27 @@ class Made:
     mark: Mark | None = None
 
 
-def independent(instance: Machine) -> bool:
-    """Whether firings may be done in any order, at the same time: a handler of one input that keeps nothing."""
-    op = instance.operator
-    if len(instance.ports) != 1 or op.mark is not None or any(var.written for var in op.vars):
-        return False
-    if isinstance(instance, MachineRated):
-        return op.first is None
-    return type(instance) is MachineItems
-
-
 class Parallel(Operate):
     """The task of such an instance. `clones`: as many of its operator as workers may be at it."""
 
     def __init__(
-        self, index: int, instance: Machine, name: str, variables: Variables, clones: Sequence[NativeOperator]
+        self,
+        index: int,
+        instance: Machine,
+        name: str,
+        variables: Variables,
+        clones: Sequence[NativeOperator],
+        choices: Choices,
     ) -> None:
         super().__init__(index, instance, name, variables)
         self._machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
+        self._stopping = False
+        self._open = choices.gate == "open"
         self._serial = 0
-        self._seconds = 0.0  # per batch, smoothed
-        self._order: ReorderBuffer[Made] = ReorderBuffer(4 * len(clones), self._send, instance.drain)
+        self._seconds: float = 0.0  # per batch, smoothed
+        self._order = choices.order(AHEAD * len(clones), self._send, instance.drain)
         self.detached: Firings | None = None
         self.ticket = 0
 
@@ -96,11 +102,13 @@ class Parallel(Operate):
 
     def stop(self) -> None:
         """Ends firings that are under way."""
+        self._stopping = True
         for native in self._natives:
             native.stop()
 
     def step(self, engine: Engine) -> Outcome:
-        if self._seconds <= WORTH and self._order.next == self._serial and not self.dead:
+        worth = self._open or self._seconds > WORTH
+        if not worth and self._order.next == self._serial and not self.dead:
             began, fired = time.perf_counter(), self._machine.fired
             outcome = super().step(engine)  # as any other operator: nothing is out of this worker's hands
             if self._machine.fired != fired:
@@ -108,7 +116,7 @@ class Parallel(Operate):
             return outcome
         if not self._order.flush():
             return Outcome.FULL
-        if self._failed(engine) or not self._order.admits(self._serial):
+        if self._failed(engine) or not self._clones or not self._order.admits(self._serial):
             return Outcome.IDLE  # who hands in next wakes the task
         try:
             found = self._take()
@@ -117,14 +125,10 @@ class Parallel(Operate):
         if found is None:
             return Outcome.IDLE
         serial, self._serial = self._serial, self._serial + 1
-        if isinstance(found, Firings):
-            if self._clones:
-                self.detached, self.ticket = found, serial
-                return Outcome.SPLIT
-            result = self._made(found)
-        else:
-            result = found
-        room = self._order.hand_in(serial, result)
+        if isinstance(found, Firings):  # by the clone used last: its outputs are still in the cache
+            self.detached, self.ticket = evolve(found, native=self._clones.pop()), serial
+            return Outcome.SPLIT
+        room = self._order.hand_in(serial, found)
         if self._failed(engine):
             return Outcome.IDLE
         return Outcome.MORE if room else Outcome.FULL
@@ -194,7 +198,8 @@ class Parallel(Operate):
 
     def _made(self, firings: Firings) -> Made | Failed:
         """What the firings make."""
-        native = self._clones.pop()  # the one used last: its outputs are still in the cache
+        native = firings.native
+        assert native is not None  # noqa: S101 - it was chosen when the firings were taken
         made, at, began = Made(), firings.start, time.perf_counter()
         try:
             while True:

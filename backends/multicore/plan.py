@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from backends.locks import Locks, Scheme, classes, lock_set
+from backends.multicore.experiments import Choices
+from backends.multicore.regions import Alone, Region, Stateless, region
+from backends.native.batch import strides
+from backends.native.layout import is_plain
+from river.backend import BATCH, BOUND
 from river.diagnostics import Rejected
 from river.il.extern import not_given
 from river.il.loops import back_edges, components
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
     from river.backend import Options
     from river.il.graph import Graph, Instance, Queue
     from river.platform import Platform
+
+ROW = 32
+"""Bytes of an item for which batches and bounds are meant that nobody stated."""
 
 
 @frozen
@@ -36,13 +44,15 @@ class Node:
     """An operator instance as it will run.
 
     `locks`: positions in `Plan.locks`, in the order of acquisition. `component`: the number of its strongly connected
-    component, ascending with the data; `back`: the ports fed by queues that close a loop.
+    component, ascending with the data; `back`: the ports fed by queues that close a loop. `region`: how several workers
+    run it at once, or why they do not though its state is kept by key.
     """
 
     instance: Instance
     locks: tuple[int, ...]
     component: int
     back: frozenset[int]
+    region: Region | Alone | None
 
 
 @frozen(hash=False)
@@ -55,6 +65,9 @@ class Plan:
     locks: Locks
     workers: int
     options: Options = field(repr=False)
+    batch: int
+    """Items handled by one call at most."""
+    choices: Choices = field(repr=False)
 
     @property
     def cyclic(self) -> bool:
@@ -63,7 +76,7 @@ class Plan:
 
     def show(self) -> str:
         """The plan as text: a line per lock, queue and instance."""
-        lines = [f"multicore: {self.workers} workers, batches of at most {self.options.batch} items"]
+        lines = [f"multicore: {self.workers} workers, batches of at most {self.batch} items"]
         lines += [
             f"  lock {i}: {', '.join(f'${v}' for v in variables)}" for i, variables in enumerate(self.locks)
         ]
@@ -79,6 +92,8 @@ class Plan:
             lines.append(
                 f"  {use.name}: ({', '.join(use.outs)}) <- ({ins}), component {node.component}{held}"
             )
+            if node.region is not None:
+                lines.append(f"    {self._shared(node.region)}")
         return "\n".join(lines)
 
     def native_report(self) -> str:
@@ -86,6 +101,19 @@ class Plan:
         from backends.multicore.report import native_report
 
         return native_report(self)
+
+    def _shared(self, found: Region | Alone) -> str:
+        """How several workers run an operator."""
+        if isinstance(found, Alone):
+            return f"one worker at a time: {found.reason}"
+        order = "reorder buffer" + (" with a lock" if self.choices.reordering == "locked" else "")
+        if isinstance(found.how, Stateless):
+            return f"up to {found.degree} workers where it pays: {found.how}, shared worklist, {order}"
+        shards = found.shards(partitioned=self.choices.partitioned)
+        queue = {"partitioned": "partitioned queues"}.get(
+            self.choices.sharding, f"{self.choices.sharding} queue"
+        )
+        return f"up to {found.degree} workers where it pays: {found.how}, {shards} shards, {queue}, {order}"
 
     def _name(self, instance: int | None) -> str:
         return "outside" if instance is None else self.nodes[instance].instance.name
@@ -98,6 +126,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
         of range.
     """
     _check(options)
+    choices, workers = Choices.of(options), options.workers or platform.cores
     missing = [
         not_given(instance.operator, instance.use.span)
         for instance in graph.instances
@@ -115,11 +144,32 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
             lock_set(locks, used),
             component[instance.index],
             frozenset(p for p, q in enumerate(instance.ins) if q in closing),
+            _region(
+                graph, instance, workers, choices, looping=component.count(component[instance.index]) > 1
+            ),
         )
         for instance, used in zip(graph.instances, uses, strict=True)
     )
-    edges = tuple(_edge(graph, queue, component, options.bound) for queue in graph.queues.values())
-    return Plan(graph, nodes, edges, locks, options.workers or platform.cores, options)
+    many = _narrow(graph, options)
+    edges = tuple(_edge(graph, queue, component, options.bound * many) for queue in graph.queues.values())
+    return Plan(graph, nodes, edges, locks, workers, options, options.batch * many, choices)
+
+
+def _narrow(graph: Graph, options: Options) -> int:
+    """How many items of the widest queue are as many bytes as a row: a call costs the same, however narrow they are."""
+    if (options.batch, options.bound) != (BATCH, BOUND) or options.native == "off":
+        return 1
+    types = {queue.type for queue in graph.queues.values()}
+    widest = max((sum(strides(each)) for each in types), default=0) if all(map(is_plain, types)) else ROW
+    return max(1, ROW // widest) if widest else 1
+
+
+def _region(
+    graph: Graph, instance: Instance, workers: int, choices: Choices, *, looping: bool
+) -> Region | Alone | None:
+    found = region(graph, instance, workers, looping=looping)
+    keyed = isinstance(found, Region) and not isinstance(found.how, Stateless)
+    return Alone("as the experiment says") if keyed and choices.sharding == "off" else found
 
 
 def _check(options: Options) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
@@ -31,8 +30,12 @@ from backends.multicore import inputs
 from backends.multicore.checkpoint import Kept
 from backends.multicore.compiled import compiled
 from backends.multicore.metrics import Meter
-from backends.multicore.parallel import Parallel, independent
+from backends.multicore.parallel import Parallel
+from backends.multicore.ready import ready
+from backends.multicore.regions import Region
+from backends.multicore.sharded import concurrent
 from backends.multicore.tasks import Deliver, Lock, Operate, Outcome, State, Store, Task, Variables
+from backends.native.deadline import Deadline
 from backends.native.egress.sinks import column_sink
 from backends.native.shared import spent
 from river.backend import Summary
@@ -41,6 +44,7 @@ from river.il.annotations import annotated
 from river.ingress import passed, turns
 from river.lang import typed
 from river.lang.evaluate import Trap
+from river.platform import here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +99,6 @@ class Engine:
         self._room = threading.Condition(self._lock)
         self._news = threading.Condition(self._lock)
         self._reports = threading.Lock()
-        self._ready: deque[Task] = deque()
         self._running = 0
         self._idle = 0
         self._reading = True
@@ -108,7 +111,9 @@ class Engine:
         self._errors: list[BaseException] = []
         self._source_errors: list[Exception] = []
         self._spent = spent()
+        self._alone = plan.workers == 1 and here().cores == 1
         self._compiled = compiled(plan)
+        self._deadline = None if plan.options.deadline is None else Deadline(plan.options.deadline)
         self._store = Store(plan, self._compiled)
         self._build(sinks)
 
@@ -142,13 +147,14 @@ class Engine:
                 port = ColumnPort(self._queues[name], queue.type, key, (), back=False, checked=False)
             else:
                 port = Port(self._queues[name], key, (), back=False, checked=False)
-            self._tasks.append(Deliver(len(self._tasks), port, sink, plan.options.batch))
+            self._tasks.append(Deliver(len(self._tasks), port, sink, plan.batch))
         self._entries = {
             name: Out(self._queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
             for name in graph.inputs
         }
         order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
         self._meter = Meter(self._tasks, order, self._queues, self._compiled)
+        self._ready = ready(plan.choices.scheduler, self._tasks, order, self._queues, plan.batch)
         self._keeper = plan.options.keeper
         self._kept = Kept(graph, self._store, self._operators, self._tasks, self._entries)
 
@@ -162,14 +168,15 @@ class Engine:
         variables = self._store.of(instance.variables) if native is None else Variables([], (), {})
         function = options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None
         report = None if options.on_trap is None or instance.index in self._in_turns else self._report
-        setting = Setting(operator, ports, outs, variables.values, options.batch, report)
+        shared = isinstance(node.region, Region)  # several workers shall have something to do
+        batch = options.batch if shared else plan.batch
+        setting = Setting(operator, ports, outs, variables.values, batch, report, self._deadline)
+        if native is not None:
+            native.deadline = self._deadline
         made = make(setting, function, self._poll) if native is None else make_machine(setting, native)
-        if native is not None and plan.workers > 1 and independent(cast("Machine", made)):
-            clones = [native, *(native.again() for _ in range(plan.workers - 1))]
-            for clone in clones[1:]:
-                for i, variable in enumerate(native.variables):
-                    clone.share(i, variable)
-            return Parallel(instance.index, cast("Machine", made), instance.name, variables, clones)
+        if native is not None and isinstance(node.region, Region):
+            machine = cast("Machine", made)
+            return concurrent(machine, instance, variables, node.region, plan.choices, self._store)
         task = Operate(instance.index, made, instance.name, variables)
         task.locks = tuple(locks[i] for i in node.locks)
         return task
@@ -212,7 +219,11 @@ class Engine:
             self._store.final(),
             {task.name: task.instance.fired for task in self._operators},
             {task.name: task.instance.skipped for task in self._operators if task.instance.skipped},
-            {t.name: t.instance.fired for t in self._operators if t.index in self._compiled.python},
+            {
+                t.name: n
+                for t in self._operators
+                if (n := self._compiled.host_calls(t.index, t.instance.fired))
+            },
             self._compiled.remarks,
             self._meter.metrics(),
             spent() - self._spent,
@@ -221,13 +232,14 @@ class Engine:
     def _watch(self) -> None:
         """Waits for the end. Raises: KeyboardInterrupt when told to stop."""
         stopping, observe = self.plan.options.stopping, self.plan.options.observe
+        deadline = self._deadline
         shown = time.monotonic()
         while True:
             with self._lock:
                 if not self._finished and not self._errors:
-                    self._news.wait(POLL)
-                if self._ready:  # behind a step that takes longer than its like did before
-                    self._work.notify()
+                    self._news.wait(POLL if deadline is None else min(POLL, deadline.seconds / 4))
+                if self._ready and not (self._alone and self._running):
+                    self._work.notify()  # behind a step that takes longer than its like did before
                 if self._finished or self._errors:
                     return
                 failed_at = self._failed_at if self.plan.cyclic else None
@@ -238,6 +250,8 @@ class Engine:
             if observe is not None and metrics is not None:
                 shown = now
                 observe(metrics)
+            if deadline is not None:
+                deadline.look()
             if stopping():
                 raise KeyboardInterrupt
 
@@ -263,7 +277,7 @@ class Engine:
             anchors = {} if keeper is None else kept.anchors
             opened: Any = inputs.opened(self.plan, sources, anchors) if self._compiled.wanted else sources
             positions = {n: evolve(p, begun=kept.anchors[n].items) for n, p in kept.positions.items()}
-            for turn in turns(graph, opened, self.plan.options.batch, positions):
+            for turn in turns(graph, opened, self.plan.batch, positions):
                 for name, elements in (*turn.items, *turn.marks):
                     self._entries[name].add(elements)
                 with self._lock:
@@ -322,11 +336,15 @@ class Engine:
             self._fail(error)
 
     def _light(self) -> Task | None:
-        """A task for the reader, whose steps are short; None where workers are awake, or should be."""
+        """A task for the reader, sooner done than a worker woken; None where workers are awake, or should be."""
         with self._lock:
-            if not self._ready or self._running or self._stopped or self._ready[0].cost > HANDOVER:
+            if not self._ready or self._running or self._stopped:
                 return None
-            return self._taken()
+            return None if self._far(self._ready.first) else self._taken()
+
+    def _far(self, task: Task) -> bool:
+        """Whether a worker is to be woken for a task. Its steps are long; machine code is not waited for on one processor."""
+        return task.cost > HANDOVER and not (self._alone and task.index in self._compiled.native)
 
     def _pause(self) -> bool:
         """Waits until nothing moves; then nothing does until more is sent. False where the run ends before."""
@@ -390,7 +408,9 @@ class Engine:
         """Notes what a task did: wakes who may go on now."""
         with self._lock:
             self._meter.stepped(task, outcome, seconds)
-            if outcome is not Outcome.SPLIT:  # else the worker is at it still
+            if outcome is Outcome.SPLIT:
+                task.working += 1  # and running: the worker is at it still
+            else:
                 self._running -= 1
             for port in task.ports:
                 if port.queue.wanted and port.queue.room > 0:
@@ -426,6 +446,7 @@ class Engine:
         """Notes that a worker has done what it had taken out of a task."""
         with self._lock:
             self._running -= 1
+            task.working -= 1
             self._meter.stepped(task, Outcome.SPLIT, seconds)
             self._delivered(task.outs)
             self._wake(task)
@@ -436,7 +457,7 @@ class Engine:
     def _call(self, *, mine: int) -> None:
         """Wakes workers for the ready tasks, all but the first `mine`, whose steps take longer than waking somebody pays."""
         if self._idle:
-            heavy = sum(task.cost > HANDOVER for task in islice(self._ready, mine, None))
+            heavy = sum(map(self._far, islice(self._ready, mine, None)))
             if heavy:
                 self._work.notify(heavy)
 

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from backends.firing.columns import ColumnPort
+from backends.multicore.final import Final
 from river.lang.evaluate import Trap
 from river.lang.values import freezer
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from backends.multicore.compiled import Compiled
     from backends.multicore.plan import Plan
     from backends.multicore.run import Engine
+    from backends.multicore.sharded import Whole
+    from backends.native.operator import Variable
     from river.backend import Items, Rows
 
 
@@ -56,6 +59,7 @@ class Task:
     """Something that a worker runs.
 
     `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran.
+    `working`: workers that go on with something that they took out of it (`Outcome.SPLIT`).
     `seconds`: how long workers ran it; `batches`: how often something was fired, `counted` firings so far.
     """
 
@@ -68,6 +72,7 @@ class Task:
         self.cost = math.inf  # seconds of a step, smoothed; not known yet
         self.locks: tuple[Lock, ...] = ()
         self.held = 0
+        self.working = 0
         self.seconds = 0.0
         self.batches = 0
         self.counted = 0
@@ -196,7 +201,7 @@ class Store:
     """The variables of a run."""
 
     def __init__(self, plan: Plan, compiled: Compiled) -> None:
-        self._native = compiled.variables
+        self._native: dict[str, Variable | Whole] = {**compiled.variables}
         lists = dict.fromkeys(
             node.instance.variables for node in plan.nodes if node.instance.index not in compiled.native
         )
@@ -215,6 +220,10 @@ class Store:
         moved = [(place, name) for place, name in enumerate(names) if name in self._shared]
         return Variables(self._lists[names], moved, self._shared)
 
+    def keep(self, name: str, whole: Whole) -> None:
+        """Leaves a variable in native memory to somebody who may divide it."""
+        self._native[name] = whole
+
     def restore(self, values: Mapping[str, Any]) -> None:
         """Gives the variables other values, which are frozen."""
         for name in self._shared:
@@ -224,7 +233,7 @@ class Store:
         for name, variable in self._native.items():
             variable.set(values[name])
 
-    def final(self) -> dict[str, Any]:
+    def final(self) -> Mapping[str, Any]:
         """The values now, frozen."""
         found = dict(self._shared)
         for names, values in self._lists.items():
@@ -234,5 +243,4 @@ class Store:
         for name, value in found.items():
             freeze = freezer(self._types[name])
             found[name] = value if freeze is None else freeze(value)
-        found |= {name: variable.get() for name, variable in self._native.items()}
-        return {name: found[name] for name in self._types}
+        return Final(self._types, found, self._native)

@@ -15,17 +15,18 @@ from attrs import evolve
 from backends.native.batch import Batch
 from backends.native.egress.rows import add_row_same
 from backends.native.ir import Builder, Function
-from backends.native.jit import Code, compile_text
 from backends.native.layout import Unsupported, columns, widths
 from backends.native.module import Module, runtime
 from backends.native.rtlang import Signature, Unit, compile_file, llvm
-from backends.native.shared import Made, shared
+from backends.native.shared import Made, compile_text, shared
 from river.io.schema import arrow, arrow_field, arrow_schema, arrow_type, to_batch
 from river.io.schema import columns as fields_of
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from backends.native.jit import Code
 
 _MOST: Final = (1 << 31) - 1
 """The largest offset of a string, binary or list array."""

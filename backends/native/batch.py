@@ -16,6 +16,7 @@ from attrs import define, field
 from backends.native.kernels import first_fall, shifted
 from backends.native.layout import SUM_WORDS, Kind, Unsupported, columns, widths
 from river.lang import types as t
+from river.lang.patterns import compile_pattern
 from river.lang.values import MASK64, NAN, default, frozen_form
 
 if TYPE_CHECKING:
@@ -102,6 +103,10 @@ class Batch:
             raise Unsupported(f"the order of {part}")
         code = _CODES.get(part.name, "q") if isinstance(part, t.Primitive) else "q"
         return self.addresses[sum(widths(part)[0] for part in parts[:field_])], code
+
+    def alike(self, other: Batch) -> bool:
+        """Whether a batch made from values too has the same bytes; one of equal values may have others."""
+        return [*map(bytes, self.kept)] == [*map(bytes, other.kept)]
 
     @classmethod
     def of(cls, type_: t.Type, values: Sequence[Any]) -> Batch:
@@ -267,6 +272,8 @@ def _encode(type_: t.Type, values: Sequence[Any], kept: list[Any]) -> Iterator[A
             yield bytes(values)
         case t.STRING:
             yield _views([value.encode() for value in values], [value.isascii() for value in values], kept)
+        case t.REGEX:
+            yield from _encode(t.STRING, [value.pattern for value in values], kept)
         case t.BYTES:
             yield _views(values, [False] * len(values), kept)
         case t.FSUM:
@@ -355,6 +362,8 @@ def _decode(type_: t.Type, at: Iterator[int], start: int, count: int) -> list[An
             return [byte != 0 for byte in _read(at, "B", start, count)]
         case t.STRING:
             return [text.decode() for text in _texts(at, start, count)]
+        case t.REGEX:
+            return [compile_pattern(text.decode()) for text in _texts(at, start, count)]
         case t.BYTES:
             return list(_texts(at, start, count))
         case t.FSUM:

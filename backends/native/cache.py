@@ -8,10 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
-from river.lang.tables import cache_folder
+from river.lang.tables import evict, own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +26,7 @@ _DIGEST: Final = 32
 def kept(parts: tuple[str, ...], build: Callable[[], bytes]) -> bytes:
     """What `build` makes from `parts`, from the cache if it is there and whole, else built and kept."""
     name = hashlib.sha256("\x00".join((FORMAT, *parts)).encode()).hexdigest()
-    folder = _folder()
+    folder = own_folder("native")
     if folder is None:
         return build()
     file = folder / f"{name[:40]}.o"
@@ -37,21 +36,8 @@ def kept(parts: tuple[str, ...], build: Callable[[], bytes]) -> bytes:
     made = build()
     with suppress(OSError):  # a cache that cannot be written is slow, not wrong
         _write(file, made)
-        _evict(folder)
+        evict(folder, MOST)
     return made
-
-
-def _folder() -> Path | None:
-    """Where code is kept; None where there can be no such folder, or others may write to it."""
-    folder = cache_folder() / "native"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stat = folder.stat()
-    except OSError:
-        return None
-    if hasattr(os, "getuid") and (stat.st_uid != os.getuid() or stat.st_mode & 0o022):
-        return None
-    return folder
 
 
 def _read(file: Path) -> bytes | None:
@@ -64,15 +50,6 @@ def _read(file: Path) -> bytes | None:
 
 
 def _write(file: Path, content: bytes) -> None:
-    part = file.with_name(f".{file.name}.{token_hex(4)}.part")
+    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
     part.write_bytes(hashlib.sha256(content).digest() + content)
     part.replace(file)
-
-
-def _evict(folder: Path) -> None:
-    with os.scandir(folder) as entries:
-        files = [(entry.stat().st_mtime_ns, entry.path) for entry in entries]
-    if len(files) > MOST:
-        for _, path in sorted(files)[: len(files) // 2]:
-            with suppress(OSError):  # another run may have done it
-                os.unlink(path)  # noqa: PTH108 - as it was listed

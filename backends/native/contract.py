@@ -19,6 +19,13 @@ FULL, STOP, TRAPPED = 1, 2, 3
 MARK = t.Tuple((t.I64, t.I64))
 """A mark in the output: how many items come before it, and its key."""
 
+
+def mark_type(out: typed.Out) -> t.Type:
+    """The type of the marks of an output, which lie as `MARK` does."""
+    by = out.type.field(out.by) if out.by is not None and isinstance(out.type, t.Record) else None
+    return t.Tuple((t.I64, t.U64)) if by == t.U64 else MARK
+
+
 ARENA_SIZE: Final = 464
 
 CODES: Final = (
@@ -32,7 +39,7 @@ CODES: Final = (
 CONTEXT: Final = {
     "code": 0, "site": 8, "row": 16, "a": 24, "b": 32, "stop": 40, "limit": 48, "variables": 56, "outs": 64,
     "given": 72, "jump": 80, "most": 88, "pool": 96, "stack": 104, "frames": 112, "regions": 120, "grown": 128,
-    "temporary": 144, "texts": 144 + ARENA_SIZE,
+    "patterns": 136, "temporary": 144, "texts": 144 + ARENA_SIZE,
 }  # fmt: skip
 CONTEXT_SIZE: Final = 144 + 2 * ARENA_SIZE
 

@@ -27,6 +27,7 @@ _STORE: Final = re.compile(r"\s+store (?:volatile )?(<[^>]*>|\S+) .+, ptr (%[^,\
 _COPY: Final = re.compile(r"\s+call void @llvm\.memcpy\S*\(ptr ([^,]+), ptr ([^,]+), i64 ([^,]+),")
 _FILL: Final = re.compile(r"\s+call void @llvm\.memset\S*\(ptr ([^,]+), i8 [^,]+, i64 ([^,]+),")
 _OTHER: Final = re.compile(r".*call \S+ @mem(?:cmp|move)\(ptr ([^,]+), ptr ([^,]+), i64 ([^,)]+)\)")
+_SEARCH: Final = re.compile(r".*call \S+ @memmem\(ptr ([^,]+), i64 ([^,]+), ptr ([^,]+), i64 ([^,)]+)\)")
 _SLOT: Final = re.compile(r"\s+(\S+) = alloca (.+?)(, align \d+)?$")
 _GLOBAL: Final = re.compile(r"(@\S+) = private (?:unnamed_addr )?constant (.+)")
 _CANARY: Final = 0x5AFE5AFE5AFE5AFE
@@ -129,3 +130,6 @@ def _accesses(line: str) -> Iterator[tuple[str, str]]:
         yield found[2], found[3]
     elif found := _FILL.match(line):
         yield found[1], found[2]
+    elif found := _SEARCH.match(line):
+        yield found[1], found[2]
+        yield found[3], found[4]

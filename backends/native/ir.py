@@ -6,10 +6,10 @@ import re
 import struct
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 RARE: Final = "!prof !0"  # weights of a branch whose first side is not taken
 
@@ -20,6 +20,7 @@ INTRINSICS: Final = "\n".join([
     "declare i1 @llvm.expect.i1(i1, i1)",
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+    "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
     *(f"declare {{{w}, i1}} @llvm.{sign}{op}.with.overflow.{w}({w}, {w})"
       for w in ("i32", "i64", "i128") for sign in "su" for op in ("add", "sub", "mul")
       if (w, op) != ("i128", "mul")),
@@ -30,7 +31,7 @@ INTRINSICS: Final = "\n".join([
     "declare void @abort() noreturn", "declare void @longjmp(ptr, i32) noreturn",
     "declare ptr @llvm.frameaddress.p0(i32)",
     "declare i32 @_setjmp(ptr) returns_twice",
-    "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
+    "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmem(ptr, i64, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
 ])  # fmt: skip
 
 
@@ -39,13 +40,32 @@ def hexadecimal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-@frozen
+@define(eq=False)
 class Function:
-    """A finished function: its text, and the functions it calls."""
+    """A finished function: its text, and the functions it calls; `make` makes them when they are first asked for."""
 
     name: str
-    text: str
-    calls: frozenset[str]
+    _text: str = ""
+    _calls: frozenset[str] = frozenset()
+    _make: Callable[[], Function] | None = field(default=None, alias="make")
+
+    @property
+    def text(self) -> str:
+        """As LLVM reads it."""
+        self._finish()
+        return self._text
+
+    @property
+    def calls(self) -> frozenset[str]:
+        """Names."""
+        self._finish()
+        return self._calls
+
+    def _finish(self) -> None:
+        if self._make is not None:
+            made = self._make()
+            self._text, self._calls = made.text, made.calls
+            self._make = None  # last: another thread may be here, too
 
 
 @define

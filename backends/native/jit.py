@@ -6,26 +6,26 @@ Code is never unmapped: what is linked stays for the life of the process.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import threading
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
-from backends.native.cache import kept
 from river.diagnostics import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 LIBM: Final = ("fmod",)
 """Functions of the C library that code may call as `river_<name>`: exact ones (il.md P7), of two operands."""
 
 OPTIMISATION: Final = 3
-_LOCK: Final = threading.Lock()  # of the linker, and of LLVM's command line options
+_LOCK: Final = threading.Lock()  # of the linker
+_STARTING: Final = threading.Lock()
 
 
 def available() -> bool:
@@ -52,14 +52,19 @@ class Machine:
 class _Linker:
     binding: Any
     jit: Any
-    libm: ctypes.CDLL
+    llvm: ctypes.CDLL  # the library of llvmlite, without its lock
     machine: Machine
     count: int = 0
     linked: list[Any] = field(factory=list[Any])  # keeps the code mapped
 
 
-@cache
 def _linker() -> _Linker:
+    with _STARTING:  # else two threads could have one each, and the code of one would be unmapped with it
+        return _started()
+
+
+@cache
+def _started() -> _Linker:
     binding: Any = import_module("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
@@ -67,8 +72,9 @@ def _linker() -> _Linker:
         binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(),
         ".".join(map(str, binding.llvm_version_info)),
     )  # fmt: skip
-    libm = ctypes.CDLL(ctypes.util.find_library("m"))
-    return _Linker(binding, binding.create_lljit_compiler(), libm, machine)
+    folder, name = Path(binding.__file__).parent, import_module("llvmlite.utils").get_library_name()
+    llvm = ctypes.CDLL(str(folder / name))
+    return _Linker(binding, binding.create_lljit_compiler(), llvm, machine)
 
 
 def host() -> Machine:
@@ -93,34 +99,15 @@ def _callable(address: int, params: tuple[Any, ...], result: Any) -> Callable[..
     return ctypes.CFUNCTYPE(result, *params)(address)
 
 
-def compile_text(text: str, exports: Iterable[str]) -> Code:
-    """The functions `exports` of an LLVM module.
-
-    Raises: InternalError if the text is not a correct module.
-    """
-    with _LOCK:
-        linker = _linker()
-        machine = linker.machine
-        parts = (text, machine.triple, machine.cpu, machine.features, machine.llvm, str(OPTIMISATION))
-        return _link(linker, kept(parts, lambda: _object(linker, text)), tuple(exports))
-
-
 def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
     """An LLVM module as an object file for this processor, optimised from 0 (not at all) to 3.
 
+    Several threads may do this at once: each has an LLVM context of its own, and the long calls go past the lock of
+    llvmlite.
+
     Raises: InternalError if the text is not a correct module.
     """
-    with _LOCK:
-        return _object(_linker(), text, level)
-
-
-def linked(code: bytes, exports: tuple[str, ...]) -> Code:
-    """The functions of an object file."""
-    with _LOCK:
-        return _link(_linker(), code, exports)
-
-
-def _object(linker: _Linker, text: str, level: int = OPTIMISATION) -> bytes:
+    linker = _linker()
     binding, machine = linker.binding, linker.machine
     target = binding.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu,
@@ -131,7 +118,7 @@ def _object(linker: _Linker, text: str, level: int = OPTIMISATION) -> bytes:
         jit=True,
     )
     try:
-        module = binding.parse_assembly(text)
+        module = binding.parse_assembly(text, binding.create_context())
         module.triple, module.data_layout = machine.triple, str(target.target_data)
         module.verify()
     except RuntimeError as wrong:
@@ -139,17 +126,55 @@ def _object(linker: _Linker, text: str, level: int = OPTIMISATION) -> bytes:
     tuning = binding.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = tuning.slp_vectorization = level > 0
     builder = binding.create_pass_builder(target, tuning)
-    builder.getModulePassManager().run(module, builder)
-    return target.emit_object(module)
+    passes = builder.getModulePassManager()
+    linker.llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
+    return _emitted(linker.llvm, target, module)
 
 
-def _link(linker: _Linker, code: bytes, exports: tuple[str, ...]) -> Code:
+def _emitted(llvm: ctypes.CDLL, target: Any, module: Any) -> bytes:
+    emit, start, size = (
+        getattr(llvm, f"LLVMPY_{name}")
+        for name in ("TargetMachineEmitToMemory", "GetBufferStart", "GetBufferSize")
+    )
+    emit.restype, start.restype, size.restype = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
+    message = ctypes.c_char_p()
+    buffer = ctypes.c_void_p(emit(target, module, 1, ctypes.byref(message)))
+    if not buffer:
+        raise InternalError(f"no machine code: {message.value}")
+    code = ctypes.string_at(start(buffer), size(buffer))
+    llvm.LLVMPY_DisposeMemoryBuffer(buffer)
+    return code
+
+
+def linked(code: bytes, exports: tuple[str, ...], imports: Mapping[str, int]) -> Code:
+    """The functions of an object file; `imports`: addresses of functions that it needs."""
+    with _LOCK:
+        return _link(_linker(), code, exports, imports)
+
+
+@cache
+def _libm(name: str) -> int:
+    """The address of a function of the C library, which the interpreter has loaded; looking for its file takes long."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, name):
+        from ctypes.util import find_library
+
+        library = ctypes.CDLL(find_library("m"))
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+def _link(linker: _Linker, code: bytes, exports: tuple[str, ...], imports: Mapping[str, int]) -> Code:
     library = linker.binding.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in LIBM:
-        library.import_symbol(f"river_{name}", ctypes.cast(getattr(linker.libm, name), ctypes.c_void_p).value)
+        library.import_symbol(f"river_{name}", _libm(name))
+    for name, address in imports.items():
+        library.import_symbol(name, address)
     for name in exports:
         library.export_symbol(name)
     linker.count += 1
     linked = library.link(linker.jit, f"river{linker.count}")
     linker.linked.append(linked)
-    return Code({name: linked[name] for name in exports})
+    addresses = {name: linked[name] for name in exports}
+    if not all(addresses.values()):
+        raise InternalError(f"native code has no {[name for name, at in addresses.items() if not at]}")
+    return Code(addresses)

@@ -24,7 +24,7 @@ def _code() -> Code:
         from backends.native.ir import METADATA
         from backends.native.rtlang import Unit, compile_file
 
-        names = ("first_fall", "shifted")
+        names = (*_FALLS.values(), "shifted", "runs")
         functions = compile_file("columns.rt", Unit()).functions
         return Made("\n".join((METADATA, _INTRINSICS, *_texts(functions, names))), names)
 
@@ -43,11 +43,25 @@ def _texts(functions: dict[str, Function], exports: Iterable[str]) -> list[str]:
     ]
 
 
-def first_fall(keys: int, count: int, least: int) -> int:
-    """The first of `count` 64-bit keys at an address that is below the one before it, or below `least`; else `count`."""
-    return _code().function("first_fall", (_P, _I, _I), _I)(keys, count, least)
+_FALLS: Final = {"q": "first_fall", "i": "first_fall_short", "Q": "first_fall_unsigned"}
+
+
+def first_fall(keys: int, count: int, least: int, code: str = "q") -> int:
+    """The first of `count` keys at an address that is below the one before it, or below `least`; else `count`.
+
+    `code`: of the keys, in the module `array`.
+    """
+    return _code().function(_FALLS[code], (_P, _I, _I), _I)(keys, count, least)
 
 
 def shifted(to: int, source: int, count: int, by: int) -> None:
     """Copies `count` offsets, each `by` more."""
     _code().function("shifted", (_P, _P, _I, _I))(to, source, count, by)
+
+
+def runs(keys: int, count: int, firsts: int, starts: int, most: int) -> int:
+    """How many runs of equal 64-bit keys there are, of which at most `most` are found.
+
+    `firsts` gets their keys, `starts`, with room for one more, where they begin, and the end of the last.
+    """
+    return _code().function("runs", (_P, _I, _P, _P, _I), _I)(keys, count, firsts, starts, most)

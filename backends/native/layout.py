@@ -1,9 +1,9 @@
 """How values of each type lie in memory and in columns (il.md P5, section f).
 
-Scalars are registers, a regex the address of its table; everything else is memory, and all zeros is the zero of its type.
-Memory: bool and unit a byte; string and bytes a view of 16 bytes (`runtime/text.rt`); an optional {value, byte}; a record
-or tuple a struct; an array its items; a list {address, count, room}; deques, maps, bags and exact sums the records of the
-runtime.
+Scalars are registers; everything else is memory, and all zeros is the zero of its type.
+Memory: bool and unit a byte; string, bytes, and regex (its pattern) a view of 16 bytes (`runtime/text.rt`); an optional
+{value, byte}; a record or tuple a struct; an array its items; a list {address, count, room}; deques, maps, bags and exact
+sums the records of the runtime.
 Columns: one per scalar (none for unit), views for strings, a column of validity before that of an optional's value, offsets
 before those of a list's items (a map: keys, then values); an array has as many rows per row as items, an exact
 sum as many as words.
@@ -30,7 +30,7 @@ KEY_AT: Final = 16  # in an entry of a map
 
 _REGISTERS: Final = {
     "bool": "i1", "i32": "i32", "i64": "i64", "u64": "i64", "i128": "i128", "f32": "float", "f64": "double",
-    "time": "i64", "duration": "i64", "unit": "i8", "regex": "i64",
+    "time": "i64", "duration": "i64", "unit": "i8",
 }  # fmt: skip
 
 
@@ -54,8 +54,12 @@ def register(type_: t.Type) -> str | None:
 
 
 def is_text(type_: t.Type) -> bool:
-    """Whether values are views: string or bytes."""
-    return type_ in (t.STRING, t.BYTES)
+    """Whether values are views: string, bytes, regex."""
+    return type_ in (t.STRING, t.BYTES, t.REGEX)
+
+
+LARGEST: Final = 1 << 32
+"""Bytes of an array."""
 
 
 @cache
@@ -67,7 +71,7 @@ def memory(type_: t.Type) -> str:
     match type_:
         case t.BOOL:
             return "i8"
-        case t.STRING | t.BYTES:
+        case t.STRING | t.BYTES | t.REGEX:
             return TEXT
         case t.FSUM:
             return SUM
@@ -81,6 +85,7 @@ def memory(type_: t.Type) -> str:
             parts = t.parts(type_)
             return "{ " + (", ".join(map(memory, parts)) or "i8") + " }"
         case t.Array(item, size):
+            size_align(type_)
             return f"[{max(size, 1)} x {memory(item)}]"
         case t.List(item):
             memory(item)
@@ -106,9 +111,12 @@ _SIZES: Final = {"i1": 1, "i8": 1, "i32": 4, "i64": 8, "i128": 16, "float": 4, "
 
 @cache
 def size_align(type_: t.Type) -> tuple[int, int]:
-    """Size in bytes (a multiple of the alignment) and alignment in memory."""
+    """Size in bytes (a multiple of the alignment) and alignment in memory.
+
+    Raises: Unsupported for arrays that are too large: products of sizes and counts must fit 64 bits.
+    """
     match type_:
-        case t.STRING | t.BYTES:
+        case t.STRING | t.BYTES | t.REGEX:
             return 16, 8
         case t.FSUM:
             return 32, 16
@@ -121,6 +129,8 @@ def size_align(type_: t.Type) -> tuple[int, int]:
             return _struct(tuple(map(size_align, t.parts(type_))) or ((1, 1),))
         case t.Array(item, count):
             size, align = size_align(item)
+            if size * count > LARGEST:
+                raise Unsupported(f"values of {size * count} bytes")
             return size * max(count, 1), align
         case t.List():
             return 24, 8
@@ -160,7 +170,7 @@ _CONTAINERS: Final = (t.List, t.Deque, t.Map, t.OMap, t.Bag)
 @cache
 def is_plain(type_: t.Type) -> bool:
     """Whether a value is all in its own memory: a copy of the bytes is a copy."""
-    return not t.contains(type_, t.STRING, t.BYTES, t.FSUM, *_CONTAINERS)
+    return not t.contains(type_, t.STRING, t.BYTES, t.REGEX, t.FSUM, *_CONTAINERS)
 
 
 @cache
@@ -225,9 +235,7 @@ def columns(type_: t.Type) -> Columns:
         match part:
             case t.UNIT:
                 pass
-            case t.REGEX:
-                raise Unsupported("columns of type regex")
-            case t.STRING | t.BYTES:
+            case t.STRING | t.BYTES | t.REGEX:
                 found.append(Column(Kind.VIEW, table))
             case t.FSUM:
                 tables.append(SUM_WORDS)

@@ -7,15 +7,12 @@ temporary arena shares texts and drops nothing.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
 from backends.native import debug
-from backends.native.cache import kept
-from backends.native.ir import INTRINSICS, METADATA, Builder, Function, reachable
-from backends.native.jit import LIBM
+from backends.native.ir import Builder, Function, reachable
 from backends.native.layout import (
     KEY_AT,
     Keyed,
@@ -28,17 +25,13 @@ from backends.native.layout import (
     shares,
     size_align,
 )
-from backends.native.rtlang import Signature, Unit, compile_file, from_json, to_json
-from backends.native.tables import TABLES, constant
+from backends.native.library import module_text, runtime, tables
+from backends.native.rtlang import Signature, compile_file
 from river.lang import types as t
-from river.lang.tables import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_FILES: Final = (
-    "arena.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "floats.rt", "decimals.rt", "unicode.rt",
-)  # fmt: skip
 _NEEDED: Final = {
     "key_order": Signature(("p8", "p8"), "i64"),
     "order": Signature(("Arena", "p8", "p8"), "i64"),
@@ -49,22 +42,6 @@ _NEEDED: Final = {
 }  # what the templates of maps ask of keys
 _NAN: Final = "0x7FF8000000000000"
 _INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
-
-
-@cache
-def runtime(*, debug: bool = False) -> Unit:
-    """The files of the runtime that depend on no type; compiled once for this version of them, and kept on disk."""
-    parts = ("runtime", fingerprint("backends.native"), str(debug))
-    return from_json(kept(parts, lambda: to_json(_runtime(debug=debug))))
-
-
-def _runtime(*, debug: bool) -> Unit:
-    unit = Unit()
-    for name in (*_FILES, "debug.rt") if debug else _FILES:
-        found = compile_file(name, unit, given={"DEBUG": int(debug)})
-        found.functions.update(unit.functions)
-        unit = found
-    return unit
 
 
 @define
@@ -78,6 +55,9 @@ class Module:
     texts: list[str] = field(factory=list[str])
     debug: bool = False
     lends: bool = False
+    patterns: dict[str, str] = field(
+        factory=dict[str, str]
+    )  # by constant of type regex, the address of its table
     _names: dict[tuple[str, t.Type], str] = field(factory=dict[tuple[str, t.Type], str])
     _count: int = 0
 
@@ -97,11 +77,9 @@ class Module:
     def text(self, exports: dict[str, Function]) -> str:
         """The module: `exports` and all that they need."""
         used = reachable(self.functions | exports, [*exports, *(debug.NEEDED if self.debug else ())])
-        libm = [f"declare double @river_{name}(double, double)" for name in LIBM]
-        tables = sorted({name for f in used for name in f.calls if name in TABLES})
-        texts = [*map(constant, tables), *self.texts]
+        texts = [*tables(used), *self.texts]
         functions = debug.instrumented(texts, used) if self.debug else [f.text for f in used]
-        return "\n".join([METADATA, INTRINSICS, *libm, *texts, *functions])
+        return module_text((*texts, *functions))
 
     def constant(self, type_: str, text: str) -> str:
         """A global constant; its name."""
@@ -402,6 +380,53 @@ def _copy(module: Module, type_: t.Type, name: str) -> None:
     module.add(b.finish(name, f"define internal void @{name}(ptr %arena, ptr %to, ptr %from) nounwind"))
 
 
+def replaceable(type_: t.Type) -> bool:
+    """Whether values have a function `replace`: texts, and records of these and of what is plain."""
+    match type_:
+        case t.STRING | t.BYTES:
+            return True
+        case t.Optional(inner):
+            return is_plain(inner) or replaceable(inner)
+        case t.Record() | t.Tuple():
+            return all(is_plain(each) or replaceable(each) for each in t.parts(type_))
+        case _:
+            return False
+
+
+def _replace(module: Module, type_: t.Type, name: str) -> None:
+    """`replace(arena, to, from)`: a copy over a value of the arena; texts in it that stay the same are left where they are."""
+    b = Builder()
+
+    def replaced(of: t.Type, to: str, source: str) -> None:
+        if is_plain(of):
+            move(b, of, to, source)
+        else:
+            b.call("void", module.derived("replace", of), ["ptr %arena", f"ptr {to}", f"ptr {source}"])
+
+    match type_:
+        case t.Optional(inner):
+            flags = [part(b, type_, at, 1) for at in ("%to", "%from")]
+            there, comes = (b.op(f"icmp ne i8 {b.op(f'load i8, ptr {flag}')}, 0") for flag in flags)
+            old, new = (part(b, type_, at, 0) for at in ("%to", "%from"))
+            drop, copy = (module.derived(kind, inner) for kind in ("drop", "copy"))
+            b.do(f"store i8 {b.op(f'zext i1 {comes} to i8')}, ptr {flags[0]}")
+            if_(
+                b, comes,
+                lambda: if_(b, there, lambda: replaced(inner, old, new),
+                            lambda: void(b, copy, "ptr %arena", f"ptr {old}", f"ptr {new}")),
+                lambda: (
+                    if_(b, there, lambda: void(b, drop, "ptr %arena", f"ptr {old}")), clear(b, inner, old)
+                )[1],
+            )  # fmt: skip
+        case t.Record() | t.Tuple():
+            for i, each in enumerate(t.parts(type_)):
+                replaced(each, part(b, type_, "%to", i), part(b, type_, "%from", i))
+        case _:
+            b.call("void", "text_overwrite", ["ptr %arena", "ptr %to", "ptr %from"])
+    b.end("ret void")
+    module.add(b.finish(name, f"define internal void @{name}(ptr %arena, ptr %to, ptr %from) nounwind"))
+
+
 def _drop(module: Module, type_: t.Type, name: str) -> None:
     b = Builder()
 
@@ -416,7 +441,7 @@ def _drop(module: Module, type_: t.Type, name: str) -> None:
     b.end("ret void")
     b.at("kept")
     match type_:
-        case t.STRING | t.BYTES:
+        case t.STRING | t.BYTES | t.REGEX:
             b.call("void", "text_drop", ["ptr %arena", "ptr %at"])
         case t.FSUM:
             b.call("void", "sum_drop", ["ptr %arena", "ptr %at"])
@@ -773,7 +798,7 @@ def _key_order(module: Module, type_: t.Type, name: str) -> None:
 
 
 _DERIVED: Final[dict[str, Callable[[Module, t.Type, str], None]]] = {
-    "copy": _copy, "drop": _drop, "same": _same, "hash": _hash, "key_hash": _key_hash, "number": _number,
+    "copy": _copy, "drop": _drop, "replace": _replace, "same": _same, "hash": _hash, "key_hash": _key_hash, "number": _number,
     "canonical": _canonical, "order": _order, "key_order": _key_order, "index_hash": _index_hash,
 }  # fmt: skip
 
@@ -791,6 +816,7 @@ __all__ = [
     "move",
     "part",
     "positions",
+    "replaceable",
     "runtime",
     "same_scalar",
     "shares",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve, field, frozen
@@ -29,6 +30,7 @@ from backends.native.contract import (
 )
 from backends.native.jit import OPTIMISATION, Code, available, host
 from backends.native.layout import size_align
+from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
 from backends.native.shared import Made, shared
 from river.diagnostics import InternalError
@@ -36,12 +38,15 @@ from river.lang import types as t
 from river.lang.values import Mark, default
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
+    from backends.native.deadline import Deadline
+    from backends.native.parameters import Parameters
     from river.lang import typed
     from river.lang.values import Value
 
 UNLIMITED: Final = 1 << 62
+_LATE: Final = 2  # in the word that says whether to stop
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
 
@@ -91,31 +96,46 @@ class Variable:
     """A variable in native memory. `get` and `set` take and give frozen values."""
 
     type: t.Type
-    index: int  # of an operator that has such a variable
-    code: Code = field(repr=False)
+    debug: bool
+    close: Callable[[int], None] = field(repr=False)  # gives back the memory of an arena
     block: _Block = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.block = _Block(ARENA_SIZE + size_align(self.type)[0])
-        weakref.finalize(self, _dropped, self.code.function(f"drop_variable.{self.index}", (_P,)), self.block)
+        weakref.finalize(self, _dropped, self.close, self.block)
 
     def get(self) -> Value:
         """Its value."""
-        out, context = Output(self.type), _context()
-        save = self.code.function(f"save_variable.{self.index}", (_P, _P, _P), _I)
-        if save(context.address, out.address, self.block.address):
-            self._close(context)
-            raise MemoryError(f"a variable of type {self.type}")
-        (value,) = out.batch().values()
-        self._close(context)
+        with self.columns() as batch:
+            (value,) = batch.values()
         return value
 
     def set(self, value: Value) -> None:
         """Gives it another value."""
+        batch = Batch.of(self.type, [value])
+        if batch.alike(Batch.of(self.type, [default(self.type)])):
+            self.clear()
+        else:
+            self.fill(batch)
+
+    @contextmanager
+    def columns(self) -> Generator[Batch]:
+        """Its value as a batch of one row, to be read inside the block only."""
+        out, context = Output(self.type), _context()
+        try:
+            save = _moves(self.type, debug=self.debug).function("save", (_P, _P, _P), _I)
+            if save(context.address, out.address, self.block.address):
+                raise MemoryError(f"a variable of type {self.type}")
+            yield out.batch()
+        finally:
+            self._close(context)
+
+    def fill(self, batch: Batch) -> None:
+        """Gives it the value that is the one row of a batch."""
         self.clear()
-        batch, context = Batch.of(self.type, [value]), _context()
+        context = _context()
         addresses = (_P * len(batch.addresses))(*batch.addresses)
-        load = self.code.function(f"load_variable.{self.index}", (_P, _P, _P), _I)
+        load = _moves(self.type, debug=self.debug).function("load", (_P, _P, _P), _I)
         refused = load(context.address, addresses, self.block.address)
         self._close(context)
         if refused:
@@ -129,10 +149,23 @@ class Variable:
 
     def clear(self) -> None:
         """Gives all its memory back; its value is the zero of its type."""
-        self.code.function(f"drop_variable.{self.index}", (_P,))(self.block.address)
+        self.close(self.block.address)
+        ctypes.memset(self.block.address, 0, ARENA_SIZE + size_align(self.type)[0])
 
     def _close(self, context: _Block) -> None:
-        _closed(self.code.function("close", (_P,)), context)
+        _closed(self.close, context)
+
+
+def _moves(type_: t.Type, *, debug: bool) -> Code:
+    """The functions that bring variables of a type in and out."""
+
+    def make() -> Made:
+        from backends.native.lower.batches import moves
+
+        return Made(*moves(type_, debug=debug))
+
+    level = 0 if debug else OPTIMISATION
+    return shared(f"variable {level} {type_!r}", make, level)
 
 
 class _Texts:
@@ -153,8 +186,8 @@ class _Texts:
 _CHUNKS: Final = 16  # where an arena keeps the list of its memory
 
 
-def _dropped(drop: Callable[[int], None], block: _Block) -> None:
-    drop(block.address)
+def _dropped(close: Callable[[int], None], block: _Block) -> None:
+    close(block.address)
 
 
 def _closed(close: Callable[[int], None], context: _Block) -> None:
@@ -187,12 +220,17 @@ class NativeOperator:
     handlers: tuple[Handler, ...] = field(repr=False)
     code: Code = field(repr=False)
     debug: bool = False
+    parameters: Parameters | None = field(default=None, repr=False)
+    calls: Calls = field(factory=Calls, repr=False)
     variables: list[Variable] = field(init=False, repr=False)
     outputs: tuple[Output, ...] = field(init=False, repr=False)
     marks: tuple[Output, ...] = field(init=False, repr=False)
     _lends: tuple[bool, ...] = field(init=False, repr=False)  # by output whether texts of inputs may be in it
     _context: _Block = field(init=False, repr=False)
+    _constants: list[Variable] = field(init=False, repr=False)  # at most one, behind the variables
     _tables: Any = field(init=False, repr=False)
+    patterns: Patterns | None = field(default=None, init=False, repr=False)
+    deadline: Deadline | None = field(default=None, init=False, repr=False)
     _lent: list[Batch] | None = field(default=None, init=False, repr=False)
     _fires: dict[str, Callable[..., int]] = field(
         factory=dict[str, "Callable[..., int]"], init=False, repr=False
@@ -201,7 +239,12 @@ class NativeOperator:
     _texts: Any = field(init=False, repr=False)  # the list of the memory of texts
 
     def __attrs_post_init__(self) -> None:
-        self.variables = [Variable(var.type, i, self.code) for i, var in enumerate(self.operator.vars)]
+        close = self.code.function("close", (_P,))
+        self.variables = [Variable(var.type, self.debug, close) for var in self.operator.vars]
+        self._constants = []
+        if self.parameters is not None:
+            self._constants.append(Variable(self.parameters.type, self.debug, close))
+            self._constants[0].set(self.parameters.value)
         self.outputs = tuple(Output(out.type) for out in self.operator.outs)
         taken = any(t.contains(port.type, t.STRING, t.BYTES) for port in self.operator.ports)
         self._lends = tuple(taken and t.contains(out.type, t.STRING, t.BYTES) for out in self.operator.outs)
@@ -209,12 +252,16 @@ class NativeOperator:
         self._context = context = _context()
         self._limit = context.word(CONTEXT["limit"])
         self._texts = context.word(CONTEXT["texts"] + _CHUNKS)
-        weakref.finalize(self, _closed, self.code.function("close", (_P,)), self._context)
+        weakref.finalize(self, _closed, close, self._context)
+        if self.code.facts["host"]:
+            self.patterns = Patterns(self.calls)
+            context.word(CONTEXT["patterns"]).value = self.patterns.address
         self._bind()
 
     def _bind(self) -> None:
         """Tells the context where variables and outputs are."""
-        blocks = (_P * max(len(self.variables), 1))(*(v.block.address for v in self.variables))
+        variables = (*self.variables, *self._constants)
+        blocks = (_P * max(len(variables), 1))(*(v.block.address for v in variables))
         pairs = [each.address for pair in zip(self.outputs, self.marks, strict=True) for each in pair]
         outs = (_P * max(len(pairs), 1))(*pairs)
         self._tables = (blocks, outs)
@@ -223,7 +270,11 @@ class NativeOperator:
 
     def again(self) -> NativeOperator:
         """Another one with the same code and variables of its own."""
-        return NativeOperator(self.operator, self.handlers, self.code, self.debug)
+        made = NativeOperator(
+            self.operator, self.handlers, self.code, self.debug, self.parameters, self.calls
+        )
+        made.deadline = self.deadline
+        return made
 
     def share(self, index: int, variable: Variable) -> None:
         """Uses a variable of another operator as variable `index`."""
@@ -253,6 +304,38 @@ class NativeOperator:
         """Takes `stop` back: firings go on again. It is for whoever has called `stop`; `fire` does not do it."""
         self._context.word(CONTEXT["stop"]).value = 0
 
+    @property
+    def row(self) -> int:
+        """The row that is being fired, while another thread fires."""
+        return self._context.word(CONTEXT["row"]).value
+
+    def late(self) -> None:
+        """Ends the firing that is under way in another thread: the deadline has passed."""
+        stop = self._context.word(CONTEXT["stop"])
+        if not stop.value:
+            stop.value = _LATE
+
+    def _was_late(self) -> bool:
+        """Whether a firing was ended by the deadline; takes it back."""
+        stop = self._context.word(CONTEXT["stop"])
+        if stop.value != _LATE:
+            return False
+        stop.value = 0
+        return True
+
+    def _late(self, name: str, columns: Sequence[int], row: int, end: int, limit: int) -> Fired:
+        """What comes of rows of which one has met the deadline.
+
+        It is the first, or one of those fired side by side with it: where nothing is lost by firing again, each is tried alone.
+        """
+        alone = name.split(".", 1)[0] in ("item", "rated") and not any(v.written for v in self.operator.vars)
+        if not alone or end - row == 1:
+            return Fired(row, trap=NativeTrap("deadline", -1, row, ()))
+        fired = self.fire(name, columns, row, row + 1, limit)
+        if fired.row == row or fired.stopped or fired.full:
+            return fired
+        return self.fire(name, columns, row + 1, end, limit)
+
     def limit_memory(self, most: int) -> None:
         """The bytes that a firing, a variable or a column of an output may have; beyond, the firing traps."""
         self._context.word(CONTEXT["most"]).value = most
@@ -271,10 +354,23 @@ class NativeOperator:
         if self.debug:
             regions = self._regions(table)
             context.word(CONTEXT["regions"]).value = ctypes.addressof(regions)
-        left: int = fire(context.address, table, start, end)
+        deadline = self.deadline
+        if deadline is None:
+            left: int = fire(context.address, table, start, end)
+        else:
+            deadline.begin(self)
+            try:
+                left = fire(context.address, table, start, end)
+            finally:
+                deadline.end(self)
         row, how = left >> 2, left & 3
+        if how == STOP and self._was_late():
+            return self._late(name, columns, row, end, limit)
         if how != TRAPPED:
             return Fired(row, full=how == FULL and row < end, stopped=how == STOP)
+        if self.patterns is not None and self.patterns.failure is not None:
+            failure, self.patterns.failure = self.patterns.failure, None
+            raise failure
         code, site, at, given = (_number(context, name) for name in ("code", "site", "row", "given"))
         values = tuple(_number(context, name) for name in ("a", "b")[:given])
         if CODES[code] == "internal":
@@ -287,11 +383,14 @@ class NativeOperator:
         """What code for debugging may reach: arenas, and memory by address and size; all where the input is not known."""
         context = self._context
         arenas = [context.address + CONTEXT[name] for name in ("temporary", "texts")]
-        arenas += [variable.block.address for variable in self.variables]
+        variables = (*self.variables, *self._constants)
+        arenas += [variable.block.address for variable in variables]
         found = [(context.address, CONTEXT_SIZE), (ctypes.addressof(table), ctypes.sizeof(table))]
         found += [(ctypes.addressof(each), ctypes.sizeof(each)) for each in self._tables]
-        found += [(v.block.address, ARENA_SIZE + size_align(v.type)[0]) for v in self.variables]
+        found += [(v.block.address, ARENA_SIZE + size_align(v.type)[0]) for v in variables]
         found += [(each.address, ctypes.sizeof(each.words)) for each in (*self.outputs, *self.marks)]
+        if self.patterns is not None:
+            found += self.patterns.regions()
         if self._lent is None:
             found.append((0, UNLIMITED))
         for batch in self._lent or ():
@@ -369,12 +468,12 @@ def _merged(output: Output, marks: Output) -> list[Any]:
 
 
 def compile_native(
-    op: typed.Operator, *, debug: bool = False, lend: bool = False
+    op: typed.Operator, *, debug: bool = False, lend: bool = False, parameters: Parameters | None = None
 ) -> NativeOperator | Refused:
     """The operator as machine code with variables at zero, or why it has none.
 
     `debug`: it checks every access. `lend`: texts of inputs are emitted without being copied; who fires keeps the inputs
-    as long as what was emitted (see `take`).
+    as long as what was emitted (see `take`). `parameters`: how it reads its constants, if they are not in its code.
     """
     if not available():
         return Refused(op.name, (Reason("llvmlite is not installed", op.span),))
@@ -382,17 +481,18 @@ def compile_native(
     def make() -> Made:
         from backends.native.lower.batches import Lowered, lower
 
-        lowered = lower(op, host().architecture, debug=debug, lend=lend)
+        lowered = lower(written, host().architecture, debug=debug, lend=lend)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)
-        return Made(lowered.text, lowered.exports)
+        return Made(lowered.text, lowered.exports, {"host": lowered.host})
 
+    written = op if parameters is None else parameters.operator
     try:
         level = 0 if debug else OPTIMISATION
-        code = shared(f"operator {level} {lend} {evolve(op, name='')!r}", make, level)
+        code = shared(f"operator {level} {lend} {evolve(written, name='')!r}", make, level)
     except _NotCompiled as refused:
         return Refused(op.name, refused.reasons)
-    return NativeOperator(op, handlers_of(op), code, debug)
+    return NativeOperator(op, handlers_of(op), code, debug, parameters)
 
 
 class _NotCompiled(Exception):  # noqa: N818 - carries the reasons out of `shared`

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Final
 
 from attrs import define, field
 
-_SHARE: Final = (3, 4)  # of the physical memory
+from river.lang import memory
 
 
 @define(eq=False)
@@ -41,9 +40,8 @@ class Pool:
 
 
 def default_limit() -> int:
-    """Three quarters of the memory of the machine."""
-    above, below = _SHARE
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * above // below
+    """What the process may have."""
+    return memory.most()
 
 
 POOL: Final = Pool()

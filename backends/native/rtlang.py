@@ -14,11 +14,11 @@ file get a suffix.
 from __future__ import annotations
 
 import ast
-import json
+import re
 from functools import cache
 from importlib.resources import files
 from struct import pack, unpack
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from attrs import define, field, frozen
 
@@ -40,6 +40,7 @@ COMPARE: Final[dict[type[ast.cmpop], str]] = {
 EXTERN: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "malloc": (("i64",), "p8"), "free": (("p8",), "void"), "realloc": (("p8", "i64"), "p8"),
     "memcmp": (("p8", "p8", "i64"), "i32"), "memmove": (("p8", "p8", "i64"), "p8"),
+    "memmem": (("p8", "i64", "p8", "i64"), "p8"),
     "abort": ((), "void"), "longjmp": (("p8", "i32"), "void"),
 }  # fmt: skip
 ATTRIBUTES: Final = {
@@ -71,78 +72,129 @@ class Unit:
     constants: dict[str, int] = field(factory=dict[str, int])
 
 
-def to_json(unit: Unit) -> bytes:
-    """A compiled file as text, to be kept."""
-    parts: dict[str, Any] = {
-        "signatures": {name: [one.params, one.result] for name, one in unit.signatures.items()},
-        "functions": [[one.name, one.text, sorted(one.calls)] for one in unit.functions.values()],
-        "records": unit.records,
-        "constants": unit.constants,
-    }
-    return json.dumps(parts).encode()
+@frozen(eq=False)
+class Written:
+    """A function of a source as it is written: `inline`, `cold` or `plain`. Its body is parsed when it is wanted."""
 
+    name: str
+    kind: str
+    params: tuple[tuple[str, str], ...]
+    result: str | None
+    line: int
+    lines: int
+    _body: ast.FunctionDef | str
 
-def from_json(data: bytes) -> Unit:
-    """What `to_json` has written."""
-    parts: dict[str, Any] = json.loads(data)
-    return Unit(
-        {name: Signature(tuple(params), result) for name, (params, result) in parts["signatures"].items()},
-        {name: Function(name, text, frozenset(calls)) for name, text, calls in parts["functions"]},
-        {
-            name: (size, {each: (type_, at) for each, (type_, at) in fields.items()})
-            for name, (size, fields) in parts["records"].items()
-        },
-        parts["constants"],
-    )
+    def tree(self) -> ast.FunctionDef:
+        """The parsed function."""
+        return self._body if isinstance(self._body, ast.FunctionDef) else _parsed(self._body, self.line)
 
 
 @cache
-def _tree(name: str) -> ast.Module:
-    return ast.parse(files("backends.native.runtime").joinpath(name).read_text(encoding="utf-8"), name)
+def _parsed(text: str, line: int) -> ast.FunctionDef:
+    (found,) = ast.parse(text).body
+    if not isinstance(found, ast.FunctionDef):
+        raise RuntimeSourceError(f"line {line}: not a function")
+    ast.increment_lineno(found, line - 1)
+    return found
+
+
+@frozen
+class _Text:
+    """A source: its constants and records, and its functions."""
+
+    rest: tuple[ast.stmt, ...]
+    functions: tuple[Written, ...]
+
+
+_FUNCTION: Final = re.compile(
+    r"^(?:@(\w+)\n)?def (\w+)\(([^)]*)\)(?: -> (\w+))?:\n(?: .*\n|\n)*", re.MULTILINE
+)
+_PARAM: Final = re.compile(r"(\w+): (\w+)")
+
+
+@cache
+def _file(name: str) -> _Text:
+    """A file in parts. Only what is not a function is parsed: few functions of a file are wanted at a time."""
+    text = files("backends.native.runtime").joinpath(name).read_text(encoding="utf-8")
+    found: list[Written] = []
+    for one in _FUNCTION.finditer(text):
+        whole, kind, function, params, result = one.group(0, 1, 2, 3, 4)
+        line, lines = text.count("\n", 0, one.start()) + 1, whole.strip().count("\n")
+        given = tuple(_PARAM.findall(params))
+        found.append(Written(function, kind or "plain", given, result, line, lines, whole))
+    return _Text(tuple(ast.parse(_FUNCTION.sub("", text), name).body), tuple(found))
+
+
+def written(name: str) -> tuple[Written, ...]:
+    """The functions of a file."""
+    return _file(name).functions
 
 
 def compile_file(
     name: str, known: Unit, *, given: Mapping[str, int] | None = None,
     renamed: Mapping[str, tuple[str, Signature]] | None = None, suffix: str = "",
 ) -> Unit:  # fmt: skip
-    """`runtime/<name>` compiled; it may use what `known` has.
+    """`runtime/<name>` compiled; it may use what `known` has. A function is compiled when its text is asked for.
 
-    Raises: RuntimeSourceError.
+    Raises: RuntimeSourceError, then and now.
     """
-    return compile_tree(_tree(name), name, known, given or {}, renamed or {}, suffix)
+    return _compiled(_file(name), name, known, given or {}, renamed or {}, suffix)
 
 
-def compile_tree(
-    tree: ast.Module, name: str, known: Unit, given: Mapping[str, int],
-    renamed: Mapping[str, tuple[str, Signature]], suffix: str,
-) -> Unit:  # fmt: skip
+def compile_tree(tree: ast.Module, name: str, known: Unit) -> Unit:
     """A parsed source compiled.
 
     Raises: RuntimeSourceError.
     """
+    functions: list[Written] = []
+    for item in tree.body:
+        if isinstance(item, ast.FunctionDef):
+            params = tuple((arg.arg, _named(arg.annotation)) for arg in item.args.args)
+            result = None if item.returns is None else _named(item.returns)
+            kinds = [each.id for each in item.decorator_list if isinstance(each, ast.Name)]
+            kind = kinds[0] if kinds else "plain"
+            functions.append(Written(item.name, kind, params, result, item.lineno, 0, item))
+    rest = tuple(item for item in tree.body if not isinstance(item, ast.FunctionDef))
+    unit = _compiled(_Text(rest, tuple(functions)), name, known, {}, {}, "")
+    for function in unit.functions.values():
+        _ = function.text
+    return unit
+
+
+def _named(node: ast.expr | None) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _compiled(
+    text: _Text, name: str, known: Unit, given: Mapping[str, int],
+    renamed: Mapping[str, tuple[str, Signature]], suffix: str,
+) -> Unit:  # fmt: skip
     unit = Unit(dict(known.signatures), {}, dict(known.records), {**known.constants, **given})
     names = {alias: target for alias, (target, _) in renamed.items()}
     unit.signatures.update(dict(renamed.values()))
     own = _Source(name, unit, names)
-    for item in tree.body:
+    for item in text.rest:
         match item:
             case ast.Assign([ast.Name(target)], value):
                 unit.constants.setdefault(target, own.constant(value))
             case ast.ClassDef(record, body=body):
                 own.record(record, body)
-            case ast.FunctionDef():
-                params = tuple(own.type(arg.annotation, item) for arg in item.args.args)
-                names.setdefault(item.name, item.name + suffix)
-                result = "void" if item.returns is None else own.type(item.returns, item)
-                unit.signatures[names[item.name]] = Signature(params, result)
             case ast.Expr(ast.Constant()):
                 pass
             case _:
                 own.fail(item, "only constants, classes and functions stand here")
-    for item in tree.body:
-        if isinstance(item, ast.FunctionDef):
-            function = _Body(own, item, names[item.name]).compiled()
-            unit.functions[function.name] = function
+    for written in text.functions:
+        target = names.setdefault(written.name, written.name + suffix)
+        params = tuple(own.type(type_, written.line) for _, type_ in written.params)
+        result = "void" if written.result is None else own.type(written.result, written.line)
+        unit.signatures[target] = Signature(params, result)
+    for written in text.functions:
+        target = names[written.name]
+
+        def make(written: Written = written, target: str = target) -> Function:
+            return _Body(own, written.tree(), target).compiled(written.kind)
+
+        unit.functions[target] = Function(target, make=make)
     return unit
 
 
@@ -157,8 +209,9 @@ class _Source:
     unit: Unit
     names: dict[str, str]
 
-    def fail(self, node: ast.AST, message: str) -> NoReturn:
-        raise RuntimeSourceError(f"{self.name}:{getattr(node, 'lineno', 0)}: {message}")
+    def fail(self, node: ast.AST | int, message: str) -> NoReturn:
+        line = node if isinstance(node, int) else getattr(node, "lineno", 0)
+        raise RuntimeSourceError(f"{self.name}:{line}: {message}")
 
     def constant(self, node: ast.expr) -> int:
         match node:
@@ -175,13 +228,12 @@ class _Source:
             case _:
                 self.fail(node, "not a constant")
 
-    def type(self, node: ast.expr | None, place: ast.AST) -> str:
-        if not isinstance(node, ast.Name):
-            self.fail(place, "a type is missing")
-        name = node.id
+    def type(self, name: str, line: int) -> str:
+        if not name:
+            self.fail(line, "a type is missing")
         if name in BITS or name in ITEM or name == "f64" or name in self.unit.records:
             return name
-        self.fail(node, f"`{name}` is no type")
+        self.fail(line, f"`{name}` is no type")
 
     def record(self, name: str, body: list[ast.stmt]) -> None:
         offset = 0
@@ -197,7 +249,7 @@ class _Source:
                     fields[label] = ("&" + pointer, offset)
                     offset += number * size
                 case ast.AnnAssign(ast.Name(label), annotation):
-                    type_ = self.type(annotation, item)
+                    type_ = self.type(_named(annotation), item.lineno)
                     size = BITS[type_] // 8 if type_ in BITS else 8
                     offset = -(-offset // size) * size
                     fields[label] = (type_, offset)
@@ -226,7 +278,7 @@ class _Body:
     def fail(self, node: ast.AST, message: str) -> NoReturn:
         self.source.fail(node, message)
 
-    def compiled(self) -> Function:
+    def compiled(self, kind: str) -> Function:
         params: list[str] = []
         for arg, type_ in zip(self.tree.args.args, self.signature.params, strict=True):
             params.append(f"{llvm(type_)} %a.{arg.arg}")
@@ -240,9 +292,7 @@ class _Body:
                 )
             else:
                 self.b.end("ret void")
-        kinds = [d.id for d in self.tree.decorator_list if isinstance(d, ast.Name)]
-        attribute = ATTRIBUTES[kinds[0] if kinds else "plain"]
-        head = f"define internal {llvm(self.signature.result)} @{self.name}({', '.join(params)}) {attribute}"
+        head = f"define internal {llvm(self.signature.result)} @{self.name}({', '.join(params)}) {ATTRIBUTES[kind]}"
         return self.b.finish(self.name, head)
 
     # ------------------------------------------------------------------------------------------- statements
@@ -268,6 +318,8 @@ class _Body:
                     old = _Value(type_, b.op(f"load {llvm(type_)}, ptr {address}"))
                     new = self.binary(item, operator, old, self.value(value, type_))
                     b.do(f"store {llvm(type_)} {new.text}, ptr {address}")
+            case ast.If(test, body, orelse) if (known := self.known(test)) is not None:
+                self.block(body if known else orelse)
             case ast.If(test, body, orelse):
                 then, other, after = b.fresh("then"), b.fresh("else"), b.fresh("join")
                 self.condition(test, then, other if orelse else after)
@@ -298,6 +350,21 @@ class _Body:
                 b.go(self.loops[-1][0])
             case _:
                 self.fail(item, f"{type(item).__name__} is not part of the language")
+
+    def known(self, test: ast.expr) -> bool | None:
+        """What a condition of constants alone is, so that the other side is not compiled."""
+        constants = self.source.unit.constants
+        match test:
+            case ast.Name(name) if name in constants and name not in self.vars:
+                return constants[name] != 0
+            case ast.Compare(ast.Name(name), [ast.Eq()], [ast.Constant(int(value))]) if (
+                name in constants and name not in self.vars
+            ):
+                return constants[name] == value
+            case ast.BoolOp(ast.And(), values) if any(self.known(value) is False for value in values):
+                return False
+            case _:
+                return None
 
     def loop(self, test: ast.expr, body: list[ast.stmt]) -> None:
         b = self.b
@@ -523,10 +590,22 @@ class _Body:
             case "atomic_add", [pointer, number]:
                 place, more = self.wanted(pointer, "p64"), self.wanted(number, "i64")
                 return _Value("i64", b.op(f"atomicrmw add ptr {place}, i64 {more} seq_cst"))
-            case "load64", [pointer, at]:
-                base = self.value(pointer, None)
+            case "ranged", [pointer, ranges, ast.Constant(int(count))]:
+                return _Value(
+                    "i64", self.ranged(self.wanted(pointer, "p8"), self.wanted(ranges, "p8"), count)
+                )
+            case "ask", [function, *given]:
+                texts = [f"{llvm(one.type)} {one.text}" for one in (self.value(arg, "i64") for arg in given)]
+                return _Value("i64", b.op(f"call i64 {self.wanted(function, 'p8')}({', '.join(texts)})"))
+            case (("load64" | "load128"), [pointer, at]):
+                base, kind = self.value(pointer, None), "i" + name.removeprefix("load")
                 place = b.op(f"getelementptr inbounds i8, ptr {base.text}, i64 {self.wanted(at, 'i64')}")
-                return _Value("i64", b.op(f"load i64, ptr {place}, align 1"))
+                return _Value(kind, b.op(f"load {kind}, ptr {place}, align 1"))
+            case "prefetch", [pointer]:
+                b.do(
+                    f"call void @llvm.prefetch.p0(ptr {self.value(pointer, None).text}, i32 0, i32 3, i32 1)"
+                )
+                return _Value("void", "")
             case "copy", [target, source, count]:
                 to, from_ = self.value(target, None).text, self.value(source, None).text
                 b.do(
@@ -541,6 +620,26 @@ class _Body:
                 return _Value("void", "")
             case _:
                 self.fail(node, f"`{name}` of {len(args)} is not known")
+
+    def ranged(self, data: str, ranges: str, number: int) -> str:
+        """Of 32 bytes those that lie in one of some ranges {least, how many}, a bit each."""
+        b, found = self.b, ""
+        bytes_ = b.op(f"load <32 x i8>, ptr {data}, align 1")
+        for i in range(number):
+            least, count = (
+                b.op(f"load i8, ptr {b.op(f'getelementptr inbounds i8, ptr {ranges}, i64 {2 * i + k}')}")
+                for k in (0, 1)
+            )
+            lanes = [
+                b.op(
+                    f"shufflevector <32 x i8> {b.op(f'insertelement <32 x i8> poison, i8 {one}, i64 0')}, "
+                    "<32 x i8> poison, <32 x i32> zeroinitializer"
+                )
+                for one in (least, count)
+            ]
+            inside = b.op(f"icmp ult <32 x i8> {b.op(f'sub <32 x i8> {bytes_}, {lanes[0]}')}, {lanes[1]}")
+            found = b.op(f"or <32 x i1> {found}, {inside}") if found else inside
+        return b.op(f"zext i32 {b.op(f'bitcast <32 x i1> {found} to i32')} to i64")
 
     def pointer(self, name: str, value: _Value) -> _Value:
         if value.type == "literal" and value.text == "0":
@@ -575,13 +674,14 @@ def _loaded(target: ast.Name) -> ast.expr:
 
 
 __all__ = [
+    "ATTRIBUTES",
     "RARE",
     "RuntimeSourceError",
     "Signature",
     "Unit",
+    "Written",
     "compile_file",
     "compile_tree",
-    "from_json",
     "llvm",
-    "to_json",
+    "written",
 ]

@@ -7,27 +7,58 @@ compiler itself.
 from __future__ import annotations
 
 import json
-from threading import RLock
+from contextlib import contextmanager
+from hashlib import sha256
+from threading import RLock, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 
 from backends.native.cache import kept
 from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code
 from river.lang.tables import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 _LOCK: Final = RLock()
+_MAKING: Final[dict[str, RLock]] = {}  # by key, what the others wait for
 _KNOWN: Final[dict[str, Code]] = {}
-_SPENT: Final[list[float]] = []  # seconds, by what was not in the cache
+
+
+@define
+class _Clock:
+    """The time in which at least one thread makes code that was not in the cache."""
+
+    makers: int = 0
+    since: float = 0.0
+    seconds: float = 0.0
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        with _LOCK:
+            if not self.makers:
+                self.since = perf_counter()
+            self.makers += 1
+        try:
+            yield
+        finally:
+            with _LOCK:
+                self.makers -= 1
+                if not self.makers:
+                    self.seconds += perf_counter() - self.since
+
+
+_CLOCK: Final = _Clock()
 
 
 def spent() -> float:
     """Seconds that this process has spent making code that was not in the cache."""
-    return sum(_SPENT)
+    return _CLOCK.seconds
 
 
 @frozen
@@ -40,22 +71,89 @@ class Made:
 
 
 def shared(key: str, make: Callable[[], Made], level: int = OPTIMISATION) -> Code:
-    """The code that `make` gives the text of, unless code with this key is there already."""
-    machine = host()
+    """The code that `make` gives the text of, unless code with this key is there already.
+
+    Threads that want different code do not wait for each other.
+    """
     with _LOCK:
+        if key in _KNOWN:
+            return _KNOWN[key]
+        lock = _MAKING.setdefault(key, RLock())
+    with lock:
         if key not in _KNOWN:
-
-            def build() -> bytes:
-                began = perf_counter()
-                made = make()
-                head = json.dumps({"exports": made.exports, "facts": made.facts})
-                found = head.encode() + b"\n" + machine_code(made.text, level)
-                _SPENT.append(perf_counter() - began)
-                return found
-
-            compiler = fingerprint("backends.native", "river.lang")
-            parts = (compiler, key, machine.triple, machine.cpu, machine.features, machine.llvm)
-            head, _, code = kept(parts, build).partition(b"\n")
-            told = json.loads(head)
-            _KNOWN[key] = evolve(linked(code, tuple(told["exports"])), facts=told["facts"])
+            _KNOWN[key] = _made(key, make, level)
+            _MAKING.pop(key, None)
         return _KNOWN[key]
+
+
+def _made(key: str, make: Callable[[], Made], level: int) -> Code:
+    machine = host()
+
+    def build() -> bytes:
+        from backends.native.library import parts
+
+        with _CLOCK.running():
+            made = make()
+            told = {"exports": made.exports, "facts": made.facts, "imports": parts(made.text)}
+            return json.dumps(told).encode() + b"\n" + machine_code(made.text, level)
+
+    compiler = fingerprint("backends.native", "river.lang")
+    depends = (compiler, key, machine.triple, machine.cpu, machine.features, machine.llvm)
+    head, _, code = kept(depends, build).partition(b"\n")
+    told = json.loads(head)
+    imports = {name: part_code(of).addresses[name] for name, of in told["imports"].items()}
+    return evolve(linked(code, tuple(told["exports"]), imports), facts=told["facts"])
+
+
+def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> list[Result]:
+    """The results of jobs that make code, on several threads.
+
+    Raises: what a job raises.
+    """
+    workers = min(workers, len(jobs))
+    if workers <= 1:
+        return list(map(make, jobs))
+    left, found, failures = iter(range(len(jobs))), dict[int, Result](), list[BaseException]()
+
+    def work() -> None:
+        while not failures:
+            with _LOCK:
+                number = next(left, None)
+            if number is None:
+                return
+            try:
+                found[number] = make(jobs[number])
+            except BaseException as failure:  # noqa: BLE001 - it is raised again below
+                failures.append(failure)
+
+    threads = [Thread(target=work, name="compile") for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException as stopped:  # by the user: the others end with the job that they are at
+        failures.append(stopped)
+        raise
+    if failures:
+        raise failures[0]
+    return [found[number] for number in range(len(jobs))]
+
+
+def part_code(name: str) -> Code:
+    """A part of the runtime library."""
+
+    def make() -> Made:
+        from backends.native.library import part
+
+        return Made(*part(name))
+
+    return shared(f"part {name}", make)
+
+
+def compile_text(text: str, exports: Iterable[str]) -> Code:
+    """The functions `exports` of an LLVM module.
+
+    Raises: InternalError if the text is not a correct module.
+    """
+    return shared(f"text {sha256(text.encode()).hexdigest()}", lambda: Made(text, tuple(exports)))

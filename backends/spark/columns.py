@@ -278,7 +278,8 @@ class Columnwise:
         """Items and marks of each output, empty ones too."""
         found = {i: (items, marks) for i, items, marks in self.native.take()}
         for i, output in enumerate(self.native.outputs):
-            yield found[i] if i in found else (output.batch(), self.native.marks[i].batch())
+            items, marks = found.get(i, (output.batch(), None))
+            yield items, self.native.marks[i].batch() if marks is None else marks
 
     def _placed(self, piece: Piece) -> list[Piece]:
         """The outputs, each item with the place of the one that it was made of."""

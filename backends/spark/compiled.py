@@ -12,6 +12,7 @@ from attrs import define, evolve, field
 
 from backends.native.jit import available
 from backends.native.operator import Refused, compile_native
+from backends.native.patterns import Calls
 from backends.spark.task import verified
 from river.lang import typed
 from river.lang import types as t
@@ -20,16 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from backends.native.operator import NativeOperator, Variable
+    from backends.spark.report import Report
     from backends.spark.task import Program, Task
     from river.il.graph import Graph
 
 
 @define
 class Compiled:
-    """By instance its machine code. `missing`: some was wanted where llvmlite is not installed."""
+    """By instance its machine code. `python`: those that have none, though it is wanted; `missing`: for want of llvmlite."""
 
     native: dict[int, NativeOperator] = field(factory=dict[int, "NativeOperator"])
+    python: frozenset[int] = frozenset()
     missing: bool = False
+
+    def tell(self, report: Report, graph: Graph) -> None:
+        """Notes in a report, when all is fired, what Python ran."""
+        report.missing = self.missing
+        report.python |= self.python
+        for index, native in self.native.items():
+            report.asked[graph.instances[index].name] += native.calls.count
 
     def reads(self, graph: Graph, queue: str) -> bool:
         """Whether machine code reads a queue."""
@@ -47,8 +57,9 @@ def compiled(work: Task, instances: Iterable[int]) -> Compiled:
     for index in instances:
         made = _made(work.program, index, index == work.last, work.native == "debug")
         if made is not None:
-            found.native[index] = made.again()
+            found.native[index] = evolve(made, calls=Calls())
     _together(work.graph, instances, found.native)
+    found.python = frozenset(instances) - found.native.keys()
     return found
 
 

@@ -35,13 +35,19 @@ class Caught:
 
 @define
 class Report:
-    """Of one task, or of several put together. `missing`: there was no llvmlite, which was wanted."""
+    """Of one task, or of several put together.
+
+    `asked`: calls of machine code into Python, by instance; `python`: the instances that Python ran though machine code was
+    wanted; `missing`: there was no llvmlite for it.
+    """
 
     fired: Counter[str] = field(factory=Counter[str])
     skipped: Counter[str] = field(factory=Counter[str])
     variables: dict[str, Any] = field(factory=dict[str, Any])
     traps: list[Caught] = field(factory=list[Caught])
     passed: list[Caught] = field(factory=list[Caught])
+    asked: Counter[str] = field(factory=Counter[str])
+    python: frozenset[int] = frozenset()
     missing: bool = False
 
     def keep(self, graph: Graph, names: Sequence[str], values: Sequence[Any]) -> None:
@@ -61,6 +67,8 @@ class Report:
                 "variables": {name: to_plain(types[name])(value) for name, value in self.variables.items()},
                 "traps": [_told(graph, caught) for caught in self.traps],
                 "passed": [_told(graph, caught) for caught in self.passed],
+                "asked": self.asked,
+                "python": sorted(self.python),
                 "missing": self.missing,
             }
         )
@@ -76,6 +84,8 @@ def read(graph: Graph, text: str) -> Report:
         {name: from_plain(types[name])(value) for name, value in said["variables"].items()},
         [_heard(graph, caught) for caught in said["traps"]],
         [_heard(graph, caught) for caught in said["passed"]],
+        Counter(said["asked"]),
+        frozenset(said["python"]),
         said["missing"],
     )
 
@@ -89,6 +99,8 @@ def united(graph: Graph, reports: Iterable[Report]) -> Report:
         found.skipped += report.skipped
         found.traps += report.traps
         found.passed += report.passed
+        found.asked += report.asked
+        found.python |= report.python
         found.missing |= report.missing
         for name, value in report.variables.items():
             found.variables[name] = (

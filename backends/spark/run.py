@@ -16,8 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from backends.firing.remarks import refused
 from backends.native.egress.sinks import column_sink
 from backends.native.jit import available
+from backends.native.operator import Refused, compile_native
 from backends.spark import report, task
 from backends.spark.columns import is_columnar
 from backends.spark.lower import lower
@@ -30,11 +32,13 @@ from river.driver import Reading
 from river.ingress import turns
 from river.io.batches import Source
 from river.io.schema import arrow
+from river.lang import typed
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from backends.native.contract import Reason
     from backends.native.ingest import Reader
     from backends.spark.plan import Plan, Stage
     from backends.spark.report import Caught, Report
@@ -212,8 +216,10 @@ class _Execution:
         graph = self.plan.graph
         found = report.united(graph, self.reports)
         initial = {variable.name: variable.initial for variable in graph.variables}
-        remarks = (_missing(),) if found.missing else ()
-        return Summary(initial | found.variables, found.fired, found.skipped, remarks=remarks)
+        names = [graph.instances[index].name for index in sorted(found.python)]
+        calls = {**{name: found.fired[name] for name in names if found.fired[name]}, **+found.asked}
+        remarks = (_missing(),) if found.missing else _refused(self.plan, found)
+        return Summary(initial | found.variables, found.fired, found.skipped, calls, remarks)
 
 
 def _parsed(source: Reading, reader: Reader) -> Iterator[Rows]:
@@ -245,6 +251,21 @@ def _missing() -> Diagnostic:
     message = "operators are not compiled, which is many times slower: llvmlite is not installed where Spark runs them"
     help_ = "install llvmlite for the Python of the executors, or say `--no-native`"
     return Diagnostic("native-missing", message, None, Severity.WARNING, help=help_)
+
+
+def _refused(plan: Plan, found: Report) -> tuple[Diagnostic, ...]:
+    """A warning for the operators that Python ran on the executors, with the reasons, which are found once more here."""
+    reasons: list[tuple[str, Reason]] = []
+    count = 0
+    for index in sorted(found.python):
+        instance = plan.graph.instances[index]
+        if isinstance(instance.operator, typed.Operator):
+            count += 1
+            made = compile_native(instance.operator)
+            reasons += [
+                (instance.name, reason) for reason in (made.reasons if isinstance(made, Refused) else ())
+            ]
+    return refused(reasons, count)
 
 
 def _serial(stage: Stage, caught: Caught) -> tuple[int, int, int]:

@@ -156,7 +156,7 @@ class _Chain:
     """Instances without state, each fired on what the one before it has made of a piece."""
 
     def __init__(self, work: Task, report: Report) -> None:
-        code = compiled(work, work.prefix)
+        self.code = code = compiled(work, work.prefix)
         report.missing = code.missing
         variables(work.graph, code.native)
         initial = {v.name: v.initial for v in work.graph.variables}
@@ -193,6 +193,7 @@ def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
                 yield from _written(work, out, chunk, made)
         except Trapped as trapped:
             report.traps.append(trapped.caught)
+    chain.code.tell(report, work.graph)
     yield _report(work, report)
 
 
@@ -210,6 +211,7 @@ def _scattered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
                     yield from _written(work, out, chunk, part, channel)
         except Trapped as trapped:
             report.traps.append(trapped.caught)
+    chain.code.tell(report, work.graph)
     yield _report(work, report)
 
 
@@ -308,6 +310,7 @@ def _keyed(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
                     piece if channel == 0 else Piece(piece.places, piece.items)
                 )  # all channels saw the marks
                 yield from _written(work, out, chunk, once, part=channel)
+        code.tell(report, work.graph)
         report.keep(work.graph, instance.variables, step.variables)
     yield _report(work, united(work.graph, reports))
 
@@ -335,6 +338,7 @@ def _ordered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
         yield from _left(work, network, guards, last + 1)
     report.traps += network.caught
     network.close()
+    network.code.tell(report, work.graph)
     yield _report(work, report)
 
 

@@ -104,14 +104,19 @@ def _lookup(
     return query.add("group_now", args, (present.queue, rows.queue), state, made, node, title=view.name)
 
 
-def _group_state(groups: Query, parts: Parts) -> tuple[str, str]:
-    """The variables of groups that are looked up: the groups, and what each instant added to them."""
-    tau, span = groups.whole.tau, groups.view.span
-    part = s.RecordType((s.FieldType("k", parts.kind), s.FieldType("acc", parts.acc)))
+def _group_state(groups: Query, parts: Parts) -> tuple[str, ...]:
+    """The variables of groups that are looked up: their numbers by key, the groups, free numbers, and what each instant added."""
+    tau, span, number = groups.whole.tau, groups.view.span, expression(t.I64)
+    part = s.RecordType((s.FieldType("i", number), s.FieldType("acc", parts.acc)))
     pane = s.RecordType((s.FieldType("t", tau), s.FieldType("parts", s.TypeName("list", (part,)))))
-    entry = parts.entry(s.FieldType("seen", s.OptionalType(tau)), s.FieldType("at", expression(t.I64)))
+    group = s.RecordType((
+        s.FieldType("k", parts.kind), s.FieldType("acc", parts.acc), s.FieldType("seen", s.OptionalType(tau)),
+        s.FieldType("at", number),
+    ))  # fmt: skip
     return (
-        groups.variable("groups", s.TypeName("map", (parts.kind, entry)), s.MapValue(()), span),
+        groups.variable("numbers", s.TypeName("map", (parts.kind, number)), s.MapValue(()), span),
+        groups.variable("groups", s.TypeName("list", (group,)), s.ListValue(()), span),
+        groups.variable("free", s.TypeName("list", (number,)), s.ListValue(()), span),
         groups.variable("window", s.TypeName("deque", (pane,)), s.ListValue(()), span),
     )
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never, cast
+from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, evolve, field
 
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
+from frontends.sawzall.calls import closed
 from frontends.sawzall.expressions import Expressions, spelled
 from frontends.sawzall.names import Known, Names, both
 from frontends.sawzall.tables import ABSENT, KINDS
 from river.diagnostics import Rejected, closest
-from river.il.trees import fresh, rebuild, walk
+from river.il.trees import fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import Declared, Scope, resolve
@@ -34,6 +35,9 @@ def check(ast: a.Program) -> z.Program:
     """
     report = Report()
     checker = _Checker(report, Names(report))
+    for item in reversed(ast.items):
+        if isinstance(item, a.FunctionDecl):
+            checker.later[item.name] = item
     for item in ast.items:
         with report.recover():
             checker.item(item)
@@ -43,14 +47,18 @@ def check(ast: a.Program) -> z.Program:
     checker.finish(ast)
     if report.found:
         raise Rejected(report.found)
+    functions, body = closed(checker.functions, checker.names.variables, checker.body)
+    checker.ordered(functions)
+    if report.found:
+        raise Rejected(report.found)
     assert checker.input is not None  # noqa: S101 - finish has seen to it
     return z.Program(
         checker.input,
-        tuple(_loosened(checker.names.variables, checker.functions)),
+        tuple(_loosened(checker.names.variables, functions)),
         tuple(checker.statics),
         tuple(checker.tables),
-        tuple(checker.functions),
-        tuple(checker.body),
+        tuple(functions),
+        body,
         span=ast.span,
     )
 
@@ -77,11 +85,14 @@ class _Checker:
     body: list[z.Stmt] = field(factory=list[z.Stmt])
     input: int | None = None
     asked: bool = False
+    later: dict[str, a.FunctionDecl] = field(factory=dict[str, a.FunctionDecl])  # not declared yet
+    announced: dict[int, frozenset[int] | None] = field(factory=dict[int, "frozenset[int] | None"])
+    before: dict[int, int] = field(factory=dict[int, int])  # by function, the variables that stand before it
 
     @property
     def exprs(self) -> Expressions:
         """The checker of expressions, as things stand."""
-        return Expressions(self.report, self.names, Scope(self.types), self.functions)
+        return Expressions(self.report, self.names, Scope(self.types), self.functions, self.announce)
 
     def finish(self, ast: a.Program) -> None:
         """What must be true of the whole program."""
@@ -180,28 +191,57 @@ class _Checker:
         self.names.assign(index)
         self.statics.append((index, value))
 
-    def function(self, item: a.FunctionDecl) -> None:
-        """A function; its name is known inside."""
+    def announce(self, name: str) -> int | None:
+        """The number of a function that is declared later, which functions before it may call."""
+        item = self.later.get(name)
+        if item is None or not self.names.inside:
+            return None
+        index = self.declared(item)
+        self.announced[index] = self.names.frame.start
+        return index
+
+    def declared(self, item: a.FunctionDecl) -> int:
+        """What is known of a function before its body."""
         result = None if item.result is None else self.type(item.result)
         types = [self.type(param.type) for param in item.params]
         index = len(self.functions)
-        self.names.declare(item.name, Known("function", index), item.span)
-        with self.names.function(result) as frame:
-            params = tuple(
-                self.names.variable(param.name, type_, "parameter", param.span)
-                for param, type_ in zip(item.params, types, strict=True)
-            )
-            for param in params:
-                self.names.assign(param)
-            start = z.Function(item.name, params, (), result, (), fails=False, span=item.span)
-            self.functions.append(start)
+        self.names.announce(item.name, Known("function", index), item.span)
+        self.later.pop(item.name, None)
+        params = tuple(
+            self.names.unnamed(param.name, type_, param.span)
+            for param, type_ in zip(item.params, types, strict=True)
+        )
+        self.functions.append(z.Function(item.name, params, (), result, (), fails=False, span=item.span))
+        return index
+
+    def function(self, item: a.FunctionDecl) -> None:
+        """A function; its name is known inside, and so are those of the functions after it."""
+        known = self.names.outer.scopes[-1].get(item.name)
+        if known is not None and known.what == "function" and known.index in self.announced:
+            index = known.index
+            start = both(self.announced.pop(index), self.names.sure)
+        else:
+            index, start = self.declared(item), self.names.sure
+        self.before[index] = len(self.names.variables)
+        function = self.functions[index]
+        with self.names.function(function.result, start) as frame:
+            for param, number in zip(item.params, function.params, strict=True):
+                self.names.declare(param.name, Known("variable", number), param.span)
+                self.names.assign(number)
             body = self.statements(item.body)
             captures = tuple(frame.captures.items())
-        failing = frozenset(i for i, f in enumerate(self.functions) if f.fails)
-        fails = any(z.may_fail(part, failing) for part in body) or (result is not None and not z.leaves(body))
-        own = tuple(z.Read(self.names.variables[inside].type, inside) for _, inside in captures)
-        body = tuple(_recursive(part, index, own) for part in body)
-        self.functions[index] = evolve(start, captures=captures, body=body, fails=fails)
+        self.functions[index] = evolve(function, captures=captures, body=body)
+
+    def ordered(self, functions: Sequence[z.Function]) -> None:
+        """Refuses a function that stands before a variable that it reads through one declared later."""
+        for index, function in enumerate(functions):
+            own = dict(self.functions[index].captures)
+            for outside, _ in function.captures:
+                variable = self.names.variables[outside]
+                if outside not in own and outside >= self.before[index]:
+                    message = f"`{function.name}` calls functions that read `{variable.name}`, which is declared after it"
+                    hint = f"declare `{variable.name}` before `{function.name}`"
+                    self.report.error("sawzall-unknown-name", message, function.span, hint)
 
     def table(self, item: a.TableDecl) -> None:
         """`t: table kind...;`."""
@@ -588,16 +628,6 @@ class _Checker:
 
 UNDEFINED = "undefined"
 """The output that reports undefined values."""
-
-
-def _recursive(body: z.Stmt, index: int, own: tuple[z.Read, ...]) -> z.Stmt:
-    """A part of function `index` that passes its own captures on where it calls itself."""
-
-    def rewrite(node: s.Node) -> s.Node:
-        node = rebuild(node, rewrite)
-        return evolve(node, captures=own) if isinstance(node, z.Call) and node.function == index else node
-
-    return cast("z.Stmt", rewrite(body)) if own else body
 
 
 def _mentions(expr: s.Expr, names: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import define
 
 from frontends.sawzall import typed as z
-from frontends.sawzall.operations import CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named
+from frontends.sawzall.operations import CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t
@@ -16,6 +16,8 @@ from river.lang.patterns import BadPattern, compile_pattern
 from river.lang.scope import Scope, show
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from frontends.sawzall.names import Names
     from river.report import Failed, Report
     from river.source import Span
@@ -37,6 +39,7 @@ class Expressions:
     names: Names
     scope: Scope
     functions: list[z.Function]
+    announce: Callable[[str], int | None]
 
     def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
         """Notes an error, to be raised."""
@@ -216,12 +219,12 @@ class Expressions:
         raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, closest(name, known))
 
     def user_function(self, name: str) -> int | None:
-        """The number of a function of the program."""
+        """The number of a function of the program; in a function, also of one that is declared later."""
         for frame in (self.names.frame, self.names.outer):
             for scope in reversed(frame.scopes):
                 if name in scope:
                     return scope[name].index if scope[name].what == "function" else None
-        return None
+        return self.announce(name)
 
     def user_call(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Call:
         """A call of a function of the program; its type is unit if it has no result."""
@@ -244,13 +247,15 @@ class Expressions:
 
     def match(self, name: str, pattern: s.Argument, text: s.Argument, span: Span | None) -> z.Expr:
         """`match(pattern, text)` and its like."""
-        if not isinstance(pattern, s.String):
-            raise self.error("sawzall-pattern", "the pattern must be a string literal", pattern.span)
-        try:
-            compile_pattern(pattern.value)
-        except BadPattern as bad:
-            raise self.error("sawzall-pattern", f"not a regular expression: {bad}", pattern.span) from None
-        return z.Match(MATCHES[name][1], name, pattern.value, self.check(text, t.STRING), span=span)
+        if isinstance(pattern, s.String):
+            try:
+                compile_pattern(pattern.value)
+            except BadPattern as bad:
+                raise self.error(
+                    "sawzall-pattern", f"not a regular expression: {bad}", pattern.span
+                ) from None
+        found = self.check(pattern, t.STRING)
+        return z.Match(MATCHES[name][1], name, found, self.check(text, t.STRING), span=span)
 
     def format(self, pattern: s.Argument, args: list[s.Argument], span: Span | None) -> z.Expr:
         """`format("... %d ...", ...)` as a sum of strings."""
@@ -279,13 +284,12 @@ class Expressions:
         """One value in a format."""
         kinds: dict[str, tuple[t.Type, ...]] = {
             "%d": (t.I64, t.U64), "%u": (t.U64,), "%s": (t.STRING,), "%g": (t.F64,), "%t": (t.TIME,), "%b": (t.BOOL,),
-            "%v": (t.BOOL, t.I64, t.U64, t.F64, t.STRING, t.TIME),
         }  # fmt: skip
-        if part not in kinds:
-            hint = "places are %d %u %s %g %t %b, %v for any of them, and %%, without width"
+        if part not in (*kinds, "%v"):
+            hint = "places are %d %u %s %g %t %b, %v for anything, and %%, without width"
             raise self.error("sawzall-format", f"`{part}` is no place for a value", arg.span, hint)
         node = self.infer(arg)
-        if node.type not in kinds[part]:
+        if not (shown(node.type) if part == "%v" else node.type in kinds[part]):
             raise self.error("sawzall-format", f"`{part}` does not take `{spelled(node.type)}`", arg.span)
         return (
             node

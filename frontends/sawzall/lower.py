@@ -5,18 +5,23 @@ Paper: River section 3.4; the annotations say what Sawzall makes safe by constru
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import define, field
 
-from frontends.sawzall import typed as z
 from frontends.sawzall.body import Undefined, handler, local_function, port
+from frontends.sawzall.calls import emitting
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.reduce import Reducer, item_type, reducer
 from frontends.sawzall.values import Consts, static
 from river.il import program as p
-from river.il.trees import fresh, walk
+from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang.operations import OPERATIONS
 from river.lang.scope import expression
+
+if TYPE_CHECKING:
+    from frontends.sawzall import typed as z
 
 REPORT = s.RecordType((s.FieldType("at", s.TypeName("string")), s.FieldType("why", s.TypeName("string"))))
 """The rows of the output `undefined`: line and column in the program, and the reason."""
@@ -89,8 +94,8 @@ class _Lowering:
         for i, function in enumerate(typed.functions):
             fns[i] = fresh(function.name, names)
             names.add(fns[i])
-        emitting = _emitting(typed)
-        consts = Consts(typed, fns, emitting, set(fns.values()))
+        found = emitting(typed.functions)
+        consts = Consts(typed, fns, found, set(fns.values()))
         failures = Undefined()
         statics = [static(consts, index, value) for index, value in typed.statics]
         functions = [local_function(consts, i) for i in range(len(typed.functions))]
@@ -104,14 +109,3 @@ class _Lowering:
             (*consts.patterns(), *(const for found in statics for const in found)), tuple(functions), (body,), span=typed.span,
         )  # fmt: skip
         return operator, failures.met
-
-
-def _emitting(program: z.Program) -> frozenset[int]:
-    """The functions that emit, themselves or through others. A function calls itself and earlier ones only."""
-    found: set[int] = set()
-    for i, function in enumerate(program.functions):
-        for node in walk(function):
-            if isinstance(node, z.Emit) or (isinstance(node, z.Call) and node.function in found):
-                found.add(i)
-                break
-    return frozenset(found)

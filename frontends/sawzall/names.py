@@ -74,10 +74,10 @@ class Names:
             self.frame.scopes.pop()
 
     @contextmanager
-    def function(self, result: t.Type | None) -> Generator[Frame, None, None]:
-        """A frame of its own. What surely has a value is that which has one where the function is declared."""
+    def function(self, result: t.Type | None, start: frozenset[int] | None) -> Generator[Frame, None, None]:
+        """A frame of its own. `start`: what surely has a value wherever the function is called."""
         before = self.sure
-        self.frame = Frame(result=result, start=before)
+        self.frame = Frame(result=result, start=start)
         try:
             yield self.frame
         finally:
@@ -104,6 +104,19 @@ class Names:
         self.declare(name, Known("variable", index), span)
         self.variables.append(z.Variable(name, type_, kind, span=span))
         return index
+
+    def announce(self, name: str, known: Known, span: Span | None) -> None:
+        """Gives a function its name, in the program's body."""
+        before, self.frame = self.frame, self.outer
+        try:
+            self.declare(name, known, span)
+        finally:
+            self.frame = before
+
+    def unnamed(self, name: str, type_: t.Type, span: Span | None) -> int:
+        """A parameter; its name is declared where the body is."""
+        self.variables.append(z.Variable(name, type_, "parameter", span=span))
+        return len(self.variables) - 1
 
     def refuse(self, name: str) -> None:
         """Makes uses of a name say nothing more."""

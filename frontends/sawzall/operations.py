@@ -217,6 +217,62 @@ def _outside(low: float, high: float) -> Callable[[Args, Types], s.Expr]:
     return guard
 
 
+def shown(type_: t.Type) -> bool:
+    """Whether values have a text: all but byte strings."""
+    return not t.contains(type_, t.BYTES)
+
+
+def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
+    """The text of a value that stands in another one, as the program would write it; maps by ascending keys."""
+    name = f"part{depth}"
+    part = s.Name(name)
+    match type_:
+        case t.STRING:
+            for letter, written in (
+                ("\\", "\\\\"),
+                ('"', '\\"'),
+                ("\n", "\\n"),
+                ("\t", "\\t"),
+                ("\r", "\\r"),
+            ):
+                value = s.Call("replace", (value, s.String(letter), s.String(written)))
+            return _joined_texts(s.String('"'), value, s.String('"'))
+        case t.List(item):
+            texts = s.Comprehension(_shown(part, item, depth + 1), (name,), value)
+            return _empty(value, "{}", _braces(s.Call("join", (texts, s.String(", ")))))
+        case t.Map(key, item):
+            entry = _shown(s.Index(value, part), item, depth + 1)
+            texts = s.Comprehension(
+                _joined_texts(_shown(part, key, depth + 1), s.String(": "), entry),
+                (name,),
+                s.Call("sort", (s.Call("keys", (value,)),)),
+            )
+            return _empty(value, "{:}", _braces(s.Call("join", (texts, s.String(", ")))))
+        case t.Record(fields):
+            texts = [_shown(s.Member(value, field), inner, depth) for field, inner in fields]
+            return _braces(s.Call("join", (s.ListValue(tuple(texts)), s.String(", "))))
+        case t.Optional(inner):
+            some = _shown(s.Force(value), inner, depth)
+            return s.IfExpr(s.IsNone(value), s.String("undefined"), some)
+        case _:
+            return s.Call("string", (value,))
+
+
+def _empty(value: s.Expr, text: str, otherwise: s.Expr) -> s.Expr:
+    return s.IfExpr(s.Binary("==", s.Call("len", (value,)), s.Int(0)), s.String(text), otherwise)
+
+
+def _braces(text: s.Expr) -> s.Expr:
+    return _joined_texts(s.String("{ "), text, s.String(" }"))
+
+
+def _joined_texts(*parts: s.Expr) -> s.Expr:
+    found = parts[0]
+    for part in parts[1:]:
+        found = s.Binary("+", found, part)
+    return found
+
+
 _CONVERSION = "cannot be converted"
 
 OPERATORS: tuple[Operation, ...] = (
@@ -271,6 +327,10 @@ CONVERSIONS: tuple[Operation, ...] = (
     Operation("float", _any(t.F64, lambda x: x in NUMBERS), _real, "as float"),
     Operation("float", _fixed(t.F64, t.STRING), _call("parse_f64"), "the number in a string", _CONVERSION, optional=True),
     Operation("string", _any(t.STRING, lambda x: x in SCALARS), _text, "as text"),
+    Operation(
+        "string", _any(t.STRING, lambda x: x not in SCALARS and shown(x)), lambda args, types: _shown(args[0], types[0], 0),
+        "an array, map or record as it is written", repeats=True,
+    ),
     Operation("bytes", _fixed(t.BYTES, t.STRING), _call("encode"), "a string in UTF-8"),
     Operation("time", _fixed(t.TIME, t.I64), _call("time"), "so many microseconds after 1970"),
     Operation("time", _fixed(t.TIME, t.STRING), _call("parse_time"), "an ISO 8601 time", _CONVERSION, optional=True),
@@ -334,6 +394,7 @@ def _named() -> Mapping[str, Operation]:
                 if op.rule((type_, t.I64)[:count]) is not None:
                     assert isinstance(type_, t.Primitive)  # noqa: S101 - scalars are
                     found[f"{op.name}:{type_.name}" + ":base" * (count - 1)] = op
+    found["string:?"] = next(op for op in CONVERSIONS if op.name == "string" and op.repeats)
     return MappingProxyType(found)
 
 

@@ -84,7 +84,8 @@ def _kept(table: z.Table) -> _Kept:
     number: s.Expr = s.Int(limit) if limit >= 0 else s.Unary("-", s.Int(-limit))
     match table.kind:
         case "sum" | "mrcounter":
-            return _sum(table)
+            ((_, type_), *_) = table.value
+            return _sum_map(table, type_) if isinstance(type_, t.Map) else _sum(table)
         case "top":
             return _top(table, values)
         case "maximum" | "minimum":
@@ -116,6 +117,32 @@ def _sum(table: z.Table) -> _Kept:
     args = (("Ints", _record(ints)), ("Floats", _record(floats)))
     fields = (*table.index, *table.value)
     return _Kept("sawzall.sum_table", args, _accumulator(ints, floats), fields, _returned(body))
+
+
+def _sum_map(table: z.Table, type_: t.Map) -> _Kept:
+    """One row for each index: the sums by key, keys ascending."""
+    floats = type_.value == t.F64
+    args: list[tuple[str, s.TemplateArg]] = [("Vs", _record(table.value)), ("K", expression(type_.key))]
+    if not floats:
+        args.append(("V", expression(type_.value)))
+    ((name, _),) = table.value
+    total = s.Index(A, s.Name("key"))
+    entry = s.Call("value", (total,)) if floats else total
+    body = s.Block((
+        s.VarDecl("sums", expression(type_), s.MapValue(())),
+        s.For(
+            None, ("key",), s.Call("sort", (s.Call("keys", (A,)),)),
+            s.Block((s.Assign(s.Index(s.Name("sums"), s.Name("key")), entry),)),
+        ),
+        s.Return(s.ListValue((
+            s.RecordValue((*_row((table.index, K)).fields, s.FieldValue(name, s.Name("sums")))),
+        ))),
+    ))  # fmt: skip
+    kept = s.TypeName(
+        "map", (expression(type_.key), s.TypeName("fsum") if floats else expression(type_.value))
+    )
+    template = "sawzall.sum_map_floats_table" if floats else "sawzall.sum_map_table"
+    return _Kept(template, tuple(args), kept, (*table.index, *table.value), body)
 
 
 def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Kept:

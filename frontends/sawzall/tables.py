@@ -32,6 +32,8 @@ def _summable(type_: t.Type) -> bool:
     match type_:
         case t.Record(fields):
             return bool(fields) and all(field in NUMBERS for _, field in fields)
+        case t.Map(_, value):
+            return value in NUMBERS
         case _:
             return type_ in NUMBERS
 
@@ -41,7 +43,7 @@ def _number(type_: t.Type) -> bool:
 
 
 KINDS: Mapping[str, Kind] = MappingProxyType({
-    "sum": Kind("never", _summable, "numbers, or records of numbers"),
+    "sum": Kind("never", _summable, "numbers, or records or maps of numbers"),
     "mrcounter": Kind("never", lambda type_: type_ == t.I64, "int"),
     "collection": Kind("never", t.is_item, "anything"),
     "maximum": Kind("must", t.is_key, "anything but maps", t.is_key),

@@ -91,11 +91,11 @@ class Apply(s.Node):
 
 @frozen
 class Match(s.Node):
-    """`match`, `matchstrs`, `matchposns`: a constant pattern on a string."""
+    """`match`, `matchstrs`, `matchposns`: a pattern on a string."""
 
     type: t.Type
     operation: str
-    pattern: str
+    pattern: Expr
     value: Expr
 
 

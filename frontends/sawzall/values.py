@@ -214,7 +214,7 @@ class Values:
             case z.Apply():
                 return self.apply(expr)
             case z.Match(_, operation, pattern, value):
-                return s.Call(MATCHES[operation][0], (s.Name(self.consts.pattern(pattern)), self.expr(value)))
+                return s.Call(MATCHES[operation][0], (self.regex(pattern), self.expr(value)))
             case z.Logic(_, op, left, right):
                 return self.logic(op, left, right)
             case z.Defined(_, value):
@@ -238,6 +238,12 @@ class Values:
     def named(self, variable: int) -> str:
         """The name of a variable."""
         return self.names[variable] if variable in self.names else self.consts.names[variable]
+
+    def regex(self, pattern: z.Expr) -> s.Expr:
+        """A pattern, which is a constant if its text is one."""
+        if isinstance(pattern, z.Constant):
+            return s.Name(self.consts.pattern(pattern.value))
+        return s.Call("regex", (self.expr(pattern),), span=pattern.span)
 
     def item(self, expr: z.Item) -> s.Expr:
         """`value[index]`, tested."""

@@ -27,7 +27,7 @@ OK, USER_ERROR, INTERNAL, INTERRUPTED = 0, 1, 2, 130
 def run() -> None:
     """The entry point of the `river` command."""
     # Trees and items are made by the hundred thousand and hardly any is garbage: looking for cycles that often costs 12 %.
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
     if instruction := os.environ.get("_RIVER_COMPLETE"):
         from click.shell_completion import shell_complete
 

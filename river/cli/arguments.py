@@ -17,25 +17,26 @@ if TYPE_CHECKING:
     from river.driver import Compiled, Job
 
 
-def pairs(flag: str, values: tuple[str, ...]) -> dict[str, str]:
-    """`name=value` arguments as a dictionary."""
+def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[str, str]:
+    """`name=value` arguments as a dictionary; `form`: how they are written."""
     found: dict[str, str] = {}
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name or not rest:
-            help_ = f"write `{flag} NAME=FILE`; `-` is standard input or output"
-            raise Rejected(
-                [Diagnostic("usage", f"`{flag} {value}` is not of the form NAME=FILE", help=help_)]
-            )
+            help_ = f"write `{flag} {form}`" + ("; `-` is standard input or output" if "FILE" in form else "")
+            raise Rejected([Diagnostic("usage", f"`{flag} {value}` is not of the form {form}", help=help_)])
         if name in found:
             raise Rejected([Diagnostic("usage", f"`{flag} {name}=...` is given twice")])
         found[name] = rest
     return found
 
 
-def program_of(streams: Streams, path: str, lang: str | None) -> Compiled:
-    """The program at `path` (`-`: standard input), compiled; its warnings are printed. Raises: Rejected."""
-    from river.driver import compile_source, read_source
+def program_of(streams: Streams, path: str, lang: str | None, *, once: bool = False) -> Compiled:
+    """The program at `path` (`-`: standard input), compiled; its warnings are printed. `once`: it is only to run.
+
+    Raises: Rejected.
+    """
+    from river.driver import compile_once, compile_source, read_source
 
     text = streams.stdin.read() if path == "-" else None
     if path == "-" and lang is None:
@@ -48,7 +49,7 @@ def program_of(streams: Streams, path: str, lang: str | None) -> Compiled:
                 )
             ]
         )
-    compiled = compile_source(read_source(path, text), lang)
+    compiled = (compile_once if once else compile_source)(read_source(path, text), lang)
     say(streams, compiled.warnings)
     return compiled
 
@@ -196,6 +197,11 @@ class Seconds(click.ParamType[float]):
         return micros / 1_000_000
 
 
+DEADLINE = click.option(
+    "--deadline",
+    type=Seconds(),
+    help="how long the firing for one item may take: a longer one is ended by a trap",
+)
 FOLLOW = click.option(
     "--follow",
     is_flag=True,
@@ -238,6 +244,24 @@ METRICS = click.option(
 )
 SUMMARY = click.option(
     "--summary", is_flag=True, help="at the end: where the time went, by operator and queue"
+)
+
+
+def experiments() -> Iterable[str]:
+    """What `--experiment` takes, for the backends that are installed."""
+    from river import plugins
+
+    offers = [getattr(plugins.backend(name), "experiments", {}) for name in plugins.backends()]
+    return [f"{name}={value}" for each in offers for name, values in each.items() for value in values]
+
+
+EXPERIMENT = click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=one_of(experiments),
+    help="another way to run, for comparison: docs/multicore.md",
 )
 EXTERN = click.option(
     "--extern",
@@ -285,6 +309,8 @@ def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
         externs=functions(given["externs"]),
         optimize=given.get("optimize", False),
         native="debug" if given["debug_native"] else "on" if given["native"] else "off",
+        deadline=given.get("deadline"),
+        experiment=pairs("--experiment", given.get("experiments", ()), "NAME=VALUE"),
     )
     return Job(
         inputs,

@@ -10,8 +10,10 @@ from river.cli.arguments import (
     BATCH,
     BOUND,
     CHECKPOINT,
+    DEADLINE,
     DEBUG_NATIVE,
     EVERY,
+    EXPERIMENT,
     EXTERN,
     FOLLOW,
     FOLLOW_INPUT,
@@ -100,6 +102,7 @@ NOTED = 0.1
 @ITERATIONS
 @NATIVE
 @DEBUG_NATIVE
+@DEADLINE
 @EXTERN
 @FOLLOW
 @FOLLOW_INPUT
@@ -108,6 +111,7 @@ NOTED = 0.1
 @STOP_AFTER
 @IDLE_EXIT
 @OPTIMIZE
+@EXPERIMENT
 @CHECKPOINT
 @EVERY
 @RESTART
@@ -136,12 +140,13 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     from river.io.sinks import known_format
 
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
-    compiled = program_of(streams, program, lang)
+    compiled = program_of(streams, program, lang, once=True)
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
-    printed = [name for name in compiled.outputs if name not in outputs]
+    written = [each.name for each in compiled.program.outputs]
+    printed = [name for name in written if name not in outputs]
     at_once = job.live is not None or job.checkpoint is not None
-    several = len(printed if at_once else compiled.outputs) > 1
+    several = len(printed if at_once else written) > 1
     screen = Screen(streams, given["format_"], given["limit"], several=several, live=at_once)
     if printed and known_format(given["format_"], printed[0]) in BINARY and len(printed) > 1:
         message = f"`{given['format_']}` on standard output can hold one output only"
@@ -179,7 +184,7 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         calls = sum(results.summary.host_calls.values())
         if calls:
             of = ", ".join(f"{name}: {n:,}" for name, n in results.summary.host_calls.items())
-            print(f"{calls:,} firings by Python, not by machine code; {of}", file=streams.stderr)
+            print(f"{calls:,} times Python ran, not machine code; {of}", file=streams.stderr)
     if given["summary"]:
         _summary(streams, results.summary.metrics, given["backend"])
 

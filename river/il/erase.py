@@ -442,7 +442,9 @@ def inputs(graph: Graph, data: Mapping[str, Sequence[Value]]) -> dict[str, tuple
     for name in graph.inputs:
         queue = graph.queues[name]
         instant = None if queue.key() is None else last.get(_key_type(queue))
-        ends = (END,) if instant is None else (Mark(instant + 1), END)
+        ends = (
+            (END,) if instant is None else (Mark(min(instant + 1, values.BOUNDS[_key_type(queue)][1])), END)
+        )
         found[name] = (*data.get(name, ()), *ends)
     return found
 

@@ -88,7 +88,12 @@ def observed_variables(graph: Graph, state: Mapping[str, Value]) -> dict[str, Ha
 
 
 def rows(view: View, value: Value) -> tuple[Hashable, ...]:
-    """The rows of a view of a variable's frozen value, in the total order.
+    """What is seen of the rows of a view, in the total order. Raises: Fault, as `contents`."""
+    return tuple(values.observed(view.type, row) for row in contents(view, value))
+
+
+def contents(view: View, value: Value) -> tuple[Value, ...]:
+    """The rows of a view of a variable's frozen value, frozen, in the total order.
 
     Raises: Fault with `(view, site, code, key or None)` when its function traps.
     """
@@ -101,4 +106,6 @@ def rows(view: View, value: Value) -> tuple[Hashable, ...]:
             found += function(*args)
         except Trap as trap:
             raise Fault((view.name, trap.site, trap.code, args[0] if by_entry else None)) from trap
-    return tuple(values.observed(view.type, row) for row in sorted(found, key=values.total_key(view.type)))
+    freeze = values.freezer(view.type)
+    ordered = sorted(found, key=values.total_key(view.type))
+    return tuple(ordered if freeze is None else map(freeze, ordered))

@@ -82,6 +82,11 @@ def _operator(decl: Same[s.Operator | s.Extern], scope: Same[Scope]) -> typed.Op
     return check.operator(decl.value, scope.value)
 
 
+@lru_cache(maxsize=256)
+def _mistakes(template: Same[s.Template]) -> tuple[Diagnostic, ...]:
+    return check_template(template.value)
+
+
 # ------------------------------------------------------------------------------------------------------- the verifier
 
 
@@ -204,7 +209,7 @@ class _Verifier:
                     found[name] = self.guarded(_operator, Same(decl), Same(self.scope))
                 case InstanceDecl() | Lift():
                     found[name] = self.instance(decl, decls)
-                case s.Template() if template_errors := check_template(decl):
+                case s.Template() if template_errors := _mistakes(Same(decl)):
                     self.errors += template_errors
                 case _:
                     pass
@@ -216,7 +221,7 @@ class _Verifier:
         """The checked operator of an instance or lift; errors inside say which instance it was."""
         made_of = decl.operator if isinstance(decl, Lift) else decl.template
         origin = decls.get(made_of)
-        if isinstance(origin, s.Template) and check_template(origin):
+        if isinstance(origin, s.Template) and _mistakes(Same(origin)):
             return None  # said at the template
         try:
             return _operator(Same(expand(decl, decls, self.library)), Same(self.scope))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import evolve, frozen
 
-from river.lang.values import END, Mark
+from river.lang.values import BOUNDS, END, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from river.backend import Items, Rows
     from river.il.graph import Graph, Queue
+    from river.lang.types import Type
 
 Event = tuple[str, "list[Any] | Rows"]
 """An input queue and elements for it: items, or marks, never both."""
@@ -62,6 +63,7 @@ class Feed(Protocol):
     """A keyed input of which items are at hand: those from `at` on have not been sent."""
 
     queue: Queue
+    clock: Type | None
     items: Items | Rows
     keys: Sequence[int]
     at: int
@@ -84,9 +86,12 @@ def first_items(feeds: Sequence[Feed], ends: Sequence[int]) -> tuple[int, tuple[
 
 
 def marks(feeds: Iterable[Feed], key: int) -> tuple[Event, ...]:
-    """Mark(key) for each input that had none as high."""
+    """Mark(key) for each input that had none as high; a mark is never outside the type of the keys."""
     found: list[Event] = []
+    asked = key
     for feed in feeds:
+        low, high = BOUNDS[feed.clock] if feed.clock is not None else (asked, asked)
+        key = min(max(asked, low), high)
         if feed.marked is None or feed.marked < key:
             feed.marked = key
             found.append((feed.queue.name, [Mark(key)]))

@@ -13,7 +13,6 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, cast
 
 from river.diagnostics import Rejected
@@ -64,7 +63,7 @@ class Output:
             self.file = final.open("wb")
             return
         self._final = final
-        self._temporary = final.with_name(f".{final.name}.{token_hex(4)}.part")
+        self._temporary = final.with_name(f".{final.name}.{os.urandom(4).hex()}.part")
         self.file = self._temporary.open("xb")
         with suppress(FileNotFoundError):
             self._temporary.chmod(stat.S_IMODE(final.stat().st_mode))

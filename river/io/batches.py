@@ -65,7 +65,7 @@ class FileInput:
     """The text file behind a source, for those who read it by other means under the same rules.
 
     `reader` tells what a row is; `packed`: `gzip`, `zstd` or None (see `sources.unpacked`); `size`: items of a batch;
-    `key`: the field that must ascend (see `order.ordered`).
+    `key`: the field that must ascend, or go back by no more than `lateness` (see `order.ordered`).
     """
 
     path: str
@@ -77,6 +77,7 @@ class FileInput:
     size: int
     reader: RowReader
     key: int | None = None
+    lateness: int = 0
 
 
 class Source:

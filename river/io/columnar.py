@@ -15,7 +15,7 @@ from river.io.schema import arrow, columns, decode, refusal
 from river.lang.types import Record, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 @frozen(eq=False)
@@ -34,13 +34,17 @@ class Part:
 
 
 class Tables(Iterator[Batch]):
-    """Batches of items of Arrow data. Who has a better use for record batches iterates over `parts` instead."""
+    """Batches of items of Arrow data. Who has a better use for record batches takes `parts` instead.
 
-    def __init__(self, parts: Iterator[Part]) -> None:
+    `parts`: of at most so many rows; taken once, and before any batch.
+    """
+
+    def __init__(self, parts: Callable[[int], Iterator[Part]], size: int) -> None:
         self.parts = parts
+        self._mine = parts(size)
 
     def __next__(self) -> Batch:
-        return next(self.parts).batch()
+        return next(self._mine).batch()
 
 
 def read(schema: Any, batches: Iterable[Any], type_: Type, origin: Origin, size: int) -> Tables:
@@ -49,7 +53,7 @@ def read(schema: Any, batches: Iterable[Any], type_: Type, origin: Origin, size:
     Raises: Rejected("data-column") for columns that are not there, ("data-type") for those of another type.
     """
     fields = check(schema, type_, origin)
-    return Tables(_parts(batches, fields, type_, origin, size))
+    return Tables(lambda most: _parts(batches, fields, type_, origin, most), size)
 
 
 def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]]:

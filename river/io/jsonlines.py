@@ -8,8 +8,9 @@ column, type errors the path of the field.
 from __future__ import annotations
 
 import json
+import re
 from math import isinf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from river.io.batches import Batch, Item, Origin
 from river.io.decode import NumberText, decoder
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from river.io.errors import RowError
+
+
+DEEPEST: Final = 500
+"""Values inside one another. Python's reader goes as deep as its stack allows, and the evaluator allows it much."""
 
 
 class _Syntax(Exception):  # noqa: N818 - control flow of this module
@@ -45,19 +50,35 @@ def _number(text: str) -> float | NumberText:
     return NumberText(text) if isinf(value) else value
 
 
+_MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def _depth(text: str) -> int:
+    """How many brackets at most are open at a place."""
+    depth = most = 0
+    for mark in _MARKS.finditer(text):
+        first = mark[0][0]
+        if first in "[{":
+            depth += 1
+            most = max(most, depth)
+        elif first != '"':
+            depth -= 1
+    return most
+
+
 def loader(type_: Type) -> Callable[[str], Any]:
     """The function from JSON text to Python objects, keeping what values of `type_` need."""
     exact = contains(type_, Decimal)
     read = json.JSONDecoder(object_pairs_hook=_object, parse_float=NumberText if exact else _number).decode
 
     def load(text: str) -> Any:
+        if text.count("[") + text.count("{") > DEEPEST and _depth(text) > DEEPEST:
+            raise _Syntax(f"not JSON: nested deeper than {DEEPEST} levels")
         try:
             return read(text)
         except json.JSONDecodeError as error:
             reason = error.msg[:1].lower() + error.msg[1:]
             raise _Syntax(f"not JSON: {reason}", error.pos) from None
-        except RecursionError:
-            raise _Syntax("not JSON: nested too deeply") from None
         except ValueError:
             raise _Syntax("a number has too many digits") from None
 

@@ -26,7 +26,7 @@ def ordered(source: Source, key: int, lateness: int = 0) -> Source:
     largest key is a row error (`data-late`). Units: `lateness` in units of the key.
     """
     ordering = Ordering(source.type, key, lateness, source.origin)
-    file = None if source.file is None or lateness > 0 else evolve(source.file, key=key)
+    file = None if source.file is None else evolve(source.file, key=key, lateness=max(lateness, 0))
     found = source.derived(source.type, _ordered(source.batches, ordering), file)
     found.unordered, found.ordering = source.batches, ordering
     return found
@@ -93,6 +93,18 @@ class Ordering:
         out = _Out(self._origin)
         self._release(bound, out)
         return out.batch()
+
+    def hold(self, items: Iterable[Item]) -> None:
+        """Has items wait that somebody else has looked at."""
+        for item in items:
+            self._arrived += 1
+            heappush(self._waiting, (item[self.key], self._arrived, item, 0, ""))
+
+    def held(self) -> list[Item]:
+        """The items that wait, in order; they wait no more."""
+        found = [item for _, _, item, _, _ in sorted(self._waiting)]
+        self._waiting.clear()
+        return found
 
     def _release(self, bound: int | None, out: _Out) -> None:
         waiting = self._waiting

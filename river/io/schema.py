@@ -19,21 +19,29 @@ Parquet files get lists in place of arrays. `unit?` has no Arrow form: null coul
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from importlib import import_module
 from itertools import accumulate, pairwise
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from river.diagnostics import Diagnostic, InternalError, Rejected
+from river.diagnostics import Diagnostic, Rejected
 from river.io import scalars
 from river.io.decode import EXACT, decoder
 from river.io.scalars import Mismatch
 from river.lang.scope import show
 from river.lang.types import (
+    DURATION,
+    F32,
     F64,
+    I32,
+    I64,
+    STRING,
+    TIME,
+    U64,
     UNIT,
     Array,
     Decimal,
@@ -89,14 +97,7 @@ def arrow_type(type_: Type) -> Any:
             return pa.decimal128(precision, scale)
         case Optional(inner):
             if inner == UNIT:
-                raise Rejected(
-                    [
-                        Diagnostic(
-                            "data-format",
-                            "Parquet files get lists in place of arrays. `unit?` has no Arrow form",
-                        )
-                    ]
-                )
+                raise _unknown("Parquet files get lists in place of arrays. `unit?` has no Arrow form")
             return arrow_type(inner)
         case Record(fields):
             return pa.struct([arrow_field(name, t) for name, t in fields])
@@ -107,9 +108,18 @@ def arrow_type(type_: Type) -> Any:
         case Array(item, size):
             return pa.list_(arrow_field("item", item), size)
         case Map(key, value):
-            return pa.map_(arrow_field("key", key), arrow_field("value", value))
+            field = arrow_field("key", key)
+            if field.nullable:
+                raise _unknown(
+                    f"a map whose keys are `{show(key)}` has no Arrow form: keys are never null there"
+                )
+            return pa.map_(field, arrow_field("value", value))
         case _:
-            raise InternalError(f"items of type {show(type_)} do not travel")
+            raise _unknown(f"`{show(type_)}` has no Arrow form")
+
+
+def _unknown(message: str) -> Rejected:
+    return Rejected([Diagnostic("data-format", message, help="use CSV or JSON lines")])
 
 
 def arrow_field(name: str, type_: Type) -> Any:
@@ -159,8 +169,32 @@ def growable(type_: Type) -> Type:
 
 def to_arrow(type_: Type, values: Sequence[Any]) -> Any:
     """The Arrow array of `values`."""
+    if isinstance(type_, Primitive) and (type_ in _CODES or type_ == STRING):
+        return _flat(type_, values)
     plain = _plain(type_)
     return arrow().array(values if plain is None else list(map(plain, values)), arrow_type(type_))
+
+
+_CODES: Final = {I32: "i", I64: "q", U64: "Q", F32: "f", F64: "d", TIME: "q", DURATION: "q"}
+"""Those of the module `array`, by type."""
+
+_LONGEST: Final = (1 << 31) - 1
+"""Bytes of the texts of an Arrow array."""
+
+
+def _flat(type_: Primitive, values: Sequence[Any]) -> Any:
+    """The array from buffers: pyarrow would import pandas to find out whether these are values of its kind."""
+    pa = arrow()
+    buffers: list[Any]
+    if type_ == STRING:
+        texts = [value.encode() for value in values]
+        size = sum(map(len, texts))
+        if size > _LONGEST:
+            return pa.array(values, pa.string())
+        buffers = [array("i", accumulate(map(len, texts), initial=0)), b"".join(texts)]
+    else:
+        buffers = [array(_CODES[type_], values)]
+    return pa.Array.from_buffers(arrow_type(type_), len(values), [None, *map(pa.py_buffer, buffers)])
 
 
 def to_batch(type_: Type, items: Sequence[Any]) -> Any:
@@ -197,7 +231,7 @@ def _plain(type_: Type) -> Callable[[Any], Any] | None:
             left, right = _plain(key) or _same, _plain(value) or _same
             return lambda entries: [(left(k), right(v)) for k, v in entries.items()]
         case _:
-            raise InternalError(f"items of type {show(type_)} do not travel")
+            raise _unknown(f"`{show(type_)}` has no Arrow form")
 
 
 def _same(value: Any) -> Any:
@@ -401,7 +435,7 @@ def _decode(type_: Type, array: Any) -> Column:
         case Map(key, value):
             return _maps(key, value, array)
         case _:
-            raise InternalError(f"items of type {show(type_)} do not travel")
+            raise _unknown(f"`{show(type_)}` has no Arrow form")
 
 
 def _each(values: list[Any], convert: Callable[[Any], Any], done: bool) -> Column:

@@ -11,13 +11,12 @@ import json
 import os
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 FORMAT = 1
 
@@ -30,16 +29,52 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "river"
 
 
+def own_folder(name: str) -> Path | None:
+    """A folder in the cache that is the user's alone: for what is trusted. None where others may write to it."""
+    folder = cache_folder() / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stat = folder.stat()
+    except OSError:
+        return None
+    if hasattr(os, "getuid") and (stat.st_uid != os.getuid() or stat.st_mode & 0o022):
+        return None
+    return folder
+
+
+def evict(folder: Path, most: int) -> None:
+    """Removes the older half of the files of a folder that has more than `most`."""
+    with os.scandir(folder) as entries:
+        files = [(entry.stat().st_mtime_ns, entry.path) for entry in entries]
+    if len(files) > most:
+        for _, path in sorted(files)[: len(files) // 2]:
+            with suppress(OSError):  # another run may have done it
+                os.unlink(path)  # noqa: PTH108 - as it was listed
+
+
 @cache
 def fingerprint(*packages: str) -> str:
     """What tells this version of River's packages from others: names, sizes and times of their files."""
     found = hashlib.sha256()
     for package in packages:
-        for path in sorted(Path(str(files(package))).rglob("*")):
-            if path.suffix in _SOURCES:
-                stat = path.stat()
-                found.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+        spec = find_spec(package)  # which does not import it
+        if spec is None:
+            continue
+        files = (each for folder in spec.submodule_search_locations or () for each in _sources(folder))
+        if spec.submodule_search_locations is None and spec.origin is not None:  # a module of one file
+            files = ((spec.name, os.stat(spec.origin)),)  # noqa: PTH116 - as it is told
+        for name, stat in files:
+            found.update(f"{name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return found.hexdigest()
+
+
+def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir():
+                yield from _sources(entry.path)
+            elif entry.name.endswith(_SOURCES):
+                yield entry.name, entry.stat()
 
 
 _SOURCES = (".py", ".rt", ".lark", ".river")
@@ -65,7 +100,7 @@ def _store(file: Path, tables: Any) -> None:
 
     data, memo = tables.memo_serialize([TerminalDef, Rule])
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.{token_hex(4)}.part")
+    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
     part.write_text(json.dumps({"data": data, "memo": memo}), encoding="utf-8")
     part.replace(file)
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 HEAD: Final = """river 1;
 type Tag = {seq: i64, v: i64};
+type Pair = {k: i64, v: i64};
+operator seen(x: Tag by seq; $m: map<i64, i64>) -> (y: Tag by seq) {
+  on x(t) { with n = $m[t.v] else 0 { n = n + 1; if n < 3 { emit y t; } } }
+}
 operator affine(x: i64) -> (y: i64) { on x(v) { emit y v *% 3 +% 1; } }
 operator some(x: i64) -> (y: i64) { on x(v) { if rem.trunc(v, 3) != 0 { emit y v; } } }
 operator none_of(x: i64) -> (y: i64) { on x(v) { if v == 7777 { emit y v; } } }
@@ -24,6 +28,17 @@ operator sum(x: i64; $s: i64) -> (y: i64) { on x(v) { $s = $s +% v; emit y $s; }
 operator tally(x: i64; $m: map<i64, i64>) -> (y: i64) {
   on x(v) { with n = $m[rem.trunc(v, 4)] else 0 { n = n + 1; emit y n; } }
 }
+operator with_key(x: i64) -> (y: Pair) { on x(v) { emit y {k: rem.trunc(v, 5), v: v}; } }
+operator totals(x: Pair; $m: map<i64, i64>) -> (y: Pair) {
+  on x(p) { with n = $m[p.k] else 0 { n = n +% p.v; emit y {k: p.k, v: n}; } }
+}
+operator runs(x: Pair; $m: omap<{k: i64}, i64>, $d: map<{odd: i64, k: i64}, i64>) -> (y: Pair) {
+  on x(p) {
+    with n = $m[{k: p.k}] else 0 { n = n + 1; if rem.trunc(n, 3) == 0 { emit y p; emit y {k: n, v: p.k}; } }
+    with d = $d[{odd: rem.trunc(p.v, 2), k: p.k}] else 0 { d = d + 1; if d < 4 { emit y {k: p.k, v: d}; } }
+  }
+}
+operator without_key(x: Pair) -> (y: i64) { on x(p) { emit y p.k *% 100 +% p.v; } }
 operator copy(x: i64) -> (a: i64, b: i64) { on x(v) { emit a v; emit b v; } }
 operator lean(x: i64; $i: i64) -> (a: i64, b: i64) {
   on x(v) { if rem.trunc($i, 5) == 0 { emit b v; } else { emit a v; } $i = $i + 1; }
@@ -66,10 +81,14 @@ operator plain(x: Tag) -> (y: i64) { on x(t) { emit y t.seq *% 100 +% t.v; } }
 """
 
 VARIABLES: Final = {"sum": "i64 = 0", "tally": "map<i64, i64> = {}", "lean": "i64 = 0", "stamp": "i64 = 0",
-                    "either": "i64 = 0", "window": "deque<Tag> = {}"}  # fmt: skip
+                    "either": "i64 = 0", "window": "deque<Tag> = {}", "seen": "map<i64, i64> = {}",
+                    "totals": "map<i64, i64> = {}"}  # fmt: skip
+TWO: Final = {"runs": ("omap<{k: i64}, i64> = {}", "map<{odd: i64, k: i64}, i64> = {}")}
+"""Those of operators with two."""
 PLAIN: Final = ("i0", "i1")
 KEYED: Final = ("k0", "k1", "k2")
 ONE: Final = ("affine", "some", "none_of", "twice", "sum", "tally", "fir", "late")
+STATEFUL: Final = ("totals", "runs")
 SPLITS: Final = ("copy", "lean", "deal")
 JOINS: Final = ("zip", "join")
 
@@ -91,11 +110,13 @@ class _Build:
         """Adds a use; its new queues. An operator with state gets a variable of its own, or `variable`."""
         made = [self.fresh() for _ in range(outs)]
         state: list[str] = []
-        if operator in VARIABLES:
-            if variable is None:
-                variable = f"v{len(self.declarations)}"
-                self.declarations.append(f"var ${variable}: {VARIABLES[operator]};")
-            state = [f"${variable}"]
+        if operator in VARIABLES or operator in TWO:
+            declarations = TWO[operator] if operator in TWO else (VARIABLES[operator],)
+            for declared in declarations if variable is None else ():
+                state.append(f"$v{len(self.declarations)}")
+                self.declarations.append(f"var {state[-1]}: {declared};")
+            if variable is not None:
+                state = [f"${variable}"]
         self.uses.append(f"({', '.join(made + state)}) <- {operator}({', '.join([*ins, *state])});")
         return made
 
@@ -114,7 +135,7 @@ def graphs(draw: st.DrawFn, steps: int, *, free: bool = False) -> str:
     build = _Build([])
     sources = [build.use("affine", [q])[0] for q in PLAIN]
     for q in KEYED[:keyed]:
-        made = draw(st.sampled_from(["window", "keep", "pass"]))
+        made = draw(st.sampled_from(["window", "keep", "seen", "pass"]))
         build.open.append(q if made == "pass" else build.use(made, [q])[0])
     tagged, build.open = build.open, sources
     if len(tagged) > 1:
@@ -127,7 +148,7 @@ def graphs(draw: st.DrawFn, steps: int, *, free: bool = False) -> str:
         together = draw(st.booleans())
         for ins in [pair] if together else [[queue] for queue in pair]:
             build.open += build.use("either" if together else "sum", ins, variable=shared)
-    kinds = ["one", "split", "join", "fission", "loop", *(["sharing", "either"] if free else [])]
+    kinds = ["one", "split", "join", "fission", "loop", "keyed", *(["sharing", "either"] if free else [])]
     for _ in range(draw(st.integers(1, steps))):
         kind = draw(st.sampled_from(kinds))
         queue = build.open.pop(draw(st.integers(0, len(build.open) - 1)))
@@ -147,6 +168,11 @@ def graphs(draw: st.DrawFn, steps: int, *, free: bool = False) -> str:
             out = build.fresh()
             build.uses.append(f"({out}, {loop}) <- turn({body});")
             build.open.append(out)
+        elif kind == "keyed":
+            (pairs,) = build.use("with_key", [queue])
+            for operator in draw(st.lists(st.sampled_from(STATEFUL), min_size=1, max_size=2)):
+                (pairs,) = build.use(operator, [pairs])
+            build.open += build.use("without_key", [pairs])
         elif kind == "sharing":
             build.open += build.use("sum", [queue], variable=shared)
         else:

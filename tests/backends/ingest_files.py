@@ -32,6 +32,16 @@ TYPES = {
 }
 
 
+DEEP = t.Record((("x", t.STRING), ("z", t.F64), ("ü", t.Optional(t.STRING))))
+NESTED = t.Record((
+    ("a", t.I64),
+    ("n", t.Record((("a", t.STRING), ("y", t.Optional(t.I64)), ("m", t.Optional(DEEP)), ("g", t.BOOL)))),
+    ("b", t.Optional(t.STRING)),
+    ("o", t.Optional(t.Record((("b", t.Decimal(9, 2)), ("p", DEEP))))),
+))  # fmt: skip
+JSON_TYPES = {**TYPES, "nested": NESTED}
+
+
 class Recorder(Refusals):
     """A policy that remembers what it refused."""
 
@@ -65,8 +75,13 @@ def taken(policy: OnError, read: Callable[[Refusals], Iterable[list[Any]]]) -> F
     return Found(items, recorder.seen, rejected)
 
 
-def general(path: Path, type_: t.Type, policy: OnError, by: str | None = None) -> Found:
-    return taken(policy, lambda r: open_source(path, type_, name="in", on_error=r, batch=3, by=by))
+def general(
+    path: Path, type_: t.Type, policy: OnError, by: str | None = None, lateness: int = 0, batch: int = 3
+) -> Found:
+    return taken(
+        policy,
+        lambda r: open_source(path, type_, name="in", on_error=r, batch=batch, by=by, lateness=lateness),
+    )
 
 
 def native(
@@ -76,10 +91,11 @@ def native(
     block: int = 1 << 20,
     rows: int = 1 << 16,
     by: str | None = None,
+    lateness: int = 0,
     **more: Any,
 ) -> Found:
     def read(refusals: Refusals) -> Iterable[list[Any]]:
-        source = open_source(path, type_, name="in", on_error=refusals, by=by)
+        source = open_source(path, type_, name="in", on_error=refusals, by=by, lateness=lateness)
         reader = open_native(source, rows, block=block, **more)
         assert reader is not None
         for batch in reader:
@@ -235,7 +251,7 @@ ESCAPED = st.sampled_from(
 
 def spelled(type_: t.Type, *, usual: bool) -> st.SearchStrategy[str]:
     kind = inner(type_)
-    text = cell_texts(kind, usual=usual)
+    text = objects(kind, usual=usual) if isinstance(kind, t.Record) else cell_texts(kind, usual=usual)
     if kind in (t.STRING, t.TIME, t.DURATION):
         text = text.map(lambda x: f'"{x}"')
     found = st.one_of(text, ESCAPED) if kind == t.STRING else text
@@ -243,30 +259,34 @@ def spelled(type_: t.Type, *, usual: bool) -> st.SearchStrategy[str]:
     return st.one_of(found, st.just("null")) if isinstance(type_, t.Optional) else found
 
 
+SPACES = st.sampled_from([(",", ":"), (",", ":"), (", ", ": "), (" ,\t", " : ")])
+
+
 @st.composite
-def json_files(draw: Any, type_: t.Record) -> bytes:
-    """Objects with fields in this order or another, with spaces or without, other members, blank lines, damage."""
-    usual = draw(st.booleans())
-    spaces = st.sampled_from([(",", ":"), (",", ":"), (", ", ": "), (" ,\t", " : ")])
+def objects(draw: Any, type_: t.Record, *, usual: bool) -> str:
+    """An object with the fields in this order or another, with spaces or without, with other members."""
     names = [name for name, _ in type_.fields]
     types = dict(type_.fields)
+    order = draw(st.one_of(st.just(names), st.just(names), st.permutations(names)))
+    members = [(name, draw(spelled(types[name], usual=usual))) for name in order]
+    if draw(st.integers(0, 3)) == 0:
+        place = draw(st.integers(0, len(members)))
+        extra = st.tuples(st.sampled_from(["x", "y", "a", "ab", "\\u0061", "é"]), JSON_OTHERS)
+        members[place:place] = draw(st.lists(extra, max_size=3))
+    if draw(st.integers(0, 5)) == 0:
+        del members[draw(st.integers(0, len(members) - 1))]
+    comma, colon = draw(SPACES)
+    return "{" + comma.join(f'"{name}"{colon}{value}' for name, value in members) + "}"
 
-    @st.composite
-    def rows(draw: Any) -> str:
-        order = draw(st.one_of(st.just(names), st.just(names), st.permutations(names)))
-        members = [(name, draw(spelled(types[name], usual=usual))) for name in order]
-        if draw(st.integers(0, 3)) == 0:
-            place = draw(st.integers(0, len(members)))
-            extra = st.tuples(st.sampled_from(["x", "y", "a", "ab", "\\u0061", "é"]), JSON_OTHERS)
-            members[place:place] = draw(st.lists(extra, max_size=3))
-        if draw(st.integers(0, 5)) == 0:
-            del members[draw(st.integers(0, len(members) - 1))]
-        comma, colon = draw(spaces)
-        return "{" + comma.join(f'"{name}"{colon}{value}' for name, value in members) + "}"
 
+@st.composite
+def json_files(draw: Any, type_: t.Record) -> bytes:
+    """Objects, blank lines, damage."""
+    usual = draw(st.booleans())
+    rows = objects(type_, usual=usual)
     lines = draw(
         st.lists(
-            st.one_of(rows(), rows(), rows(), st.sampled_from(["", " ", "{}", "[1]", "5", "{", "\u00a0"])),
+            st.one_of(rows, rows, rows, st.sampled_from(["", " ", "{}", "[1]", "5", "{", "\u00a0"])),
             max_size=6,
         )
     )

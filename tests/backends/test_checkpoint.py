@@ -36,7 +36,9 @@ from river.testing.value_strategies import types, values_of
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = Library.of({})
-ROUNDS = int(os.environ.get("RIVER_CASES", "5"))
+ROUNDS = min(
+    50, int(os.environ.get("RIVER_CASES", "5"))
+)  # moments at which a run is killed, of each of four kinds
 
 # ---------------------------------------------------------------------------------------------- values
 
@@ -482,19 +484,24 @@ def test_a_file_that_grows_goes_on_where_it_was(tmp_path, monkeypatch):
 
 
 def ended(process: subprocess.Popen[bytes], state: Path, chance: random.Random) -> bool:
-    """Kills a process some time after its first checkpoint; whether it had come to its end before."""
-    began = {path.name for path in state.glob("*.checkpoint")}
-    while process.poll() is None and {path.name for path in state.glob("*.checkpoint")} <= began:
-        time.sleep(0.002)
-    time.sleep(chance.random() * 0.5)
+    """Kills a process at some time, mostly after its first checkpoint; whether it had come to its end before."""
+    if chance.random() < 0.2:
+        time.sleep(chance.random())
+    else:
+        began = {path.name for path in state.glob("*.checkpoint")}
+        while process.poll() is None and {path.name for path in state.glob("*.checkpoint")} <= began:
+            time.sleep(0.002)
+        time.sleep(chance.random() * 0.5)
     process.send_signal(signal.SIGKILL)
     return process.wait() == 0
 
 
 @pytest.mark.slow
-def test_a_command_that_is_killed_goes_on(tmp_path):
-    chance = random.Random(1)
-    want, got, state = tmp_path / "want.csv", tmp_path / "got.csv", tmp_path / "state"
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_command_that_is_killed_goes_on(form, workers, tmp_path):
+    chance = random.Random(f"{form} {workers}")
+    want, got, state = tmp_path / f"want.{form}", tmp_path / f"got.{form}", tmp_path / "state"
     examples = ROOT / "examples/flights"
     command = [
         sys.executable,
@@ -504,7 +511,7 @@ def test_a_command_that_is_killed_goes_on(tmp_path):
         str(examples / "delays.cql"),
         "-q",
     ]
-    command += ["--in", f"flights={examples / 'flights.csv'}", "--batch", "20"]
+    command += ["--in", f"flights={examples / 'flights.csv'}", "--batch", "20", "--workers", str(workers)]
     subprocess.run([*command, "--out", f"delays={want}"], check=True)
     command += ["--out", f"delays={got}", "--checkpoint", str(state), "--every", "1ms"]
     kills = 0

@@ -16,7 +16,7 @@ from backends.locks import lock_each, one_lock
 from backends.multicore import BACKEND
 from backends.multicore import run as engine
 from backends.multicore.plan import plan
-from river.backend import Options
+from river.backend import BATCH, BOUND, Options
 from river.diagnostics import InternalError, Rejected
 from river.il.parse import parse
 from river.il.templates import Library
@@ -472,9 +472,34 @@ def test_the_plan_is_printed():
         "  add#1: (r) <- (q, $s), component 1, locks 0",
         "  add#2: (u) <- (r, $t), component 2",
         "  fir#3: (v) <- (u), component 3",
+        "    up to 2 workers where it pays: without state, shared worklist, reorder buffer",
         "  turn#4: (ys, l) <- (v, l), component 4",
     ]
     assert made.cyclic
+
+
+@pytest.mark.parametrize(
+    ("type_", "options", "batch"),
+    [
+        ("f32", {}, 8 * BATCH),
+        ("{a: i64, b: f64}", {}, 2 * BATCH),
+        ("array<i32, 20>", {}, BATCH),
+        ("string", {}, BATCH),
+        ("list<f32>", {}, BATCH),
+        ("f32", {"batch": 4}, 4),
+        ("f32", {"bound": 4}, BATCH),
+        ("f32", {"native": "off"}, BATCH),
+    ],
+)
+def test_more_narrow_items_are_handled_at_once(type_, options, batch):
+    program = graph(
+        f"operator same(x: {type_}) -> (y: {type_}) {{ on x(v) {{ emit y v; }} }}",
+        f"input xs: {type_};", f"output ys: {type_};", "(ys) <- same(xs);",
+    )  # fmt: skip
+    made = BACKEND.plan(program, MACHINE, Options(**options))
+    assert made.batch == batch
+    stated = options.get("bound", BOUND)
+    assert {edge.bound for edge in made.edges} == {stated * batch // BATCH if batch > BATCH else stated}
 
 
 @pytest.mark.parametrize("options", [{"batch": 0}, {"bound": 0}, {"workers": -1}])

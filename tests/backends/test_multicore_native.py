@@ -14,6 +14,7 @@ pytest.importorskip("llvmlite")
 import river
 from backends.multicore import parallel
 from backends.native import jit
+from backends.native.lower import expressions
 from river.backend import Options
 from river.driver import Compiled, compile_source, observe
 from river.source import Source
@@ -213,7 +214,8 @@ def test_without_llvmlite_the_evaluator_runs_with_one_warning(monkeypatch: pytes
     assert not compiled.run({"r": [1.0] * 50}, native="off").warnings
 
 
-def test_what_the_evaluator_runs_is_told_and_counted() -> None:
+def test_what_the_evaluator_runs_is_told_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(expressions._RULES, "re_test")
     text = """river 1;
 type R = {pattern: string, text: string};
 input r: R;
@@ -233,3 +235,28 @@ output o: bool;
     (calls,) = results.summary.host_calls.items()
     assert calls == (next(name for name in results.summary.fired if name.startswith("find")), 2)
     assert not compiled.run({"r": []}, native="off").summary.host_calls
+
+
+def test_patterns_compiled_while_a_program_runs_are_counted() -> None:
+    text = """river 1;
+type R = {pattern: string, text: string};
+input r: R;
+operator look(r: R) -> (o: list<string>) { on r(x) { emit o re_strs(regex(x.pattern), x.text); } }
+(o) <- look(r);
+output o: list<string>;
+"""
+    compiled = compile_source(Source("f.river", text))
+    rows = [("a+", "xaa"), ("b(c?)", "abc"), ("a+", "")] * 50
+    for options in WAYS:
+        assert observe(compiled, "multicore", {"r": rows}, options) == observe(
+            compiled, "reference", {"r": rows}, Options()
+        )
+    results = compiled.run({"r": rows}, workers=1)
+    assert not results.warnings
+    assert dict(results.summary.host_calls) == {
+        "look#0": 4
+    }  # each at first, and once more when it is used often
+    assert results.summary.metrics is not None
+    assert results.summary.metrics.host_calls == results.summary.host_calls
+    with pytest.raises(river.Rejected, match="not a regular expression"):
+        compiled.run({"r": [("(", "")]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from functools import cache
@@ -13,7 +14,9 @@ from hypothesis import given, seed, settings
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, compile_native
+from backends.native import NativeOperator, compile_native, jit
+from backends.native import operator as native_operator
+from backends.native import shared as native_code
 from river.diagnostics import Rejected
 from river.il.parse import parse
 from river.il.pretty import pretty
@@ -169,19 +172,38 @@ def test_random_bodies_that_check_themselves(case: Case) -> None:
 
 CHUNK = 50
 CASES = int(os.environ.get("RIVER_CASES", "0"))  # of each of the two tests below
+OPTIMISED = 10  # one chunk of so many is optimised; bodies that are not are compiled six times as fast
 
 
 def chunks(count: int) -> Any:
     return pytest.mark.parametrize("chunk", range(-(-(CASES or count) // CHUNK)))
 
 
+@pytest.fixture
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is compiled here is neither kept on disk nor stays mapped: tens of thousands of modules are gigabytes."""
+    monkeypatch.setattr(native_code, "kept", lambda _parts, build: build())
+    known, linked = dict(native_code._KNOWN), jit._linker().linked
+    before = len(linked)
+    yield
+    gc.collect()  # operators give their memory back by code that is still there
+    native_code._KNOWN.clear()
+    native_code._KNOWN.update(known)
+    jit._callable.cache_clear()
+    del linked[before:]
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_forgotten")
 @chunks(1000)
-def test_many_random_bodies(chunk: int) -> None:
+def test_many_random_bodies(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if chunk % OPTIMISED:
+        monkeypatch.setattr(native_operator, "OPTIMISATION", 0)
     _many(chunk, debug=False)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_forgotten")
 @chunks(400)
 def test_many_random_bodies_that_check_themselves(chunk: int) -> None:
     _many(chunk, debug=True)

@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from backends.native import Batch, NativeOperator, cache, compile_native
-from backends.native.jit import compile_text
 from backends.native.rtlang import RuntimeSourceError, Unit, compile_tree
+from backends.native.shared import compile_text
 from river.diagnostics import InternalError
 from river.il.parse import parse
 from river.il.templates import Library
@@ -226,7 +226,7 @@ def test_mistakes_in_runtime_sources_have_a_line(source: str, message: str) -> N
     import ast
 
     with pytest.raises(RuntimeSourceError) as caught:
-        compile_tree(ast.parse(source), "bad.rt", Unit(), {}, {}, "")
+        compile_tree(ast.parse(source), "bad.rt", Unit())
     assert str(caught.value) == message
 
 

@@ -164,6 +164,44 @@ def test_the_row_of_a_trap(row: int) -> None:
     assert len(outs[0]) == row
 
 
+@pytest.mark.parametrize(("peek", "pop", "push"), [(1, 1, 1), (20, 1, 2), (3, 2, 3), (9, 5, 1), (40, 20, 1)])
+def test_the_last_rows(peek: int, pop: int, push: int) -> None:
+    """However many rows there are, and wherever they begin: the last block may fire some again."""
+    emits = " ".join(f"emit y w[{k % peek}] * s - {k + 2}.0;" for k in range(push))
+    text = f"""operator f(x: f32) -> (y[push {push}]: f32) {{
+      on x[peek {peek}, pop {pop}](w) {{ var s: f32 = 0.0; for each in w {{ s = s + each; }} {emits} }} }}"""
+    op = operator(text)
+    found, items = native(op), numbers("f32", 200 * pop + peek, 7)
+    (expected,), _ = evaluated(op, (items,))
+    batch = Batch.of(t.F32, items)
+    for start in (0, 3):
+        for end in range(start, 201):
+            exact = Batch.of(t.F32, items[: (end - 1) * pop + peek]) if end % 40 == 0 < end else batch
+            assert found.fire("rated", exact.addresses, start, end) == Fired(end)
+            assert repr(found.outputs[0].batch().values()) == repr(expected[start * push : end * push])
+            found.clear()
+
+
+def test_the_last_rows_after_a_block_was_done_again() -> None:
+    text = """operator f(x: i32) -> (y[push 1]: i32) {
+      on x[pop 1](w) { emit y if w[0] == 7 {div.trunc(1, w[0] - 7 + 1)} else {w[0]}; } }"""
+    op = operator(text, "i32")
+    for row in (0, 63, 64, 70, 127, 128, 140):
+        items = [*range(1000, 1150)]
+        items[row] = 7
+        in_lanes(op, items)
+
+
+@pytest.mark.parametrize("count", [3, 7, 12, 30])
+def test_many_sums(count: int) -> None:
+    names = [f"s{k}" for k in range(count)]
+    declared = " ".join(f"var {name}: f32 = 0.0;" for name in names)
+    added = " ".join(f"{name} = {name} + w[i] * {k + 1}.5;" for k, name in enumerate(names))
+    text = f"""operator f(x: f32) -> (y[push 1]: f32) {{
+      on x[peek 8, pop 1](w) {{ {declared} for i in 0 .. 8 {{ {added} }} emit y {" - ".join(names)}; }} }}"""
+    in_lanes(operator(text), numbers("f32", 150, 11))
+
+
 def test_traps_under_a_condition_that_no_lane_takes() -> None:
     text = """operator f(x: i32) -> (y[push 1]: i32) {
       const h: array<i32, 4> = [1, 2, 3, 4];

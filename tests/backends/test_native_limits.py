@@ -11,15 +11,16 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from backends.native import Batch, NativeOperator, compile_native
+import river
+from backends.native import Batch, NativeOperator, Refused, compile_native
 from backends.native.contract import ARENA_SIZE
 from backends.native.ir import size_of
 from backends.native.pool import POOL
-from river.diagnostics import InternalError
+from river.diagnostics import InternalError, Rejected
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
-from river.lang import typed
+from river.lang import memory, typed
 from river.lang.evaluate import Trap, compile_operator
 from river.source import Source
 
@@ -70,6 +71,15 @@ ENDLESS = {
         "",
     ),
     "comprehension": ("emit o len([i for i in 0 .. 1 << 40 if i == x]);", ""),
+    "sort": ("let l: list<i64> = fill(x, 16000000); emit o len(sort(l));", ""),
+    "order of maps": (
+        "let m = many(1000000); emit o compare(m, m);",
+        "fn many(n: i64) -> map<i64, i64> { var m: map<i64, i64> = {}; for i in 0 .. n { m[i] = i; } return m; }",
+    ),
+    "re_replace": (
+        'var s = "a"; while len(s) < 1000000 { s = s + s; } emit o len(re_replace(regex("(a*b)?"), s, "x"));',
+        "",
+    ),
 }
 
 
@@ -94,9 +104,27 @@ def stopped_after(op: NativeOperator, seconds: float, rows: list[Any]) -> tuple[
 def test_what_goes_on_for_ever_can_be_stopped(name: str) -> None:
     statements, functions = ENDLESS[name]
     op = native(body("if x < 0 { emit o x; } else { " + statements + " }", functions))
-    fired, _ = stopped_after(op, 0.02, [-1, 5, -1])
+    fired, _ = stopped_after(op, 0.1, [-1, 5, -1])
     assert (fired.stopped, fired.row, fired.trap) == (True, 1, None)
     assert op.outputs[0].batch().values() == [-1]
+
+
+@pytest.mark.parametrize("name", ["while", "for", "nested", "functions", "lambdas", "comprehension"])
+def test_what_goes_on_for_ever_can_be_stopped_in_the_evaluator(name: str) -> None:
+    def poll() -> None:
+        raise Trap("stopped")
+
+    fire = compile_operator(checked(body(*ENDLESS[name])), poll).item[0]
+    assert fire is not None
+    with pytest.raises(Trap, match="stopped"):
+        fire([], 5, [[]])
+
+
+def test_a_search_takes_linear_time() -> None:
+    text = """var s = "a"; while len(s) < 4000000 { s = s + s; } var part = take(x, s) + "b";
+        emit o find(s, part); emit o find(s + "b", part); emit o len(replace(s, part, "")); emit o len(split(s, part));"""
+    op = native(body(text, "fn take(n: i64, s: string) -> string { return slice(s, 0, len(s) - n); }"))
+    assert op.fire_batch([[2097152]])[0] == ([-1, 2097152, 1 << 22, 1],)
 
 
 def test_stop_stays_until_it_is_taken_back() -> None:
@@ -232,6 +260,42 @@ def test_hostile_sizes_trap(name: str) -> None:
     assert (items, fired.trap) == ([4, 5], None)
 
 
+NEST = "var a: A = zero(); a[x][x][x] = x; emit o a[x][x][x];"
+TOO_LARGE = {
+    "wraps around": ("array<array<array<i64, 16777216>, 16777216>, 16777216>", NEST),
+    "wraps to nothing": ("array<array<array<i64, 1048576>, 1048576>, 2097152>", NEST),
+    "filled": ("array<array<i64, 100000>, 100000>", "var a: A = fill(fill(0)); a[x][x] = x; emit o a[x][x];"),
+    "in a list": (
+        "array<array<i64, 16777216>, 16777216>",
+        "var l: list<A> = []; push(l, zero()); l[0][x][x] = x; emit o l[0][x][x];",
+    ),
+    "in a map": (
+        "{a: array<array<i64, 16777216>, 16777216>}",
+        "var m: map<i64, A> = {}; m[x] = zero(); m[x].a[x][x] = x; emit o m[x].a[x][x];",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TOO_LARGE))
+def test_types_too_large_for_machine_code_are_left_to_the_evaluator(name: str) -> None:
+    type_, statements = TOO_LARGE[name]
+    text = f"type A = {type_}; " + body(statements)
+    refused = compile_native(checked(text))
+    assert isinstance(refused, Refused)
+    assert "bytes" in str(refused.reasons[0])
+    result = river.compile("river 1;\n" + text, "river").run({"t": [1, 2]})
+    assert result["o"].column(0).to_pylist() == [1, 2]
+
+
+def test_a_variable_too_large_for_machine_code_is_left_to_the_evaluator() -> None:
+    text = """type A = array<array<i64, 100000>, 2000>; input t: i64; output o: i64; var $a: A = fill(fill(0));
+        operator f(t: i64; $a: A) -> (o: i64) { on t(x) { $a[x][x] = x; emit o $a[x][x]; } }
+        (o, $a) <- f(t, $a);"""
+    assert isinstance(compile_native(checked(text)), Refused)
+    result = river.compile("river 1;\n" + text, "river").run({"t": [1, 2]})
+    assert result["o"].column(0).to_pylist() == [1, 2]
+
+
 def test_a_variable_has_a_limit() -> None:
     op = native("""input t: i64; output o: i64; var $l: list<i64> = [];
         operator f(t: i64; $l: list<i64>) -> (o: i64) { on t(x) { for i in 0 .. x { push($l, i); } emit o len($l); } }
@@ -263,8 +327,64 @@ def test_the_process_has_a_limit() -> None:
 def test_the_evaluator_traps_where_memory_ends() -> None:
     fire = compile_operator(checked(body("let l: list<i64> = fill(1, x); emit o len(l);"))).item[0]
     assert fire is not None
+    for size in (1 << 62, memory.most() // 8):
+        with pytest.raises(Trap) as caught:
+            fire([], size, [[]])
+        assert caught.value.code == "arena-limit"
+
+
+MORE_HOSTILE = {
+    "list": "var l: list<i64> = [1, 2]; while x == 7 { l = concat(l, l); } emit o len(l);",
+    "points": 'var s = "0123456789"; while len(s) < 10000000 { s = s + s; } emit o len(code_points(s));',
+    "map of lists": "var m: map<i64, list<i64>> = {}; var i = 0; while x == 7 { m[i] = fill(i, 500); i = i + 1; } emit o len(m);",
+    "map of a list": "let l: list<i64> = fill(1, 1 << 17); emit o len(map(l, fn(a) => fill(a, 1000)));",
+}
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE | MORE_HOSTILE))
+def test_hostile_sizes_trap_in_the_evaluator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fire = compile_operator(checked(body((HOSTILE | MORE_HOSTILE)[name]))).item[0]
+    assert fire is not None
+    limit = memory.used() + 8 * MEGABYTE
+    monkeypatch.setattr(memory, "most", lambda: limit)
     with pytest.raises(Trap) as caught:
-        fire([], 1 << 62, [[]])
+        fire([], 7, [[]])
+    assert caught.value.code == "arena-limit"
+
+
+@pytest.mark.parametrize("name", ["emit", "fill", "text", "push"])
+def test_what_was_too_much_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = body("if x < 7 { emit o x; } else { emit o 8; " + HOSTILE[name] + " }")
+    limit = memory.used() + 4 * MEGABYTE
+    monkeypatch.setattr(memory, "most", lambda: limit)
+    compiled = river.compile("river 1;\n" + text, "river")
+    result = compiled.run({"t": [1, 2, 7, 3]}, native="off", on_error="skip")
+    assert result["o"].column(0).to_pylist() == [1, 2, 3]
+    with pytest.raises(Rejected) as caught:
+        compiled.run({"t": [1, 2, 7, 3]}, native="off")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.span is None) == ("trap-arena-limit", False)
+    assert "the item 7" in str(caught.value)
+
+
+def test_variables_of_the_evaluator_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = river.compile(
+        """river 1; input t: i64; output o: i64; var $l: list<list<i64>> = [];
+        operator f(t: i64; $l: list<list<i64>>) -> (o: i64) { on t(x) { push($l, fill(x, 1000)); emit o x; } }
+        (o, $l) <- f(t, $l);""",
+        "river",
+    )
+    limit = memory.used() + 16 * MEGABYTE
+    monkeypatch.setattr(memory, "most", lambda: limit)
+    with pytest.raises(Rejected) as caught:
+        compiled.run({"t": list(range(100_000))}, native="off", batch=100, on_error="skip")
+    assert [found.code for found in caught.value.diagnostics] == ["trap-memory-limit"]
+
+
+def test_a_constant_that_is_too_large_is_told() -> None:
+    text = body("emit o len(l);").replace("{ on t", "{ const l: list<i64> = fill(1, 1 << 60); on t")
+    with pytest.raises(Trap) as caught:
+        compile_operator(checked(text))
     assert caught.value.code == "arena-limit"
 
 

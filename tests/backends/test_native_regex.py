@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, Refused, compile_native
-from backends.native.batch import Batch, address_of
+from backends.native import NativeOperator, compile_native
+from backends.native.batch import Batch
 from backends.native.lower.regex import address
 from backends.native.module import Module, runtime
+from backends.native.patterns import MOST
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import typed
 from river.lang import types as t
 from river.lang.automata import program, tables
-from river.lang.evaluate import Trap, compile_operator
+from river.lang.evaluate import Trap, compile_operator, freeze_variables
 from river.lang.operations import OPERATIONS
 from river.lang.patterns import Regex, compile_pattern
 from river.lang.values import TrapSignal
@@ -32,13 +33,15 @@ from river.testing.pattern_strategies import patterns, texts
 if TYPE_CHECKING:
     from array import array
 
-ITEM = t.Tuple((t.I64, t.STRING, t.STRING))
+    from river.il.graph import Graph
+
+ITEM = t.Tuple((t.REGEX, t.STRING, t.STRING))
 RESULTS = {"re_test": t.BOOL, "re_find": t.List(t.I64), "re_strs": t.List(t.STRING), "re_replace": t.STRING}
 
 
 @cache
 def probe() -> NativeOperator:
-    """Sends what each operation finds; items are the address of a table, a text, a replacement."""
+    """Sends what each operation finds; items are a pattern, a text, a replacement."""
     item = typed.Local(ITEM, 0, "x")
     fields = [typed.Get(type_, item, i, "") for i, type_ in enumerate((t.REGEX, t.STRING, t.STRING))]
     applies = [
@@ -64,10 +67,18 @@ def meanings(regex: Regex, text: str, replacement: str) -> dict[str, Any]:
     return found
 
 
-def agree(regex: Regex, table: array[int] | None, samples: list[str], replacement: str) -> None:
+def prepared(table: array[int]) -> NativeOperator:
+    """The probe; the table of all its patterns is this one."""
     native = probe()
-    at = 0 if table is None else address_of(table)
-    found, fired = native.fire_batch([[(at, text, replacement) for text in samples]])
+    assert native.patterns is not None
+    native.patterns.make = lambda _pattern, _often: table
+    native.patterns.clear()
+    return native
+
+
+def agree(regex: Regex, table: array[int], samples: list[str], replacement: str) -> None:
+    native = prepared(table)
+    found, fired = native.fire_batch([[(regex, text, replacement) for text in samples]])
     assert fired.trap is None
     expected = [meanings(regex, text, replacement) for text in samples]
     got = [dict(zip(RESULTS, values, strict=True)) for values in zip(*found, strict=True)]
@@ -118,14 +129,25 @@ def test_chosen_patterns(pattern: str) -> None:
 
 
 def test_a_zero_is_the_empty_pattern() -> None:
-    agree(compile_pattern(""), None, ["", "abc", "é"], "-")
+    text = """river 1;
+input x: string;
+operator f(x: string; $r: regex) -> (y: string) { on x(s) { var m: {r: regex} = zero(); emit y re_replace(m.r, s, "-"); } }
+var $r: regex = regex("a");
+(y) <- f(x, $r);
+output y: string;
+"""
+    native = compile_native(operator(text))
+    assert isinstance(native, NativeOperator), native
+    assert native.variables[0].get() == compile_pattern("")
+    (found,), _ = native.fire_batch([["", "abc", "é"]])
+    assert found == [meanings(compile_pattern(""), each, "-")["re_replace"] for each in ("", "abc", "é")]
 
 
 @given(st.text("\\01239aé", max_size=6), texts)
 def test_replacements(replacement: str, text: str) -> None:
     regex = compile_pattern("(a)|(b)|[é1]")
-    native, table = probe(), tables.table(regex.machine.program)
-    found, fired = native.fire_batch([[(address_of(table), text, replacement)]])
+    native = prepared(tables.table(regex.machine.program))
+    found, fired = native.fire_batch([[(regex, text, replacement)]])
     if fired.trap is not None:
         assert fired.trap.code == "bad-regex"
         with pytest.raises(TrapSignal, match="bad-regex"):
@@ -134,12 +156,39 @@ def test_replacements(replacement: str, text: str) -> None:
         assert found[3] == [meanings(regex, text, replacement)["re_replace"]]
 
 
+@settings(max_examples=60)
+@given(patterns(empty_rounds=True), texts, st.integers(0, 3))
+def test_matches_where_each_search_reads_to_the_end(pattern: str, text: str, ends: int) -> None:
+    """Then all matches are found in linear time, in another way."""
+    pattern = rf"(?:{pattern})|(?:[^\x01]*\x01)?" if ends else rf"(?:{pattern})|(?:(\w)|\b|.[^\x01]*\x01)?"
+    long = (text + "ab é") * (300 // (len(text) + 4))
+    regex = compile_pattern(pattern)
+    for table in tables_of(regex):
+        native = prepared(table)
+        for replacement in ("<\\0>", "-"):
+            found, _ = native.fire_batch([[(regex, long, replacement), (regex, text, replacement)]])
+            assert found[3] == [meanings(regex, each, replacement)["re_replace"] for each in (long, text)]
+
+
+def test_replacing_takes_linear_time() -> None:
+    regex = compile_pattern("(a*b)?")
+    native = prepared(tables.table(regex.machine.program))
+    for size in (1 << 10, 1 << 16):
+        found, _ = native.fire_batch([[(regex, "a" * size, "-"), (regex, "a" * size + "b", "-")]])
+        assert found[3] == ["a".join("-" * (size + 1)), "--"]
+
+
+def test_linear_replacing_stays_in_its_memory() -> None:
+    initial = [variable.initial for variable in graph_of(MADE).variables]
+    fires_alike(operator(MADE), [("(a*b)?|é", "a" * 600 + "é", 3)], initial, debug=True)
+
+
 @given(st.binary(max_size=30), patterns(empty_rounds=True))
 def test_of_any_bytes_a_part_is_found(data: bytes, pattern: str) -> None:
     """Not UTF-8: what is found is not defined, but that it lies in the text."""
-    native = probe()
     for table in tables_of(compile_pattern(pattern)):
-        batch = Batch.of(t.Tuple((t.I64, t.BYTES, t.STRING)), [(address_of(table), data, "-")])
+        native = prepared(table)
+        batch = Batch.of(t.Tuple((t.STRING, t.BYTES, t.STRING)), [(pattern, data, "-")])
         fired = native.fire("item.0", batch.addresses, 0, 1)
         (positions,) = native.outputs[1].batch().values()
         native.clear()
@@ -156,6 +205,8 @@ def test_the_runtime_has_the_constants_of_the_tables() -> None:
         tables.NOTED,
         tables.MATCHED,
     )
+    assert (known["DFA_STAYS"], known["DFA_DEAD"]) == (tables.STAYS, tables.DEAD)
+    assert known["DFA_NEXT"] == tables.DEAD - 1
     for name in ("BYTE", "SPLIT", "SAVE", "HOLDS", "MATCH"):
         assert known[f"PIKE_{name}"] == getattr(program, name)
     names = ("AT_TEXT_START", "AFTER_WORD_BYTE", "AFTER_NEWLINE", "NOT_AN_EMPTY_MATCH")
@@ -190,8 +241,12 @@ operator f(x: Item) -> (y: Found) {
 """
 
 
+def graph_of(text: str) -> Graph:
+    return verify(parse(Source("regex.river", text)), Library.of({}))
+
+
 def operator(text: str) -> typed.Operator:
-    (instance,) = verify(parse(Source("regex.river", text)), Library.of({})).instances
+    (instance,) = graph_of(text).instances
     assert isinstance(instance.operator, typed.Operator)
     return instance.operator
 
@@ -216,28 +271,146 @@ def test_constants(replacement: str) -> None:
             assert list(found) == outs
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("regex(text)", "regex(v.s)", "patterns made while the program runs"),
-        ('regex("(b+)$")', f'regex("{"()" * 500}[^a]{{300}}")', "so large a pattern"),
-    ],
-)
-def test_refusals(old: str, new: str, reason: str) -> None:
-    refused = compile_native(operator(PROGRAM.replace("PLACE", "v.s").replace(old, new)))
-    assert isinstance(refused, Refused)
-    assert [each.text for each in refused.reasons] == [reason]
+def fires_alike(
+    op: typed.Operator, items: list[Any], states: list[Any], *, debug: bool = False
+) -> NativeOperator:
+    """Both give the same for each item, from the same variables."""
+    native = compile_native(op, debug=debug)
+    assert isinstance(native, NativeOperator), native
+    fire = compile_operator(op).item[0]
+    assert fire is not None
+    variables = list(states)
+    for variable, value in zip(native.variables, states, strict=True):
+        variable.set(value)
+    for item in items:
+        outs: list[list[Any]] = [[] for _ in op.outs]
+        before, trap = list(freeze_variables(op, list(variables))), None
+        try:
+            fire(variables, item, outs)
+        except Trap as trapped:
+            trap = (trapped.code, trapped.site)
+        found, fired = native.fire_batch([[item]])
+        got = None if fired.trap is None else (fired.trap.code, fired.trap.site)
+        assert got == trap, item
+        if trap is None:
+            assert repr(list(found)) == repr(outs), item
+            assert [each.get() for each in native.variables] == list(freeze_variables(op, variables))
+        else:  # what a firing that trapped has left is nobody's
+            variables = list(before)
+            for variable, value in zip(native.variables, before, strict=True):
+                variable.set(value)
+    return native
 
 
-def test_variables_of_patterns_are_refused() -> None:
-    text = """river 1;
-input x: string; var $r: regex = regex("");
-operator f(x: string; $r: regex) -> () { on x(s) { if re_test($r, s) { $r = regex("a"); } } }
-($r) <- f(x, $r);
+MADE = """river 1;
+type Item = {p: string, s: string, n: i64};
+type Kept = {r: regex, more: list<regex>, by: map<string, regex>, last: regex?};
+input x: Item;
+operator f(x: Item; $k: Kept, $d: deque<regex>) -> (y: {at: list<i64>, parts: list<string>, made: string, yes: list<bool>}) {
+  const one: regex = regex("(b+)$");
+  fn wrapped(p: string) -> regex = regex("(" + p + ")");
+  fn either(r: regex, yes: bool) -> regex { if yes { return r; } return one; }
+  on x(v) {
+    let r = regex(v.p);
+    let w = wrapped(v.p);
+    var yes: list<bool> = [re_test(r, v.s), re_test($k.r, v.s), r == $k.r, compare(w, r) < 0, same(w, either(w, v.n > 1))];
+    for q in $k.more { push(yes, re_test(q, v.s)); }
+    for name, q in $k.by { push(yes, re_test(q, name)); }
+    if $k.last is q { push(yes, re_test(q, v.s)); }
+    push_back($d, w);
+    if len($d) > 3 { push(yes, re_test(pop_front($d), v.s)); }
+    emit y {at: re_find(either(w, v.n > 1), v.s), parts: re_strs(w, v.s), made: re_replace(r, v.s, "<\\\\0>"), yes: yes};
+    if v.n == 0 { $k.r = r; }
+    if v.n == 1 { push($k.more, w); $k.last = w; }
+    if v.n == 2 { $k.by[v.s] = r; if len($k.more) > 2 { $k.more[0] = one; delete($k.by, v.s); $k.last = none; } }
+    if v.n == 3 { $k.r = one; clear($k.more); }
+  }
+}
+var $k: Kept = {r: regex("x|a"), more: [], by: {}, last: none};
+var $d: deque<regex> = zero();
+(y, $k, $d) <- f(x, $k, $d);
+output y: {at: list<i64>, parts: list<string>, made: string, yes: list<bool>};
 """
-    refused = compile_native(operator(text))
-    assert isinstance(refused, Refused)
-    assert "columns of type regex" in {each.text for each in refused.reasons}
+PIECES = [
+    "a",
+    "b|c",
+    "(?i)É",
+    "[^a]+",
+    "x{2,3}$",
+    "a very long literal pattern, longer than a view",
+    "(",
+    "*",
+    "",
+]
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_patterns_made_while_the_program_runs(debug: bool) -> None:
+    op, chance = operator(MADE), random.Random(5)
+    initial = [variable.initial for variable in graph_of(MADE).variables]
+    items = [
+        (
+            chance.choice(PIECES),
+            chance.choice(["", "a", "xx", "abé", "bcÉ" * 9, PIECES[5]]),
+            chance.randrange(4),
+        )
+        for _ in range(150)
+    ]
+    native = fires_alike(op, items, initial, debug=debug)
+    assert 0 < native.calls.count < 150
+
+
+def test_the_index_of_patterns_is_bounded() -> None:
+    op = operator(MADE)
+    native = compile_native(op)
+    assert isinstance(native, NativeOperator)
+    assert native.patterns is not None
+    for start in range(0, 3000, 500):
+        items = [(f"a{n}", f"xa{n}y", 3) for n in range(start, start + 500)]
+        (found,), fired = native.fire_batch([items])
+        assert fired.trap is None
+        assert [each[2] for each in found] == [f"x<a{n}>y" for n in range(start, start + 500)]
+        assert sum(1 for _ in native.patterns.regions()) <= 2 + 2 * MOST
+    assert native.calls.count >= 6000  # r and w of each
+
+
+def test_patterns_used_often_get_a_table() -> None:
+    native = compile_native(operator(MADE))
+    assert isinstance(native, NativeOperator)
+    assert native.patterns is not None
+    asked: list[tuple[str, bool]] = []
+
+    def made(pattern: str, often: bool) -> array[int]:
+        asked.append((pattern, often))
+        return tables.table(compile_pattern(pattern).machine.program, tables.MOST_STATES if often else 0)
+
+    native.patterns.make = made
+    items = [(p, "xaab", 3) for p in ("a+", "a very long literal pattern, longer than a view", "b")]
+    (found,), fired = native.fire_batch([items * 100])
+    assert fired.trap is None
+    assert [each[:3] for each in found] == [each[:3] for each in found[:3]] * 100
+    assert len(asked) == len(set(asked))
+    made_twice = {pattern for pattern, _, _ in items} | {f"({pattern})" for pattern, _, _ in items}
+    assert {(pattern, often) for pattern in made_twice for often in (False, True)} <= set(asked)
+
+
+def test_what_fails_in_python_is_raised_where_native_code_was_called() -> None:
+    native = compile_native(operator(MADE))
+    assert isinstance(native, NativeOperator)
+    assert native.patterns is not None
+
+    def interrupted(_pattern: str, _often: bool) -> array[int]:
+        raise KeyboardInterrupt
+
+    native.patterns.make = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        native.fire_batch([[("a", "b", 1)]])
+
+
+def test_a_pattern_too_large_for_tables() -> None:
+    large = "()" * 500 + "[^a]{300}"
+    op = operator(PROGRAM.replace("PLACE", "v.s").replace('regex("(b+)$")', f'regex("{large}")'))
+    fires_alike(op, [("b" * 400, 1), ("", 0), ("a" * 400, 2)], [])
 
 
 def test_a_bad_pattern_in_a_body_traps() -> None:
@@ -251,6 +424,5 @@ def test_a_bad_pattern_in_a_body_traps() -> None:
 
 def test_a_constant_is_one_table() -> None:
     module = Module()
-    text = address(module, compile_pattern("a|b"))
-    assert text.startswith("ptrtoint (ptr @const.")
+    assert address(module, compile_pattern("a|b")).startswith("@const.")
     assert len(module.texts) == 1

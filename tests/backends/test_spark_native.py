@@ -15,6 +15,7 @@ pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 
 from backends.multicore import BACKEND as MULTICORE
 from backends.native.batch import Batch
+from backends.native.lower import expressions
 from backends.reference import BACKEND as REFERENCE
 from backends.spark import columns, compiled, marshal, rowwise, task, worker
 from backends.spark import network as networks
@@ -127,6 +128,41 @@ def test_everything_that_compiles_runs_as_machine_code():
     assert {stage.kind for stage in made.stages} == set(Kind)
     assert all(found.values())
     assert not summary.remarks
+
+
+def test_what_python_runs_is_told_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(expressions._RULES, "re_test")
+    text = """river 1;
+type R = {pattern: string, text: string};
+input r: R;
+operator turn(o: bool) -> (q: bool) { on o(x) { emit q not x; } }
+operator find(r: R) -> (o: bool) {
+  on r(x) {
+    if len(re_strs(regex(x.pattern), x.text)) > 1 { emit o true; }
+    emit o re_test(regex(x.pattern), x.text);
+  }
+}
+operator look(r: R) -> (o: list<string>) { on r(x) { emit o re_strs(regex(x.pattern), x.text); } }
+operator two(r: R) -> (a: R, b: R) { on r(x) { emit a x; emit b x; } }
+(a, b) <- two(r);
+(o) <- find(a);
+(q) <- turn(o);
+(p) <- look(b);
+output q: bool;
+output p: list<string>;
+"""
+    items = {"r": [("a+", "xaa"), ("b", "c"), ("a+", "")] * 9}
+    _, found, summary = go(StandIn(2), text, items, Options(batch=8, workers=2))
+    _, expected, _ = go(REFERENCE, text, items, Options())
+    assert found == expected
+    (remark,) = summary.remarks
+    assert remark.code == "native-refused"
+    assert remark.message == "`find#1` is not compiled, which is many times slower: `re_test`"
+    assert remark.span is not None
+    assert remark.span.source.name == "p.river"
+    assert summary.host_calls["find#1"] == 27
+    assert summary.host_calls["look#3"] >= 2
+    assert len(summary.host_calls) == 2
 
 
 @pytest.mark.parametrize("native", ["on", "off", "debug"])

@@ -1,11 +1,12 @@
-"""How long it takes to make machine code: with an empty cache, and when the code is there already.
+"""How long it takes to make machine code: with nothing kept, with the runtime library's own code kept, and with all of it.
 
 Each figure is that of a process of its own, the least of a few that take turns: a stateless operator (filter and map), a
-keyed one (count and sum by string), and a program of a thousand instances of 20 templates. Imports, the start of LLVM, and
+keyed one (count and sum by string), a program of a thousand instances of 20 templates with 20 and with a thousand
+different arguments, and one of different operators, on one thread and on two. Imports, the start of LLVM, and
 reading and checking the program are told apart. The parser's tables are always there. Targets are of the processor's time:
-one thread compiles, and others use the machine, too.
+others use the machine, too; what two threads save is told by the clock.
 
-Run: python tests/bench/bench_compile.py [--instances N] [--templates N] [--runs N]
+Run: python tests/bench/bench_compile.py [--instances N] [--templates N] [--different N] [--runs N]
 """
 
 from __future__ import annotations
@@ -55,8 +56,13 @@ BODIES = (
 )
 """What the templates do: one of these, with a number of their own."""
 
-TARGETS = {"stateless": (40.0, 5.0), "keyed": (250.0, 10.0), "instances": (3000.0, float("inf"))}
-"""Milliseconds of compilation, with an empty cache and a full one."""
+TARGETS = {
+    "stateless": {"runtime kept": 40.0, "all kept": 5.0},
+    "keyed": {"runtime kept": 250.0, "all kept": 10.0},
+    "instances": {"runtime kept": 3000.0},
+    "arguments": {"runtime kept": 5000.0},
+}
+"""Milliseconds of compilation."""
 
 
 def instances(count: int, templates: int, operators: int) -> str:
@@ -82,8 +88,21 @@ def instances(count: int, templates: int, operators: int) -> str:
     return "\n".join((*lines, *uses)) + "\n"
 
 
-def child(program: Path, *, compile_: bool) -> None:
-    """Compiles, and prints the milliseconds of each step."""
+def different(count: int) -> str:
+    """A program of a chain of operators of which no two are alike."""
+    item = "{key: i64, value: i64, text: string}"
+    lines = ["river 1;", f"input q0: {item};", f"output q{count}: {item};"]
+    for i in range(count):
+        body = BODIES[i % len(BODIES)].replace("#n", str(i + 2))
+        steps = "".join(f" s = s *% {k + 3} ^ x.value;" for k in range(i // len(BODIES)))
+        head = f"operator o{i}(x: {item}) -> (out: {item})"
+        lines += [f"{head} {{ on x(x) {{ var t = x.key; {steps.replace('s ', 't ')} {body} }} }}"]
+        lines += [f"(q{i + 1}) <- o{i}(q{i});"]
+    return "\n".join(lines) + "\n"
+
+
+def child(program: Path, what: str, workers: int) -> None:
+    """Compiles, and prints the milliseconds of each step; or makes only what is to be there before."""
     began = time.perf_counter()
     from backends import native  # noqa: F401 - its import is not compilation
     from backends.multicore.compiled import compiled
@@ -100,9 +119,15 @@ def child(program: Path, *, compile_: bool) -> None:
     source = compile_source(read_source(str(program)))
     graph = source.graph
     verified = time.perf_counter()
-    if not compile_:
+    if what == "runtime":
+        from backends.native.library import parts, runtime
+        from backends.native.shared import part_code
+
+        for name in {of for each in runtime().functions.values() for of in parts(each.text).values()}:
+            part_code(name)
+    if what != "all":
         return
-    made = plan(graph, here(), Options())
+    made = plan(graph, here(), Options(workers=workers))
     planned, cpu = time.perf_counter(), time.process_time()
     found = compiled(made)
     done, used = time.perf_counter(), time.process_time() - cpu
@@ -119,47 +144,73 @@ def child(program: Path, *, compile_: bool) -> None:
     print(json.dumps({name: 1000 * seconds for name, seconds in times.items()}))
 
 
+def measured(
+    folder: Path, name: str, text: str, ways: dict[str, list[str]], runs: int
+) -> dict[str, dict[str, float]]:
+    """By way (what is kept, and further arguments) the least milliseconds of each step."""
+    program = folder / f"{name}.river"
+    program.write_text(text)
+    command = [sys.executable, __file__, "--child", program]
+    for kept, what in (("nothing kept", "tables"), ("runtime kept", "runtime")):
+        if not (folder / kept).exists():
+            measure.process([*command, "--make", what], env={"RIVER_CACHE": str(folder / kept)})
+    full = folder / "full"
+    steps: dict[str, dict[str, float]] = {way: {} for way in ways}
+    for _ in range(runs):
+        for way, more in ways.items():
+            if (folder / way.partition(",")[0]).exists():
+                shutil.rmtree(full, ignore_errors=True)
+                shutil.copytree(folder / way.partition(",")[0], full)
+            took = measure.process([*command, *more], env={"RIVER_CACHE": str(full)})
+            said = {**json.loads(took.told.splitlines()[0]), "process": 1000 * took.wall}
+            said["of the processor in all"] = 1000 * took.cpu
+            for step, ms in said.items():
+                steps[way][step] = min(ms, steps[way].get(step, float("inf")))
+    return steps
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--instances", type=int, default=1000)
     parser.add_argument("--templates", type=int, default=20)
-    parser.add_argument("--operators", type=int, help="different arguments; without it, as many as templates")
+    parser.add_argument("--different", type=int, default=20, help="operators of which no two are alike")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--read-only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--make", default="all", help=argparse.SUPPRESS)
+    parser.add_argument("--workers", type=int, default=1, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child is not None:
-        child(given.child, compile_=not given.read_only)
+        child(given.child, given.make, given.workers)
         return
     measure.begin("Compilation, in ms")
-    many = instances(given.instances, given.templates, given.operators or given.templates)
+    count, templates = given.instances, given.templates
+    programs = {
+        "stateless": STATELESS,
+        "keyed": KEYED,
+        "instances": instances(count, templates, templates),
+        "arguments": instances(count, templates, count),
+    }
+    alone: dict[str, list[str]] = {"nothing kept": [], "runtime kept": [], "all kept": []}
     with TemporaryDirectory() as name:
         folder = Path(name)
-        tables, full = folder / "tables", folder / "full"
-        for kind, text in {"stateless": STATELESS, "keyed": KEYED, "instances": many}.items():
-            program = folder / f"{kind}.river"
-            program.write_text(text)
-            command = [sys.executable, __file__, "--child", program]
-            measure.process([*command, "--read-only"], env={"RIVER_CACHE": str(tables)})
-            steps: dict[str, dict[str, float]] = {"cold": {}, "cached": {}}
-            for _ in range(given.runs):
-                shutil.rmtree(full, ignore_errors=True)
-                shutil.copytree(tables, full)
-                for least in steps.values():
-                    took = measure.process(command, env={"RIVER_CACHE": str(full)})
-                    said = {**json.loads(took.told.splitlines()[0]), "process": 1000 * took.wall}
-                    said["of the processor in all"] = 1000 * took.cpu
-                    for step, ms in said.items():
-                        least[step] = min(ms, least.get(step, float("inf")))
-            for (way, least), most in zip(steps.items(), TARGETS[kind], strict=True):
+        for kind, text in programs.items():
+            for way, least in measured(folder, kind, text, alone, given.runs).items():
                 took, cpu = least.pop("compiled"), least.pop("of the processor")
-                said = measure.target(cpu, most)
+                most = TARGETS[kind].get(way)
+                said = "" if most is None else measure.target(cpu, most)
                 rest = ", ".join(f"{step} {ms:.0f}" for step, ms in least.items())
                 print(
-                    f"{kind:10} {way:7} {took:8.1f}, of the processor {cpu:8.1f} {said:22} {rest}", flush=True
+                    f"{kind:10} {way:13} {took:8.1f}, of the processor {cpu:8.1f} {said:22} {rest}",
+                    flush=True,
                 )
+        threads = {f"runtime kept, {n} threads": ["--workers", str(n)] for n in (1, 2)}
+        found = measured(folder, "different", different(given.different), threads, given.runs)
+        (_, one), (_, two) = ((way, least["compiled"]) for way, least in found.items())
+        print(
+            f"{given.different} different operators: one thread {one:.0f}, two {two:.0f}: {one / two:.2f} times as fast"
+        )
 
 
 if __name__ == "__main__":

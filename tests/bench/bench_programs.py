@@ -158,6 +158,8 @@ FM_RADIO = r"""
 #define BANDS 10
 static float first[TAPS], low[BANDS][TAPS], high[BANDS][TAPS], gains[BANDS], gain;
 static const float *x; static float *y; static long count, threads;
+static double busy(void) {
+  struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
 static void low_pass(double cutoff, float *found) {
   double w = 2 * M_PI * cutoff / 250e6, m = TAPS - 1;
   for (int i = 0; i < TAPS; i++)
@@ -188,12 +190,16 @@ int main(int argc, char **v) {
     double q = (b - BANDS / 2.0) / 5; gains[b - 1] = q > 0 ? 2 - q : 2 + q;
     low_pass(exp((b - 1) * (hi - lo) / BANDS + lo), low[b - 1]); low_pass(exp(b * (hi - lo) / BANDS + lo), high[b - 1]); }
   x = (const float *)p; count = (n - TAPS) / POP + 1 - 1 - (TAPS - 1); y = aligned_alloc(64, (count * 4 + 4095) / 64 * 64);
+  int memory = argc > 4; /* where samples and answers lie in memory, only the work is timed */
+  if (memory) { memset(y, 0, count * 4); began = now(); }
+  double idle = memory ? busy() : 0;
   pthread_t id[64];
   for (long i = 1; i < threads; i++) pthread_create(&id[i], 0, work, (void *)i);
   work(0);
   for (int i = 1; i < threads; i++) pthread_join(id[i], 0);
+  double worked = now() - began, took = busy() - idle;
   to(v[2]); fwrite(y, 4, count, out); fclose(out);
-  printf("%.6f\n", now() - began); }
+  printf("%.6f %.6f\n", memory ? worked : now() - began, memory ? took : busy()); }
 """
 
 DUCK_WINDOW = "over (partition by {} order by ts range between {} preceding and current row)"

@@ -1,19 +1,24 @@
-"""Regular expressions on URLs of about 53 bytes: native code against Python's `re`, and RE2 where `google-re2` is installed.
+"""Regular expressions: native code against RE2's C++ code, and against Python's `re`.
 
-Native times are of whole operators on a column of texts: all positions of the match (`re_find`), or yes and no
-(`re_test`). Those of `re` and RE2 contain Python's call. Each time is the best of a few runs; all match alike.
+RE2 runs over whole columns by pyarrow.compute (`match_substring_regex`, `extract_regex`, `replace_substring_regex`), so
+that no Python stands between texts. Both sides contain the columns that come out: bits against bytes, a struct of texts
+against lists of texts, texts against texts. `find` gives numbers, so it is compared with `extract_regex` as well, which
+makes texts. What RE2 takes for a column of texts with a pattern that matches at once is told, as the overhead in its
+times; it is not subtracted. CPU times of this thread, the best of a few runs, both sides in turn. Texts: URLs of
+about 53 bytes, and lines of about 2,000 bytes of words with a URL at the end.
 """
 
 from __future__ import annotations
 
+import random
 import re
 import statistics
 import time
+from collections import defaultdict
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import measure
+import pyarrow as pa
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
@@ -22,97 +27,142 @@ from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import types as t
 from river.lang.automata.tables import table
-from river.lang.operations import OPERATIONS
 from river.lang.patterns import compile_pattern
 from river.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+RUNS = 9
 COUNT = 20_000
-RUNS = 7
-PATTERNS = (
+LINES = 1_000
+WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "status", "error", "code", "user")
+OF_URLS = (
     r"^https?://([^/:]+)", r"^(https?)://([^/:]+)(:\d+)?", r"([a-z]+)\.html", r"page\d+\.html", r"[?&]x=([^&]*)",
-    r"(?i)INDEX/(\d+)$", r"^(\w+)://([\w.]+)(?::(\d+))?/([^?]*)(?:\?(.*))?$", r"\bq=\d+\b",
+    r"(?i)INDEX/(\d+)$", r"^(\w+)://([\w.]+)(?::(\d+))?/([^?]*)(?:\?(.*))?$", r"\bq=\d+\b", r"\d+", r"(\w+)=(\w+)&",
+    r"html|htm|php", r"^[^/]*//([^/]*)/(.*)$", r"org/index/(\d+)5$", r"[a-z]+://[a-z0-9.]*example9\d",
 )  # fmt: skip
-URLS = [
-    f"https://www.example{i % 97}.com:8080/path/to/page{i}.html?q={i * 7}&x=y" if i % 3 else f"http://host{i}.org/index/{i}"
-    for i in range(COUNT)
-]  # fmt: skip
+OF_LINES = (
+    r"https?://([^/:]+)", r"page\d+\.html", r"([a-z]+)\.html", r"[?&]x=([^&]*)", r"(\d+)-(\d+)-(\d+)", r"html|htm|php",
+    r"(?i)HTML", r"zzz", r"(\w+)=(\w+)&", r"\bq=\d+\b", r"(error) (code)", r"^(.*) (\d+)-(\d+)", r"user.*https",
+    r"([a-z]+) ([a-z]+) https", r"(x|y|z)+q", r"[0-9]{4}", r"(\w+\s+){3}https", r"\.com",
+)  # fmt: skip
+pc: Any = import_module("pyarrow.compute")  # its functions are made when it is loaded
 PROGRAM = """river 1;
 input x: string;
-output y: i64;
-operator f(x: string) -> (y: i64) {{ const r: regex = regex({pattern}); on x(s) {{ {body} }} }}
+output y: {type};
+operator f(x: string) -> (y: {type}) {{ const r: regex = regex({pattern}); on x(s) {{ {body} }} }}
 (y) <- f(x);
 """
 BODIES = {
-    "find": "let p = re_find(r, s); if len(p) > 0 { emit y p[len(p) - 1]; }",
-    "test": "if re_test(r, s) { emit y 1; }",
+    "test": ("bool", "emit y re_test(r, s);"),
+    "strs": ("list<string>", "emit y re_strs(r, s);"),
+    "find": ("i64", "let p = re_find(r, s); if len(p) > 0 { emit y p[len(p) - 1]; }"),
+    "replace": ("string", r'emit y re_replace(r, s, "<\\0>");'),
 }
 
 
-def operator(pattern: str, body: str) -> NativeOperator:
+def url(i: int) -> str:
+    if i % 3:
+        return f"https://www.example{i % 97}.com:8080/path/to/page{i}.html?q={i * 7}&x=y"
+    return f"http://host{i}.org/index/{i}"
+
+
+def operator(pattern: str, type_: str, body: str) -> NativeOperator:
     quoted = '"' + pattern.replace("\\", "\\\\") + '"'
-    text = PROGRAM.format(pattern=quoted, body=body)
+    text = PROGRAM.format(pattern=quoted, type=type_, body=body)
     (instance,) = verify(parse(Source("bench.river", text)), Library.of({})).instances
     found = compile_native(instance.operator)  # pyright: ignore[reportArgumentType]
     assert isinstance(found, NativeOperator), found
     return found
 
 
-def best(run: Callable[[], Any]) -> float:
-    """Nanoseconds per text."""
-    return measure.best(run, RUNS) / COUNT * 1e9
+def named(pattern: str) -> str | None:
+    """The pattern with names for its groups, as `extract_regex` wants them; None without groups."""
+    count = 0
+
+    def name(_: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        return f"(?P<g{count}>"
+
+    found = re.sub(r"(?<!\\)\((?!\?)", name, pattern)
+    return found if count else None
 
 
-def main() -> None:
-    column = Batch.of(t.STRING, URLS)
-    re2: Any = import_module("re2") if find_spec("re2") else None
+def re2_of(kind: str, pattern: str, texts: Any) -> Callable[[], Any] | None:
+    """What RE2 does for it."""
+    groups = named(pattern)
+    match kind:
+        case "test":
+            return lambda: pc.match_substring_regex(texts, pattern)
+        case "replace":
+            return lambda: pc.replace_substring_regex(texts, pattern, r"<\0>")
+        case _:
+            return None if groups is None else lambda: pc.extract_regex(texts, groups)
+
+
+def both(first: Callable[[], Any], second: Callable[[], Any] | None, count: int) -> tuple[float, float]:
+    """Nanoseconds per text of each, the best of runs in turn."""
+    best = [float("inf"), float("inf")]
+    for _ in range(RUNS):
+        for place, run in enumerate((first, second)):
+            if run is not None:
+                start = time.thread_time()
+                run()
+                best[place] = min(best[place], time.thread_time() - start)
+    return best[0] / count * 1e9, best[1] / count * 1e9
+
+
+def measure(name: str, texts: list[str], patterns: Sequence[str]) -> None:
+    column, array, count = Batch.of(t.STRING, texts), pa.array(texts), len(texts)
+    overhead, _ = both(lambda: pc.match_substring_regex(array, "^"), None, count)
+    made, _ = both(lambda: pc.extract_regex(array, "^(?P<g>)"), None, count)
+    print(f"\n{count} {name} of {sum(map(len, texts)) / count:.0f} bytes; ns per text, native / RE2")
     print(
-        f"{COUNT} URLs, {sum(map(len, URLS)) / COUNT:.1f} bytes on average; ns per text, best of {RUNS} runs"
+        f"RE2 in pyarrow where it matches at once: {overhead:.0f} for yes, {made:.0f} for a struct of one text"
     )
-    if re2 is None:
-        print("google-re2 is not installed: no comparison with RE2")
-    ratios: dict[str, list[float]] = {"find": [], "test": []}
-    for pattern in PATTERNS:
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for pattern in patterns:
         start = time.perf_counter()
         words = table(compile_pattern(pattern).machine.program)
         built = time.perf_counter() - start
         plain = re.compile(pattern, re.ASCII)
-        native: dict[str, float] = {}
-        for name, body in BODIES.items():
-            compiled = operator(pattern, body)
+        shown: list[str] = []
+        for kind, (type_, body) in BODIES.items():
+            compiled = operator(pattern, type_, body)
 
             def run(compiled: NativeOperator = compiled) -> None:
                 compiled.clear()
-                assert compiled.fire("item.0", column.addresses, 0, COUNT).row == COUNT
+                assert compiled.fire("item.0", column.addresses, 0, count).row == count
 
-            native[name] = best(run)
-            assert compiled.outputs[0].rows == sum(plain.search(url) is not None for url in URLS)
-        regex = compile_pattern(pattern)
-        meaning = OPERATIONS["re_strs"].meaning((), t.List(t.STRING))
-        python = best(lambda p=plain: [p.search(url) for url in URLS])
-        evaluated = best(lambda r=regex, m=meaning: [m(r, url) for url in URLS[: COUNT // 10]]) * 10
-        others = f"re {python:6.0f}, evaluator {evaluated:6.0f}"
-        if re2 is not None:
-            compiled2 = re2.compile(pattern)
-            finding = best(lambda c=compiled2: [c.search(url) for url in URLS])
-            testing = (
-                best(lambda c=compiled2: [c.test(url) for url in URLS])
-                if hasattr(compiled2, "test")
-                else finding
-            )
-            others += f", re2 {finding:6.0f} / {testing:6.0f}"
-        for name, took in native.items():
-            ratios[name].append(took / python)
+            other = re2_of(kind, pattern, array)
+            ours, theirs = both(run, other, count)
+            values = compiled.outputs[0].batch().values()
+            if kind == "test":
+                assert sum(values) == sum(plain.search(text) is not None for text in texts)
+            if kind == "replace" and other is not None:
+                assert values == other().to_pylist()
+            if other is None:
+                shown.append(f"{kind} {ours:6.0f} / -")
+            else:
+                ratios[kind].append(ours / theirs)
+                shown.append(f"{kind} {ours:6.0f} / {theirs:6.0f} = {ours / theirs:4.2f}")
+        python, _ = both(lambda p=plain: [p.search(text) for text in texts], None, count)
+        size = f"table {4 * len(words) / 1024:.1f} KB in {built * 1e3:.1f} ms"
+        print(f"{pattern:52} {' | '.join(shown)} | re {python:6.0f} | {size}", flush=True)
+    for kind, found in ratios.items():
         print(
-            f"{pattern:52} native find {native['find']:6.1f}, test {native['test']:6.1f}; {others}; "
-            f"table {4 * len(words) / 1024:.1f} KB in {built * 1e3:.1f} ms"
+            f"{kind}: median {statistics.median(found):.2f} of RE2, from {min(found):.2f} to {max(found):.2f}"
         )
-    for name, found in ratios.items():
-        print(
-            f"{name}: median {statistics.median(found):.2f} of re, from {min(found):.2f} to {max(found):.2f}"
-        )
+
+
+def main() -> None:
+    pa.set_cpu_count(1)
+    measure("URLs", [url(i) for i in range(COUNT)], OF_URLS)
+    chance = random.Random(1)
+    lines = [f"{' '.join(chance.choices(WORDS, k=330))} {url(i)} 2020-11-12" for i in range(LINES)]
+    measure("lines", lines, OF_LINES)
 
 
 if __name__ == "__main__":

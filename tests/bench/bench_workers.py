@@ -1,9 +1,11 @@
 """What a second worker gains, against what a second thread gains in C (gcc -O3 -march=native) in the same run.
 
 `heavy`: a stateless operator of some 2 us of arithmetic an item, and the same loop in C with pthreads. `light`: a filter and
-a map, where a second worker has little to do but should not be in the way. Items come as columns that lie in memory,
-results are dropped; all take turns, and each figure is the least of a few, by the clock. On a machine that others use the
-second thread has little to gain: how many processors each had is told, and the ratio of the speedups is what counts.
+a map, where a second worker has little to do but should not be in the way. `keyed`: the same loop in an operator that counts by
+key, so that items are dealt to shards; `counts`: an operator that does nothing else than counting by key. Items come as
+columns that lie in memory, results are dropped; all take turns, and each figure is the least of a few, by the clock. On a
+machine that others use the second thread has little to gain: how many processors each had is told, and the ratio of
+the speedups is what counts.
 
 Run: python tests/bench/bench_workers.py [--items N] [--rounds N] [--batch N] [--runs N]
 """
@@ -13,9 +15,11 @@ from __future__ import annotations
 import argparse
 import ctypes
 from array import array
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import measure
 
@@ -23,6 +27,7 @@ from backends.multicore import BACKEND
 from backends.native.batch import Batch, address_of
 from river.backend import Options
 from river.driver import compile_source
+from river.lang.types import I64
 from river.platform import here
 from river.source import Source
 
@@ -49,6 +54,23 @@ operator change(x: i64) -> (y: i64) { on x(v) { emit y v *% 31 +% 7; } }
 (kept) <- keep(x);
 (y) <- change(kept);
 """
+KEYED = """river 1;
+type R = {k: i64, v: i64};
+input x: R;
+output y: i64;
+var $m: map<i64, i64> = {};
+operator f(x: R; $m: map<i64, i64>) -> (y: i64) {
+  on x(r) {
+    var h = r.v;
+    for i in 0 .. ROUNDS + (r.v & 7) { h = (h ^ (h << 7)) *% 2862933555777941757 +% 3037000493; }
+    with n = $m[r.k] else 0 { n = n + 1; emit y h +% n; }
+  }
+}
+(y, $m) <- f(x, $m);
+"""
+COUNTS = KEYED.replace(
+    "    for i in 0 .. ROUNDS + (r.v & 7) { h = (h ^ (h << 7)) *% 2862933555777941757 +% 3037000493; }\n", ""
+)
 C = """
 #include <pthread.h>
 #include <stdint.h>
@@ -74,34 +96,42 @@ void heavy(u64 *x, u64 *y, long n, long size, long times, long threads) {
 """
 
 
-class Ends:
-    """A sink of columns that adds up what came."""
+KEYS = 10_000
 
-    def __init__(self) -> None:
+
+class Ends:
+    """A sink of columns; `sum` depends on each number and its place, unless only rows are `counted`."""
+
+    def __init__(self, *, counted: bool = False) -> None:
         self.rows = 0
         self.sum = 0
+        self.counted = counted
 
     def __call__(self, items: list[int]) -> None:
-        self.rows += len(items)
-        self.sum += sum(items)
+        self.columns(Batch.of(I64, items))
 
     def columns(self, batch: Batch) -> None:
         self.rows += len(batch)
-        if len(batch):
+        if not self.counted and len(batch):
             found: Any = (ctypes.c_int64 * len(batch)).from_address(batch.addresses[0])
-            self.sum += found[0] + found[-1]
+            self.sum = crc32(found, self.sum)
 
 
-def runner(text: str, numbers: array[int], batch: int, ends: list[Ends]) -> Callable[[int], measure.Took]:
-    """Runs of a program over columns, with so many workers."""
+def runner(
+    text: str, numbers: array[int], batch: int, ends: list[Ends], *, counted: bool = False
+) -> Callable[[int], measure.Took]:
+    """Runs of a program over columns, with so many workers; items that are records have keys, which come again."""
     program = compile_source(Source("bench.river", text))
     program = program.tuned(BACKEND.passes)
-    whole = Batch(program.inputs["x"], len(numbers), (address_of(numbers),), numbers)
+    kept = [numbers]
+    if program.inputs["x"] != I64:
+        kept = [array("q", (number * 7919 % KEYS for number in numbers)), numbers]
+    whole = Batch(program.inputs["x"], len(numbers), tuple(map(address_of, kept)), kept)
     parts = [whole[start : start + batch] for start in range(0, len(numbers), batch)]
 
     def run(workers: int) -> measure.Took:
         plan = BACKEND.plan(program.graph, here(), Options(workers=workers, batch=batch))
-        ends.append(Ends())
+        ends.append(Ends(counted=counted))
         sources: Any = {"x": parts}
         return measure.timed(lambda: BACKEND.run(plan, sources, {"y": ends[-1]}))
 
@@ -145,9 +175,7 @@ def main() -> None:
             },
             given.runs,
         )
-    starts = range(0, given.items, given.batch)
-    wanted = sum(found[i] + found[min(i + given.batch, given.items) - 1] for i in starts)
-    assert all((end.rows, end.sum) == (given.items, wanted) for end in ends), "River and C differ"
+    assert {(end.rows, end.sum) for end in ends} == {(given.items, crc32(found))}, "River and C differ"
     show("heavy", given.items, took)
     ours, theirs = (took[f"{who}, 1"].wall / took[f"{who}, 2"].wall for who in ("River", "C"))
     print(
@@ -155,12 +183,28 @@ def main() -> None:
     )
 
     many = array("q", range(20 * given.items))
-    light = runner(LIGHT, many, given.batch, ends)
+    light = runner(LIGHT, many, given.batch, ends, counted=True)
     light(2)
     took = measure.race({"River, 1": lambda: light(1), "River, 2": lambda: light(2)}, 3 * given.runs)
     show("light", len(many), took)
     ratio = took["River, 1"].wall / took["River, 2"].wall
     print(f"light: speedup {ratio:.2f} {at_least(ratio, 0.95)}")
+    for name, text, times, least in (("keyed", KEYED, 1, 1.5), ("counts", COUNTS, 10, 0.95)):
+        many = array("q", range(times * given.items))
+        mine: list[Ends] = []
+        checked = runner(text.replace("ROUNDS", "3"), many, given.batch, mine)
+        checked(1)
+        checked(2)
+        assert len({(end.rows, end.sum) for end in mine}) == 1, "one worker and two differ"
+        run = runner(text.replace("ROUNDS", str(given.rounds)), many, given.batch, mine, counted=True)
+        run(2)
+        took = measure.race({"River, 1": partial(run, 1), "River, 2": partial(run, 2)}, 2 * given.runs)
+        show(name, len(many), took)
+        one, two = took["River, 1"], took["River, 2"]
+        print(
+            f"{name}: speedup {one.wall / two.wall:.2f} {at_least(one.wall / two.wall, least)}, "
+            f"processors' time {two.cpu / one.cpu:.2f} times that of one"
+        )
 
 
 def show(name: str, items: int, took: dict[str, measure.Took]) -> None:

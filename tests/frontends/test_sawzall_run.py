@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import random
 import re
 import runpy
 import shlex
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -380,3 +382,158 @@ def test_the_frontend_is_found_and_light() -> None:
     assert "sawzall" in plugins.frontends()
     light = "import sys, frontends.sawzall; sys.exit('lark' in sys.modules or 'pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", light], cwd=ROOT, check=False).returncode == 0
+
+
+# --------------------------------------------------------------------- functions of each other, patterns, texts of all
+
+MUTUAL = """
+r: { n: int, s: string } = input;
+t: table collection of { n: int, even: bool, odd: bool, text: string };
+base: int = r.n % 3;
+even: function(n: int): bool { if (n == 0) return true; return odd(n - 1); };
+odd := function(n: int): bool { if (n == 0) return false; return even(n - 1); };
+a: function(n: int): string { if (n <= 0) return "a" + string(base); return b(n - 1) + "a"; };
+b: function(n: int): string { if (n <= 0) return r.s[0:1]; return c(n - 1) + "b"; };
+c: function(n: int): string { x := r.s[n]; return a(n - 1) + "c" + string(x); };
+emit t <- { r.n, even(r.n), odd(r.n), a(r.n) };
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_functions_that_call_each_other(backend: str) -> None:
+    rows = [{"n": n, "s": s} for n in range(12) for s in ("", "xyz", "abcdefghijklm")]
+
+    def text(name: str, n: int, row: Row) -> str:
+        match name:
+            case "a":
+                return f"a{row['n'] % 3}" if n <= 0 else text("b", n - 1, row) + "a"
+            case "b":
+                return row["s"][:1] if n <= 0 else text("c", n - 1, row) + "b"
+            case _:
+                found = ord(row["s"][n])
+                return text("a", n - 1, row) + "c" + str(found)
+
+    expected: list[Row] = []
+    for row in rows:
+        try:
+            made = text("a", row["n"], row)
+        except IndexError:
+            continue
+        expected.append({"n": row["n"], "even": row["n"] % 2 == 0, "odd": row["n"] % 2 == 1, "text": made})
+    found = run(MUTUAL, rows, backend)
+    assert found["t"] == expected
+    assert len(found["undefined"]) == len(rows) - len(expected) > 0
+
+
+def test_what_a_function_reads_through_later_ones_stands_before_it() -> None:
+    text = """
+r: { n: int } = input;
+t: table sum of int;
+f: function(n: int): int { return g(n); };
+x: int = f(1);
+y: int = r.n;
+g: function(n: int): int { return n + y; };
+emit t <- f(1);
+"""
+    with pytest.raises(Rejected, match="`f` calls functions that read `y`, which is declared after it"):
+        river.compile(text, lang="sawzall")
+    moved = text.replace("y: int = r.n;\n", "").replace("f: function", "y: int = r.n;\nf: function")
+    assert run(moved, [{"n": 4}])["t"] == [{"value": 5}]
+    early = moved.replace("y: int = r.n;\n", "y: int;\n").replace("g: function", "y = 7;\ng: function")
+    found = run(early, [{"n": 4}])
+    assert found["t"] == []
+    assert "has no value" in found["undefined"][0]["why"] or "undefined" in found["undefined"][0]["why"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_patterns_that_a_record_makes(backend: str) -> None:
+    text = """
+r: { p: string, s: string } = input;
+static word: string = "[a-z]+";
+t: table collection of { yes: bool, parts: array of string, at: array of int, word: array of string };
+emit t <- { match(r.p, r.s), matchstrs("(" + r.p + ")!", r.s), matchposns(r.p, r.s), matchstrs(word, r.s) };
+"""
+    rows = [{"p": p, "s": s} for p in ("a+", "é|x", "^$", "") for s in ("", "xaa!", "éé!a", "Ünder")]
+    expected: list[Row] = []
+    for row in rows:
+        found, marked, word = (re.search(p, row["s"]) for p in (row["p"], f"({row['p']})!", "[a-z]+"))
+        parts = [] if marked is None else [marked[0], marked[1]]
+        at = [] if found is None else list(found.span())
+        expected.append(
+            {"yes": found is not None, "parts": parts, "at": at, "word": [] if word is None else [word[0]]}
+        )
+    assert run(text, rows, backend)["t"] == expected
+    with pytest.raises(Rejected, match="not a regular expression"):
+        run(text, [{"p": "(", "s": ""}], backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_texts_of_arrays_maps_and_records(backend: str) -> None:
+    text = """
+r: { a: array of array of int, m: map [string] of float, o: { x: int, y: string? } } = input;
+t: table collection of { a: string, m: string, o: string, all: string };
+emit t <- { string(r.a), string(r.m), string(r.o), format("%v, %v: %v (%v)", r.a, r.m, r.o, len(r.a)) };
+"""
+
+    def quoted(value: Any) -> str:
+        match value:
+            case None:
+                return "undefined"
+            case str():
+                letters = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+                return '"' + "".join(letters.get(c, c) for c in value) + '"'
+            case dict() if not value:
+                return "{:}"
+            case list() if not value:
+                return "{}"
+            case list():
+                return "{ " + ", ".join(map(quoted, value)) + " }"
+            case _:
+                return str(value)
+
+    rows: list[Row] = [
+        {"a": [[1, 2], []], "m": {"b": 1.5, 'a"\\': -0.5, "\n\t": 2.0}, "o": {"x": 1, "y": "é\r"}},
+        {"a": [], "m": {}, "o": {"x": -3, "y": None}},
+    ]
+    expected: list[Row] = []
+    for row in rows:
+        pairs = [f"{quoted(key)}: {quoted(value)}" for key, value in sorted(row["m"].items())]
+        m = "{ " + ", ".join(pairs) + " }" if pairs else "{:}"
+        a, o = quoted(row["a"]), quoted(list(row["o"].values()))
+        expected.append({"a": a, "m": m, "o": o, "all": f"{a}, {m}: {o} ({len(row['a'])})"})
+    assert run(text, rows, backend)["t"] == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sums_of_maps_are_by_key(backend: str) -> None:
+    text = """
+r: { h: string, m: map [string] of float, n: map [int] of int } = input;
+a: table sum[h: string] of map [string] of float;
+b: table sum of counts: map [int] of int;
+emit a[r.h] <- r.m;
+emit b <- r.n;
+"""
+    chance = random.Random(4)
+    rows: list[Row] = [
+        {
+            "h": chance.choice("xyz"),
+            "m": {chance.choice("abcde"): chance.uniform(-1e9, 1e-9) for _ in range(chance.randrange(4))},
+            "n": {chance.randrange(5): chance.randrange(-(1 << 63), 1 << 63) for _ in range(3)},
+        }
+        for _ in range(40)
+    ]
+    floats: dict[str, dict[str, Fraction]] = {}
+    ints: dict[int, int] = {}
+    for row in rows:
+        sums = floats.setdefault(row["h"], {})
+        for key, value in row["m"].items():
+            sums[key] = sums.get(key, Fraction(0)) + Fraction(value)
+        for key, value in row["n"].items():
+            ints[key] = (ints.get(key, 0) + value + (1 << 63)) % (1 << 64) - (1 << 63)
+    found = run(text, rows, backend)
+    expected = [
+        {"h": h, "value": {k: float(v) for k, v in sorted(sums.items())}}
+        for h, sums in sorted(floats.items())
+    ]
+    assert repr(found["a"]) == repr(expected)
+    assert repr(found["b"]) == repr([{"counts": dict(sorted(ints.items()))}])

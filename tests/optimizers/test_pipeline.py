@@ -147,3 +147,20 @@ def test_a_pass_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("river.passes.MOST", 3)
     with pytest.raises(InternalError, match="does not end"):
         apply(program(), (Stub(program(), forever=True),), PLATFORM, LIBRARY)
+
+
+def test_what_a_guard_has_tried_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    rewrite = Fusion.rewrite
+
+    def counted(self: Fusion, verified: Any, site: Any) -> Program:
+        made.append(site)
+        return rewrite(self, verified, site)
+
+    monkeypatch.setattr(Fusion, "rewrite", counted)
+    text = TEXT.replace(
+        "(ys) <- same(xs);", "@Fuse(a) (q) <- same(xs); @Fuse(a) (r) <- same(q); @Fuse(a) (ys) <- same(r);"
+    )
+    found = apply(program(text), [Fusion()], PLATFORM, LIBRARY).program
+    assert len([decl for decl in found.decls if isinstance(decl, Use)]) == 1
+    assert len(made) == 2

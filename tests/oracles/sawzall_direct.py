@@ -260,7 +260,7 @@ class Machine:
                     type_, operation.partition(":")[0], args, [self.value(a, env) for a in args]
                 )
             case z.Match(_, operation, pattern, value):
-                found = re.search(pattern, self.value(value, env), re.ASCII)
+                found = re.search(self.value(pattern, env), self.value(value, env), re.ASCII)
                 match operation:
                     case "match":
                         return found is not None

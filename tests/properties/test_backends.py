@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import random
+import time
+from typing import TYPE_CHECKING, Any
 
-from hypothesis import given
+import pytest
+from attrs import evolve
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from backends.multicore.plan import plan
 from backends.multicore.run import run
+from backends.multicore.tasks import Deliver, Operate
 from calculus import Finished, outcomes
 from calculus import run as run_calculus
 from calculus.schedule import FirstCome
@@ -22,6 +28,9 @@ from river.platform import Platform
 from river.source import Source
 from river.testing.graph_strategies import contents, graphs
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 LIBRARY = Library.of({})
 
 
@@ -29,11 +38,23 @@ def batches(items: list[Any], size: int) -> list[list[Any]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
-def multicore(graph: Any, given_items: dict[str, list[Any]], options: Options, size: int) -> Finished:
-    """What the threads compute, in the form of the calculus."""
+def multicore(
+    graph: Any,
+    given_items: dict[str, list[Any]],
+    options: Options,
+    size: int,
+    delay: Callable[[], None] = lambda: None,
+) -> Finished:
+    """What the threads compute, in the form of the calculus; `delay` is called before each batch that is read."""
+
+    def given(items: list[Any]) -> Iterator[list[Any]]:
+        for batch in batches(items, size):
+            delay()
+            yield batch
+
     found: dict[str, list[Any]] = {name: [] for name in graph.outputs}
     made = plan(graph, Platform(2), options)
-    sources = {name: batches(given_items[name], size) for name in graph.inputs}
+    sources = {name: given(given_items[name]) for name in graph.inputs}
     summary = run(made, sources, {name: items.extend for name, items in found.items()})
     return Finished(
         tuple((name, tuple(found[name])) for name in graph.outputs),
@@ -79,3 +100,55 @@ def test_every_result_is_an_outcome_of_the_calculus(text, items, options):
     explored = outcomes(erase(graph), inputs(graph, chosen), limit=3_000)
     possible = {visible(outcome, graph) for outcome in explored.outcomes}
     assert not explored.complete or found in possible
+
+
+CHUNK = 50
+CASES = int(os.environ.get("RIVER_CASES", "200"))
+PATIENCE = 60  # seconds, after which a run that has not ended counts as one that stalls
+DELAYED = st.builds(
+    Options,
+    batch=st.sampled_from([1, 7, 64, 4096]),
+    workers=st.sampled_from([1, 2, 4]),
+    bound=st.sampled_from([1, 2, 64]),
+    native=st.sampled_from(["on", "off"]),
+)
+
+
+def delayed(step: Callable[..., Any], pause: Callable[[], None]) -> Callable[..., Any]:
+    """A step of a task, with a pause before and after it."""
+
+    def slow(self: Any, engine: Any) -> Any:
+        pause()
+        outcome = step(self, engine)
+        pause()
+        return outcome
+
+    return slow
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(-(-CASES // CHUNK)))
+def test_many_graphs_end_with_the_results_of_the_calculus(chunk, monkeypatch):
+    """Quiet branches and loops, small bounds, and workers that are held up anywhere: no run stalls."""
+    chance = random.Random(chunk)
+    often = [0.0]
+
+    def pause() -> None:
+        if chance.random() < often[0]:
+            time.sleep(chance.random() * 2e-4)
+
+    for kind in (Operate, Deliver):
+        monkeypatch.setattr(kind, "step", delayed(kind.step, pause))
+
+    @seed(chunk)
+    @settings(max_examples=CHUNK, database=None)
+    @given(graphs(9), contents(20), DELAYED, st.integers(1, 9), st.sampled_from([0.0, 0.05, 0.5]))
+    def run_all(text, items, options, size, delays):
+        graph = verify(parse(Source("program.river", text)), LIBRARY)
+        chosen = {name: items[name] for name in graph.inputs}
+        expected = visible(run_calculus(erase(graph), inputs(graph, chosen), FirstCome()).outcome, graph)
+        often[0], limit = delays, time.monotonic() + PATIENCE
+        patient = evolve(options, stopping=lambda: time.monotonic() > limit)
+        assert multicore(graph, items, patient, size, pause) == expected
+
+    run_all()

@@ -366,6 +366,8 @@ def test_explain_tells_how_operators_run_as_machine_code(tmp_path):
     status, out, _ = river("explain", "--native", tmp_path / "f.str")
     assert status == 0
     report = out[out.index("native:") :]
-    assert "Twice#1: machine code\n  Twice#1:   rated: many firings side by side" in report
-    assert "Sum#2:   rated: ONE FIRING AFTER THE OTHER, many times slower: " in report
+    assert report.startswith("native: machine code runs all 4 operators\n\n  Count#0\n")
+    side_by_side = "    machine code, many firings side by side in vectors\n    operations in place: *\n"
+    assert f"  Twice#1\n{side_by_side}" in report
+    assert "  Sum#2\n    machine code, ONE FIRING AFTER THE OTHER, many times slower: state `$s" in report
     assert "f.str:4:" in report

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import river
 from river.diagnostics import Rejected
 from river.io import scalars
 from river.io.schema import arrow_schema, arrow_type, from_arrow, to_arrow, to_batch
@@ -343,3 +344,32 @@ def test_times_agree_with_the_standard_library(when: Any) -> None:
     micros = scalars.parse_time(when.isoformat())
     batch = to_batch(t.TIME, [micros])
     assert batch.column(0).to_pylist()[0].replace(tzinfo=None) == when
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [t.Map(t.Optional(t.I64), t.I64), t.Map(t.UNIT, t.I64), t.List(t.Map(t.Optional(t.STRING), t.UNIT)),
+     t.I128, t.List(t.I128), t.FSUM, t.Bag(t.I64), t.Optional(t.UNIT)],
+    ids=str,
+)  # fmt: skip
+def test_what_arrow_cannot_say_is_told(type_):
+    with pytest.raises(Rejected) as caught:
+        arrow_type(t.Record((("a", type_),)))
+    assert [found.code for found in caught.value.diagnostics] == ["data-format"]
+    with pytest.raises(Rejected):
+        to_arrow(type_, [])
+
+
+def test_a_map_with_optional_keys_is_written_as_text_and_refused_by_arrow(tmp_path):
+    text = """river 1; input t: i64; output o: {m: map<i64?, i64>};
+        operator f(t: i64) -> (o: {m: map<i64?, i64>}) {
+          on t(x) { var m: map<i64?, i64> = {}; m[none] = x; let k: i64? = x; m[k] = 2; emit o {m: m}; } }
+        (o) <- f(t);"""
+    compiled = river.compile(text, "river")
+    for native in ("on", "off"):
+        compiled.run({"t": [1]}, {"o": str(tmp_path / "o.jsonl")}, native=native)
+        assert (tmp_path / "o.jsonl").read_text() == '{"m":[[null,1],[1,2]]}\n'
+        for name in ("o.parquet", "o.arrow"):
+            with pytest.raises(Rejected) as caught:
+                compiled.run({"t": [1]}, {"o": str(tmp_path / name)}, native=native)
+            assert [found.code for found in caught.value.diagnostics] == ["data-format"]

@@ -74,6 +74,11 @@ class Keyed(ABC, Generic[B, R]):
         self._feeding = Lock()
         self._failed: set[int] = set()
 
+    @property
+    def given(self) -> int:
+        """The serial numbers given out so far."""
+        return self._serial
+
     def admits(self) -> bool:
         """Whether `put` may be called."""
         serial = self._serial

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from backends.native.ingest.grammar import Form, source
+from backends.native.ingest.grammar import Form, live, sizes, source
 from backends.native.shared import Made, shared
 
 if TYPE_CHECKING:
@@ -27,11 +27,16 @@ _EXPORTS: Final = {
 
 @frozen
 class Parser:
-    """Compiled functions of a form, and where the fields of the record `Ingest` lie, in words."""
+    """Compiled functions of a form, and where the fields of the record `Ingest` lie, in words.
+
+    `sizes`: bytes of an item of each column; `live`: which columns somebody reads.
+    """
 
     code: Code
     words: dict[str, int]
     count: int
+    sizes: tuple[int, ...]
+    live: tuple[bool, ...]
 
 
 @cache
@@ -44,7 +49,7 @@ def parser(form: Form) -> Parser:
         from backends.native.rtlang import compile_tree
 
         unit = _library(form)
-        unit = _joined(compile_tree(ast.parse(source(form)), form.format, unit, {}, {}, ""), unit)
+        unit = _joined(compile_tree(ast.parse(source(form)), form.format, unit), unit)
         names = [name for name in _EXPORTS if name in unit.functions]
         exports = {f"ingest_{name}": _exported(name) for name in names}
         used = reachable(unit.functions | exports, exports)
@@ -55,7 +60,7 @@ def parser(form: Form) -> Parser:
 
     code = shared(f"ingest {source(form)}", make)
     count, words = code.facts
-    return Parser(code, words, count)
+    return Parser(code, words, count, sizes(form.type), live(form))
 
 
 def _joined(unit: Unit, known: Unit) -> Unit:

@@ -26,14 +26,28 @@ _MOST_FIELDS: Final = 60
 
 @frozen
 class Field:
-    """A field of the rows: its type without `?`, its columns, and whether anybody reads them."""
+    """A field of the rows: its type without `?`, its columns, and whether anybody reads them.
+
+    `parts`: the fields of a record in it, whose columns begin at `value`; `follow`: where its guesses lie (see `Reader`).
+    """
 
     name: str
     type: t.Type
     optional: bool
-    valid: int
     value: int
     live: bool
+    parts: tuple[Field, ...] = ()
+    follow: int = 0
+
+    @property
+    def valid(self) -> int:
+        """The column that says whether there is a value."""
+        return self.value - 1
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return self.optional + (sum(part.width for part in self.parts) or 1)
 
     def store(self, value: str, at: str = "r") -> list[str]:
         """The statements that give the row its value."""
@@ -48,11 +62,19 @@ class Field:
 
     def missing(self) -> list[str]:
         """The statements that leave the row without value."""
-        if not self.live:
-            return ["pass"]
+        return self._blank() if self.live else ["pass"]
+
+    def _blank(self) -> list[str]:
+        known = [f"c{self.valid}[r] = 0"] if self.optional else []
+        if self.parts:
+            return [*known, *(line for part in self.parts for line in part._blank())]  # noqa: SLF001 - of its own kind
         if self.type == t.STRING or isinstance(self.type, t.Decimal):
-            return [f"c{self.valid}[r] = 0", f"c{self.value}[r * 2] = 0", f"c{self.value}[r * 2 + 1] = 0"]
-        return [f"c{self.valid}[r] = 0", f"c{self.value}[r] = 0"]
+            return [*known, f"c{self.value}[r * 2] = 0", f"c{self.value}[r * 2 + 1] = 0"]
+        return [*known, f"c{self.value}[r] = 0"]
+
+    def present(self) -> list[str]:
+        """The statements that say that a record is there, whose fields are known."""
+        return self._known() if self.live else []
 
 
 @frozen
@@ -73,17 +95,45 @@ class Form:
     def fields(self) -> tuple[Field, ...] | None:
         """The fields, or None if there are some that this parser does not know."""
         named = self.type.fields if isinstance(self.type, t.Record) else (("value", self.type),)
-        found: list[Field] = []
-        column = 0
-        for name, type_ in named:
-            optional = isinstance(type_, t.Optional)
-            inner = type_.inner if isinstance(type_, t.Optional) else type_
-            if inner not in _PLAIN and not isinstance(inner, t.Decimal):
+        live = [
+            self.used is None or name in self.used or not isinstance(self.type, t.Record) for name, _ in named
+        ]
+        return _fields(named, live, 0, len(named) + 2, nested=self.format == "jsonl")
+
+
+def _fields(
+    named: Iterable[tuple[str, t.Type]], live: Iterable[bool], column: int, follow: int, *, nested: bool
+) -> tuple[Field, ...] | None:
+    """Fields whose columns begin at `column`; the guesses of the records in them lie from `follow` on."""
+    found: list[Field] = []
+    for (name, type_), used in zip(named, live, strict=True):
+        optional = isinstance(type_, t.Optional)
+        inner = type_.inner if isinstance(type_, t.Optional) else type_
+        column += optional
+        if inner in _PLAIN or isinstance(inner, t.Decimal):
+            found.append(Field(name, inner, optional, column, used))
+        elif nested and isinstance(inner, t.Record) and inner.fields:
+            count = len(inner.fields)
+            parts = _fields(inner.fields, [used] * count, column, follow + count + 2, nested=True)
+            if parts is None:
                 return None
-            live = self.used is None or name in self.used or not isinstance(self.type, t.Record)
-            found.append(Field(name, inner, optional, column, column + optional, live))
-            column += 1 + optional
-        return tuple(found)
+            found.append(Field(name, inner, optional, column, used, parts, follow))
+            follow += len(_guesses(parts))
+        else:
+            return None
+        column += found[-1].width - optional
+    return tuple(found)
+
+
+def _guesses(fields: tuple[Field, ...]) -> bytes:
+    """At first each field is expected behind the one before it."""
+    here = bytes((*range(1, len(fields)), 0, 0, 0))
+    return here + b"".join(_guesses(field.parts) for field in fields if field.parts)
+
+
+def guesses(form: Form) -> bytes:
+    """By record: which field comes after which, which comes first, which after a member that is no field."""
+    return _guesses(form.fields() or ())
 
 
 def covered(form: Form) -> bool:
@@ -96,17 +146,19 @@ def covered(form: Form) -> bool:
             return True
         case "jsonl":
             # A name is compared as it is spelled, without escapes.
-            return (
-                isinstance(form.type, t.Record) and len(fields) <= _MOST_FIELDS and all(map(_spelled, fields))
-            )
+            return isinstance(form.type, t.Record) and _members(fields)
         case "text":
             return not isinstance(form.type, t.Record)
         case _:
             return False
 
 
-def _spelled(field: Field) -> bool:
-    return field.name.isprintable() and not set(field.name) & {'"', "\\"}
+def _members(fields: tuple[Field, ...]) -> bool:
+    """Whether these can be told apart as members of an object."""
+    return len(fields) <= _MOST_FIELDS and all(
+        field.name.isprintable() and not set(field.name) & {'"', "\\"} and _members(field.parts)
+        for field in fields
+    )
 
 
 def sizes(type_: t.Type) -> tuple[int, ...]:
@@ -116,7 +168,7 @@ def sizes(type_: t.Type) -> tuple[int, ...]:
 
 def live(form: Form) -> tuple[bool, ...]:
     """Which columns somebody reads."""
-    return tuple(field.live for field in form.fields() or () for _ in range(1 + field.optional))
+    return tuple(field.live for field in form.fields() or () for _ in range(field.width))
 
 
 # ------------------------------------------------------------------------------------------------- source
@@ -153,8 +205,11 @@ def source(form: Form) -> str:
                 *(blank if form.width > 1 else []),
             ]
         case "jsonl":
-            row, more = _object(fields), _find(fields)
-            before = ["start = line", "follow = I.follow", *_if("rare(e == at)", _NEXT)]
+            row, more = (
+                [*_object(fields, "find"), "p = space(data, p)", *_leave("data[p] != LINE")],
+                _finds(fields, form),
+            )
+            before = ["start = line", "follow = I.follow", "base = i64(0)", *_if("rare(e == at)", _NEXT)]
         case _:
             row, before = _line(fields[0]), ["start = line"]
     lines = [
@@ -162,7 +217,7 @@ def source(form: Form) -> str:
         "def parse(I: Ingest):",
         *_in([
             "data = I.data", "end = I.end", "room = I.room", "at = I.at", "r = I.row", "line = I.line",
-            *(f"c{i} = {_POINTERS[size]}(I.columns[{i}])" for i, size in enumerate(sizes(form.type))),
+            *_pointers(form, range(len(sizes(form.type)))),
             "while at < end and r < room:",
             *_in([
                 "e = at + line_length(offset(data, at))",
@@ -182,6 +237,12 @@ def source(form: Form) -> str:
         ]),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _pointers(form: Form, wanted: Iterable[int]) -> list[str]:
+    """The addresses of columns."""
+    kinds = sizes(form.type)
+    return [f"c{i} = {_POINTERS[kinds[i]]}(I.columns[{i}])" for i in wanted]
 
 
 _NEXT: Final = ["at = e + 1", "line += 1", "continue"]
@@ -280,7 +341,7 @@ def _text(field: Field, size: str) -> list[str]:
     return [
         f"n = {size}",
         "k = i64(1)",
-        *_if("rare(n >= 32)", ["k = utf8(offset(data, p), n)"], _if(
+        *_if("rare(n >= 64)", ["k = utf8(offset(data, p), n)"], _if(
             "rare(tops(offset(data, p)) & ((1 << n) - 1) != 0)", ["k = utf8(offset(data, p), n)"])),
         *_leave("k < 0"),
         *field.view("offset(data, p), n, k != 0"),
@@ -353,11 +414,31 @@ def _named(name: str, at: str) -> str:
     return " and ".join(tests)
 
 
-def _find(fields: tuple[Field, ...]) -> list[str]:
-    lines = ["def find(data: p8, p: i64) -> i64:"]
+def _finds(fields: tuple[Field, ...], form: Form, name: str = "find") -> list[str]:
+    """The function that finds a field by its name, those for the records in the fields, and their own."""
+    lines = [f"def {name}(data: p8, p: i64) -> i64:"]
     for i, field in enumerate(fields):
         lines += _in(_if(_named(field.name, "p"), [f"return {i}"]))
-    return [*lines, *_in([f"return {len(fields)}"])]
+    lines += _in([f"return {len(fields)}"])
+    for field in fields:
+        if field.parts:
+            lines += [*_finds(field.parts, form, f"find_{field.value}"), *_inside(field, form)]
+    return lines
+
+
+def _inside(field: Field, form: Form) -> list[str]:
+    """The function for the record of a field: behind it, or -1. Names of members that are skipped are noted from `base` on."""
+    columns_ = range(field.value, field.value + sum(part.width for part in field.parts))
+    return [
+        f"def record_{field.value}(I: Ingest, at: i64, r: i64, base: i64) -> i64:",
+        *_in([
+            "data = I.data", "p = at", f"follow = offset(I.follow, {field.follow})",
+            *_pointers(form, columns_),
+            "while True:",
+            *_in([*_object(field.parts, f"find_{field.value}"), "return p"]),
+            "return -1",
+        ]),
+    ]  # fmt: skip
 
 
 def _member(i: int, field: Field) -> list[str]:
@@ -367,12 +448,14 @@ def _member(i: int, field: Field) -> list[str]:
         plain = [
             "n = ctz(text_stops(offset(data, p)))",
             *_if(
-                "n != 32 and data[p + n] == QUOTE",
+                "n != 64 and data[p + n] == QUOTE",
                 [*_text(field, "n"), "p += n + 1"],
                 ["p = text_at(I, p)", *_leave("p < 0"), *field.view("I.text, I.size, I.plain != 0")],
             ),
         ]
         read = [*_leave("data[p] != QUOTE"), "p += 1", *plain]
+    elif field.parts:
+        read = [f"p = record_{field.value}(I, p, r, base + extras)", *_leave("p < 0"), *field.present()]
     else:
         read = _value(field, strict=True)
     if field.optional:
@@ -388,12 +471,13 @@ def _member(i: int, field: Field) -> list[str]:
     ]
 
 
-def _object(fields: tuple[Field, ...]) -> list[str]:
+def _object(fields: tuple[Field, ...], find: str) -> list[str]:
+    """An object at p; behind it afterwards."""
     count = len(fields)
     members = _if(
-        f"rare(find(data, p + 1) != {count})",
+        f"rare({find}(data, p + 1) != {count})",
         ["which = -1"],
-        ["p = extra(I, p + 1, extras)", *_leave("p < 0"), "extras += 1"],
+        ["p = extra(I, p + 1, base, base + extras)", *_leave("p < 0"), "extras += 1"],
     )
     for i in reversed(range(count)):
         member = _if(_named(fields[i].name, "p + 1"), _member(i, fields[i]), ["which = -1"])
@@ -414,7 +498,7 @@ def _object(fields: tuple[Field, ...]) -> list[str]:
             *_leave("data[p] != QUOTE"),
             "which = i64(follow[last])",
             *members,
-            *_if("rare(which < 0)", ["follow[last] = i8(find(data, p + 1))", "continue"]),
+            *_if("rare(which < 0)", [f"follow[last] = i8({find}(data, p + 1))", "continue"]),
             f"last = which if which < {count} else {count + 1}",
             "p = space(data, p)",
             *_if("data[p] == 44", ["p = space(data, p + 1)", "continue"]),
@@ -422,7 +506,6 @@ def _object(fields: tuple[Field, ...]) -> list[str]:
             "break",
         ]),
         *_leave("done == False"),
-        "p = space(data, p + 1)",
-        *_leave("data[p] != LINE"),
+        "p += 1",
         *_if(f"rare(seen != {every})", [*_if(f"seen | {optional} != {every}", ["break"]), *absent]),
     ]  # fmt: skip

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_left, bisect_right
-from itertools import accumulate
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
 from backends.native.batch import Batch
-from backends.native.ingest.grammar import live, sizes
 from backends.native.ingest.memory import address
 
 if TYPE_CHECKING:
@@ -108,15 +107,17 @@ class Parse:
 
     def _columns(self, room: int) -> list[int]:
         """Columns for so many rows; what nobody reads is zero."""
-        spaces = [-(-size * room // _ALIGNED) * _ALIGNED for size in sizes(self.form.type)]
-        used = live(self.form)
-        block = address(self.lease.take(sum(s for s, u in zip(spaces, used, strict=True) if u) + _ALIGNED))
-        places = accumulate((s if u else 0 for s, u in zip(spaces, used, strict=True)), initial=0)
-        addresses = [block + place for place, _ in zip(places, spaces, strict=False)]
+        used = self.parser.live
+        spaces = [-(-size * room // _ALIGNED) * _ALIGNED for size in self.parser.sizes]
+        at = address(self.lease.take(sum(compress(spaces, used)) + _ALIGNED))
+        zeros = 0
         if not all(used):
-            zeros = bytearray(max(s for s, u in zip(spaces, used, strict=True) if not u))
-            self.lease.others.append(zeros)
-            addresses = [a if u else address(zeros) for a, u in zip(addresses, used, strict=True)]
+            self.lease.others.append(nothing := bytearray(max(spaces)))
+            zeros = address(nothing)
+        addresses: list[int] = []
+        for space, wanted in zip(spaces, used, strict=True):
+            addresses.append(at if wanted else zeros)
+            at += space if wanted else 0
         return addresses
 
     def _finished(
@@ -151,7 +152,7 @@ class Parse:
         scatter = self.parser.code.function("ingest_scatter", _SCATTER)
         places = (ctypes.c_int64 * len(rows))(*rows)
         for to, from_, size, used in zip(
-            addresses, values.addresses, sizes(self.form.type), live(self.form), strict=True
+            addresses, values.addresses, self.parser.sizes, self.parser.live, strict=True
         ):
             if used:
                 scatter(to, from_, size, ctypes.addressof(places), len(rows))
@@ -161,6 +162,6 @@ class Parse:
             return
         compact = self.parser.code.function("ingest_compact", _COMPACT)
         places = (ctypes.c_int64 * len(gone))(*gone)
-        for column, size, used in zip(addresses, sizes(self.form.type), live(self.form), strict=True):
+        for column, size, used in zip(addresses, self.parser.sizes, self.parser.live, strict=True):
             if used:
                 compact(column, size, ctypes.addressof(places), len(gone), rows)

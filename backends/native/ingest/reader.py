@@ -17,7 +17,8 @@ from attrs import define, field, frozen
 
 from backends.native.batch import Batch, is_number
 from backends.native.ingest.code import Parser, parser
-from backends.native.ingest.grammar import Form, covered
+from backends.native.ingest.grammar import Form, covered, guesses
+from backends.native.ingest.lateness import Waiting, may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut
 from river.diagnostics import Rejected
@@ -62,6 +63,8 @@ def open_native(
     form = Form(file.format, file.type, used if used is None else used | _keys(file), width, places)
     if not covered(form) or (file.key is not None and not is_number(columns(file.type)[file.key][1])):
         return None
+    if file.key is not None and file.lateness and not may_wait(file.type, file.key):
+        return None
     return Reader(source, file, form, max(batch_rows, 1), max(block, _SMALLEST), largest)
 
 
@@ -71,13 +74,17 @@ def _keys(file: FileInput) -> frozenset[str]:
 
 @frozen
 class Parsed:
-    """What a block holds: rows in order, how many lines they took; or why the file ends here, or what follows in it."""
+    """What a block holds: rows in order, how many lines they took; or why the file ends here, or what follows in it.
+
+    `last`: no rows come after these.
+    """
 
     segments: tuple[Segment, ...] = ()
     lines: int = 0
     block: Block | None = None
     failure: Rejected | None = None
     rest: bytes | None = None
+    last: bool = False
 
 
 @frozen(eq=False)
@@ -96,11 +103,12 @@ class Block:
     failure: Rejected | None = None
     rest: bytes | None = field(default=None, repr=False)
     place: int = 0
+    last: bool = False
 
     def parse(self) -> Parsed:
         """The rows as columns; on any thread. Errors wait for `Reader.deliver`."""
-        if self.failure is not None or self.rest is not None:
-            return Parsed(failure=self.failure, rest=self.rest)
+        if self.failure is not None or self.rest is not None or self.last:
+            return Parsed(failure=self.failure, rest=self.rest, last=self.last)
         reader = self.reader
         lease = Lease(reader.pool)
         lease.others.append(self.lease)
@@ -172,8 +180,8 @@ class _Rest:
 class Reader:
     """A file that is read natively, once; `close` may be called early.
 
-    `ordering`: of a file whose rows must ascend by a field; `expected`: rows per byte, as seen last; `follow`: which
-    field came after which, which came first, which after a member that is no field.
+    `ordering`: of a file whose rows must ascend by a field; `expected`: rows per byte, as seen last; `follow`: of each
+    record which field came after which, which came first, which after a member that is no field.
     """
 
     source: Source
@@ -188,15 +196,17 @@ class Reader:
     parser: Parser = field(init=False, repr=False)
     pool: Pool = field(factory=Pool, repr=False)
     ordering: Ordering | None = field(init=False, repr=False)
+    _waiting: Waiting | None = field(init=False, repr=False)
     _bytes: _Bytes | None = field(default=None, init=False, repr=False)
     _place: int = field(default=0, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.parser = parser(self.form)
-        count = len(self.form.fields() or ())
         key = self.file.key
-        self.ordering = None if key is None else Ordering(self.form.type, key, 0, self.file.origin)
-        self.follow = bytes((*range(1, count), 0, 0, 0))
+        late = self.file.lateness
+        self.ordering = None if key is None else Ordering(self.form.type, key, late, self.file.origin)
+        self._waiting = Waiting(self.form.type, self.ordering) if self.ordering and late else None
+        self.follow = guesses(self.form)
 
     def begin(self, place: int, lines: int, given: int | None) -> None:
         """Reads from a place where a record begins, behind so many lines, and items up to key `given`."""
@@ -238,8 +248,10 @@ class Reader:
                 yield self._failed(bytes_.failure)
                 return
             if len(rest) > self.largest:
-                yield Block(self, lease, data, rest=rest)
+                yield Block(self, lease, data, rest=rest, last=True)
                 return
+        if self._waiting is not None:
+            yield Block(self, Lease(self.pool), bytearray(), last=True)
 
     def _cut(self, data: bytearray, start: int, fill: int) -> int:
         """Where the last whole record ends."""
@@ -270,9 +282,13 @@ class Reader:
             raise parsed.failure
         if parsed.rest is not None and self._bytes is not None:
             yield from self._general(_Rest([_MARK + parsed.rest], self._bytes), self.lines)
+        if parsed.last and self._waiting is not None:
+            yield from self._batches(self._waiting.rest())
 
     def _falls(self, parsed: Parsed) -> bool:
-        """Whether the keys of a block do not ascend; if they do, they have been taken in."""
+        """Whether keys of a block do not ascend; if they do, they have been taken in. With lateness: whether one is late."""
+        if self._waiting is not None:
+            return not self._waiting.takes([segment.batch for segment in parsed.segments])
         if self.ordering is None:
             return False
         least = self.ordering.given
@@ -285,24 +301,33 @@ class Reader:
 
     def _general(self, text: Any, before: int) -> Iterator[Batch]:
         """What the general reader makes of a text behind `before` lines; the mark that begins it is no part of it."""
+        if self._waiting is not None:
+            self._waiting.lend()
         for batch in self.file.reader.rest(blocks(text, self.file.path, self.file.size), before):
             taken = batch if self.ordering is None else self.ordering.push(batch)
-            yield from self._pieces(Segment(Batch.of(self.form.type, taken.items), tuple(taken.errors)), 0)
+            segment = Segment(Batch.of(self.form.type, taken.items), tuple(taken.errors))
+            yield from self._pieces(segment, 0, ordered=True)
+        if self._waiting is not None:
+            self._waiting.take_back()
 
-    def _pieces(self, segment: Segment, before: int) -> Iterator[Batch]:
+    def _pieces(self, segment: Segment, before: int, *, ordered: bool = False) -> Iterator[Batch]:
+        """The rows between the errors; `ordered`: none has to wait any more."""
         done = 0
         refusals = self.file.refusals
+        waiting = None if ordered else self._waiting
         for position, error in segment.errors:
             if refusals.policy.action == "stop":
-                yield from self._batches(segment.batch, done, position)
+                rows = segment.batch[done:position]
+                yield from self._batches(rows if waiting is None else waiting.push(rows))
                 done = position
             refusals.refuse(attrs.evolve(error, line=error.line + before))
-        yield from self._batches(segment.batch, done, segment.batch.rows)
+        rows = segment.batch[done:]
+        yield from self._batches(rows if waiting is None else waiting.push(rows))
 
-    def _batches(self, batch: Batch, start: int, stop: int) -> Iterator[Batch]:
+    def _batches(self, batch: Batch) -> Iterator[Batch]:
         """Rows of a batch, so many at a time."""
-        for first in range(start, stop, self.batch_rows):
-            yield batch[first : min(first + self.batch_rows, stop)]
+        for first in range(0, batch.rows, self.batch_rows):
+            yield batch[first : first + self.batch_rows]
 
     def close(self) -> None:
         """Releases the file and the source."""

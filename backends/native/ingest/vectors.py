@@ -1,6 +1,6 @@
 """Functions below the ingest language: bytes compared many at a time, powers of ten, division.
 
-A scan of 32 bytes gives a mask with bit 32 set, so that it always has a lowest bit; one of 64 bytes gives the plain mask.
+Scans look at 64 bytes; no bit of a mask counts as 64.
 """
 
 from __future__ import annotations
@@ -29,22 +29,16 @@ def _define(unit: Unit, name: str, params: tuple[str, ...], result: str, body: l
 
 
 def _scan(conditions: list[tuple[str, int]]) -> list[str]:
-    """A mask of 32 bytes for which a condition holds."""
-    lines = ["%v = load <32 x i8>, ptr %a0, align 1"]
+    """A mask of 64 bytes for which a condition holds."""
+    lines = ["%v = load <64 x i8>, ptr %a0, align 1"]
     found = ""
     for i, (comparison, value) in enumerate(conditions):
-        constant = "<" + ", ".join([f"i8 {value}"] * 32) + ">"
-        lines.append(f"%c{i} = icmp {comparison} <32 x i8> %v, {constant}")
+        constant = "<" + ", ".join([f"i8 {value}"] * 64) + ">"
+        lines.append(f"%c{i} = icmp {comparison} <64 x i8> %v, {constant}")
         if found:
-            lines.append(f"%o{i} = or <32 x i1> {found}, %c{i}")
+            lines.append(f"%o{i} = or <64 x i1> {found}, %c{i}")
         found = f"%o{i}" if found else f"%c{i}"
-    return [
-        *lines,
-        f"%m = bitcast <32 x i1> {found} to i32",
-        "%w = zext i32 %m to i64",
-        "%r = or i64 %w, 4294967296",
-        "ret i64 %r",
-    ]
+    return [*lines, f"%m = bitcast <64 x i1> {found} to i64", "ret i64 %m"]
 
 
 def _match(value: str) -> list[str]:

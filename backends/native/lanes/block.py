@@ -1,8 +1,9 @@
 """The loop over blocks of firings: windows dealt, a block in lanes, its items stored; the twin does what is left.
 
 The twin, which is the scalar code of the handler, fires the rows of a block in which a lane traps, or an output does not
-get its number of items: traps, their rows and what is delivered are those of the scalar code. It fires the last rows, too,
-and those near the limit of an output.
+get its number of items: traps, their rows and what is delivered are those of the scalar code. It fires rows near the limit
+of an output, too. Where the rows that are left do not fill a block, the last block begins earlier: some rows are fired
+again, and their items written again over the same ones.
 """
 
 from __future__ import annotations
@@ -13,10 +14,19 @@ from attrs import frozen
 
 from backends.native.contract import MARK, STOP
 from backends.native.ir import Builder, Function
+from backends.native.jit import host
 from backends.native.lanes import shuffle
 from backends.native.lanes.body import Body
 from backends.native.lanes.places import Leaf, Place, item_kind, item_size, leaves
-from backends.native.lanes.uniformity import Fireable, Lanes, Scalar, everything, side_by_side
+from backends.native.lanes.uniformity import (
+    Fireable,
+    Lanes,
+    Scalar,
+    everything,
+    root,
+    side_by_side,
+    written,
+)
 from backends.native.layout import Unsupported, columns
 from backends.native.lower import frame
 from backends.native.lower.firing import PARAMETERS, floating_point, leave, prologue
@@ -96,22 +106,33 @@ def _lanes(
     windows = _windows(f, handler, plan)
     limit = b.op(f"load i64, ptr {f.context('limit')}")
     outs = {i: output(f, i) for i, count in enumerate(plan.counts) if count}
-    cursor = b.slot("i64")
-    b.do(f"store i64 %from, ptr {cursor}")
+    cursor, since = (
+        b.slot("i64"),
+        b.slot("i64"),
+    )  # the next row, and from where on all rows were fired in lanes
+    for place in (cursor, since):
+        b.do(f"store i64 %from, ptr {place}")
+    least = max([width, *(w.firings(width) for w in windows)])
+    last = b.op(f"sub nsw i64 %to, {least}")
 
     b.at("next")
     row = b.op(f"load i64, ptr {cursor}")
-    least = max([width, *(w.firings(width) for w in windows)])
-    b.branch(b.op(f"icmp sge i64 {b.op(f'sub nsw i64 %to, {row}')}, {least}"), "enough", "rest")
+    late = b.op(f"icmp sgt i64 {row}, {last}")
+    start = b.op(f"select i1 {late}, i64 {last}, i64 {row}")
+    following = b.op(f"add nsw i64 {start}, {width}")
+    inside = b.op(f"icmp sge i64 {start}, {b.op(f'load i64, ptr {since}')}")
+    onward = b.op(f"icmp sgt i64 {following}, {row}")
+    b.branch(b.op(f"and i1 {inside}, {onward}"), "enough", "rest")
     b.at("enough")
     stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
     b.branch(b.op(f"icmp ne i64 {stop}, 0"), "stopped", "goes", rare=True)
     b.at("goes")
     _remember(f, op, row)
-    ends = {i: _reserve(f, op.outs[i].type, outs[i], limit, width * plan.counts[i]) for i in outs}
+    again = b.op(f"sub nsw i64 {row}, {start}")
+    ends = {i: _reserve(f, op.outs[i].type, outs[i], limit, plan.counts[i], again, width) for i in outs}
     b.do(f"store {body.vector('i1')} zeroinitializer, ptr {body.hits}")
     for window in windows:
-        place = _dealt(body, window, row)
+        place = _dealt(body, window, start)
         body.bind(window.slot, place if handler.windows else body.read(body.element(place, "0")))
 
     def finish(_result: Value | None) -> None:
@@ -130,16 +151,16 @@ def _lanes(
     for i, block in outs.items():
         _deliver(body, i, block, ends[i])
     _reset(b)
-    b.do(f"store i64 {b.op(f'add nsw i64 {row}, {width}')}, ptr {cursor}")
+    b.do(f"store i64 {following}, ptr {cursor}")
     b.go("next")
 
     b.at("again")
     _reset(b)
-    following = b.op(f"add nsw i64 {row}, {width}")
     found = b.call("i64", twin, ["ptr %context", "ptr %columns", f"i64 {row}", f"i64 {following}"])
     b.branch(b.op(f"icmp eq i64 {found}, {b.op(f'shl i64 {following}, 2')}"), "done", "left")
     b.at("done")
-    b.do(f"store i64 {following}, ptr {cursor}")
+    for place in (cursor, since):
+        b.do(f"store i64 {following}, ptr {place}")
     b.go("next")
     b.at("left")
     leave(b, architecture, b.op(f"ashr i64 {found}, 2"), b.op(f"and i64 {found}, 3"))
@@ -174,15 +195,37 @@ def _width(op: typed.Operator, handler: Fireable, plan: Lanes) -> int:
     types |= {
         leaf for out, count in zip(op.outs, plan.counts, strict=True) if count for leaf, _ in leaves(out.type)
     }
-    variables = [node.value.type for node in everything(op, handler.body) if isinstance(node, typed.Var)]
+    variables = [node for node in everything(op, handler.body) if isinstance(node, typed.Var)]
     wide = any(item_size(each) == 8 for each in types)
-    large = any(t.contains(each, t.Array) for each in variables) or any(
+    large = any(t.contains(each.value.type, t.Array) for each in variables) or any(
         pop >= 16 for i, pop in enumerate(handler.pops) if i in plan.windows
     )
-    live = sum(not t.contains(each, t.Array) for each in variables) + max([0, *plan.counts])
-    if large or live > 8:
+    live = len(variables) + max([0, *plan.counts])
+    if large:
         return 16
+    if live > 8:
+        return 32 if not wide and _sums(op, handler.body) and live * 32 * 4 <= _registers() else 16
     return (64 if live <= 3 else 32) // (2 if wide else 1)
+
+
+def _sums(op: typed.Operator, body: typed.Block) -> bool:
+    """Whether variables are there for loops to add to: then little else is alive at a time."""
+    inside = {
+        source.slot
+        for loop in everything(op, body)
+        if isinstance(loop, typed.For)
+        for node in everything(op, loop.body)
+        for place in written(op, node)
+        if isinstance(source := root(place), typed.Local)
+    }
+    return all(item.slot in inside for item in body.items if isinstance(item, typed.Var))
+
+
+def _registers() -> int:
+    """Bytes of the vector registers of this processor, a few left for what comes and goes."""
+    features = host().features.split(",")
+    count, size = (32, 64) if "+avx512f" in features else (16, 32) if "+avx2" in features else (16, 16)
+    return (count - 4) * size
 
 
 def _windows(f: Frame, handler: Fireable, plan: Lanes) -> list[_Window]:
@@ -222,11 +265,17 @@ def _dealt(body: Body, window: _Window, row: str) -> Place:
     return Place(t.Array(window.item, window.peek), tuple(made), ("0",) * len(made))
 
 
-def _reserve(f: Frame, type_: t.Type, block: str, limit: str, count: int) -> str:
-    """Makes room for further items of an output, unless they would reach the limit; how many there are before."""
+def _reserve(
+    f: Frame, type_: t.Type, block: str, limit: str, count: int, again: str, width: int
+) -> str:  # fmt: skip
+    """Makes room for `count` items of each lane, unless they would reach the limit; where they begin.
+
+    `again`: so many of the lanes have sent theirs already.
+    """
     b = f.b
-    before = b.op(f"load i64, ptr {block}")
-    after = b.op(f"add nsw i64 {before}, {count}")
+    rows = b.op(f"load i64, ptr {block}")
+    before = b.op(f"sub nsw i64 {rows}, {b.op(f'mul nsw i64 {again}, {count}')}")
+    after = b.op(f"add nsw i64 {before}, {count * width}")
     fits, grown, enough, grow = (b.fresh(name) for name in ("fits", "room", "enough", "grow"))
     b.branch(b.op(f"icmp slt i64 {after}, {limit}"), fits, "rest")
     b.at(fits)

@@ -2,8 +2,7 @@
 
 `i64 fire.<n>(context*, columns*, from, to)` fires the handler on rows from .. to - 1 and returns row * 4 + how it
 left: 0 done, 1 full (go on at the row), 2 stop, 3 trap (the context says where). Outputs of a firing that traps are
-withdrawn. `load_variable.<n>`, `save_variable.<n>` bring variables in and out as one row of columns,
-`drop_variable.<n>` empties them.
+withdrawn. `close` gives back the memory of an arena.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, k
 from backends.native.ir import Builder, Function
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
-from backends.native.layout import Unsupported, columns, memory, register, widths
+from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
 from backends.native.lower.expressions import literal, owned
 from backends.native.lower.firing import (
     DECLARATIONS,
@@ -30,13 +29,14 @@ from backends.native.lower.firing import (
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.guard import guarded_move
 from backends.native.lower.statements import Refusal, block
-from backends.native.module import Module, clear, void
+from backends.native.module import Module, void
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import unproven
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.evaluate.statements import owned_slots
 
+LARGEST_VARIABLE: Final = 1 << 30  # bytes
 _DEEPEST_FRAME: Final = 512  # bytes, of a function that may call itself a thousand times
 
 
@@ -48,6 +48,11 @@ class Lowered:
     exports: tuple[str, ...]
     handlers: tuple[Handler, ...]
     lanes: tuple[tuple[str, Lanes | NoLanes], ...] = ()
+
+    @property
+    def host(self) -> bool:
+        """Whether the code may call Python (an operation of class `host`)."""
+        return "@regex_lookup(" in self.text
 
 
 def lower(
@@ -93,10 +98,9 @@ def lower(
         return (*reasons, Reason(refused.reason, op.span))
     for each in handlers:
         tried(op, lambda each=each: _batch(module, op, each, functions, constants, architecture))
-    for i, var in enumerate(op.vars):
-        tried(var, lambda i=i, var=var: _load(module, op, var.type, i))
-        tried(var, lambda i=i, var=var: _save(module, op, var.type, i))
-        tried(var, lambda i=i, var=var: _close(var.type, i))
+    for var in op.vars:
+        tried(var, lambda var=var: _fits(var.type))
+        tried(var, lambda var=var: _movable(var.type))
     tried(op, _arena_close)
     if reasons:
         return tuple(dict.fromkeys(reasons))
@@ -104,6 +108,13 @@ def lower(
         (each.name, widen(module, op, each, architecture, functions, constants)) for each in fireable(op)
     )
     return Lowered(module.text(exports), tuple(exports), handlers, lanes)
+
+
+def _fits(type_: t.Type) -> None:
+    """Raises: Unsupported for a variable whose block is too large to be there from the start."""
+    size = size_align(type_)[0]
+    if size > LARGEST_VARIABLE:
+        raise Unsupported(f"a variable of {size} bytes")
 
 
 # ----------------------------------------------------------------------------------------------- functions
@@ -196,8 +207,26 @@ def _key_columns(op: typed.Operator, firing: Firing) -> tuple[int, ...]:
 # ----------------------------------------------------------------------------------------------- variables
 
 
-def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
-    """`i64 load_variable.<n>(context, columns, block)`: the variable from one row; 1 if memory is refused, else 0."""
+def moves(type_: t.Type, *, debug: bool) -> tuple[str, tuple[str, ...]]:
+    """The module that brings variables of a type in and out (`load`, `save`), and what it exports.
+
+    It is one of its own, for all operators with such variables: most variables begin at zero and are never read.
+    """
+    module = Module(debug=debug)
+    op = typed.Operator("", (), (), (), (), (), ())
+    made = (_load(module, op, type_), _save(module, op, type_))
+    exports = {each.name: each for each in made}
+    return module.text(exports), tuple(exports)
+
+
+def _movable(type_: t.Type) -> None:
+    """Raises: Unsupported if variables of a type cannot be brought in and out."""
+    memory(type_)
+    columns(type_)
+
+
+def _load(module: Module, op: typed.Operator, type_: t.Type) -> Function:
+    """`i64 load(context, columns, block)`: the variable from one row; 1 if memory is refused, else 0."""
     b = Builder()
     prologue(b)
     f = Frame(module, op, b, "trapped")
@@ -206,11 +235,11 @@ def _load(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
     f.keep(f.row(type_, 0, "0"), at, "%block")
     b.end("ret void")
-    return guarded_move(module, op, f"load_variable.{index}", b)
+    return guarded_move(module, op, "load", b)
 
 
-def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Function:
-    """`i64 save_variable.<n>(context, columns of an output, block)`: the variable as one more row; the same result."""
+def _save(module: Module, op: typed.Operator, type_: t.Type) -> Function:
+    """`i64 save(context, columns of an output, block)`: the variable as one more row; the same result."""
     b = Builder()
     prologue(b)
     f = Frame(module, op, b, "trapped")
@@ -218,16 +247,7 @@ def _save(module: Module, op: typed.Operator, type_: t.Type, index: int) -> Func
     f.scatter(type_, f.load(type_, at, "%block"), "%columns")
     void(b, "reset", f"ptr {TEMPORARY}")
     b.end("ret void")
-    return guarded_move(module, op, f"save_variable.{index}", b)
-
-
-def _close(type_: t.Type, index: int) -> Function:
-    """`void drop_variable.<n>(block)`: all memory of the variable given back."""
-    b = Builder()
-    void(b, "arena_close", "ptr %block")
-    clear(b, type_, b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}"))
-    b.end("ret void")
-    return b.finish(f"drop_variable.{index}", f"define void @drop_variable.{index}(ptr %block) nounwind")
+    return guarded_move(module, op, "save", b)
 
 
 def _arena_close() -> Function:

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 _CHUNK: Final = 62  # entries of a chunk of an ordered map (`runtime/omap.rt`)
 _TAG: Final = 16  # bits of the hash beside an address (`runtime/map.rt`)
 _SHORT: Final = 12  # bytes of a text that lies in its view
+_PAIR: Final = 16  # bytes of texts that are hashed in one piece, and in three (`runtime/text.rt`)
+_HASHED: Final = 48
 _WORD: Final = (1 << 64) - 1
+_LAST: Final = 0xA0761D6478BD642F
 
 
 def image(module: Module, type_: t.Type, constant: Any, initial: Initial) -> str:
@@ -75,18 +78,26 @@ def _text_hash(value: str | bytes) -> int:
     """`text_index` of `runtime/text.rt`."""
     data = value.encode() if isinstance(value, str) else value
     size = len(data)
-    if size <= _SHORT:
-        ascii_ = bool(data) and isinstance(value, str) and value.isascii()
-        a = int.from_bytes(data[:4], "little") << 32 | ascii_ << 31 | size
-        return _product(a ^ SEED, int.from_bytes(data[4:], "little") ^ STEP) ^ a
+    ascii_ = bool(data) and isinstance(value, str) and value.isascii()
+    first = int.from_bytes(data[:4], "little") << 32 | ascii_ << 31 | size
 
     def word(at: int) -> int:
         return int.from_bytes(data[at : at + 8], "little")
 
+    if size <= _SHORT:
+        return _product(first ^ SEED, word(4) ^ STEP) ^ first
+    if size <= _PAIR:
+        return _product(word(0) ^ SEED, word(size - 8) ^ STEP) ^ first
+    last = size - 16
+    if size <= _HASHED:
+        half = last >> 1
+        h = size ^ _product(word(0) ^ SEED, word(8) ^ STEP)
+        h ^= _product(word(half) ^ STEP, word(half + 8) ^ _LAST)
+        return h ^ _product(word(last) ^ _LAST, word(last + 8) ^ SEED)
     h = size ^ SEED
-    for at in range(0, size - 16, 16):
+    for at in range(0, last, 16):
         h = _product(word(at) ^ STEP, word(at + 8) ^ h)
-    return _product(word(max(size - 16, 0)) ^ STEP, word(size - 8) ^ h)
+    return _product(word(last) ^ STEP, word(last + 8) ^ h)
 
 
 def _product(x: int, y: int) -> int:

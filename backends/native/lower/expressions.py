@@ -16,7 +16,8 @@ from backends.native.contract import ARENA_SIZE
 from backends.native.ir import hexadecimal
 from backends.native.layout import Unsupported, is_plain, is_text, memory, register, shares, size_align
 from backends.native.lower import arithmetic, constants, regex, texts
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Parts, Row, Scalar, Value
+from backends.native.lower.fetching import Fetching, Search
+from backends.native.lower.frame import TEMPORARY, Frame, Memory, Parts, Row, Scalar, Sent, Value
 from backends.native.module import (
     clear,
     counted,
@@ -150,7 +151,7 @@ def operands(f: Frame, exprs: Sequence[typed.Expr]) -> list[Value]:
 def literal(f: Frame, type_: t.Type, constant: Any) -> Value:
     """A constant value."""
     if type_ == t.REGEX:
-        return Scalar(type_, regex.address(f.module, constant))
+        return regex.constant(f, initial(f, type_, constant), constant)
     kind = register(type_)
     if kind is not None:
         return Scalar(type_, _scalar_text(type_, constant))
@@ -175,7 +176,7 @@ def initial(f: Frame, type_: t.Type, constant: Any) -> str:
         case t.BOOL:
             return "1" if constant else "0"
         case t.REGEX:
-            return regex.address(f.module, constant)
+            return _text(f, constant.pattern)
         case t.STRING | t.BYTES:
             return _text(f, constant)
         case t.FSUM | t.Map() | t.OMap() | t.Deque() | t.Bag():
@@ -346,10 +347,10 @@ def put_entry(f: Frame, map_: Memory, key: Value, new: Value, *, fresh: bool) ->
 
 def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], body: Callable[[], None],
          labels: Callable[[str, str], None] | None = None,
-         sized: Callable[[str], None] | None = None) -> None:  # fmt: skip
+         sized: Callable[[str], None] | None = None, ahead: tuple[Search, ...] = ()) -> None:  # fmt: skip
     """Runs `body` for each item, bound to the slots. `labels` is told where leaving and going on lead.
 
-    `sized` is told before how many items a container has.
+    `sized` is told before how many items a container has. `ahead`: what the body seeks by parts of the item.
     """
     b = f.b
     if isinstance(over, typed.Counted):
@@ -378,8 +379,15 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
     item_at, count = f.extent(container)
     if sized is not None:
         sized(count)
+    fetching = Fetching(
+        f, slots[-1], ahead, lambda map_: _state(f, map_).ptr, lambda e: value(f, e, lent=True)
+    )
+    if ahead:
+        fetching.begin(item_at, count)
 
     def each(i: str) -> None:
+        if ahead:
+            fetching.step(item_at, count, i)
         if len(slots) == 2:
             f.slots[slots[0]] = Scalar(t.I64, i)
         f.slots[slots[-1]] = item_at(i)
@@ -388,6 +396,7 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
             likely = item(b, t.I64, b.op(f"load ptr, ptr {list_}"), i)
             f.hints[slots[-1]] = variable, b.op(f"load i64, ptr {likely}")
         body()
+        fetching.end()
         f.hints.pop(slots[-1], None)
 
     _counted(f, "0", count, each, labels)
@@ -501,11 +510,21 @@ def _comprehension(f: Frame, expr: typed.Comprehension) -> Value:
     inner = t.parts(expr.type)[0]
 
     def room(count: str) -> None:
-        if expr.cond is None:
-            _reserve(f, slot, inner, count)
+        _reserve(f, slot, inner, count)
 
-    def add() -> None:
-        f.put(owned(f, expr.value), f.pushed(slot, inner))
+    _each(
+        f,
+        expr,
+        lambda: f.put(owned(f, expr.value), f.pushed(slot, inner)),
+        room if expr.cond is None else None,
+    )
+    return Memory(expr.type, slot)
+
+
+def _each(
+    f: Frame, expr: typed.Comprehension, add: Callable[[], None], room: Callable[[str], None] | None
+) -> None:
+    """Runs `add` for each item of a comprehension, its names bound; `room` as `sized` of `loop`."""
 
     def body() -> None:
         if expr.cond is None:
@@ -514,20 +533,31 @@ def _comprehension(f: Frame, expr: typed.Comprehension) -> Value:
             if_(f.b, f.reg(value(f, expr.cond)), add)
 
     match expr.range:
-        case typed.Apply(operation="bag_minus", args=args) if not changes(f, expr):
+        case typed.Apply(operation="bag_minus", args=args) if not changes(f, expr) and len(expr.slots) == 1:
 
             def rest(one: Value) -> None:
                 f.slots[expr.slots[-1]] = one
                 body()
 
-            if len(expr.slots) == 1:
-                plain = [each for each in args if not isinstance(each, typed.Lambda)]
-                _difference(f, operands(f, plain), rest, room)
-                return Memory(expr.type, slot)
+            plain = [each for each in args if not isinstance(each, typed.Lambda)]
+            _difference(f, operands(f, plain), rest, room)
         case _:
+            loop(f, expr.range, expr.slots, body, sized=room)
+
+
+def straight(f: Frame, expr: typed.Expr, list_: Sent) -> Sent:
+    """A list whose items go to the columns of an output as they are made."""
+    match expr:
+        case typed.Comprehension():
+            _each(f, expr, lambda: f.send(list_, value(f, expr.value, lent=True)), None)
+        case typed.Apply(operation="bag_minus", args=args):
+            plain = [each for each in args if not isinstance(each, typed.Lambda)]
+            _difference(f, operands(f, plain), lambda one: f.send(list_, one), None)
+        case typed.MakeList(_, ()):
             pass
-    loop(f, expr.range, expr.slots, body, sized=room)
-    return Memory(expr.type, slot)
+        case _:
+            raise AssertionError(expr)
+    return list_
 
 
 def _reserve(f: Frame, list_: str, inner: t.Type, count: str) -> None:
@@ -560,6 +590,8 @@ def apply(f: Frame, expr: typed.Apply) -> Value:
 def _length(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     (one,) = values
     b = f.b
+    if isinstance(one, Sent):
+        return Scalar(t.I64, f.length(one))
     match one.type:
         case t.STRING:
             return Scalar(t.I64, b.call("i64", "text_length", [f"ptr {f.ptr(one)}"]))
@@ -580,7 +612,7 @@ def _get(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
         case _:
             pass
     if isinstance(kind, t.Map | t.OMap):
-        entry = f.find(kind, f.ptr(container), index)
+        entry = f.find(kind, f.ptr(container), index, expr)
         there = b.op(f"icmp ne ptr {entry}, null")
 
         def found() -> Value:
@@ -1075,7 +1107,7 @@ def _bag_minus(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 
 def _difference(f: Frame, values: Sequence[Value], body: Callable[[Value], None],
-                sized: Callable[[str], None]) -> None:  # fmt: skip
+                sized: Callable[[str], None] | None) -> None:  # fmt: skip
     """A loop over the items of a list that another list does not take away; `sized` as of `loop`."""
     b, inner = f.b, t.parts(values[0].type)[0]
     size = size_align(inner)[0]
@@ -1085,7 +1117,8 @@ def _difference(f: Frame, values: Sequence[Value], body: Callable[[Value], None]
     counted(b, others, lambda i: _part(f, other(i), item(b, inner, items, i)))
     make, taken = (f.module.minus_function(name, inner) for name in ("minus_table", "minus_taken"))
     table = b.call("ptr", make, [f"ptr {TEMPORARY}", f"ptr {items}", f"i64 {size}", f"i64 {others}"])
-    sized(count)
+    if sized is not None:
+        sized(count)
 
     def each(i: str) -> None:
         one = at(i)
@@ -1249,6 +1282,13 @@ def _change(f: Frame, expr: typed.Apply) -> Value:
     rule = _CHANGES.get((name, type(kind)))
     if rule is None:
         raise Unsupported(f"`{name}` of {kind}")
+    match target, rest:
+        case typed.Local(slot=list_), [new] if isinstance(found := f.slots.get(list_), Sent):
+            assert not isinstance(new, typed.Lambda)  # noqa: S101 - by the rule
+            f.send(found, value(f, new, lent=True))
+            return _UNIT
+        case _:
+            pass
     reach = place(f, target)
     values = [owned(f, arg) for arg in rest if not isinstance(arg, typed.Lambda)]
     match target, rest:
@@ -1469,5 +1509,6 @@ __all__ = [
     "owned",
     "place",
     "remove_entry",
+    "straight",
     "value",
 ]

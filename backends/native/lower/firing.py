@@ -12,7 +12,8 @@ from attrs import define, field
 
 from backends.native.contract import CONTEXT, FULL, MARK, SIDE, STOP, TRAPPED
 from backends.native.ir import Builder
-from backends.native.layout import LIST, Unsupported, columns, is_plain, register
+from backends.native.layout import LIST, columns, is_plain, register
+from backends.native.lower.ahead import Ahead, sought
 from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
 from backends.native.lower.guard import guarded
 from backends.native.lower.hints import noted
@@ -191,11 +192,15 @@ class Firing:
 def rows(firing: Firing, slots: tuple[t.Type, ...], pops: tuple[int, ...], body: typed.Block) -> Function:
     """A firing for each row from %from to %to - 1; a slot with a window begins at row * pop."""
     f, b = firing.f, firing.f.b
+    lookup = sought(body) if firing.name.startswith("item.") else None
+    ahead = None if lookup is None else Ahead(firing, slots[0], lookup)
     b.do(f"store i64 %from, ptr {firing.row}")
     b.at("next")
     row = b.op(f"load i64, ptr {firing.row}")
     b.branch(b.op(f"icmp slt i64 {row}, %to"), "fire", "done")
     b.at("fire")
+    if ahead is not None:
+        ahead.look(row)
 
     def bind() -> None:
         for i, (slot, pop) in enumerate(zip(slots, pops, strict=True)):
@@ -269,8 +274,11 @@ def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block
     returned counts firings.
     """
     f, b = firing.f, firing.f.b
-    if register(key) != "i64" or key == t.U64:
-        raise Unsupported(f"keys of type {key}")
+    # Keys are compared as 64 bits; where there is no head stands the greatest.
+    kind, unsigned = register(key), key == t.U64
+    assert kind in ("i32", "i64")  # noqa: S101 - the checker admits no other keys
+    most = "-1" if unsigned else "9223372036854775807"
+    below, above_ = ("ult", "ugt") if unsigned else ("slt", "sgt")
     sides = range(len(firing.inputs))
     state = firing.pointer(len(f.columns) - len(firing.inputs))
     words = [
@@ -285,7 +293,7 @@ def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block
     fired = b.op(f"load i64, ptr {firing.row}")
     b.branch(b.op(f"icmp slt i64 {fired}, %to"), "heads", "done")
     b.at("heads")
-    best, any_ = "9223372036854775807", "false"
+    best, any_ = most, "false"
     rows, heads, theres = list[str](), list[str](), list[str]()
     for i in sides:
         row = b.op(f"load i64, ptr {words[i][0]}")
@@ -294,12 +302,14 @@ def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block
         before = b.block
         b.branch(there, load, join)
         b.at(load)
-        place = b.op(f"getelementptr inbounds i64, ptr {f.columns[keys[i]]}, i64 {row}")
-        head = b.op(f"load i64, ptr {place}")
+        place = b.op(f"getelementptr inbounds {kind}, ptr {f.columns[keys[i]]}, i64 {row}")
+        head = b.op(f"load {kind}, ptr {place}")
+        if kind == "i32":
+            head = b.op(f"sext i32 {head} to i64")
         b.go(join)
         b.at(join)
-        head = b.op(f"phi i64 [ {head}, %{load} ], [ 9223372036854775807, %{before} ]")
-        less = b.op(f"icmp slt i64 {head}, {best}")
+        head = b.op(f"phi i64 [ {head}, %{load} ], [ {most}, %{before} ]")
+        less = b.op(f"icmp {below} i64 {head}, {best}")
         best = b.op(f"select i1 {less}, i64 {head}, i64 {best}")
         any_ = b.op(f"or i1 {any_}, {there}")
         rows.append(row)
@@ -307,14 +317,14 @@ def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block
         theres.append(there)
     allowed = any_
     for i in sides:
-        above = b.op(f"or i1 {endless[i]}, {b.op(f'icmp sgt i64 {floors[i]}, {best}')}")
+        above = b.op(f"or i1 {endless[i]}, {b.op(f'icmp {above_} i64 {floors[i]}, {best}')}")
         allowed = b.op(f"and i1 {allowed}, {b.op(f'or i1 {theres[i]}, {above}')}")
     b.branch(allowed, "fire", "done")
     b.at("fire")
     takes = [b.op(f"and i1 {theres[i]}, {b.op(f'icmp eq i64 {heads[i]}, {best}')}") for i in sides]
 
     def bind() -> None:
-        f.slots[0] = Scalar(key, best)
+        f.slots[0] = Scalar(key, b.op(f"trunc i64 {best} to i32") if kind == "i32" else best)
         for i in sides:
             # The column of validity before that of the side: one byte, read at whatever row the side is at.
             flag = b.op(f"getelementptr i8, ptr {flags}, i64 {b.op(f'zext i1 {takes[i]} to i64')}")

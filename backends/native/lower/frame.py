@@ -37,6 +37,7 @@ from backends.native.module import (
     move,
     part,
     positions,
+    replaceable,
     store,
     value_of,
     void,
@@ -88,7 +89,24 @@ class Row:
     row: str
 
 
-Value = Scalar | Memory | Parts | Row
+@frozen
+class Sent:
+    """A list whose items are rows of an output's columns already (see `sending`), the last ones of their table.
+
+    They are part of the next item of type `of` of the output whose block is at `out`. `column`: of its offsets; `table`: of
+    its items. `starts`: how many rows that table and those for parts of its items had before; `sent`: the items.
+    """
+
+    type: t.Type
+    out: str
+    of: t.Type
+    column: int
+    table: int
+    starts: tuple[str, ...]
+    sent: str
+
+
+Value = Scalar | Memory | Parts | Row | Sent
 
 
 @frozen
@@ -106,7 +124,8 @@ class Frame:
 
     `exit`: where a trap goes. `columns`: registers of the columns' addresses. `cleanups`: of the entries bound by
     `with`, innermost last. By slot (see `hints`): `noted`, of lists of keys the variable and the list of entries;
-    `at_hand`, of keys the entry that is bound; `hints`, of keys the variable and what likely is the entry.
+    `at_hand`, of keys the entry that is bound; `hints`, of keys the variable and what likely is the entry; `targets`, of
+    lists that are sent as they are made (see `sending`) the output and the field.
     """
 
     module: Module
@@ -128,6 +147,11 @@ class Frame:
     noted: dict[int, tuple[int, str]] = field(factory=dict[int, tuple[int, str]])
     at_hand: dict[int, str] = field(factory=dict[int, str])
     hints: dict[int, tuple[int, str]] = field(factory=dict[int, tuple[int, str]])
+    targets: dict[int, tuple[int, int]] = field(factory=dict[int, tuple[int, int]])
+    hashes: dict[int, str] = field(
+        factory=dict[int, str]
+    )  # of keys, by the node that seeks them (see `fetching`)
+    ahead: tuple[typed.With, str] | None = None  # the entry that is sought ahead, and the hash of its key
 
     # ---------------------------------------------------------------------------------------------- traps
 
@@ -207,7 +231,7 @@ class Frame:
         match value:
             case Memory(_, ptr, _):
                 return ptr
-            case Scalar() | Parts() | Row():
+            case Scalar() | Parts() | Row() | Sent():
                 slot = self.b.slot(memory(value.type))
                 self.put(value, slot)
                 return slot
@@ -227,6 +251,8 @@ class Frame:
                     self.put(each, part(b, type_, to, i))
             case Row():
                 self.gather(value, to, TEMPORARY)
+            case Sent():
+                raise AssertionError(value)
             case _:
                 assert_never(value)
 
@@ -241,7 +267,7 @@ class Frame:
             case Row(record, column, row):
                 before = sum(widths(each)[0] for each in t.parts(record)[:index])
                 return self.row(type_, column + before, row)
-            case Scalar():
+            case Scalar() | Sent():
                 raise AssertionError(value)
 
     def present(self, value: Value) -> str:
@@ -357,6 +383,8 @@ class Frame:
                 self.keep(each, part(b, value.type, to, i), arena)
         elif isinstance(value, Row):
             self.gather(value, to, arena)
+        elif isinstance(value, Sent):
+            raise AssertionError(value)
         elif is_text(value.type):
             void(b, "text_keep", f"ptr {arena}", f"ptr {to}", f"ptr {value.ptr}")
         else:
@@ -369,6 +397,10 @@ class Frame:
             if isinstance(value, Parts):
                 value = Memory(type_, self.ptr(value))
             self.put(value, to)
+            return
+        if replaceable(type_):
+            name = self.module.derived("replace", type_)
+            void(self.b, name, f"ptr {arena}", f"ptr {to}", f"ptr {self.ptr(value)}")
             return
         slot = self.b.slot(memory(type_))
         self.keep(value, slot, arena)
@@ -462,9 +494,13 @@ class Frame:
             "ptr", "deque_push", [f"ptr {arena}", f"ptr {deque}", f"i64 {size_align(inner)[0]}"]
         )
 
-    def find(self, type_: t.Type, map_: str, key: Value) -> str:
-        """The entry of a key, or null; of a bag the oldest."""
+    def find(self, type_: t.Type, map_: str, key: Value, node: typed.Node | None = None) -> str:
+        """The entry of a key, or null; of a bag the oldest. `node`: what seeks it, if the hash may be known already."""
         assert isinstance(type_, t.Map | t.OMap | t.Bag)  # noqa: S101 - by its type
+        h = self.hashes.get(id(node))
+        if h is not None:
+            name = self.module.map_function("map_seek", type_)
+            return self.b.call("ptr", name, [f"ptr {map_}", f"ptr {self.ptr(key)}", f"i64 {h}"])
         return self.b.call(
             "ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"]
         )
@@ -487,6 +523,41 @@ class Frame:
     def scatter(self, type_: t.Type, value: Value, block: str) -> None:
         """Appends a value to the columns of an output."""
         _Scatter(self, type_, block).top(value)
+
+    def begin(self, type_: t.Type, block: str, field_: int) -> Sent:
+        """A list of which the items will be sent as field `field_` of the next item of an output."""
+        kind = t.parts(type_)[field_]
+        before = [widths(part) for part in t.parts(type_)[:field_]]
+        column, table = sum(wide for wide, _ in before), 1 + sum(deep for _, deep in before)
+        places = [_Scatter(self, type_, block).word(each, 0) for each in (0, *_tables(kind, table))]
+        sent, *starts = (self.b.op(f"load i64, ptr {place}") for place in places)
+        return Sent(kind, block, type_, column, table, tuple(starts), sent)
+
+    def send(self, list_: Sent, value: Value) -> None:
+        """Appends an item to such a list."""
+        inner = t.parts(list_.type)[0]
+        _Scatter(self, list_.of, list_.out).append(inner, value, list_.column + 1, list_.table)
+
+    def length(self, list_: Sent) -> str:
+        """How many items such a list has."""
+        rows = self.b.op(f"load i64, ptr {_Scatter(self, list_.of, list_.out).word(list_.table, 0)}")
+        return self.b.op(f"sub i64 {rows}, {list_.starts[0]}")
+
+    def withdraw(self, list_: Sent) -> None:
+        """Takes the items of such a list back if it has not been sent."""
+        b, scatter = self.b, _Scatter(self, list_.of, list_.out)
+        missing = b.op(f"icmp eq i64 {b.op(f'load i64, ptr {scatter.word(0, 0)}')}, {list_.sent}")
+
+        def back() -> None:
+            for table, start in zip(_tables(list_.type, list_.table), list_.starts, strict=True):
+                b.do(f"store i64 {start}, ptr {scatter.word(table, 0)}")
+
+        if_(b, missing, back)
+
+
+def _tables(type_: t.Type, first: int) -> range:
+    """The tables of a list's items and their parts, the first of which is `first`."""
+    return range(first, first + widths(type_)[1])
 
 
 @define
@@ -544,7 +615,7 @@ class _Scatter:
         match type_:
             case t.UNIT:
                 pass
-            case t.STRING | t.BYTES:
+            case t.STRING | t.BYTES | t.REGEX:
                 to = b.op(f"getelementptr inbounds {TEXT}, ptr {self.column(column)}, i64 {row}")
                 if value is None:
                     clear(b, type_, to)
@@ -574,7 +645,7 @@ class _Scatter:
                     at, count = f.extent(value)
                     counted(b, count, lambda i: self.append(inner, at(i), column, following))
             case t.List(inner) | t.Deque(inner):
-                if value is not None:
+                if value is not None and not isinstance(value, Sent):
                     at, count = f.extent(value)
                     counted(b, count, lambda i: self.append(inner, at(i), column + 1, following))
                 self.offset(column, following, row)

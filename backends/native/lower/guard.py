@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.contract import STOP, TRAPPED
 from backends.native.ir import Builder, Function
 from backends.native.lower.frame import Frame
 from backends.native.module import void
@@ -23,7 +24,6 @@ _STACK: Final = (
     3 << 19
 )  # bytes that nested calls may take of the stack; the threads of Python have 2 MB or more
 ARENA_CONTEXT: Final = 448  # where an arena keeps its context, then the pool (`runtime/arena.rt`)
-TRAPPED: Final = 3
 
 
 def guarded(
@@ -57,7 +57,9 @@ def guarded(
     void(b, "reset", f"ptr {arenas[0]}")
     at = b.op(f"load volatile i64, ptr {f.context('row')}")
     row = b.op(f"shl i64 {at}, 2")
-    b.end(f"ret i64 {b.op(f'or i64 {row}, {TRAPPED}')}")
+    flag = b.op(f"load volatile i64, ptr {f.context('stop')}")
+    how = b.op(f"select i1 {b.op(f'icmp ne i64 {flag}, 0')}, i64 {STOP}, i64 {TRAPPED}")
+    b.end(f"ret i64 {b.op(f'or i64 {row}, {how}')}")
     return b.finish(name, f"define i64 @{name}(ptr %context, ptr %columns, i64 %from, i64 %to) nounwind")
 
 

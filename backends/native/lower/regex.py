@@ -1,22 +1,21 @@
-"""Regular expressions: a value is the address of its table, a constant of the module (`runtime/regex.rt`).
+"""Regular expressions: a value is the text of its pattern, so that it is kept and copied as texts are.
 
-Patterns must be known when code is made; the zero of the type is the empty pattern.
+The table (`runtime/regex.rt`) of a constant is a constant of the module; that of another is looked up where the pattern is
+used, in an index that the host fills (`backends.native.patterns`).
 """
 
 # ruff: noqa: ARG001 - the rules of all operations have the same parameters
 
 from __future__ import annotations
 
-import sys
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from backends.native.layout import Unsupported
+from backends.native.layout import memory
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
-from backends.native.module import void
+from backends.native.module import move, void
+from backends.native.patterns import words
 from river.lang import typed
 from river.lang import types as t
-from river.lang.automata.tables import TooLargeToCompile, table
 from river.lang.patterns import BadPattern, Regex, compile_pattern
 
 if TYPE_CHECKING:
@@ -27,40 +26,25 @@ if TYPE_CHECKING:
 _FEW: Final = 256  # registers, as in regex.rt
 
 
-@lru_cache(maxsize=256)
-def _words(regex: Regex) -> bytes:
-    """The table of a pattern, little-endian.
-
-    Raises: TooLargeToCompile.
-    """
-    words = table(regex.machine.program)
-    if sys.byteorder == "big":
-        words.byteswap()
-    return words.tobytes()
-
-
 def address(module: Module, regex: Regex) -> str:
-    """The address of the table of a pattern, as a constant of type i64.
+    """The address of the table of a pattern, as a pointer constant."""
+    data = words(regex)
+    text = "".join(f"\\{byte:02X}" for byte in data)
+    return module.constant(f"[{len(data)} x i8]", f'c"{text}"')
 
-    Raises: Unsupported if the pattern is too large.
-    """
-    try:
-        words = _words(regex)
-    except TooLargeToCompile:
-        raise Unsupported("so large a pattern") from None
-    text = "".join(f"\\{byte:02X}" for byte in words)
-    name = module.constant(f"[{len(words)} x i8]", f'c"{text}"')
-    return f"ptrtoint (ptr {name} to i64)"
+
+def constant(f: Frame, text: str, regex: Regex) -> Memory:
+    """A pattern known when code is made; `text`: the initialiser of its view."""
+    name = f.module.constant(memory(t.REGEX), text)
+    f.module.patterns[name] = address(f.module, regex)
+    return Memory(t.REGEX, name)
 
 
 def _table(f: Frame, value: Value) -> str:
-    """The address in a value; that of the empty pattern in a zero."""
-    number = f.reg(value)
-    if number.startswith("ptrtoint"):
-        return f.b.op(f"inttoptr i64 {number} to ptr")
-    empty = address(f.module, compile_pattern(""))
-    chosen = f.b.op(f"select i1 {f.b.op(f'icmp eq i64 {number}, 0')}, i64 {empty}, i64 {number}")
-    return f.b.op(f"inttoptr i64 {chosen} to ptr")
+    """The address of the table of a pattern: known, or looked up."""
+    ptr = f.ptr(value)
+    found = f.module.patterns.get(ptr)
+    return f.b.call("ptr", "regex_known", ["ptr %context", f"ptr {ptr}"]) if found is None else found
 
 
 def _registers(f: Frame) -> str:
@@ -72,17 +56,23 @@ def _registers(f: Frame) -> str:
 
 
 def _regex(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
-    """`regex(text)`: the text must be a constant."""
+    """`regex(text)`: a constant is compiled here, other texts while the program runs."""
+    from backends.native.lower.expressions import literal
+
     (text,) = expr.args
     if isinstance(text, typed.ConstRef):
         text = f.operator.consts[text.index].value
-    if not isinstance(text, typed.Literal):
-        raise Unsupported("patterns made while the program runs")
-    try:
-        return Scalar(t.REGEX, address(f.module, compile_pattern(text.value)))
-    except BadPattern:
-        f.trap_if("true", "bad-regex", expr.site)
-        return Scalar(t.REGEX, "0")
+    if isinstance(text, typed.Literal):
+        try:
+            return literal(f, t.REGEX, compile_pattern(text.value))
+        except BadPattern:
+            f.trap_if("true", "bad-regex", expr.site)
+            return Memory(t.REGEX, f.empty(t.REGEX))
+    slot = f.b.slot(memory(t.REGEX))
+    move(f.b, t.REGEX, slot, f.ptr(values[0]))
+    table = f.b.call("ptr", "regex_lookup", ["ptr %context", f"ptr {slot}"])
+    f.trap_if(f.b.op(f"icmp eq ptr {table}, null"), "bad-regex", expr.site)
+    return Memory(t.REGEX, slot)
 
 
 def _test(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -103,7 +93,7 @@ def _found(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 def _replace(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, (regex, text, replacement) = f.b, values
-    slot, buffer = f.empty(t.STRING), b.slot("{ ptr, i64, i64 }")
+    slot, buffer = f.empty(t.STRING), b.slot("[18 x i64]")
     good = b.call("i1", "regex_replace", [
         f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {_table(f, regex)}", f"ptr {f.ptr(text)}",
         f"ptr {f.ptr(replacement)}", f"ptr {_registers(f)}", f"ptr {buffer}",

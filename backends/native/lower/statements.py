@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING, assert_never
 
 from backends.native.contract import MARK
 from backends.native.layout import Unsupported, columns, entry_layout, memory
-from backends.native.lower.expressions import assign, loop, owned, place, remove_entry, value
-from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Value
+from backends.native.lower.expressions import (
+    assign,
+    changes,
+    loop,
+    owned,
+    place,
+    remove_entry,
+    straight,
+    value,
+)
+from backends.native.lower.fetching import searches
+from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Sent, Value
+from backends.native.lower.sending import sent
 from backends.native.module import clear, if_, value_of
 from river.lang import typed
 from river.lang import types as t
@@ -18,11 +29,20 @@ if TYPE_CHECKING:
 
 def block(f: Frame, body: typed.Block) -> None:
     """The statements one after the other."""
-    for item in body.items:
+    before, targets = f.targets, sent(body, f.operator)
+    f.targets = before | {slot: (target.out, target.field) for slot, target in targets.items()}
+    for i, item in enumerate(body.items):
         try:
             statement(f, item)
+            if isinstance(item, typed.Branch):
+                for slot, target in targets.items():
+                    if target.last == i:
+                        list_ = f.slots[slot]
+                        assert isinstance(list_, Sent)  # noqa: S101 - made when its turn came
+                        f.withdraw(list_)
         except Unsupported as refused:
             raise Refusal(refused.reason, item) from None
+    f.targets = before
 
 
 class Refusal(Exception):  # noqa: N818 - a remark, not a mistake
@@ -37,6 +57,9 @@ class Refusal(Exception):  # noqa: N818 - a remark, not a mistake
 def statement(f: Frame, item: typed.Stmt) -> None:
     """One statement."""
     match item:
+        case typed.Let(slot, _, expr) | typed.Var(slot, _, expr) if slot in f.targets:
+            out, field = f.targets[slot]
+            f.slots[slot] = straight(f, expr, f.begin(f.operator.outs[out].type, output(f, out), field))
         case typed.Let(slot, _, expr):
             found = value(f, expr)
             f.slots[slot] = f.snapshot(found) if not isinstance(found, Scalar) else found
@@ -62,6 +85,7 @@ def statement(f: Frame, item: typed.Stmt) -> None:
                 item.slots,
                 lambda: block(f, item.body),
                 lambda leave, again: _enter(f, item.loop, leave, again),
+                ahead=searches(item.body, item.slots[-1]),
             )
         case typed.While():
             _while(f, item)
@@ -74,8 +98,7 @@ def statement(f: Frame, item: typed.Stmt) -> None:
         case typed.Return(expr):
             _return(f, expr)
         case typed.Emit(out, expr):
-            type_ = f.operator.outs[out].type
-            f.scatter(type_, value(f, expr, lent=True), output(f, out))
+            f.scatter(f.operator.outs[out].type, _item(f, out, expr), output(f, out))
         case typed.Mark(out, expr):
             _mark(f, out, value(f, expr))
         case typed.Trap(_, site):
@@ -84,6 +107,21 @@ def statement(f: Frame, item: typed.Stmt) -> None:
             value(f, effect)
         case _:
             assert_never(item)
+
+
+def _item(f: Frame, out: int, expr: typed.Expr) -> Value:
+    """What is sent; of a record, lists that are made here go to the columns at once."""
+    type_ = f.operator.outs[out].type
+    if not isinstance(expr, typed.MakeRecord) or changes(f, expr.values):
+        return value(f, expr, lent=True)
+    found: dict[int, Value] = {}
+    for i in expr.order:
+        match expr.values[i]:
+            case typed.Comprehension(t.List()) as made if made.type == t.parts(type_)[i]:
+                found[i] = straight(f, made, f.begin(type_, output(f, out), i))
+            case other:
+                found[i] = value(f, other, lent=True)
+    return Parts(type_, tuple(found[i] for i in range(len(expr.values))))
 
 
 def _variable(f: Frame, found: Value) -> Memory:
@@ -131,8 +169,11 @@ def _with(f: Frame, item: typed.With) -> None:
     if known == variable:
         name = f.module.map_function("map_again", kind)
         found = b.call("ptr", name, [f"ptr {map_.ptr}", f"ptr {f.ptr(key)}", f"i64 {likely_}"])
+    elif f.ahead is not None and f.ahead[0] is item:
+        name = f.module.map_function("map_seek", kind)
+        found = b.call("ptr", name, [f"ptr {map_.ptr}", f"ptr {f.ptr(key)}", f"i64 {f.ahead[1]}"])
     else:
-        found = f.find(kind, map_.ptr, key)
+        found = f.find(kind, map_.ptr, key, item)
     entry, flag = b.slot("ptr"), b.slot("i1")
     b.do(f"store ptr {found}, ptr {entry}")
     b.do(f"store i1 false, ptr {flag}")

@@ -1,10 +1,13 @@
-"""A program as one table of 32-bit words, for machine code: tagged DFAs if they are small, else the program itself.
+"""A program as one table of 32-bit words, for machine code: tagged DFAs if they are small, and the program itself.
 
-The table: {slots, test DFA, capturing DFA, program, its length, its start, registers, context of the program}; the parts
-by word, 0 if absent. A DFA: {words of a state, symbol of the end, 8 first states, where the moves of transitions, the
-saves of matches and the lists of moves begin}, 256 bytes of symbols, then the states: by symbol the next state with
-flags, last the transition back to the state itself that most bytes take (-1: none). A first state is found by its
-context: 1 after a word byte, 2 after a newline, 3 at the start, and 4 more if an empty match does not count.
+The table: {slots, test DFA, capturing DFA, program, its length, its start, registers, context of the program, words of the
+table}; the parts by word, 0 if absent. A DFA: {words of a state, symbol of the end, 8 first states, where the moves of
+transitions, the saves of matches, the lists of moves and the ranges begin}, 256 bytes of symbols, then the states: by
+symbol the next state with flags; the transition back to the state itself that most bytes take (-1: none); where the
+ranges of the bytes that leave it stand (0: there are none). A first state is found by its context: 1 after a word byte, 2
+after a newline, 3 at the start, and 4 more if an empty match does not count.
+Ranges are four times {least byte, how many}, then a word: 0 if these bytes leave the state, -1 if all others do. The same
+once more for the byte after it: if that is none of these, two transitions lead back to the state, and nothing happens.
 
 A capturing DFA moves registers {-1, the position, the slots of the match, a spare one, the slots of each thread}. A match
 is saved when it is seen, or later: if no transition before the next match writes what it would read, the place is
@@ -35,25 +38,26 @@ from river.lang.automata.program import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-HEAD: Final = 8  # words of a table before its parts
-DFA_HEAD: Final = 13
+HEAD: Final = 9  # words of a table before its parts
+DFA_HEAD: Final = 14
 STATES: Final = DFA_HEAD + 64  # where the states of a DFA begin
 
 MOVES: Final = 1 << 30  # a transition has moves, or (test) there is a match
 NOTED: Final = 1 << 29
+STAYS: Final = 1 << 28  # the next state is another one, which few bytes leave, or in which each byte is noted
+DEAD: Final = 1 << 27  # there is no next state
+FLAGS: Final = MOVES | NOTED | STAYS | DEAD
+RARELY: Final = 0.12  # how likely a byte of common text leaves such a state at most
+MOST_RANGES: Final = 4
+_ANY: Final = (0, 0, -1)
 MATCHED: Final = 1 << 30  # of the moves of a transition: they save a match
 
 UNSET, POSITION, RESULT = 0, 1, 2  # registers
 
 MOST_WORK: Final = 1_500_000  # threads visited while a DFA is made: about half a second
-MOST_PIKE_WORDS: Final = 1 << 22
 _CONTEXTS: Final = (0, AFTER_WORD, AFTER_LINE, AT_START)
 
 State = tuple[Threads, int]
-
-
-class TooLargeToCompile(Exception):  # noqa: N818 - it names what the pattern is
-    """Pike's machine would need more memory than `MOST_PIKE_WORDS`."""
 
 
 @define
@@ -64,12 +68,9 @@ class _Dfa:
     rows: list[list[tuple[int, Step] | None]]
 
 
-def table(program: Program, most: int = MOST_STATES) -> array[int]:
-    """The table of a program; a DFA of more than `most` states is left out.
-
-    Raises: TooLargeToCompile.
-    """
-    test, captures = (_explored(program, most, captures=captures) for captures in (False, True))
+def table(program: Program, most: int = MOST_STATES, work: int = MOST_WORK) -> array[int]:
+    """The table of a program; a DFA of more than `most` states, or one that takes more `work`, is left out."""
+    test, captures = (_explored(program, most, work, captures=captures) for captures in (False, True))
     parts: list[array[int]] = []
     at = [0, 0, 0]
     registers = 0
@@ -78,26 +79,23 @@ def table(program: Program, most: int = MOST_STATES) -> array[int]:
     if captures is not None:
         words, registers = _capture_words(program, captures)
         parts.append(words)
-    if test is None or captures is None:
-        if len(program.instructions) * (12 + 2 * program.slots) > MOST_PIKE_WORDS:
-            raise TooLargeToCompile
-        parts.append(array("i", [word for one in program.instructions for word in one]))
+    parts.append(array("i", [word for one in program.instructions for word in one]))
     here = HEAD
-    present = (test is not None, captures is not None, test is None or captures is None)
+    present = (test is not None, captures is not None, True)
     following = iter(parts)
     for i, there in enumerate(present):
         if there:
             at[i] = here
             here += len(next(following))
     registers = max(registers, RESULT + program.slots)
-    head = [program.slots, *at, len(program.instructions), program.start, registers, program.context]
+    head = [program.slots, *at, len(program.instructions), program.start, registers, program.context, here]
     found = array("i", head)
     for part in parts:
         found += part
     return found
 
 
-def _explored(program: Program, most: int, *, captures: bool) -> _Dfa | None:
+def _explored(program: Program, most: int, work: int, *, captures: bool) -> _Dfa | None:
     """The whole automaton, or None if it is too large."""
     numbers: dict[State, int] = {}
     states: list[State] = []
@@ -111,66 +109,175 @@ def _explored(program: Program, most: int, *, captures: bool) -> _Dfa | None:
     places = [one | more for more in (0, NOT_EMPTY) for one in _CONTEXTS] if captures else [AT_START]
     firsts = [number(((program.start,), place & program.context)) for place in places]
     rows: list[list[tuple[int, Step] | None]] = []
-    work = 0
     while len(rows) < len(states):
         threads, context = states[len(rows)]
         row: list[tuple[int, Step] | None] = []
         for byte in program.bytes:
             taken = step(program, threads, context, byte)
-            work += taken.work
+            work -= taken.work
             following = taken.threads
             if not captures:
                 following = () if taken.match else tuple(sorted(following))
             to = number((following, program.after(byte))) if following and byte != END else 0
             row.append((to, taken) if to or taken.match else None)
         rows.append(row)
-        if len(states) > most or work > MOST_WORK:
+        if len(states) > most or work < 0:
             return None
     return _Dfa(firsts * (8 // len(firsts)), rows)
 
 
-def _weights(program: Program) -> list[int]:
-    """How much of common text is in a symbol: ASCII that is printed counts most."""
-    found = [0] * len(program.bytes)
-    for byte, symbol in enumerate(program.symbols):
-        found[symbol] += 16 if 32 <= byte < 127 else 1
+def _shares() -> list[float]:
+    """By byte, how much of common text it is: English letters, some digits and marks, hardly anything else."""
+    found = [0.0002] * 256
+    letters = "etaoinsrhdlucmfywgpbvkxqjz"
+    percent = (
+        10,
+        7.5,
+        6.5,
+        6.2,
+        5.7,
+        5.7,
+        5.3,
+        5,
+        4,
+        3.5,
+        3.3,
+        2.3,
+        2.3,
+        2,
+        1.8,
+        1.7,
+        1.6,
+        1.5,
+        1.5,
+        1.3,
+        0.8,
+        0.6,
+        *[0.2] * 4,
+    )
+    for letter, share in zip(letters, percent, strict=True):
+        found[ord(letter)] = share / 100
+        found[ord(letter.upper())] = share / 1000
+    for digit in b"0123456789":
+        found[digit] = 0.008
+    for mark in b"!\"#$%&'()*+-:;<=>?@[\\]^_`{|}~":
+        found[mark] = 0.002
+    found[ord(" ")] = 0.15
+    for mark in b".,/\n":
+        found[mark] = 0.01
     return found
 
 
-def _loop(row: list[int], own: int, weights: list[int]) -> int:
-    """The transition from a state to itself, with or without a note, that most bytes take; -1: none."""
-    best, most = -1, 0
-    for wanted in (own, own | NOTED):
-        weight = sum(w for to, w in zip(row, weights, strict=True) if to == wanted)
-        if weight > most:
-            best, most = wanted, weight
-    return best
+_SHARES: Final = _shares()
+
+
+@define(eq=False)
+class _Alphabet:
+    """The symbols of a program that are bytes: how much of common text each is, and what sets of them are as ranges."""
+
+    program: Program
+    shares: list[float] = field(init=False)
+    _ranges: dict[frozenset[int], tuple[int, ...] | None] = field(
+        factory=dict[frozenset[int], "tuple[int, ...] | None"]
+    )
+
+    def __attrs_post_init__(self) -> None:
+        self.shares = [0.0] * self.program.end
+        for byte, symbol in enumerate(self.program.symbols):
+            self.shares[symbol] += _SHARES[byte]
+
+    def stay(self, row: list[int], own: int) -> tuple[int, frozenset[int]]:
+        """The transition from a state to itself, with or without a note, that most bytes take (-1: none); the others."""
+        best, least, left = -1, 1.0, frozenset[int]()
+        for wanted in (own, own | NOTED):
+            others = frozenset(symbol for symbol in range(self.program.end) if row[symbol] != wanted)
+            share = sum(self.shares[symbol] for symbol in others)
+            if len(others) < self.program.end and (best < 0 or share < least):
+                best, least, left = wanted, share, others
+        return best, left
+
+    def share(self, symbols: frozenset[int]) -> float:
+        """How much of common text they are together."""
+        return sum(self.shares[symbol] for symbol in symbols)
+
+    def ranges(self, symbols: frozenset[int]) -> tuple[int, ...] | None:
+        """They as three words, if they or all others are few ranges of bytes."""
+        if symbols not in self._ranges:
+            self._ranges[symbols] = self._found(symbols)
+        return self._ranges[symbols]
+
+    def _found(self, symbols: frozenset[int]) -> tuple[int, ...] | None:
+        inside = [symbol in symbols for symbol in self.program.symbols]
+        edges = [byte for byte in range(1, 256) if inside[byte] != inside[byte - 1]]
+        pieces = [*zip([0, *edges], [*edges, 256], strict=True)]
+        for wanted, flip in ((True, 0), (False, -1)):
+            found = [(low, high - low) for low, high in pieces if inside[low] == wanted]
+            if len(found) <= MOST_RANGES and all(count < 256 for _, count in found):
+                pairs = [*found, *[(0, 0)] * (MOST_RANGES - len(found))]
+                return (*array("i", bytes(number for pair in pairs for number in pair)), flip)
+        return None
+
+    def following(
+        self, transitions: list[list[int]], place: int, leaving: frozenset[int]
+    ) -> tuple[int, ...] | None:
+        """Which bytes after one that leaves a state do not lead straight back, as three words; None: there is no telling."""
+        stride = len(self.program.bytes) + 2
+        own = (place + 1) * stride
+        back = frozenset(range(self.program.end))
+        for symbol in leaving:
+            to = transitions[place][symbol]
+            if to & NOTED or not to & ~FLAGS:
+                return None
+            row = transitions[(to & ~FLAGS) // stride - 1]
+            back = frozenset(other for other in back if row[other] == own)
+        return self.ranges(frozenset(range(self.program.end)) - back)
 
 
 def _words(program: Program, dfa: _Dfa, transitions: list[list[int]], rest: list[array[int]]) -> array[int]:
     """A DFA: its head, symbols, states, and the arrays that come after them."""
-    stride = len(program.bytes) + 1
-    weights = _weights(program)
-    states = array("i", [0] * stride)
-    for i, row in enumerate(transitions):
-        states.extend(row)
-        states.append(_loop(row, (i + 1) * stride, weights))
+    stride = len(program.bytes) + 2
+    alphabet = _Alphabet(program)
+    stays = [alphabet.stay(row, (i + 1) * stride) for i, row in enumerate(transitions)]
+    calm = {
+        (i + 1) * stride
+        for i, (stay, leaving) in enumerate(stays)
+        if stay >= 0 and (stay & NOTED or alphabet.share(leaving) <= RARELY)
+    }
     starts: list[int] = []
-    here = STATES + len(states)
+    here = STATES + stride * (len(dfa.rows) + 1)
     for part in rest:
         starts.append(here)
         here += len(part)
     starts += [0] * (3 - len(starts))
-    found = array("i", [stride, program.end, *(first * stride for first in dfa.firsts), *starts])
+    pool = array("i")
+    places: dict[tuple[int, ...], int] = {}
+    states = array("i", [DEAD] * stride)
+    for i, row in enumerate(transitions):
+        own = (i + 1) * stride
+        for word in row:
+            to = word & ~FLAGS
+            states.append(word | (DEAD if not to else STAYS if to in calm and to != own else 0))
+        stay, leaving = stays[i]
+        ranges = alphabet.ranges(leaving) if own in calm else None
+        if ranges is not None:
+            lists = rest[0] if rest else None
+            matching = lists is not None and any(word & MATCHED for word in lists[own : own + stride])
+            ranges += _ANY if matching else alphabet.following(transitions, i, leaving) or _ANY
+        if ranges is not None and ranges not in places:
+            places[ranges] = here + len(pool)
+            pool.extend(ranges)
+        states.extend((stay, 0 if ranges is None else places[ranges]))
+    firsts = [first * stride | (STAYS if first * stride in calm else 0) for first in dfa.firsts]
+    found = array("i", [stride, program.end, *firsts, *starts, here])
     found.frombytes(program.symbols)
     found += states
-    for part in rest:
+    for part in (*rest, pool):
         found += part
     return found
 
 
 def _test_words(program: Program, dfa: _Dfa) -> array[int]:
-    stride = len(program.bytes) + 1
+    stride = len(program.bytes) + 2
     rows = [[0 if to is None else MOVES if to[1].match else to[0] * stride for to in row] for row in dfa.rows]
     return _words(program, dfa, rows, [])
 
@@ -230,7 +337,7 @@ def _capture_words(program: Program, dfa: _Dfa) -> tuple[array[int], int]:
         for row, threads in zip(dfa.rows, _threads(program, dfa), strict=True)
     ]
     later = _written_later(dfa, moves)
-    stride = len(program.bytes) + 1
+    stride = len(program.bytes) + 2
     pool = _Pool()
     rows: list[list[int]] = []
     lists, saves = (array("i", [0] * (stride * (len(dfa.rows) + 1))) for _ in range(2))

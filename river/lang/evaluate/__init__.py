@@ -14,16 +14,26 @@ import attrs
 from attrs import frozen
 
 from river.lang import typed
+from river.lang import types as t
 from river.lang.evaluate.code import CELLS, DEEPEST, Code, Run, ticker
 from river.lang.evaluate.expressions import own
 from river.lang.evaluate.statements import block, function
 from river.lang.evaluate.traps import Trap
+from river.lang.operations import OPERATIONS
 from river.lang.values import Value, freezer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Body", "Trap", "compile_function", "compile_operator", "evaluate_const", "freeze_variables"]
+__all__ = [
+    "Body",
+    "Trap",
+    "compile_function",
+    "compile_operator",
+    "evaluate_const",
+    "freeze_variables",
+    "may_run_out",
+]
 
 Outs: TypeAlias = "Sequence[list[Any]]"
 Fire: TypeAlias = "Callable[[list[Any], Any, Outs], None]"
@@ -78,7 +88,7 @@ def compile_function(fns: tuple[typed.Fn, ...], index: int) -> Callable[..., Val
     def call(*args: Value) -> Value:
         if len(args) != len(fn.params):
             raise TypeError(f"{fn.name} takes {len(fn.params)} arguments")
-        result = run([*args, *pad, (), 1, (), ()])
+        result = _within_memory(run, [*args, *pad, (), 1, (), ()])
         return result if freeze is None else freeze(result)
 
     return call
@@ -113,14 +123,14 @@ def _code(
 
 def _constant(code: Code, expr: typed.Expr, slots: int) -> Value:
     freeze = freezer(expr.type)
-    value = own(code, expr)([*(None,) * slots, *CELLS, (), ()])
+    value = _within_memory(own(code, expr), [*(None,) * slots, *CELLS, (), ()])
     return value if freeze is None else freeze(value)
 
 
-def _within_memory(run: Run, frame: list[Any]) -> None:
-    """A firing; the end of memory is a trap of it."""
+def _within_memory(run: Run, frame: list[Any]) -> Any:
+    """What a run gives; the end of memory is a trap of it."""
     try:
-        run(frame)
+        return run(frame)
     except MemoryError:
         raise Trap("arena-limit") from None
 
@@ -152,6 +162,26 @@ def _merge(code: Code, handler: typed.MergeHandler) -> FireMerge:
         _within_memory(run, [key, *sides, *pad, outs, variables])
 
     return fire
+
+
+def may_run_out(op: typed.Operator) -> bool:
+    """Whether a firing can be ended for want of memory or time: it loops, calls, or makes or changes what has no fixed size."""
+    handlers = (*op.items, op.first, op.rated, *op.phases, op.merge, op.mark)
+    return bool(op.fns) or any(map(_may_run_out, handlers))
+
+
+def _may_run_out(node: Any) -> bool:
+    match node:
+        case typed.For() | typed.While() | typed.Comprehension() | typed.Call():
+            return True
+        case typed.Apply(type_, name) if OPERATIONS[name].mutates is not None or _grows(type_):
+            return True
+        case _:
+            return any(map(_may_run_out, _children(node)))
+
+
+def _grows(type_: t.Type) -> bool:
+    return not t.is_flat(type_) or t.contains(type_, t.STRING, t.BYTES)
 
 
 # ---------------------------------------------------------------------------------------------- room for recursion

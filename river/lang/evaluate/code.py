@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from attrs import define, field
 
+from river.lang import memory
 from river.lang.evaluate.traps import Trap
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Code:
 
     fns: tuple[typed.Fn, ...] = ()
     consts: tuple[typed.Value, ...] = ()
-    tick: Callable[[], None] | None = None
+    tick: Callable[[], None] = memory.check
     functions: list[Run] = field(factory=list[Run])
     owned: frozenset[int] = frozenset()  # slots whose value dies with the frame
     signals: dict[tuple[str, int], Signal] = field(factory=dict[tuple[str, int], Signal])
@@ -67,10 +68,8 @@ def trapped(signal: TrapSignal, node: typed.Node, operator: str, site: int | Non
     return Trap(signal.code, signal.operands, operator, site, node.span)
 
 
-def ticker(poll: Callable[[], None] | None) -> Callable[[], None] | None:
-    """Counts calls and polls at every `POLL_EVERY`th."""
-    if poll is None:
-        return None
+def ticker(poll: Callable[[], None] | None) -> Callable[[], None]:
+    """Counts calls; at every `POLL_EVERY`th it polls, and looks after the memory. What it gives may raise MemoryError."""
     left = POLL_EVERY
 
     def tick() -> None:
@@ -78,6 +77,8 @@ def ticker(poll: Callable[[], None] | None) -> Callable[[], None] | None:
         left -= 1
         if left <= 0:
             left = POLL_EVERY
-            poll()
+            memory.check()
+            if poll is not None:
+                poll()
 
     return tick

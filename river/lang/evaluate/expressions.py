@@ -211,10 +211,7 @@ def _itself(value: Any) -> Any:
 
 def ranges(code: Code, over: typed.Counted | typed.Expr, names: int) -> Callable[[Frame], Iterable[Any]]:
     """What lists the items of a loop, or pairs when it has two names."""
-    source = _range(code, over, names)
-    tick = code.tick
-    if tick is None:
-        return source
+    source, tick = _range(code, over, names), code.tick
 
     def polled(f: Frame) -> Iterable[Any]:
         for item in source(f):
@@ -283,12 +280,13 @@ def _apply(code: Code, expr: typed.Apply) -> Run:
 def _argument(code: Code, arg: typed.Expr | typed.Lambda) -> Run:
     if not isinstance(arg, typed.Lambda):
         return expression(code, arg)
-    body = expression(code, arg.body)
+    body, tick = expression(code, arg.body), code.tick
     if len(arg.slots) == 1:
         (slot,) = arg.slots
 
         def one(f: Frame) -> Callable[[Any], Any]:
             def function(a: Any) -> Any:
+                tick()
                 f[slot] = a
                 return body(f)
 
@@ -299,6 +297,7 @@ def _argument(code: Code, arg: typed.Expr | typed.Lambda) -> Run:
 
     def several(f: Frame) -> Callable[..., Any]:
         def function(*values: Any) -> Any:
+            tick()
             for slot, value in zip(slots, values, strict=True):
                 f[slot] = value
             return body(f)
@@ -407,8 +406,7 @@ def _call(code: Code, expr: typed.Call) -> Run:
         depth: int = f[DEPTH]
         if depth >= DEEPEST:
             raise Trap("recursion-depth", (DEEPEST,), expr.name, expr.site, expr.span)
-        if tick is not None:
-            tick()
+        tick()
         return depth + 1
 
     if not refs:

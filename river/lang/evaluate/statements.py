@@ -197,8 +197,7 @@ def _while(code: Code, item: typed.While) -> Run:
             signal = body(f)
             if signal is not None and signal is not again:
                 return None if signal is leave else signal
-            if tick is not None:
-                tick()
+            tick()
         return None
 
     return loop

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from river.lang import types as t
+from river.lang.memory import claim_text
 from river.lang.operations.table import (
     Binary,
     Known,
@@ -103,9 +104,15 @@ def _float(operation: Callable[[float, float], float], type_: t.Type) -> Binary:
     return apply
 
 
+def plus_text(a: Any, b: Any) -> Any:
+    """One text, or bytes, after the other."""
+    claim_text(len(a) + len(b))
+    return a + b
+
+
 def _plus(types: Types, result: t.Type) -> Binary:
     if result in (t.STRING, t.BYTES):
-        return lambda a, b: a + b
+        return plus_text
     if is_float(result):
         return _float(lambda a, b: a + b, result)
     if isinstance(result, t.Decimal):

@@ -10,6 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
+from river.lang.memory import claim
+from river.lang.operations.arithmetic import plus_text
 from river.lang.operations.operands import Maps, agree, canonical, on_items
 from river.lang.operations.table import (
     Binary,
@@ -34,6 +36,10 @@ from river.lang.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+ITEM = 8
+"""Bytes of an item in a list of Python, at least."""
 
 
 def _push(items: Any, item: Any) -> tuple[()]:
@@ -171,8 +177,13 @@ def _concat_rule(types: Known, wanted: t.Type | None) -> Signature | None:
 
 def _concat(types: Types, _result: t.Type) -> Binary:
     if isinstance(types[0], t.List):
-        return lambda a, b: [*a, *b]
-    return lambda a, b: a + b
+
+        def joined(a: Any, b: Any) -> list[Any]:
+            claim(ITEM * (len(a) + len(b)))
+            return [*a, *b]
+
+        return joined
+    return plus_text
 
 
 def _reverse(types: Types, _result: t.Type) -> Unary:
@@ -210,6 +221,7 @@ def _fill(types: Types, result: t.Type) -> Meaning:
     if not isinstance(result, t.Array):
 
         def repeat(value: Any, count: int) -> list[Any]:
+            claim(ITEM * count)
             return [freeze(value)] * count
 
         return repeat

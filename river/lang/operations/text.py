@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from river.lang import types as t
+from river.lang.memory import LARGE, claim, claim_text
 from river.lang.operations.table import Known, Operation, Signature, Types, fixed, plain
 from river.lang.values import TrapSignal
 
 SPACE = " \t\n\r\v\f"
+TEXT = 64
+"""Bytes of a text of Python in a list, at least."""
 
 
 def _find_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
@@ -19,15 +22,24 @@ def _find(text: str, part: str, start: int = 0) -> int:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    return text.split(separator) if separator else list(text)
+    if separator:
+        claim(TEXT * text.count(separator) if len(text) >= LARGE else 0)
+        return text.split(separator)
+    claim((8 if text.isascii() else TEXT) * len(text))  # Python has one text for each ASCII character
+    return list(text)
 
 
 def _join(parts: tuple[str, ...] | list[str], separator: str) -> str:
+    claim_text(sum(map(len, parts)) + len(separator) * len(parts))
     return separator.join(parts)
 
 
 def _replace(text: str, old: str, new: str) -> str:
-    return text.replace(old, new) if old else text
+    if not old:
+        return text
+    if len(text) // len(old) * len(new) >= LARGE:
+        claim_text(len(text) + text.count(old) * len(new))
+    return text.replace(old, new)
 
 
 def _trim(text: str) -> str:
@@ -35,6 +47,7 @@ def _trim(text: str) -> str:
 
 
 def _points(text: str) -> list[int]:
+    claim((8 if text.isascii() else 40) * len(text))
     return list(map(ord, text))
 
 

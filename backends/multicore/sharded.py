@@ -1,0 +1,318 @@
+"""An operator with state by key on several workers at once, its results in order.
+
+As long as it is cheap it runs as any other. Once its firings take longer than dealing their items would, the entries of its
+maps are dealt to shards, each an operator of its own with the same code; that is done once. From then on each batch has a
+serial number, its items are dealt by the hash of their key, workers fire the shards' pieces out of the hybrid queue, and who
+fires the last piece of a batch puts what was made in the order of the items and hands it in at the reorder buffer. All of
+it is machine code on columns: an item is never looked at from Python.
+
+Paper: Ordered multicore (seed 001) Fig. 4, Fig. 7.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from attrs import define, evolve, field, frozen
+
+from backends.firing.machine import told
+from backends.multicore.ordering.keyed import Part
+from backends.multicore.ordering.reorder import Failed
+from backends.multicore.parallel import Firings, Made, Parallel
+from backends.multicore.regions import Sharded, Stateless
+from backends.multicore.tasks import Operate, Outcome
+from backends.native.contract import mark_type
+from backends.native.deal import Dealer, Share, divide, joined
+from backends.native.operator import Refused, compile_native
+from river.lang import typed
+from river.lang import types as t
+from river.lang.evaluate import Trap
+from river.lang.values import frozen_form
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backends.firing.columns import ColumnPort
+    from backends.firing.machine import Machine
+    from backends.multicore.experiments import Choices
+    from backends.multicore.ordering.keyed import Keyed
+    from backends.multicore.ordering.reorder import Nothing
+    from backends.multicore.regions import Region
+    from backends.multicore.run import Engine
+    from backends.multicore.tasks import Store, Variables
+    from backends.native.batch import Batch
+    from backends.native.operator import NativeOperator, Variable
+    from river.il.graph import Instance
+
+GAIN: Final = 1.5
+"""How many times longer firing must take than dealing items and putting results in order."""
+
+PIECE: Final = 50e-6
+"""Seconds that a piece takes, whatever is in it."""
+
+LEAST: Final = 15e-9
+"""Seconds that a firing must take for it to be asked what dealing takes, which needs code of its own: it never takes less."""
+
+Found = Firings | Made | Failed
+"""What comes next in the input, or a piece of it."""
+
+
+@define(eq=False)
+class Whole:
+    """A variable as those see it who do not know of shards; `parts`: where its entries are since it was divided."""
+
+    variable: Variable
+    parts: list[Variable] = field(factory=list["Variable"])
+
+    def get(self) -> Any:
+        """Its value."""
+        if not self.parts:
+            return self.variable.get()
+        return frozen_form(self.variable.type, chain.from_iterable(part.get().items() for part in self.parts))
+
+    def set(self, value: Any) -> None:
+        """Gives it another value, before a run."""
+        self.variable.set(value)
+
+
+@frozen
+class Shot:
+    """What the firings on a piece made: by output its items and where each firing begins in them."""
+
+    made: tuple[tuple[int, Batch, Batch | None], ...] = ()
+    fired: int = 0
+
+
+class ShardedOperate(Parallel):
+    """The task of such an instance, of which `native` has the code and the whole state."""
+
+    def __init__(
+        self,
+        index: int,
+        instance: Machine,
+        name: str,
+        variables: Variables,
+        native: NativeOperator,
+        region: Region,
+        choices: Choices,
+        wholes: Sequence[Whole | None],
+    ) -> None:
+        super().__init__(index, instance, name, variables, [native] * region.degree, choices)
+        assert isinstance(region.how, Sharded)  # noqa: S101 - the caller has looked
+        self._how = region.how
+        self._shards = region.shards(partitioned=choices.partitioned)
+        self._choices = choices
+        self._wholes = wholes
+        self._busy = [False] * region.degree
+        self._fired = 0.0  # firings that `_seconds` are of, smoothed alike
+        self._dealing: float | None = None  # seconds for an item, as tried
+        self._dealer: Dealer | None = None
+        self._possible = True
+        self._queue: Keyed[Found, Shot | Made] | None = None
+        self._parts: list[NativeOperator] = []
+
+    @property
+    def given(self) -> int:
+        return self._queue.given if self._queue is not None else 0
+
+    def step(self, engine: Engine) -> Outcome:
+        queue = self._queue
+        if queue is None:
+            if self.dead or not self._pays() or not self._machine.drain() or not self._divided():
+                return self._together(engine)
+            queue = self._queue
+            assert queue is not None  # noqa: S101 - it has just been divided
+        if not self._order.flush():
+            return Outcome.FULL
+        if self._failed(engine):
+            return Outcome.IDLE
+        room, found = True, None
+        if queue.admits():
+            try:
+                found = self._take()
+            except Trap as trap:  # keys that fall: what came before is delivered first
+                found = Failed(trap)
+            if found is not None:
+                room = queue.put(found)
+        if self._failed(engine):
+            return Outcome.IDLE
+        worker = next((w for w, busy in enumerate(self._busy) if not busy and queue.waiting(w)), None)
+        if worker is not None:
+            self._busy[worker] = True
+            self.detached, self.ticket = _PIECES, worker
+            return Outcome.SPLIT
+        if found is None:
+            return Outcome.IDLE  # who fires the last piece wakes the task
+        return Outcome.MORE if room else Outcome.FULL
+
+    def work(self, firings: Firings, serial: int, engine: Engine) -> None:
+        """Fires about as many pieces as a batch has. `serial`: which worker of this operator's does it."""
+        queue = self._queue
+        assert queue is not None  # noqa: S101 - the state is divided when work is handed out
+        try:
+            queue.work(serial, len(self._parts))
+        finally:
+            self._busy[serial] = False
+        self._failed(engine)
+
+    # -- whole
+
+    def _together(self, engine: Engine) -> Outcome:
+        """A step as any other operator's."""
+        began, fired = time.thread_time(), self._machine.fired
+        outcome = Operate.step(self, engine)
+        if (count := self._machine.fired - fired) > 0:
+            self._seconds += (time.thread_time() - began - self._seconds) / 8
+            self._fired += (count - self._fired) / 8
+        return outcome
+
+    def _pays(self) -> bool:
+        """Whether dealing what comes next takes clearly less than firing it did."""
+        if not self._possible:
+            return False
+        if not self._open and self._seconds < max(GAIN * PIECE * self._shards, LEAST * self._fired):
+            return False
+        if self._dealing is None:
+            port = cast("ColumnPort", self._machine.ports[0])
+            if not port.fill(1) or not (count := min(port.run, self._machine.batch)):
+                return False
+            self._dealer = Dealer.of(port.type, self._how.item, self._shards)
+            if self._dealer is None:
+                self._possible = False
+                return False
+            batch, start, stop = port.next(count)
+            rows = batch[start:stop]
+            self._dealer.deal(rows)
+            began = time.thread_time()  # not the clock: others may use the processors
+            self._dealer.deal(rows)
+            both = 2 if self._machine.outs else 1  # what comes out is put in order again
+            self._dealing = both * (time.thread_time() - began) / len(rows)
+        costs = self._dealing * self._fired + PIECE * self._shards
+        return self._open or self._seconds >= GAIN * costs
+
+    def _divided(self) -> bool:
+        """Deals the state to shards; False if that cannot be done."""
+        native, code = self._machine.native, self._machine.native
+        self._possible = False  # unless all goes well
+        if not self._how.exact:
+            counted = compile_native(counting(native.operator), debug=native.debug, lend=True)
+            if isinstance(counted, Refused):
+                return False
+            counted.calls = native.calls
+            code = counted
+        parts = [code.again() for _ in range(self._shards)]
+        try:
+            for i, (variable, paths) in enumerate(zip(native.variables, self._how.variables, strict=True)):
+                if paths is None:
+                    for part in parts:
+                        part.share(i, variable)
+                elif not divide(variable, paths, [part.variables[i] for part in parts]):
+                    return False
+        except MemoryError:
+            return False
+        self._possible = True
+        for i, whole in enumerate(self._wholes):
+            if whole is not None:
+                whole.parts = [part.variables[i] for part in parts]
+                whole.variable.clear()
+        self._parts = parts
+        self._natives = (*self._natives, *parts)
+        if self._stopping:
+            self.stop()
+        count = self._shards
+        self._queue = self._choices.queue(count, self._order, self._split, self._operate, self._join)
+        return True
+
+    # -- in shards
+
+    def _split(self, found: Found) -> Sequence[Part[Found]]:
+        if not isinstance(found, Firings):
+            return ()
+        assert self._dealer is not None  # noqa: S101 - it was there when the state was divided
+        dealt = self._dealer.deal(found.kept[found.start : found.stop])
+        return [
+            Part(shard, evolve(found, kept=dealt.rows[start:end]), dealt.positions(start, end))
+            for shard, start, end in dealt.shards()
+        ]
+
+    def _operate(self, shard: int, piece: Found) -> Shot | Failed:
+        assert isinstance(piece, Firings)  # noqa: S101 - nothing else is split
+        if self._stopping:
+            return Failed(Trap("stopped"), Shot())
+        native, rows = self._parts[shard], cast("Batch", piece.kept)
+        fired = native.fire(piece.handler, rows.addresses, 0, len(rows))
+        shot = Shot(tuple(native.take([rows.kept])), fired.row)
+        if fired.trap is not None:
+            return Failed(told(self._machine.operator, fired.trap), shot)
+        return Failed(Trap("stopped"), shot) if fired.stopped else shot
+
+    def _join(
+        self, found: Found, parts: Sequence[Part[Found]], results: Sequence[Shot | Made | Failed | Nothing]
+    ) -> Made | Failed | Nothing:
+        """What a batch made, in the order of its items: up to the first item that trapped."""
+        if not isinstance(found, Firings):
+            return found
+        rows = stop = found.stop - found.start
+        error: Exception | None = None
+        shots: list[tuple[Sequence[int], Shot]] = []
+        for part, result in zip(parts, results, strict=True):
+            shot = cast("Shot", result.before if isinstance(result, Failed) else result)
+            shots.append((part.positions, shot))
+            if isinstance(result, Failed) and part.positions[shot.fired] < stop:
+                stop, error = part.positions[shot.fired], result.error
+        made = Made(fired=stop)
+        for out in range(len(self._machine.outs)):
+            shares = [
+                Share(items, positions, shot.fired, firsts)
+                for positions, shot in shots
+                for to, items, firsts in shot.made
+                if to == out
+            ]
+            items = shares[0].items if len(parts) == 1 and shares else joined(shares, rows, stop)
+            if items is not None and len(items):
+                made.batches.append((out, items, ()))
+        if error is None:
+            return made
+        if isinstance(error, Trap):
+            error.item = self._item(found, found.start + stop)
+        return Failed(error, made)
+
+
+def concurrent(
+    machine: Machine,
+    instance: Instance,
+    variables: Variables,
+    region: Region,
+    choices: Choices,
+    store: Store,
+) -> Parallel:
+    """The task of an instance that several workers may run. `store`: of the variables, some of which may be divided."""
+    native, index, name = machine.native, instance.index, instance.name
+    if isinstance(region.how, Stateless):
+        clones = [native, *(native.again() for _ in range(region.degree - 1))]
+        for clone in clones[1:]:
+            for i, variable in enumerate(native.variables):
+                clone.share(i, variable)
+        return Parallel(index, machine, name, variables, clones, choices)
+    wholes: list[Whole | None] = []
+    for i, paths in enumerate(region.how.variables):
+        wholes.append(None if paths is None else Whole(native.variables[i]))
+        if (whole := wholes[-1]) is not None:
+            store.keep(instance.variables[i], whole)
+    return ShardedOperate(index, machine, name, variables, native, region, choices, wholes)
+
+
+_PIECES: Final = Firings("", (), 0, 0, None)
+"""What is handed out: the pieces that wait."""
+
+
+def counting(op: typed.Operator) -> typed.Operator:
+    """The operator with a mark on each output before the items of each firing, which tells whose items these are."""
+    ticks: list[typed.Stmt] = []
+    for i, out in enumerate(op.outs):
+        _, key = t.parts(mark_type(out))
+        ticks.append(typed.Mark(i, typed.Literal(key, 0)))
+    items = tuple(evolve(each, body=evolve(each.body, items=(*ticks, *each.body.items))) for each in op.items)
+    return evolve(op, items=items)

@@ -1,0 +1,107 @@
+"""The runtime library: the files of `runtime/` that depend on no type.
+
+Its functions are text that becomes part of each module that calls them, and is optimised there with its callers. Large
+functions and those for what is rare are not worth that: they are compiled once, in parts of their own, and modules only
+declare them. A part is `BASE`, what nearly all operators need, or a large function with all that it calls.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from backends.native.ir import INTRINSICS, METADATA, Function, reachable
+from backends.native.jit import LIBM
+from backends.native.rtlang import ATTRIBUTES, Unit, Written, compile_file, llvm, written
+from backends.native.tables import TABLES, constant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FILES: Final = (
+    "arena.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "matches.rt", "floats.rt", "decimals.rt", "unicode.rt",
+)  # fmt: skip
+BASE: Final = "base"
+_NAMED: Final = {
+    "arena_close": BASE, "frame_close": BASE, "frames_close": BASE, "table_grow": BASE,
+    "list_grow": "growth", "deque_grow": "growth",
+}  # fmt: skip
+_LARGE: Final = 32
+"""Lines from which on a function is a part: its calls cost nothing beside it."""
+
+_NEAR: Final = "regex_dfa"  # is quicker where its pattern is known
+
+
+_DECLARED: Final = re.compile(r"^declare [^@]*@(\w+)\(", re.MULTILINE)
+
+
+@cache
+def runtime(*, debug: bool = False) -> Unit:
+    """The files, with declarations of what is in parts. Code that checks itself (`debug`) has no parts."""
+    unit = _whole(debug=debug)
+    if debug:
+        return unit
+    functions = unit.functions | {name: _declared(unit, written) for name, (_, written) in _apart().items()}
+    return Unit(unit.signatures, functions, unit.records, unit.constants)
+
+
+def parts(text: str) -> dict[str, str]:
+    """The functions that a module declares, and the part of each."""
+    apart = _apart()
+    return {name: apart[name][0] for name in _DECLARED.findall(text) if name in apart}
+
+
+def part(name: str) -> tuple[str, tuple[str, ...]]:
+    """The module of a part, and what it exports."""
+    unit, apart = _whole(), _apart()
+    exports = tuple(function for function, (of, _) in apart.items() if of == name)
+    base = {of: written for of, (where, written) in apart.items() if where == BASE != name}
+    functions = unit.functions | {of: _declared(unit, written) for of, written in base.items()}
+    used = reachable(functions, exports)
+    seen = set(exports)
+    texts = [f.text.replace("define internal", "define", 1) if f.name in seen else f.text for f in used]
+    return module_text((*tables(used), *texts)), exports
+
+
+def tables(used: Iterable[Function]) -> list[str]:
+    """The tables that functions name."""
+    return [constant(name) for name in sorted({name for f in used for name in f.calls if name in TABLES})]
+
+
+def module_text(texts: Iterable[str]) -> str:
+    """A module of globals and functions, with what they may call of the system and of LLVM."""
+    libm = (f"declare double @river_{name}(double, double)" for name in LIBM)
+    return "\n".join((METADATA, INTRINSICS, *libm, *texts))
+
+
+@cache
+def _whole(*, debug: bool = False) -> Unit:
+    unit = Unit()
+    for name in (*_FILES, "debug.rt") if debug else _FILES:
+        found = compile_file(name, unit, given={"DEBUG": int(debug)})
+        found.functions.update(unit.functions)
+        unit = found
+    return unit
+
+
+@cache
+def _apart() -> dict[str, tuple[str, Written]]:
+    """By name, the functions that modules declare: the part of each, and how it is written."""
+    found: dict[str, tuple[str, Written]] = {}
+    for file in _FILES:
+        for each in written(file):
+            if each.name in _NAMED:
+                found[each.name] = (_NAMED[each.name], each)
+            elif file == "arena.rt" and each.kind == "cold":
+                found[each.name] = (BASE, each)
+            elif each.kind != "inline" and each.lines >= _LARGE and each.name != _NEAR:
+                found[each.name] = (each.name, each)
+    return found
+
+
+def _declared(unit: Unit, function: Written) -> Function:
+    signature = unit.signatures[function.name]
+    params = ", ".join(map(llvm, signature.params))
+    head = f"declare {llvm(signature.result)} @{function.name}({params})"
+    return Function(function.name, f"{head} {ATTRIBUTES[function.kind]}\n")

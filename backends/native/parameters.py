@@ -1,0 +1,210 @@
+"""Operators that differ in constants only, as instances of a template do: one code, which reads these from a variable.
+
+Code with constants in it is faster, so this is for many operators: compiling each would take longer than it saves. The
+constants that all agree in stay in the code, and so do patterns, and all constants of rated operators, where arithmetic
+on constants is what they are fast by.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+from attrs import define, evolve, field, frozen
+
+from river.lang import typed
+from river.lang import types as t
+from river.lang.values import default
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MANY: Final = 16
+"""Operators that must differ in constants only before they share code."""
+
+_MOVABLE: Final = frozenset((t.I32, t.I64, t.U64, t.F32, t.F64, t.STRING, t.BYTES, t.TIME, t.DURATION))
+_HANDLERS: Final = ("items", "phases", "merge", "mark")
+
+
+@frozen(eq=False)
+class Parameters:
+    """An operator whose last variable, of type `type`, has `value` instead of constants of its own."""
+
+    operator: typed.Operator
+    type: t.Tuple
+    value: tuple[Any, ...]
+
+
+def parameters(operators: Sequence[typed.Operator]) -> list[Parameters | None]:
+    """For each operator how it reads its constants, or None if they are part of its code."""
+    found: list[Parameters | None] = [None] * len(operators)
+    if len(operators) < MANY:
+        return found
+    alike: dict[tuple[Any, ...], list[tuple[int, _Shape]]] = defaultdict(list)
+    for i, operator in enumerate(operators):
+        if operator.first is None and operator.rated is None:
+            shape = _shape(operator)
+            alike[tuple(shape.atoms)].append((i, shape))
+    for group in alike.values():
+        if len({shape.told for _, shape in group}) < MANY:
+            continue
+        columns = zip(*(shape.told for _, shape in group), strict=True)
+        moved = [place for place, told in enumerate(columns) if len(set(told)) > 1]
+        first, shape = group[0]
+        type_ = t.Tuple(tuple(shape.types[place] for place in moved))
+        operator = _rewritten(operators[first], shape, type_, {place: n for n, place in enumerate(moved)})
+        for i, each in group:
+            found[i] = Parameters(operator, type_, tuple(each.values[place] for place in moved))
+    return found
+
+
+@define
+class _Shape:
+    """An operator without its movable constants: `atoms`; and these, those of `consts` first.
+
+    `consts`: whether the constants of the operator are movable, each as a whole.
+    """
+
+    consts: bool
+    atoms: list[Any] = field(factory=list[Any])
+    types: list[t.Type] = field(factory=list[t.Type])
+    values: list[Any] = field(factory=list[Any])
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The constants as text, which tells 0.0 from -0.0."""
+        return tuple(map(repr, self.values))
+
+    def add(self, node: Any, *, movable: bool) -> None:
+        """Takes in a part of the tree."""
+        match node:
+            case typed.Literal(type_, value):
+                if movable and type_ in _MOVABLE:
+                    self.types.append(type_)
+                    self.values.append(value)
+                    value = None
+                self.atoms += (typed.Literal, type_, repr(value))
+            case tuple():
+                self.atoms.append(len(node))  # pyright: ignore[reportUnknownArgumentType]
+                for each in node:  # pyright: ignore[reportUnknownVariableType]
+                    self.add(each, movable=movable)
+            case typed.Node() | typed.Site():
+                inside = movable and not _fixed(node)
+                self.atoms.append(type(node))
+                for name in _fields(type(node)):
+                    self.add(getattr(node, name), movable=inside)
+            case str() | int() | None:
+                self.atoms.append(node)
+            case _ if isinstance(node, t.Type):
+                self.atoms.append(node)
+            case _:
+                self.atoms.append(repr(node))
+
+
+def _shape(op: typed.Operator) -> _Shape:
+    constants = _constants(op)
+    shape = _Shape(consts=constants is not None)
+    for const, value in zip(op.consts, constants or (), strict=False):
+        shape.types.append(const.type)
+        shape.values.append(value)
+    for part in (op.ports, op.vars, op.outs, op.sites):
+        shape.add(part, movable=False)
+    if constants is None:
+        shape.add(op.consts, movable=False)
+    else:
+        shape.atoms += [(const.name, const.type) for const in op.consts]
+    shape.add(op.fns, movable=shape.consts)  # else constants may be computed by them
+    for name in _HANDLERS:
+        shape.add(getattr(op, name), movable=True)
+    return shape
+
+
+def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
+    """The values of the operator's constants if all are movable."""
+    from river.lang.evaluate import Trap, evaluate_const
+
+    if not all(const.type in _MOVABLE for const in op.consts):
+        return None
+    if op.consts and any(_names_pattern(getattr(op, name)) for name in ("fns", *_HANDLERS)):
+        return None
+    values: list[Any] = []
+    for const in op.consts:
+        try:
+            values.append(evaluate_const(const.value, op.fns, values, const.slots))
+        except Trap:
+            return None
+    return tuple(values)
+
+
+def _rewritten(op: typed.Operator, shape: _Shape, type_: t.Tuple, moved: dict[int, int]) -> typed.Operator:
+    """The operator that reads the constants at the places `moved` from a variable more."""
+    state = typed.State(type_, len(op.vars), "constants")
+    place = len(op.consts) if shape.consts else 0
+
+    def read(place: int) -> typed.Get:
+        return typed.Get(type_.items[moved[place]], state, moved[place], str(moved[place]))
+
+    def change(node: typed.Expr) -> typed.Expr:
+        nonlocal place
+        match node:
+            case typed.Literal(kind, _) if kind in _MOVABLE:
+                place += 1
+                return read(place - 1) if place - 1 in moved else node
+            case typed.ConstRef(_, index, _) if shape.consts and index in moved:
+                return read(index)
+            case _:
+                return node
+
+    consts = op.consts
+    if shape.consts:
+        consts = tuple(
+            evolve(
+                const,
+                value=typed.Literal(const.type, default(const.type) if i in moved else shape.values[i]),
+                slots=0,
+            )
+            for i, const in enumerate(op.consts)
+        )
+    fns = _changed(op.fns, change) if shape.consts else op.fns
+    handlers = {name: _changed(getattr(op, name), change) for name in _HANDLERS}
+    variables = (*op.vars, typed.VarParam("constants", type_, written=False))
+    return evolve(op, vars=variables, consts=consts, fns=fns, **handlers)
+
+
+def _changed(node: Any, change: Callable[[typed.Expr], typed.Expr]) -> Any:
+    """The tree with other constants; they are met in the order of `_Shape.add`."""
+    match node:
+        case typed.Literal() | typed.ConstRef():
+            return change(node)
+        case tuple():
+            return tuple(_changed(each, change) for each in node)  # pyright: ignore[reportUnknownVariableType]
+        case typed.Node() if not _fixed(node):
+            parts = {name: getattr(node, name) for name in _fields(type(node))}
+            return evolve(node, **{name.lstrip("_"): _changed(part, change) for name, part in parts.items()})
+        case _:
+            return node
+
+
+def _fixed(node: Any) -> bool:
+    """Whether the constants inside must be known when the code is made: those of patterns."""
+    return isinstance(node, typed.Apply) and node.type == t.REGEX
+
+
+def _names_pattern(node: Any) -> bool:
+    """Whether a pattern is made from a constant of the operator."""
+    match node:
+        case tuple():
+            return any(map(_names_pattern, node))  # pyright: ignore[reportUnknownArgumentType]
+        case typed.Node():
+            return (_fixed(node) and "ConstRef(" in repr(node)) or any(
+                _names_pattern(getattr(node, name)) for name in _fields(type(node))
+            )
+        case _:
+            return False
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in attrs.fields(kind) if each.name != "span")

@@ -1,0 +1,176 @@
+"""Verified programs as JSON and back, so that they can be kept: neither parsed nor verified again.
+
+Every object is a row that names its class and its parts; parts without parts stand where they are, others by the number of
+their row, so what was one object is one again. Only classes of the modules below are ever made.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import attrs
+from attrs import define, field
+
+from river.lang.values import NAN, FrozenBag, FrozenMap
+from river.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+MODULES: Final = (
+    "river.diagnostics", "river.il.graph", "river.il.program", "river.lang.syntax", "river.lang.typed", "river.lang.types",
+)  # fmt: skip
+_SPAN, _ENUM, _BYTES, _TUPLE, _BAG, _DICT, _MAP = range(-7, 0)
+_SEQUENCES: Final[dict[int, Any]] = {_TUPLE: tuple, _BAG: FrozenBag}
+_MAPPINGS: Final[dict[int, Any]] = {_DICT: dict, _MAP: FrozenMap}
+_KINDS: Final[dict[type, int]] = {class_: kind for kind, class_ in (*_SEQUENCES.items(), *_MAPPINGS.items())}
+_PLAIN: Final = (str, int, float, bool, type(None))
+
+
+class NotPacked(Exception):  # noqa: N818 - a remark, not a mistake
+    """Something of a class that is not kept."""
+
+
+def packed(root: object, sources: Sequence[Source], others: list[Source] | None = None) -> dict[str, Any]:
+    """A tree as what JSON can hold. Places in texts other than `sources` are left out, or these texts are put in `others`.
+
+    Raises: NotPacked.
+    """
+    packer = _Packer({source: i for i, source in enumerate(sources)}, others)
+    last = packer.part(root)
+    return {"classes": [*packer.classes], "rows": packer.rows, "root": last}
+
+
+def unpacked(kept: Mapping[str, Any], sources: Sequence[Source]) -> Any:
+    """The tree again.
+
+    Raises: what Python raises where `kept` is not what `packed` gave: KeyError, IndexError, TypeError, ValueError.
+    """
+    makers = [_classes()[name] for name in kept["classes"]]
+    made: list[Any] = []
+
+    def part(value: Any) -> Any:
+        if isinstance(value, list):
+            return made[cast("list[int]", value)[0]]
+        return NAN if value != value else value  # noqa: PLR0124 - NaN is one object
+
+    for kind, *values in cast("list[list[Any]]", kept["rows"]):
+        if kind >= 0:
+            made.append(makers[kind](*map(part, values)))
+        elif kind == _SPAN:
+            source, first, last = cast("list[int]", values)
+            made.append(Span(sources[source], first, last))
+        elif kind in _SEQUENCES:
+            made.append(_SEQUENCES[kind](map(part, values)))
+        elif kind in _MAPPINGS:
+            made.append(_MAPPINGS[kind](zip(map(part, values[::2]), map(part, values[1::2]), strict=True)))
+        elif kind == _ENUM:
+            made.append(makers[values[0]](part(values[1])))
+        elif kind == _BYTES:
+            made.append(bytes.fromhex(values[0]))
+        else:
+            raise ValueError(kind)
+    return part(kept["root"])
+
+
+@define
+class _Packer:
+    """The rows so far, and of which object each is; `alive` keeps those from being replaced by others of one identity."""
+
+    sources: dict[Source, int]
+    others: list[Source] | None
+    classes: dict[str, int] = field(factory=dict[str, int])
+    rows: list[list[Any]] = field(factory=list[list[Any]])
+    known: dict[int, list[int]] = field(factory=dict[int, list[int]])
+    alive: list[object] = field(factory=list[object])
+
+    def part(self, value: object) -> Any:
+        """What stands for an object in the row of another one."""
+        if type(value) in _PLAIN or (isinstance(value, Span) and not self.has(value.source)):
+            return None if isinstance(value, Span) else value
+        if id(value) not in self.known:
+            row = self.row(value)
+            self.known[id(value)] = [len(self.rows)]
+            self.alive.append(value)
+            self.rows.append(row)
+        return self.known[id(value)]
+
+    def has(self, source: Source) -> bool:
+        """Whether places in a text are kept."""
+        if source not in self.sources and self.others is not None:
+            self.sources[source] = len(self.sources)
+            self.others.append(source)
+        return source in self.sources
+
+    def row(self, value: object) -> list[Any]:
+        """The row of an object, after those of its parts."""
+        kind = _KINDS.get(type(value))
+        if kind in _SEQUENCES:
+            return [kind, *map(self.part, cast("tuple[object, ...]", value))]
+        if kind in _MAPPINGS:
+            pairs = cast("dict[object, object]", value).items()
+            return [kind, *(self.part(each) for pair in pairs for each in pair)]
+        match value:
+            case Span(source, start, end):
+                return [_SPAN, self.sources[source], start, end]
+            case bytes():
+                return [_BYTES, value.hex()]
+            case Enum():
+                return [_ENUM, self.number(type(value)), self.part(value.value)]
+            case _:
+                number = self.number(type(value))
+                return [number, *(self.part(getattr(value, name)) for name in _fields(type(value)))]
+
+    def number(self, class_: type) -> int:
+        """The number of a class."""
+        name = _name(class_)
+        if name not in _classes():
+            raise NotPacked(name)
+        return self.classes.setdefault(name, len(self.classes))
+
+
+@cache
+def _fields(class_: type) -> tuple[str, ...]:
+    return tuple(each.name for each in attrs.fields(class_) if each.init)
+
+
+@cache
+def _name(class_: type) -> str:
+    return f"{class_.__module__}.{class_.__qualname__}"
+
+
+@cache
+def _classes() -> dict[str, Callable[..., Any]]:
+    """By name what makes an object from its parts."""
+    return {
+        _name(each): _maker(each) if attrs.has(each) else each
+        for module in map(import_module, MODULES)
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and each.__module__ == module.__name__
+        and (attrs.has(each) or issubclass(each, Enum))
+    }
+
+
+def _maker(class_: type) -> Callable[..., Any]:
+    """A class, all of whose arguments are given by position."""
+    fields = [each for each in attrs.fields(class_) if each.init]
+    named = [each.alias for each in fields if each.kw_only]
+    if not named:
+        return class_
+    first = next(i for i, each in enumerate(fields) if each.kw_only)
+    if len(named) == 1:
+        name, rest = named[0], first + 1
+
+        def make(*parts: Any) -> Any:
+            return class_(*parts[:first], *parts[rest:], **{name: parts[first]})
+
+        return make
+    names = [each.alias for each in fields]
+    return lambda *parts: class_(**dict(zip(names, parts, strict=True)))
+
+
+__all__ = ["NotPacked", "packed", "unpacked"]

@@ -1,0 +1,417 @@
+"""Operators with state by key on several workers: the results of the calculus, in whatever way they run.
+
+`always` makes every such operator run in shards from its first batch on, however cheap it is; `slow` lets pieces take a
+random time, so that they are done in any order.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import suppress
+from itertools import count, product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from attrs import evolve
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("llvmlite")
+
+from backends.multicore import BACKEND, sharded
+from backends.multicore.experiments import EXPERIMENTS
+from backends.multicore.sharded import ShardedOperate
+from backends.native.operator import NativeOperator
+from river.backend import Options
+from river.checkpoint import Checkpoint
+from river.diagnostics import Rejected
+from river.driver import Compiled, compile_source, observe
+from river.il.parse import parse
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.evaluate import Trap
+from river.platform import Platform
+from river.source import Source
+from river.testing import laws
+from river.testing.graph_strategies import contents, graphs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TWO = Platform(2)
+
+TEXT = """river 1;
+type R = {t: i64, k: string, n: i64};
+type S = {t: i64, k: string, n: i64, last: string};
+input r: R by t;
+var $m: map<string, {n: i64, last: string}> = {("k3"): {n: 7, last: "before"}};
+var $c: omap<{a: i64, k: string}, i64> = {};
+var $known: map<string, i64> = {("k1"): 1};
+operator count(r: R by t; $m: map<string, {n: i64, last: string}>) -> (o: S by t) {
+  on r(x) {
+    with e = $m[x.k] else {n: 0, last: ""} {
+      if x.n > 0 { emit o {t: x.t, k: x.k, n: e.n, last: e.last}; }
+      if x.n > 2 { emit o {t: x.t, k: x.k, n: -e.n, last: "second"}; }
+      e.n = e.n + 1;
+      e.last = x.k + ", which is a long text";
+    }
+  }
+}
+operator each(r: S by t; $c: omap<{a: i64, k: string}, i64>, $known: map<string, i64>) -> (o: i64, p: string, q: S by t) {
+  on r(x) {
+    with c = $c[{a: x.n, k: x.k}] else 0 {
+      c = c + 1;
+      var more = 0;
+      if get($known, x.k) is v { more = v; }
+      emit o c + more;
+      emit p x.last;
+      if c > 1 { emit q x; }
+    }
+  }
+}
+@Parallel() (q, $m) <- count(r, $m);
+(o, p, s, $c) <- each(q, $c, $known);
+output o: i64;
+output p: string;
+output s: S by t;
+"""
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the state could be divided, by operator that asked for it."""
+    divided: list[bool] = []
+    before = ShardedOperate._divided
+
+    def noted(task: ShardedOperate) -> bool:
+        divided.append(before(task))
+        return divided[-1]
+
+    monkeypatch.setattr(sharded, "GAIN", 0.0)
+    monkeypatch.setattr(sharded, "LEAST", 0.0)
+    monkeypatch.setattr(ShardedOperate, "_divided", noted)
+    return divided
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, before = random.Random(1), ShardedOperate._operate
+
+    def delayed(task: ShardedOperate, shard: int, piece: Any) -> Any:
+        time.sleep(chance.choice([0.0, 0.0, 0.0, 0.0003]))
+        return before(task, shard, piece)
+
+    monkeypatch.setattr(ShardedOperate, "_operate", delayed)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_stays() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) <= before
+
+
+def program(text: str) -> Compiled:
+    return compile_source(Source("keyed.river", text))
+
+
+def rows(size: int, seed: int) -> list[tuple[int, str, int]]:
+    chance = random.Random(seed)
+    found = [(chance.randrange(size), f"k{chance.randrange(9)}", chance.randrange(5)) for _ in range(size)]
+    return sorted(found)
+
+
+ALL = [
+    Options(workers=workers, batch=batch, bound=bound)
+    for workers, batch, bound in product((1, 2, 4), (1, 7, 64, 4096), (1, 2, 64))
+]
+SOME = [Options(2, 1, 1), Options(4, 7, 2), Options(2, 64, 64, native="debug"), Options(2, 4096, 9)]
+
+
+def test_the_same_for_workers_batches_and_bounds(always: list[bool], slow: None) -> None:
+    compiled = program(TEXT)
+    given_ = {"r": rows(70, 2)}
+    expected = observe(compiled, "reference", given_, Options())
+    for options in ALL:
+        assert observe(compiled, "multicore", given_, options) == expected, options
+    assert len(always) > 40
+    assert all(always)
+
+
+WAYS = st.builds(
+    Options,
+    batch=st.sampled_from([1, 7, 64, 4096]),
+    workers=st.sampled_from([1, 2, 4]),
+    bound=st.sampled_from([1, 2, 64]),
+    experiment=st.fixed_dictionaries(
+        {},
+        optional={
+            "scheduler": st.sampled_from(EXPERIMENTS["scheduler"]),
+            "reordering": st.sampled_from(EXPERIMENTS["reordering"]),
+            "sharding": st.sampled_from(EXPERIMENTS["sharding"]),
+        },
+    ),
+)
+
+
+@given(graphs(6), contents(20), st.lists(WAYS, min_size=2, max_size=2), st.integers(1, 30))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_random_graphs_give_what_the_calculus_computes(
+    always: list[bool], slow: None, text: str, items: Any, ways: list[Options], size: int
+) -> None:
+    graph = verify(parse(Source("graph.river", text)), Library.of({}))
+    laws.check_agrees(BACKEND, graph, {name: items[name] for name in graph.inputs}, TWO, ways, size=size)
+
+
+@pytest.mark.parametrize("sharding", EXPERIMENTS["sharding"])
+@pytest.mark.parametrize("reordering", EXPERIMENTS["reordering"])
+def test_the_same_for_all_queues_and_orders(
+    sharding: str, reordering: str, always: list[bool], slow: None
+) -> None:
+    compiled = program(TEXT)
+    given_ = {"r": rows(150, 3)}
+    expected = observe(compiled, "reference", given_, Options())
+    for options in SOME:
+        options = evolve(options, experiment={"sharding": sharding, "reordering": reordering})
+        found = observe(compiled, "multicore", given_, options)
+        assert found == expected, options
+    assert bool(always) == (sharding != "off")
+
+
+@pytest.mark.parametrize("scheduler", EXPERIMENTS["scheduler"])
+def test_the_same_for_all_schedulers(scheduler: str, always: list[bool]) -> None:
+    compiled = program(TEXT)
+    given_ = {"r": rows(150, 4)}
+    expected = observe(compiled, "reference", given_, Options())
+    for workers, batch, bound in ((1, 1, 1), (2, 7, 2), (4, 64, 64)):
+        options = Options(workers, batch, bound, experiment={"scheduler": scheduler})
+        assert observe(compiled, "multicore", given_, options) == expected, options
+
+
+# ------------------------------------------------------------------------------------------------ traps, ends
+
+TRAP = """river 1;
+type R = {k: i64, v: i64};
+input r: R;
+var $m: map<i64, i64> = {};
+operator f(r: R; $m: map<i64, i64>) -> (o: i64) {
+  on r(x) { with n = $m[x.k] else 0 { n = n + 1; emit o n; emit o div.trunc(100, x.v); } }
+}
+(o, $m) <- f(r, $m);
+output o: i64;
+"""
+
+
+@pytest.mark.parametrize("zeros", [[0], [37], [99, 41, 40], [5, 6], []])
+@pytest.mark.parametrize(("batch", "bound"), [(1, 1), (16, 2), (100, 64)])
+def test_everything_before_the_first_item_that_traps_is_delivered(
+    zeros: list[int], batch: int, bound: int, always: list[bool], slow: None
+) -> None:
+    graph = program(TRAP).graph
+    items = [(i * 7 % 5, 0 if i in zeros else i + 1) for i in range(100)]
+    counts: dict[int, int] = {}
+    wanted: list[int] = []
+    for key, value in items[: min(zeros, default=100)]:
+        counts[key] = counts.get(key, 0) + 1
+        wanted += [counts[key], 100 // value]
+    for workers in (2, 4):
+        found: list[int] = []
+        plan = BACKEND.plan(graph, TWO, Options(workers=workers, batch=batch, bound=bound))
+        sources = {"r": [items[i : i + 25] for i in range(0, 100, 25)]}
+        if not zeros:
+            summary = BACKEND.run(plan, sources, {"o": found.extend})
+            assert summary.fired == {"f#0": 100}
+            assert dict(summary.variables["m"]) == counts
+        else:
+            with pytest.raises(Trap) as caught:
+                BACKEND.run(plan, sources, {"o": found.extend})
+            assert caught.value.code == "division-by-zero"
+            assert caught.value.item is not None
+            assert caught.value.item[1] == items[min(zeros)]
+        assert found == wanted
+
+
+def test_keys_that_fall_end_the_run_after_what_came_before(always: list[bool]) -> None:
+    text = """river 1;
+type R = {k: i64, v: i64};
+input r: R;
+var $m: map<i64, i64> = {};
+operator turn(r: R) -> (o: R by v) { on r(x) { emit o x; } }
+operator f(r: R by v; $m: map<i64, i64>) -> (o: i64) { on r(x) { with n = $m[x.k] else 0 { n = n + 1; emit o n; } } }
+(q) <- turn(r);
+(o, $m) <- f(q, $m);
+output o: i64;
+"""
+    graph = program(text).graph
+    for batch in (1, 3, 64):
+        found: list[int] = []
+        items = [[(i % 3, i) for i in range(20)], [(0, 20), (1, 19), (2, 30)]]
+        plan = BACKEND.plan(graph, TWO, Options(workers=2, batch=batch))
+        with pytest.raises(Trap) as caught:
+            BACKEND.run(plan, {"r": items}, {"o": found.extend})
+        assert caught.value.code == "order-violation"
+        assert found == [*(i // 3 + 1 for i in range(20)), 8]
+
+
+def test_a_long_firing_in_a_shard_is_stopped(always: list[bool]) -> None:
+    text = TRAP.replace(
+        "emit o n;", "var i = 0; while x.v == 7 and i >= 0 { i = rem.trunc(i + 1, 5); } emit o n;"
+    )
+    began = time.monotonic()
+    plan = BACKEND.plan(
+        program(text).graph, TWO, Options(workers=2, batch=4, stopping=lambda: time.monotonic() > began + 0.5)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        BACKEND.run(plan, {"r": ([(i % 3, min(i, 6) + 1)] for i in count())}, {})
+    assert time.monotonic() < began + 5
+
+
+def test_a_state_in_shards_is_kept_and_gone_on_from(always: list[bool], tmp_path: Path) -> None:
+    compiled = program(TEXT)
+    source = tmp_path / "r.csv"
+    lines = [f"{t},{k},{n}" for t, k, n in rows(300, 5)]
+    source.write_text("t,k,n\n" + "\n".join(lines) + "\n")
+    outputs = ("o", "p", "s")
+    want = {name: tmp_path / f"want-{name}.csv" for name in outputs}
+    got = {name: tmp_path / f"got-{name}.csv" for name in outputs}
+    compiled.run({"r": source}, want, workers=1)
+
+    seen = [0]
+
+    def stopping() -> bool:
+        seen[0] += 1
+        return seen[0] > 2
+
+    folder = tmp_path / "state"
+    kept = Checkpoint(folder, every=0.0)
+    with suppress(KeyboardInterrupt):
+        compiled.run({"r": source}, got, workers=2, batch=8, checkpoint=kept, stopping=stopping)
+    compiled.run({"r": source}, got, workers=4, batch=16, checkpoint=kept)
+    assert any(always)
+    for name in outputs:
+        assert got[name].read_bytes() == want[name].read_bytes()
+
+
+# -------------------------------------------------------------------------------------------- decisions
+
+
+def test_a_cheap_operator_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ShardedOperate, "_divided", lambda _: pytest.fail("it is divided"))
+    items = [(i % 100, i + 1) for i in range(20_000)]
+    plan = BACKEND.plan(program(TRAP).graph, TWO, Options(workers=2, batch=1000))
+    BACKEND.run(plan, {"r": [items]}, {})
+
+
+def test_the_gate_may_stand_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    divided: list[bool] = []
+    before = ShardedOperate._divided
+    monkeypatch.setattr(ShardedOperate, "_divided", lambda task: divided.append(before(task)) or divided[-1])
+    compiled = program(TEXT)
+    given_ = {"r": rows(100, 6)}
+    options = Options(2, 16, experiment={"gate": "open"})
+    expected = observe(compiled, "reference", given_, Options())
+    assert observe(compiled, "multicore", given_, options) == expected
+    assert divided == [True, True]
+
+
+SHARED = """river 1;
+type R = {k: i64, v: i64};
+input r: R;
+var $m: map<i64, i64> = {};
+var $n: map<{a: i64, b: i64}, i64> = {};
+operator f(r: R; $m: map<i64, i64>) -> (o: R) { on r(x) { with n = $m[x.k] else 0 { n = n + 1; emit o x; } } }
+operator g(r: R; $n: map<{a: i64, b: i64}, i64>) -> (o: R) {
+  on r(x) { $n[{a: x.k, b: 0}] = 1; if x.v > 0 { $n[{a: 0, b: x.k}] = 1; } emit o x; }
+}
+operator h(r: R; $n: map<{a: i64, b: i64}, i64>) -> (o: R) { on r(x) { $n[{a: x.v, b: x.k}] = 1; emit o x; } }
+operator less(r: R) -> (o: R) { on r(x) { if x.v > 1 { emit o x; } } }
+"""
+
+
+def shown(*uses: str, **options: Any) -> list[str]:
+    graph = verify(parse(Source("plan.river", "\n".join((SHARED, *uses, "output o: R;")))), Library.of({}))
+    lines = BACKEND.plan(graph, TWO, Options(**options)).show().splitlines()
+    return [line.strip() for line in lines if line.startswith("    ")]
+
+
+HYBRID = "up to 2 workers where it pays: keyed by (k), 8 shards, hybrid queue, reorder buffer"
+
+
+def test_the_plan_tells_regions_degrees_and_strategies() -> None:
+    one = "(o, $m) <- f(r, $m);"
+    assert shown(one) == [HYBRID]
+    assert shown(one, workers=1) == []
+    assert shown(f"@Parallel(1) {one}") == []
+    assert shown(f"@Parallel(2) {one}", workers=3) == [HYBRID]
+    assert shown(one, workers=40)[0].startswith("up to 40 workers where it pays: keyed by (k), 64 shards")
+    locked = {"sharding": "partitioned", "reordering": "locked"}
+    assert shown(one, experiment=locked) == [
+        "up to 2 workers where it pays: keyed by (k), 2 shards, partitioned queues, reorder buffer with a lock"
+    ]
+    assert shown(one, experiment={"sharding": "shared"}) == [HYBRID.replace("hybrid", "shared")]
+    assert shown(one, experiment={"sharding": "off"}) == ["one worker at a time: as the experiment says"]
+    assert shown("(o) <- less(r);") == [
+        "up to 2 workers where it pays: without state, shared worklist, reorder buffer"
+    ]
+    assert shown("(o, $n) <- h(r, $n);") == [HYBRID.replace("(k)", "(v, k)")]
+    assert shown("@Keys(k) (o, $n) <- h(r, $n);") == [HYBRID]
+
+
+def test_the_plan_tells_why_keyed_state_is_not_divided() -> None:
+    assert (
+        shown("(q, $m) <- f(r, $m);", "(o, $m) <- f(q, $m);") == ["one worker at a time: `$m` is shared"] * 2
+    )
+    assert shown("(o, $n) <- g(r, $n);") == ["one worker at a time: `$n` has the key in several places"]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "message", "help_"),
+    [
+        ({"scheduler": "FIFO"}, "`scheduler` cannot be `FIFO`", "it is one of LP, QST, ET, CT"),
+        ({"shardin": "off"}, "the backend `multicore` has no experiment `shardin`", "did you mean `sharding`?"),
+        ({"x": "y"}, "the backend `multicore` has no experiment `x`", "experiments: scheduler, reordering, sharding, gate"),
+    ],
+)  # fmt: skip
+def test_experiments_that_there_are_not(experiment: dict[str, str], message: str, help_: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        BACKEND.plan(program(TRAP).graph, TWO, Options(experiment=experiment))
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message, found.help) == ("run-experiment", message, help_)
+
+
+def test_a_backend_without_experiments_says_so() -> None:
+    with pytest.raises(Rejected) as caught:
+        program(TRAP).run({"r": []}, backend="reference", experiment={"scheduler": "LP"})
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.help) == ("run-experiment", "it offers none")
+
+
+def test_no_more_workers_than_are_allowed_and_no_two_fire_the_same_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used: dict[str, dict[int, threading.Lock]] = {}
+    before = NativeOperator.fire
+
+    def fire(native: NativeOperator, *given_: Any) -> Any:
+        mine = used.setdefault(native.operator.name, {}).setdefault(id(native), threading.Lock())
+        assert mine.acquire(blocking=False)
+        time.sleep(0.001)
+        try:
+            return before(native, *given_)
+        finally:
+            mine.release()
+
+    monkeypatch.setattr(NativeOperator, "fire", fire)
+    uses = ("@Parallel(2) (q) <- less(r);", "@Parallel(3) (o, $m) <- f(q, $m);", "output o: R;")
+    graph = verify(parse(Source("plan.river", "\n".join((SHARED, *uses)))), Library.of({}))
+    items = [(i % 7, i) for i in range(200)]
+    found: list[Any] = []
+    plan = BACKEND.plan(graph, TWO, Options(6, 4, 16, experiment={"gate": "open"}))
+    summary = BACKEND.run(plan, {"r": [items]}, {"o": found.extend})
+    assert found == items[2:]
+    assert dict(summary.variables["m"]) == {k: sum(i % 7 == k for i in range(2, 200)) for k in range(7)}
+    assert len(used["less"]) == 2
+    assert len(used["f"]) <= 12

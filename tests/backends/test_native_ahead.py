@@ -1,0 +1,113 @@
+"""Keys sought ahead, texts as keys, and operators that forward columns: against Python's dictionaries and the evaluator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("llvmlite")
+
+import river
+from backends.firing.machine import forwarded
+from backends.multicore import run
+from backends.native.lower.ahead import LARGE, ROWS, sought
+from river.lang import typed
+from river.platform import Platform
+
+TEXT = """river 1;
+type R = {a: string, b: {c: i64, d: string?}, n: i64};
+input r: R;
+var $one: map<string, i64> = {};
+var $two: map<{a: string, c: i64}, i64> = {};
+fn first(k: string, n: i64) -> list<{a: string, n: i64}> { return [{a: k, n: n}]; }
+fn second(k: {a: string, c: i64}, n: i64) -> list<{a: string, c: i64, n: i64}> { return [{a: k.a, c: k.c, n: n}]; }
+operator deal(r: R) -> (x: {a: string, more: i64, tail: string}, y: {a: string, c: i64, n: i64}, z: R) {
+  on r(r) {
+    emit z r;
+    emit x {a: r.a, more: 1, tail: "more than twelve bytes"};
+    emit y {a: r.a, c: r.b.c, n: r.n};
+  }
+}
+operator count(x: {a: string, more: i64, tail: string}; $one: map<string, i64>) -> () {
+  on x(x) { with e = $one[x.a] else 0 { e = e + x.more + len(x.tail) - 22; } }
+}
+operator sum(y: {a: string, c: i64, n: i64}; $two: map<{a: string, c: i64}, i64>) -> (o: i64) {
+  on y(y) {
+    if y.n == 0 { clear($two); }
+    with e = $two[{a: y.a, c: y.c}] else 0 { e = e +% y.n; emit o e; if e == 7 { drop e; } }
+  }
+}
+operator parts(z: R) -> (o: {b: {c: i64, d: string?}, n: i64}) { on z(z) { emit o {b: z.b, n: z.n}; } }
+(x, y, z) <- deal(r);
+($one) <- count(x, $one);
+(sums, $two) <- sum(y, $two);
+(rest) <- parts(z);
+output ones: {a: string, n: i64} = rows($one, first);
+output twos: {a: string, c: i64, n: i64} = rows($two, second);
+output sums: i64;
+output rest: {b: {c: i64, d: string?}, n: i64};
+"""
+MADE = river.compile(TEXT, "river")
+KEYS = st.one_of(
+    st.text(st.sampled_from("aé"), max_size=3),
+    st.builds("{}{}".format, st.sampled_from("abc"), st.integers(0, 70).map("x".__mul__)),
+)
+ITEMS = st.tuples(KEYS, st.tuples(st.integers(0, 2), st.none() | KEYS), st.integers(-1, 9))
+
+
+def results(items: list[Any], **options: Any) -> dict[str, list[Any]]:
+    found = MADE.run({"r": items}, **options)
+    return {name: found[name].to_pylist() for name in found.collected}
+
+
+def alike(items: list[Any], **options: Any) -> None:
+    ours = results(items, backend="multicore", **options)
+    assert ours == results(items, backend="reference")
+    assert {row["a"]: row["n"] for row in ours["ones"]} == Counter(a for a, _, _ in items)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(ITEMS, max_size=3 * ROWS), st.sampled_from([1, 7, ROWS, 1000]), st.sampled_from(["on", "debug"])
+)
+def test_forwarded_columns_and_keys_sought_ahead(items, batch, native):
+    alike(items, workers=1, batch=batch, native=native)
+
+
+@pytest.mark.parametrize("size", range(66))
+def test_texts_of_any_length_are_keys(size):
+    """Texts that differ in one byte, wherever that is."""
+    base = "k" * size
+    texts = [base, *(base[:i] + "y" + base[i + 1 :] for i in range(size))]
+    alike([(text, (0, None), 1) for text in chain(texts, texts)], workers=1)
+
+
+def test_large_maps():
+    keys = [f"{'long ' * (i % 4)}key {i}" for i in range(3 * LARGE)]
+    items = [(keys[i * 7 % len(keys)], (i % 2, None), i % 5 + 1) for i in range(4 * len(keys))]
+    alike(items, workers=2)
+
+
+def test_what_is_looked_for():
+    found = [each.operator for each in MADE.graph.instances]
+    operators = {each.name: each for each in found if isinstance(each, typed.Operator)}
+    assert forwarded(operators["deal"]) is not None
+    assert forwarded(operators["parts"]) is not None
+    assert forwarded(operators["sum"]) is None
+    assert sought(operators["count"].items[0].body) is not None
+    assert sought(operators["sum"].items[0].body) is not None
+    assert sought(operators["parts"].items[0].body) is None
+
+
+def test_on_one_processor_the_reader_runs_machine_code(monkeypatch):
+    """Whoever runs a step, the results are the same; no step waits for a worker that nobody wakes."""
+    monkeypatch.setattr(run, "here", lambda: Platform(cores=1))
+    monkeypatch.setattr(run, "HANDOVER", 0.0)
+    items = [(f"key {i % 50} of this test", (i % 3, None), i % 7) for i in range(3000)]
+    for batch in (1, 64, 1000):
+        alike(items, workers=1, batch=batch, bound=batch)

@@ -1,0 +1,186 @@
+"""Code that is made once: the runtime's parts, what waits for what between threads, and variables made by type."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from threading import Barrier, Event, Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from backends.native import NativeOperator, compile_native, shared
+from backends.native.jit import machine_code
+from backends.native.library import BASE, module_text, part, parts, runtime
+from backends.native.rtlang import compile_file
+from backends.native.shared import Made, compile_text, side_by_side
+from river.il.parse import parse
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang import typed
+from river.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODULE = "define i64 @f(i64 %x) nounwind {{\n  %y = mul i64 %x, {0}\n  ret i64 %y\n}}\n"
+
+
+def operator(text: str) -> typed.Operator:
+    graph = verify(parse(Source("test.river", "river 1;\n" + text)), Library.of({}))
+    (instance,) = graph.instances
+    assert isinstance(instance.operator, typed.Operator)
+    return instance.operator
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_every_function_of_the_runtime_compiles(*, debug: bool) -> None:
+    functions = runtime(debug=debug).functions
+    text = module_text(each.text for each in functions.values() if not each.calls - functions.keys())
+    assert text.count("\ndefine ") > 100
+    assert ("\ndeclare i64 @deque" in text or "\ndeclare void @deque_grow(" in text) != debug
+    if debug:
+        assert parts(text) == {}
+
+
+def test_parts_define_what_modules_declare() -> None:
+    functions = runtime().functions
+    declared = {name: of for each in functions.values() for name, of in parts(each.text).items()}
+    assert {"arena_close", "table_grow"} <= {name for name, of in declared.items() if of == BASE}
+    for of in set(declared.values()):
+        text, exports = part(of)
+        assert set(exports) == {name for name, where in declared.items() if where == of}
+        assert all(f"@{name}(" in text for name in exports)
+        assert of == BASE or set(parts(text).values()) <= {BASE}, (
+            "a part holds all that it calls but the base"
+        )
+
+
+@pytest.mark.slow
+def test_every_part_links() -> None:
+    for of in {of for each in runtime().functions.values() for of in parts(each.text).values()}:
+        text, exports = part(of)
+        names = set(parts(text)) - set(exports)
+        code = compile_text(text, exports)
+        assert set(code.addresses) == set(exports)
+        assert names <= set(runtime().functions)
+
+
+def test_conditions_of_constants_are_decided_when_a_file_is_compiled() -> None:
+    functions = runtime().functions
+    assert "debug_mark" not in functions["alloc"].calls
+    assert "debug_mark" in runtime(debug=True).functions["alloc"].calls
+
+
+def test_functions_are_compiled_when_they_are_wanted() -> None:
+    unit = compile_file("columns.rt", runtime())
+    assert unit.signatures["shifted"].result == "void"
+    assert unit.functions["shifted"].text.startswith("define internal void @shifted(")
+    assert unit.functions["shifted"].text is unit.functions["shifted"].text
+
+
+def test_threads_make_the_same_code_as_one() -> None:
+    texts = [MODULE.format(i) for i in range(3, 15)]
+    alone = [machine_code(text) for text in texts]
+    found: dict[int, bytes] = {}
+    side_by_side(lambda i: found.__setitem__(i, machine_code(texts[i])), range(len(texts)), 4)
+    assert [found[i] for i in range(len(texts))] == alone
+
+
+def test_code_with_one_key_is_made_once() -> None:
+    made: list[int] = []
+    barrier = Barrier(4)
+
+    def make() -> Made:
+        made.append(1)
+        return Made(MODULE.format(17), ("f",))
+
+    def want(_: int) -> None:
+        barrier.wait()
+        assert shared.shared("test: one key", make).addresses["f"]
+
+    side_by_side(want, range(4), 4)
+    assert len(made) <= 1, "not at all if it is on disk already"
+
+
+def test_code_with_another_key_does_not_wait() -> None:
+    began, go = Event(), Event()
+
+    def slow() -> Made:
+        began.set()
+        assert go.wait(10)
+        return Made(MODULE.format(19), ("f",))
+
+    key = f"test: slow {id(began)}"
+    thread = Thread(target=shared.shared, args=(key, slow))
+    thread.start()
+    try:
+        assert began.wait(10)
+        assert compile_text(MODULE.format(23), ["f"]).addresses["f"]
+        assert thread.is_alive()
+    finally:
+        go.set()
+        thread.join()
+
+
+def test_what_a_job_raises_is_raised() -> None:
+    done: list[int] = []
+
+    def job(number: int) -> None:
+        if number == 3:
+            raise KeyError(number)
+        done.append(number)
+
+    with pytest.raises(KeyError):
+        side_by_side(job, range(8), 2)
+    assert set(done) < set(range(8))
+    assert side_by_side(str, [100], 2) == ["100"]
+    assert side_by_side(str, range(9), 2) == list("012345678")
+
+
+STARTED = """
+from threading import Barrier, Thread
+from backends.native import jit
+barrier, found = Barrier(6), []
+def start():
+    barrier.wait()
+    found.append(jit._linker())
+threads = [Thread(target=start) for _ in range(6)]
+for each in threads: each.start()
+for each in threads: each.join()
+assert len({id(each) for each in found}) == 1
+"""
+
+
+def test_llvm_is_started_once(tmp_path: Path) -> None:
+    """Two linkers would be two owners of code, and the code of one would go with it."""
+    subprocess.run([sys.executable, "-c", STARTED], check=True, cwd=tmp_path)
+
+
+COUNT = """input t: string; output o: i64; var $n: f64 = 0.0; var $m: map<string, i64> = {};
+operator f(t: string; $n: f64, $m: map<string, i64>) -> (o: i64) {
+  on t(x) { with c = $m[x] else 0 { c = c + 1; emit o c; } $n = $n + 1.0; }
+}
+(o, $n, $m) <- f(t, $n, $m);"""
+
+
+def test_variables_begin_at_zero_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    native = compile_native(operator(COUNT))
+    assert isinstance(native, NativeOperator)
+    number, counts = native.variables
+    with monkeypatch.context() as patch:
+        patch.setattr("backends.native.operator._moves", None)
+        number.set(0.0)
+        counts.set({})
+        (items,), _ = native.fire_batch([["a", "b", "a"]])
+        number.set(0.0)
+    assert items == [1, 1, 2]
+    assert (number.get(), dict(counts.get())) == (0.0, {"a": 2, "b": 1})
+    number.set(-0.0)
+    assert str(number.get()) == "-0.0", "which is no zero of bytes"
+    number.set(float("nan"))
+    assert number.get() != number.get()
+    number.set(0.0)
+    assert str(number.get()) == "0.0"

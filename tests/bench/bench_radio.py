@@ -1,0 +1,165 @@
+"""The FM radio of StreamIt's benchmarks against the C program that does the work it declares, in memory and from file to file.
+
+C is built by gcc -O3 -march=native -ffast-math: 20 filters of 64 taps in blocks that stay in the first-level cache, which may
+add up in any order. River keeps the order of every sum. In memory: samples as columns that lie there, answers copied to
+memory that has been touched. From file to file: Arrow data for River, which maps and writes them in a process that has run
+the program before; raw floats for C. All take turns, and each figure is the least of a few: by the clock, and of the
+processors.
+
+River's answers are compared with the evaluator's to the bit, for all lengths near the borders of blocks, and with those in C.
+
+Run: python tests/bench/bench_radio.py [--samples N | --input FILE.f32] [--workers N] [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import sys
+from array import array
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import bench_programs
+import data
+import measure
+
+import river
+from backends.multicore import BACKEND
+from backends.native.batch import Batch, address_of
+from river.backend import Options
+from river.platform import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from river.driver import Compiled
+
+PROGRAM = bench_programs.PROGRAMS / "fm_radio.str"
+MOST = 0.5
+"""Of the time of C."""
+
+SHORT = (0, 382, 383, 384, 1000, 1023, 1024, 1025, 2400)
+"""Lengths of signals: the first answer needs 383 samples."""
+
+
+class Ends:
+    """A sink of columns: memory for so many answers."""
+
+    def __init__(self, most: int) -> None:
+        self.found = array("f", bytes(4 * most))
+        self.rows = 0
+
+    def __call__(self, items: list[Any]) -> None:
+        if items:
+            raise AssertionError("answers come in columns")
+
+    def columns(self, batch: Batch) -> None:
+        """Takes answers."""
+        if len(batch):
+            to = address_of(self.found) + 4 * self.rows
+            ctypes.memmove(to, batch.addresses[0], 4 * len(batch))
+            self.rows += len(batch)
+
+
+def answers_of(samples: int) -> int:
+    """How many answers there are to so many samples."""
+    return max(0, (samples - 64) // 5 + 1 - 1 - 63)
+
+
+def in_memory(program: Compiled, signal: array[float], workers: int) -> Callable[[], measure.Took]:
+    """Runs over samples in memory."""
+    tuned = program.tuned(BACKEND.passes)
+    whole = Batch(tuned.inputs["input"], len(signal), (address_of(signal),), signal)
+    ends = Ends(answers_of(len(signal)))
+
+    def run() -> measure.Took:
+        plan = BACKEND.plan(tuned.graph, here(), Options(workers=workers))
+        ends.rows = 0
+        sources: Any = {"input": iter([whole])}
+        took = measure.timed(lambda: BACKEND.run(plan, sources, {"output": ends}))
+        if ends.rows != answers_of(len(signal)):
+            sys.exit(f"{ends.rows} answers to {len(signal)} samples, not {answers_of(len(signal))}")
+        return took
+
+    return run
+
+
+def check(program: Compiled, signal: array[float]) -> None:
+    """Compares with the evaluator."""
+    for samples in SHORT:
+        given = {"input": signal[:samples].tolist()}
+        found, wanted = (
+            array("f", program.run(given, native=native)["output"]["value"].to_pylist()).tobytes()
+            for native in ("on", "off")
+        )
+        if found != wanted or len(found) != 4 * answers_of(samples):
+            sys.exit(f"machine code and the evaluator differ on {samples} samples")
+
+
+def tell(title: str, took: dict[str, measure.Took], samples: int) -> None:
+    """Prints what each took."""
+    ours, theirs = (took[f"{name}, {title}"] for name in ("river", "C"))
+    for name, found in (("river", ours), ("C", theirs)):
+        rates = f"{samples / found.wall / 1e6:6.1f} M samples/s, {samples / found.cpu / 1e6:6.1f} by the processors' time"
+        print(f"  {f'{name}, {title}':20} {found.wall:7.4f} s, of the processors {found.cpu:7.4f}; {rates}")
+    wall, busy = ours.wall / theirs.wall, ours.cpu / theirs.cpu
+    wanted = measure.target(busy, MOST) if title == "in memory" else ""
+    print(f"  {f'ratio, {title}':20} {wall:7.2f}  , of the processors {busy:7.2f} {wanted}", flush=True)
+
+
+def compare(signal: array[float], folder: Path, workers: int, runs: int) -> None:
+    """Prints what River and C take."""
+    program = river.load(str(PROGRAM))
+    check(program, signal)
+    packed = bench_programs.packed(signal, folder / "samples.arrow")
+    raw, ours, theirs = packed.with_suffix(".f32"), folder / "river.arrow", folder / "c.f32"
+    c = measure.built(folder, "radio", bench_programs.HEAD + bench_programs.FM_RADIO, "-ffast-math")
+
+    def loop(*mode: str) -> measure.Took:
+        wall, cpu = map(float, measure.process([c, raw, theirs, workers, *mode]).told.split())
+        return measure.Took(wall, cpu)
+
+    def files() -> measure.Took:
+        return measure.timed(
+            lambda: program.run({"input": str(packed)}, {"output": str(ours)}, workers=workers)
+        )
+
+    files()
+    took = measure.race(
+        {
+            "river, in memory": in_memory(program, signal, workers),
+            "C, in memory": lambda: loop("memory"),
+            "river, file to file": files,
+            "C, file to file": loop,
+        },
+        runs,
+    )
+    if not bench_programs.same(bench_programs.floats_of(ours), bench_programs.floats_of(theirs)):
+        sys.exit("River and C differ")
+    print(f"FM radio, {len(signal)} samples, {workers} worker{'s' * (workers > 1)}:")
+    for title in ("in memory", "file to file"):
+        tell(title, took, len(signal))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--samples", type=int, default=4_000_000)
+    parser.add_argument("--input", type=Path, help="a file of floats instead of generated samples")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=7)
+    given = parser.parse_args()
+    measure.begin("The radio")
+    if given.input is None:
+        signal = array("f", (value for (value,) in data.samples(given.samples)))
+    else:
+        signal = array("f", given.input.read_bytes())
+    with TemporaryDirectory() as folder:
+        compare(signal, Path(folder), given.workers, given.runs)
+
+
+if __name__ == "__main__":
+    main()
