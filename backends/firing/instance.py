@@ -72,6 +72,7 @@ class Instance:
         self._pace = min(batch, FIRST_BATCH)
         self._emitted: list[list[Any]] = [[] for _ in outs]
         self._keyed = [port for port in ports if port.key is not None]
+        self._counted = [port for port in ports if not port.back]
         self._level: Any = -INFINITY
         self._mark = mark
         self._report = setting.report if may_skip(operator) else None
@@ -121,7 +122,7 @@ class Instance:
             self._woken = any(port.queue.used for port in self.ports)
             if not self._woken:
                 return False
-        limit, before = self._pace, sum(out.made for out in self.outs)
+        limit, before = min(self._pace, self.batch), self._made
         try:
             left = self.work(limit)
         except Trap as trap:
@@ -134,9 +135,17 @@ class Instance:
             self.settle()
         done = limit - left
         if done:
-            made = sum(out.made for out in self.outs) - before
+            made = self._made - before
             self._pace = max(1, min(self.batch, self.batch * done // max(made, done)))
         return left <= 0
+
+    @property
+    def _made(self) -> int:
+        """Items and marks emitted so far."""
+        made = 0
+        for out in self.outs:
+            made += out.made
+        return made
 
     # -- for the kinds
 
@@ -298,8 +307,10 @@ class Instance:
     @property
     def ended(self) -> bool:
         """Whether all inputs but those that close loops have ended, their items fired."""
-        counted = [port for port in self.ports if not port.back]
-        return bool(counted) and all(port.ended and not port.run for port in counted)
+        for port in self._counted:
+            if not port.ended or port.run:
+                return False
+        return bool(self._counted)
 
 
 class Items(Instance):

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 WORTH: Final = 150e-6
 """Seconds that the firings on one batch must take for others to be let in: several times what handing out costs."""
 
+LOOK: Final = 8
+"""Steps of which one is timed: to ask for the time of a thread takes microseconds."""
+
 AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -67,7 +70,10 @@ class Made:
 
 
 class Parallel(Operate):
-    """The task of such an instance. `clones`: as many of its operator as workers may be at it."""
+    """The task of such an instance. `clones`: as many of its operator as workers may be at it.
+
+    `part`: how many items are handed out at once; a worker that keeps the task takes batches as any other operator does.
+    """
 
     def __init__(
         self,
@@ -77,15 +83,19 @@ class Parallel(Operate):
         variables: Variables,
         clones: Sequence[NativeOperator],
         choices: Choices,
+        part: int,
     ) -> None:
         super().__init__(index, instance, name, variables)
+        self._part = part = min(part, instance.batch)
+        self._whole, instance.batch = instance.batch, part  # until it is known how long that takes
         self._machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
         self._stopping = False
         self._open = choices.gate == "open"
         self._serial = 0
-        self._seconds: float = 0.0  # per batch, smoothed
+        self._steps = 0
+        self._seconds: float = 0.0  # of this thread per part, smoothed
         self._order = choices.order(AHEAD * len(clones), self._send, instance.drain)
         self.detached: Firings | None = None
         self.ticket = 0
@@ -109,11 +119,7 @@ class Parallel(Operate):
     def step(self, engine: Engine) -> Outcome:
         worth = self._open or self._seconds > WORTH
         if not worth and self._order.next == self._serial and not self.dead:
-            began, fired = time.perf_counter(), self._machine.fired
-            outcome = super().step(engine)  # as any other operator: nothing is out of this worker's hands
-            if self._machine.fired != fired:
-                self._seconds += (time.perf_counter() - began - self._seconds) / 8
-            return outcome
+            return self._together(engine)
         if not self._order.flush():
             return Outcome.FULL
         if self._failed(engine) or not self._clones or not self._order.admits(self._serial):
@@ -132,6 +138,17 @@ class Parallel(Operate):
         if self._failed(engine):
             return Outcome.IDLE
         return Outcome.MORE if room else Outcome.FULL
+
+    def _together(self, engine: Engine) -> Outcome:
+        """A step as any other operator's: nothing is out of this worker's hands."""
+        self._steps += 1
+        if self._steps % LOOK and self._seconds:
+            return Operate.step(self, engine)
+        began, fired = time.thread_time(), self._machine.fired
+        outcome = Operate.step(self, engine)
+        if (count := self._machine.fired - fired) > 0:
+            self._took(began, count)
+        return outcome
 
     def work(self, firings: Firings, serial: int, engine: Engine) -> None:
         """Does what was handed out, while others run the task."""
@@ -171,7 +188,7 @@ class Parallel(Operate):
 
     def _items(self, port: ColumnPort) -> Firings | None:
         port.fill(1)
-        count = min(port.run, self._machine.batch)
+        count = min(port.run, self._part)
         if not count:
             return None
         batch, start, stop = port.next(count)
@@ -183,7 +200,7 @@ class Parallel(Operate):
         rated = self._machine.operator.rated
         assert rated is not None  # noqa: S101 - by the kind of machine
         (rate,) = rated.rates
-        limit = self._machine.batch
+        limit = self._part
         port.fill(rate.peek + (limit - 1) * rate.pop)
         spare = port.run - rate.peek
         if spare < 0:
@@ -200,7 +217,7 @@ class Parallel(Operate):
         """What the firings make."""
         native = firings.native
         assert native is not None  # noqa: S101 - it was chosen when the firings were taken
-        made, at, began = Made(), firings.start, time.perf_counter()
+        made, at, began = Made(), firings.start, time.thread_time()
         try:
             while True:
                 fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self._machine.most)
@@ -221,7 +238,13 @@ class Parallel(Operate):
                     return made
         finally:
             self._clones.append(native)
-            self._seconds += (time.perf_counter() - began - self._seconds) / 8
+            self._took(began, made.fired)
+
+    def _took(self, began: float, firings: int) -> None:
+        """So many firings have taken since `began`: not by the clock, which others may have had a part of."""
+        seconds = (time.thread_time() - began) * min(1.0, self._part / max(firings, 1))
+        self._seconds += (seconds - self._seconds) / 8
+        self._machine.batch = self._part if self._open or self._seconds > WORTH else self._whole
 
     def _item(self, firings: Firings, row: int) -> Any:
         """What was handled in a row that trapped; a window is not shown."""

@@ -62,7 +62,10 @@ SHOWN = 0.2
 """Seconds between two looks of `Options.observe`."""
 
 HANDOVER = 200e-6
-"""Seconds that a step must take for another worker to be woken for it: shorter ones are sooner done by who is awake."""
+"""Seconds that a step must take for a worker to be woken for it: shorter ones are sooner done by the reader."""
+
+WAKE = 500e-6
+"""The same for one more worker: it has to fetch what is in the cache of the one that is awake."""
 
 GRACE = 0.5
 """Seconds after a trap in which a program with loops may still finish what was read."""
@@ -168,15 +171,15 @@ class Engine:
         variables = self._store.of(instance.variables) if native is None else Variables([], (), {})
         function = options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None
         report = None if options.on_trap is None or instance.index in self._in_turns else self._report
-        shared = isinstance(node.region, Region)  # several workers shall have something to do
-        batch = options.batch if shared else plan.batch
-        setting = Setting(operator, ports, outs, variables.values, batch, report, self._deadline)
+        setting = Setting(operator, ports, outs, variables.values, plan.batch, report, self._deadline)
         if native is not None:
             native.deadline = self._deadline
         made = make(setting, function, self._poll) if native is None else make_machine(setting, native)
         if native is not None and isinstance(node.region, Region):
             machine = cast("Machine", made)
-            return concurrent(machine, instance, variables, node.region, plan.choices, self._store)
+            return concurrent(
+                machine, instance, variables, node.region, plan.choices, self._store, options.batch
+            )
         task = Operate(instance.index, made, instance.name, variables)
         task.locks = tuple(locks[i] for i in node.locks)
         return task
@@ -342,9 +345,9 @@ class Engine:
                 return None
             return None if self._far(self._ready.first) else self._taken()
 
-    def _far(self, task: Task) -> bool:
+    def _far(self, task: Task, seconds: float = HANDOVER) -> bool:
         """Whether a worker is to be woken for a task. Its steps are long; machine code is not waited for on one processor."""
-        return task.cost > HANDOVER and not (self._alone and task.index in self._compiled.native)
+        return task.cost > seconds and not (self._alone and task.index in self._compiled.native)
 
     def _pause(self) -> bool:
         """Waits until nothing moves; then nothing does until more is sent. False where the run ends before."""
@@ -456,8 +459,8 @@ class Engine:
 
     def _call(self, *, mine: int) -> None:
         """Wakes workers for the ready tasks, all but the first `mine`, whose steps take longer than waking somebody pays."""
-        if self._idle:
-            heavy = sum(map(self._far, islice(self._ready, mine, None)))
+        if self._idle and len(self._ready) > mine:
+            heavy = sum(self._far(task, WAKE) for task in islice(self._ready, mine, None))
             if heavy:
                 self._work.notify(heavy)
 

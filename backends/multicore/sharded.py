@@ -20,7 +20,7 @@ from attrs import define, evolve, field, frozen
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed
-from backends.multicore.parallel import Firings, Made, Parallel
+from backends.multicore.parallel import LOOK, Firings, Made, Parallel
 from backends.multicore.regions import Sharded, Stateless
 from backends.multicore.tasks import Operate, Outcome
 from backends.native.contract import mark_type
@@ -98,8 +98,9 @@ class ShardedOperate(Parallel):
         region: Region,
         choices: Choices,
         wholes: Sequence[Whole | None],
+        part: int,
     ) -> None:
-        super().__init__(index, instance, name, variables, [native] * region.degree, choices)
+        super().__init__(index, instance, name, variables, [native] * region.degree, choices, part)
         assert isinstance(region.how, Sharded)  # noqa: S101 - the caller has looked
         self._how = region.how
         self._shards = region.shards(partitioned=choices.partitioned)
@@ -161,11 +162,15 @@ class ShardedOperate(Parallel):
 
     def _together(self, engine: Engine) -> Outcome:
         """A step as any other operator's."""
+        self._steps += 1
+        if self._steps % LOOK and self._fired:
+            return Operate.step(self, engine)
         began, fired = time.thread_time(), self._machine.fired
         outcome = Operate.step(self, engine)
         if (count := self._machine.fired - fired) > 0:
             self._seconds += (time.thread_time() - began - self._seconds) / 8
             self._fired += (count - self._fired) / 8
+            self._machine.batch = self._whole if self._seconds < GAIN * PIECE * self._shards else self._part
         return outcome
 
     def _pays(self) -> bool:
@@ -176,7 +181,7 @@ class ShardedOperate(Parallel):
             return False
         if self._dealing is None:
             port = cast("ColumnPort", self._machine.ports[0])
-            if not port.fill(1) or not (count := min(port.run, self._machine.batch)):
+            if not port.fill(1) or not (count := min(port.run, self._part)):
                 return False
             self._dealer = Dealer.of(port.type, self._how.item, self._shards)
             if self._dealer is None:
@@ -287,21 +292,25 @@ def concurrent(
     region: Region,
     choices: Choices,
     store: Store,
+    part: int,
 ) -> Parallel:
-    """The task of an instance that several workers may run. `store`: of the variables, some of which may be divided."""
+    """The task of an instance that several workers may run. `store`: of the variables, some of which may be divided.
+
+    `part`: how many items are handed out at once.
+    """
     native, index, name = machine.native, instance.index, instance.name
     if isinstance(region.how, Stateless):
         clones = [native, *(native.again() for _ in range(region.degree - 1))]
         for clone in clones[1:]:
             for i, variable in enumerate(native.variables):
                 clone.share(i, variable)
-        return Parallel(index, machine, name, variables, clones, choices)
+        return Parallel(index, machine, name, variables, clones, choices, part)
     wholes: list[Whole | None] = []
     for i, paths in enumerate(region.how.variables):
         wholes.append(None if paths is None else Whole(native.variables[i]))
         if (whole := wholes[-1]) is not None:
             store.keep(instance.variables[i], whole)
-    return ShardedOperate(index, machine, name, variables, native, region, choices, wholes)
+    return ShardedOperate(index, machine, name, variables, native, region, choices, wholes, part)
 
 
 _PIECES: Final = Firings("", (), 0, 0, None)

@@ -86,7 +86,7 @@ class Task:
         if self.cost == math.inf:
             self.cost = seconds
         else:
-            self.cost += (seconds - self.cost) / (4 if seconds > self.cost else 16)
+            self.cost += (seconds - self.cost) / (4 if seconds > self.cost else 8)
 
     def stop(self) -> None:
         """Ends a firing that is under way soon."""
@@ -154,7 +154,7 @@ class Deliver(Task):
             self._deliver(port, count)
         elif port.mark() is None:
             return Outcome.IDLE
-        return Outcome.MORE
+        return Outcome.MORE if port.fill(1) or port.marks else Outcome.IDLE
 
     def _deliver(self, port: Port, count: int) -> None:
         """Hands over the next `count` items."""
