@@ -64,6 +64,16 @@ def part(name: str) -> tuple[str, tuple[str, ...]]:
     return module_text((*tables(used), *texts)), exports
 
 
+def may_release(functions: dict[str, Function], names: Iterable[str]) -> bool:
+    """Whether a function of some, or one that it calls, may release memory of a kept arena (`arena.rt`).
+
+    Functions of parts count as such, but for those of `BASE`.
+    """
+    apart = _apart()
+    used = (each.name for each in reachable(functions, names))
+    return any(name == "release" or (name in apart and apart[name][0] != BASE) for name in used)
+
+
 def tables(used: Iterable[Function]) -> list[str]:
     """The tables that functions name."""
     return [constant(name) for name in sorted({name for f in used for name in f.calls if name in TABLES})]

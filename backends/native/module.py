@@ -688,7 +688,8 @@ def _index_hash(module: Module, type_: t.Type, name: str) -> None:
     else:
         h = b.call("i64", module.derived("hash", type_), [f"i64 {seed}", "ptr %x"])
     b.end(f"ret i64 {h}")
-    module.add(b.finish(name, f"define internal i64 @{name}(ptr %x) nounwind"))
+    near = " alwaysinline" if is_text(type_) or register(type_) is not None else ""
+    module.add(b.finish(name, f"define internal i64 @{name}(ptr %x){near} nounwind"))
 
 
 def _number(module: Module, type_: t.Type, name: str) -> None:

@@ -45,6 +45,7 @@ EXTERN: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 }  # fmt: skip
 ATTRIBUTES: Final = {
     "inline": "alwaysinline nounwind", "cold": "noinline cold nounwind", "plain": "nounwind",
+    "apart": "noinline nounwind",
 }  # fmt: skip
 
 

@@ -272,11 +272,15 @@ class Query:
 
     def add(
         self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: Rows, node: s.Node, *,
-        title: str = "", keys: tuple[str, ...] | None = None,
+        title: str = "", keys: tuple[str, ...] | None = None, name: str = "",
     ) -> Rows:  # fmt: skip
-        """One operator: its instance and its use. `keys`: by which of the rows' columns its state is kept, if it is."""
+        """One operator: its instance and its use. `keys`: by which of the rows' columns its state is kept, if it is.
+
+        `name`: what is done, if that is not the template's name.
+        """
         span = node.span or self.view.span
-        operator = self.whole.instance(self.name(template, *([title] if title else [])), template, args, span)
+        told = self.name(name or template, *([title] if title else []))
+        operator = self.whole.instance(told, template, args, span)
         notes: tuple[p.Annotation, ...] = ()
         if keys is not None:
             notes = (p.Annotation("Parallel"),)
@@ -397,21 +401,46 @@ class Query:
         """An equi-join, or the product if the key is unit."""
         left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
         type_ = self.row_type("joined", node.row, node.span)
-        key = expression(node.key)
+        key, query = expression(node.key), self.view.query
+        sides = (("left", left, node.left), ("right", right, node.right))
+        lasting = all(_lasts(self.whole.source, query, side) for _, _, side in sides)
+        orders = [lasting and _in_order(query, side) for _, _, side in sides]
+        kinds = [
+            s.TypeName("deque" if order else "bag", (rows.type,))
+            for order, (_, rows, _) in zip(orders, sides, strict=True)
+        ]
         state = [
-            self.variable(
-                side, s.TypeName("map", (key, s.TypeName("bag", (rows.type,)))), s.MapValue(()), node.span
-            )
-            for side, rows in (("left", left), ("right", right))
+            self.variable(side, s.TypeName("map", (key, kind)), s.MapValue(()), node.span)
+            for kind, (side, _, _) in zip(kinds, sides, strict=True)
         ]
         args: Args = (
             ("L", left.type), ("R", right.type), ("O", type_), ("Tau", self.whole.tau), ("K", key),
             ("left", node.left_key), ("right", node.right_key), ("row", node.make), ("quiet", s.Bool(quiet)),
         )  # fmt: skip
+        if lasting:
+            args += (("Left", kinds[0]), ("Right", kinds[1]))
+            for order, (side, _, _) in zip(orders, sides, strict=True):
+                kept, row = s.Name("s"), s.Name("x")
+                add = s.Call("push_back" if order else "add", (kept, row))
+                remove = s.Call("pop_front", (kept,)) if order else s.Call("remove", (kept, row))
+                args += (
+                    (f"add_{side}", s.Lambda(("s", "x"), add)),
+                    (f"remove_{side}", s.Lambda(("s", "x"), remove)),
+                )
         a, b = _columns((node.left_key.body,), "l"), _columns((node.right_key.body,), "r")
         keys = a if a == b else None
         made = Rows(self.queue("joined"), node.row, type_)
-        return self.add("join", args, (left.queue, right.queue), tuple(state), made, node, keys=keys or None)
+        template = "join_lasting" if lasting else "join"
+        return self.add(
+            template,
+            args,
+            (left.queue, right.queue),
+            tuple(state),
+            made,
+            node,
+            keys=keys or None,
+            name="join",
+        )
 
     def parts(self, node: r.Group) -> Parts:
         """The keys, accumulators and functions of groups; declares their types."""
@@ -548,6 +577,42 @@ def _is_net(query: ty.Query, relation: r.Relation) -> bool:
             return _is_net(query, input)
         case r.Input(index, _):
             return bool(_last(query, index))
+        case _:
+            return False
+
+
+def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
+    """Whether the operator's deltas never delete a row at the instant at which it came."""
+    match relation:
+        case r.Input(index, _):
+            source = query.sources[index]
+            match source.window:
+                case ty.Rows():
+                    return bool(_last(query, index))
+                case ty.Range():
+                    return True
+                case None | ty.Unbounded():
+                    pass
+            views = {view.name: view for view in program.views}
+            if source.name in views:
+                view = views[source.name]
+                return view.kind == "stream" or _lasts(program, view.query, view.query.relation)
+            return all(one.kind == "stream" for one in program.inputs if one.name == source.name)
+        case r.Filter(input, _, _, _):
+            return _lasts(program, query, input)
+        case r.Join(left, right):
+            return _lasts(program, query, left) and _lasts(program, query, right)
+        case r.Group() | r.Distinct():
+            return True
+
+
+def _in_order(query: ty.Query, relation: r.Relation) -> bool:
+    """Whether the operator's rows, those of each key too, go in the order in which they came."""
+    match relation:
+        case r.Input(index, _):
+            return isinstance(query.sources[index].window, ty.Range)
+        case r.Filter(input, _, _, _):
+            return _in_order(query, input)
         case _:
             return False
 

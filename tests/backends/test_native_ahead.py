@@ -15,7 +15,9 @@ pytest.importorskip("llvmlite")
 import river
 from backends.firing.machine import forwarded
 from backends.multicore import run
+from backends.native.jit import host
 from backends.native.lower.ahead import LARGE, ROWS, sought
+from backends.native.lower.batches import Lowered, lower
 from river.lang import typed
 from river.platform import Platform
 
@@ -88,9 +90,22 @@ def test_texts_of_any_length_are_keys(size):
 
 
 def test_large_maps():
-    keys = [f"{'long ' * (i % 4)}key {i}" for i in range(3 * LARGE)]
-    items = [(keys[i * 7 % len(keys)], (i % 2, None), i % 5 + 1) for i in range(4 * len(keys))]
-    alike(items, workers=2)
+    """While a map grows beyond what is near, and after it has been emptied, against Python's dictionaries."""
+    keys = [f"{'long ' * (i % 4)}key {i}" for i in range(LARGE + LARGE // 2)]
+    items = [(keys[i * 7 % len(keys)], (i % 2, None), i % 5 + 1) for i in range(2 * len(keys))]
+    items[len(items) * 3 // 4] = (keys[0], (0, None), 0)  # empties one map
+    sums, sent = dict[Any, int](), list[int]()
+    for a, (c, _), n in items:
+        if n == 0:
+            sums.clear()
+        sums[a, c] = sums.get((a, c), 0) + n
+        sent.append(sums[a, c])
+        if sums[a, c] == 7:
+            del sums[a, c]
+    found = results(items, backend="multicore", workers=2)
+    assert {row["a"]: row["n"] for row in found["ones"]} == Counter(a for a, _, _ in items)
+    assert {(row["a"], row["c"]): row["n"] for row in found["twos"]} == sums
+    assert [row["value"] for row in found["sums"]] == sent
 
 
 def test_what_is_looked_for():
@@ -102,6 +117,15 @@ def test_what_is_looked_for():
     assert sought(operators["count"].items[0].body) is not None
     assert sought(operators["sum"].items[0].body) is not None
     assert sought(operators["parts"].items[0].body) is None
+
+
+def test_memory_is_flushed_only_where_some_may_have_been_released():
+    operators = [each.operator for each in MADE.graph.instances if isinstance(each.operator, typed.Operator)]
+    found = {each.name: lower(each, host().architecture) for each in operators}
+    flushed = {
+        name for name, each in found.items() if isinstance(each, Lowered) and "call void @flush(" in each.text
+    }
+    assert flushed == {"sum"}
 
 
 def test_on_one_processor_the_reader_runs_machine_code(monkeypatch):

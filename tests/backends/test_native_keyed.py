@@ -147,7 +147,9 @@ def test_entries_are_remembered_while_the_map_stays(line: str, remembered: bool)
 
 
 @pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize(("keys", "size", "ticks"), [(6, 4, 60), (40, 30, 30), (3000, 900, 12)])
+@pytest.mark.parametrize(
+    ("keys", "size", "ticks"), [(6, 4, 60), pytest.param(40, 30, 30, marks=pytest.mark.slow), (3000, 900, 12)]
+)
 def test_keyed_as_the_evaluator(key: str, keys: int, size: int, ticks: int) -> None:
     op, native = operator(key)
     agree(op, native.again(), changes(random.Random(keys), KEYS[key], keys, size, ticks))

@@ -178,6 +178,7 @@ def test_an_operation_on_all_its_types(name: str) -> None:
         run()
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.data())
 def test_order_equality_and_hash_of_all_types(data: st.DataObject) -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
-from backends.native.lower.regex import address
+from backends.native.lower.literals import pattern_table
 from backends.native.module import Module, runtime
 from backends.native.patterns import MOST
 from river.il.parse import parse
@@ -424,5 +424,5 @@ def test_a_bad_pattern_in_a_body_traps() -> None:
 
 def test_a_constant_is_one_table() -> None:
     module = Module()
-    assert address(module, compile_pattern("a|b")).startswith("@const.")
+    assert pattern_table(module, compile_pattern("a|b")).startswith("@const.")
     assert len(module.texts) == 1

@@ -181,3 +181,37 @@ def test_entries_that_are_fetched_ahead(key: str) -> None:
     assert bool(fetching.searches(first.body, first.slots[-1])) == (key != "list<i64>")
     sizes = [0, 1, 5, 11, 12, 13, 40, 300, 3]
     agree(op, [tuple((made(chance.randrange(200)), chance.randrange(6)) for _ in range(n)) for n in sizes])
+
+
+DELTA = "{t: i64, ins: list<{k: string, n: i64}>, del: list<{k: string, n: i64}>}"
+COMPARED = {
+    "both ways": """let ins: list<{k: string, n: i64}> = bag_minus(x.ins, x.del);
+        let del: list<{k: string, n: i64}> = bag_minus(x.del, x.ins);
+        if len(ins) + len(del) > 0 { emit o {t: x.t, ins: ins, del: del}; }""",
+    "only sometimes both ways": """if x.t < 120 {
+          let ins: list<{k: string, n: i64}> = bag_minus(x.ins, x.del); emit o {t: len(ins), ins: ins, del: []};
+        }
+        let del: list<{k: string, n: i64}> = bag_minus(x.del, x.ins);
+        emit o {t: x.t, ins: [], del: del};""",
+    "other lists": """let ins: list<{k: string, n: i64}> = bag_minus(x.ins, x.del);
+        let del: list<{k: string, n: i64}> = bag_minus(x.del, [r for r in x.ins]);
+        emit o {t: x.t, ins: ins, del: del};""",
+}
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("name", COMPARED)
+def test_lists_that_are_compared_both_ways(name: str, debug: bool) -> None:
+    op = operator(
+        f"""input d: {DELTA}; output o: {DELTA};
+        operator f(d: {DELTA}) -> (o: {DELTA}) {{ on d(x) {{ {COMPARED[name]} }} }}
+        (o) <- f(d);"""
+    )
+    chance = random.Random(11)
+
+    def rows(most: int, kinds: int) -> tuple[Any, ...]:
+        return tuple((f"key {chance.randrange(kinds)} " * 3, 0) for _ in range(chance.randrange(most)))
+
+    sizes = [(3, 2), (6, 3), (40, 200), (90, 30)]
+    items = [(i, rows(*sizes[i % 4]), rows(*sizes[i % 4])) for i in range(200)]
+    agree(op, items, debug=debug)

@@ -177,6 +177,7 @@ def test_results_counts_and_state_are_those_of_other_backends(native):
     assert seen[1] == seen[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(text=graphs(6), items=contents(9), batch=st.sampled_from([1, 4, 4096]), out=st.sets(st.integers(0, 9)))
 def test_graphs_with_some_operators_that_the_evaluator_runs(text, items, batch, out):
@@ -192,6 +193,7 @@ def test_graphs_with_some_operators_that_the_evaluator_runs(text, items, batch, 
     assert seen[1] == seen[0]
 
 
+@pytest.mark.slow
 @few
 @given(text=programs(4), items=data(), out=st.sets(st.integers(0, 9)), seed=st.integers(0, 9))
 def test_stages_with_some_operators_that_the_evaluator_runs(text, items, out, seed):

@@ -39,6 +39,7 @@ class StandIn:
             return runs.run(*given)
 
 
+@pytest.mark.slow
 def test_the_promises_of_any_backend():
     check_backend(StandIn(1), examples=8, batch=True)
 
@@ -51,6 +52,7 @@ WAYS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(text=programs(5), items=data(), options=WAYS, seed=st.integers(0, 99))
 def test_stages_compute_what_the_calculus_says(text, items, options, seed):

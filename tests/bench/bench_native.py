@@ -299,8 +299,9 @@ def windows(
         ours.append(took.cpu)
         other.append(measure.timed(theirs).cpu)
         if first:
-            found = changes(row for batch in line.found for row in batch.values())
-            assert found == changes(out.deltas()), name
+            found, expected = [row for batch in line.found for row in batch.values()], out.deltas()
+            assert changes(found) == changes(expected), name
+            assert all(Counter(ins).keys().isdisjoint(del_) for _, ins, del_ in (*found, *expected)), name
     told(name, min(ours), min(other), most, rows)
 
 

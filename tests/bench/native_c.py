@@ -2,7 +2,8 @@
 
 `keyed` is an array of entries by small whole key. `Table` is the map of texts: an index of words, each 16 bits of hash and
 the address of an entry, at most a third full, probed linearly; entries are linked in order of insertion and never move.
-The window is a ring of rows that know their group; what changes at an instant is written to columns, as River does.
+The window is a ring of rows that know their group; what changes at an instant is written to columns, as River does. Of
+a join what goes is met first, and pairs that both come and go at an instant are taken away by a table, as in `net`.
 """
 
 LOOPS = r"""
@@ -139,6 +140,29 @@ static inline void go(int s, Held *h) {
   if (r->next) r->next->prev = r->prev; else b->last = r->prev;
   r->next = spare_rows; spare_rows = r;
   MEET(s, h->k, x, goes, del_x, del_y) }
+static u64 pair_hash(i64 x, i64 y) {
+  u64 h = ((u64)x * 0x9e3779b97f4a7c15ull ^ (u64)y) * 0xff51afd7ed558ccdull; return h ^ h >> 32; }
+static i64 *heads, *following, spare; static char *met;
+static void net(i64 c, i64 d) {  /* takes pairs that are equal away from what comes and goes at an instant */
+  Pairs *p = pairs; i64 n = p->goes - d, size = 16;
+  if (!n || p->comes == c) return;
+  while (size < 2 * n) size *= 2;
+  if (size > spare) {
+    heads = realloc(heads, size * sizeof *heads); following = realloc(following, size * sizeof *following);
+    met = realloc(met, size); spare = size; }
+  memset(heads, 0, size * sizeof *heads); memset(met, 0, n);
+  for (i64 j = n - 1; j >= 0; j--) {
+    i64 *head = heads + (pair_hash(p->del_x[d + j], p->del_y[d + j]) & (size - 1)); following[j] = *head; *head = j + 1; }
+  i64 to = c;
+  for (i64 i = c; i < p->comes; i++) {
+    i64 x = p->ins_x[i], y = p->ins_y[i], *link = heads + (pair_hash(x, y) & (size - 1));
+    while (*link && (p->del_x[d + *link - 1] != x || p->del_y[d + *link - 1] != y)) link = following + *link - 1;
+    if (*link) { met[*link - 1] = 1; *link = following[*link - 1]; }
+    else { p->ins_x[to] = x; p->ins_y[to++] = y; } }
+  if (to == p->comes) return;
+  p->comes = to; to = d;
+  for (i64 j = 0; j < n; j++) if (!met[j]) { p->del_x[to] = p->del_x[d + j]; p->del_y[to++] = p->del_y[d + j]; }
+  p->goes = to; }
 static i64 due(int s) { Side *o = side + s; return o->first == o->last ? INT64_MAX : o->ring[o->first & o->mask].t + SPAN + 1; }
 static void leave(int s, i64 now) { while (due(s) == now) go(s, side[s].ring + (side[s].first++ & side[s].mask)); }
 void join(i64 n, i64 *t, i64 *k, i64 *x, i64 m, i64 *u, i64 *l, i64 *y, Pairs *p) {
@@ -147,10 +171,10 @@ void join(i64 n, i64 *t, i64 *k, i64 *x, i64 m, i64 *u, i64 *l, i64 *y, Pairs *p
     i64 now = i < n && (j == m || t[i] < u[j]) ? t[i] : u[j], end = due(0) < due(1) ? due(0) : due(1);
     if (end < now) now = end;
     i64 comes = p->comes, goes = p->goes;
+    leave(0, now); leave(1, now);
     for (; i < n && t[i] == now; i++) come(0, now, k[i], x[i]);
-    leave(0, now);
     for (; j < m && u[j] == now; j++) come(1, now, l[j], y[j]);
-    leave(1, now);
+    net(comes, goes);
     if (p->comes > comes || p->goes > goes) {
       p->tau[p->deltas++] = now; p->ins[p->deltas] = p->comes; p->del[p->deltas] = p->goes; } } }
 """

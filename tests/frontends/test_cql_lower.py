@@ -14,9 +14,10 @@ from frontends.cql import FRONTEND
 from river.il import erase
 from river.il.parse import parse
 from river.il.pretty import pretty
-from river.il.program import Instance, Program, Use
+from river.il.program import Instance, Program, Use, Variable
 from river.il.templates import Library
 from river.il.verify import verify
+from river.lang import syntax as s
 from river.lang.types import Map
 from river.lang.values import Mark
 from river.source import Source
@@ -250,11 +251,11 @@ TWICE = "x: relation = select k from g;"
         (OUTPUT, "s[now] as l, g where l.k = g.k", "range group join_now"),
         (TRAPS, "s[now] as l, g where l.k = g.k", "range group join_now"),
         (COUNTS + TWICE, "s[now] as l, g where l.k = g.k", "range group select join_now net"),
-        (COUNTS, "s[range 1] as l, g where l.k = g.k", "range group range join rstream"),
+        (COUNTS, "s[range 1] as l, g where l.k = g.k", "range group range join_lasting rstream"),
         (
             BY_NUMBER,
             "s[now] as l, g, t[now] as t where l.a = g.k and t.a = l.a",
-            "range group range join range join rstream",
+            "range group range join_lasting range join_lasting rstream",
         ),
     ],
 )
@@ -264,6 +265,36 @@ def test_joins_with_the_present_keep_nothing_of_it(groups: str, query: str, temp
     instances = {d.name: d.template for d in program.decls if isinstance(d, Instance)}
     chosen = [instances[name].removeprefix("cql.") for name in found if name in instances]
     assert sorted(name for name in chosen if name != "std.duplicate") == sorted(templates.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "template", "state"),
+    [
+        ("s[range 3], t[range 5]", "join_lasting", "deque deque"),
+        ("s[range 3], t", "join_lasting", "deque bag"),
+        ("s[range 3], t[partition by a rows 1]", "join_lasting", "deque bag"),
+        ("s[range 3], t[rows 4]", "join", "bag bag"),
+        ("s[range 3], p", "join", "bag bag"),
+        ("s[range 3], g", "join_lasting", "deque bag"),
+        ("s[range 3], h", "join", "bag bag"),
+    ],
+)
+def test_joins_keep_rows_in_the_order_in_which_they_go(query: str, template: str, state: str) -> None:
+    views = "g: relation = select a, count(*) as n from t[rows 4] group by a; h: relation = select a from t[rows 4];"
+    name = query.split(", ")[1][0]
+    key = f"{name}.{'n' if name == 'p' else 'a'}"
+    program = lower(f"{views} v: relation = select s.k from {query} where s.a = {key};", INPUTS)
+    (found,) = (d for d in program.decls if isinstance(d, Instance) and d.template.startswith("cql.join"))
+    assert found.template == f"cql.{template}"
+    maps = [d.type for d in program.decls if isinstance(d, Variable) and d.name in ("v_left", "v_right")]
+    kept = [
+        kind.name
+        for map_ in maps
+        if isinstance(map_, s.TypeName)
+        for kind in map_.args[1:]
+        if isinstance(kind, s.TypeName)
+    ]
+    assert kept == state.split()
 
 
 def test_present_rows_meet_the_relation_of_their_instant() -> None:

@@ -108,12 +108,12 @@ def test_check_says_which_backends_cannot_run_unless_they_are_named(count, monke
 
 
 def test_check_shows_differences(count, monkeypatch):
-    from river import driver
+    from river.driver import comparison
 
     def observe(compiled, backend, data, options):
         return {"counts": ((1,), (2,)) if backend == "reference" else ((1,), (3,))}
 
-    monkeypatch.setattr(driver, "observe", observe)
+    monkeypatch.setattr(comparison, "observe", observe)
     args = (
         "check",
         count / "count.river",

@@ -42,7 +42,7 @@ def kept(cache: Path) -> list[Path]:
 def from_disk(source: Source, monkeypatch: pytest.MonkeyPatch) -> Compiled:
     """The program, which must not be compiled."""
     with monkeypatch.context() as patch:
-        patch.setattr("river.driver.compile_source", None)
+        patch.setattr("river.driver.compilation.compile_source", None)
         patch.setattr("river.il.verify.verify", None)
         compiled = compile_once(source)
         assert compiled.graph is not None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from backends.native.ingest.grammar import Form, live, sizes, source
+from backends.native.ingest.form import Form, live, sizes
+from backends.native.ingest.grammar import source
 from backends.native.shared import Made, shared
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backends.native.ingest.code import Parser
-    from backends.native.ingest.grammar import Form
+    from backends.native.ingest.form import Form
     from backends.native.ingest.memory import Lease
     from river.io.batches import RowReader
     from river.io.errors import RowError

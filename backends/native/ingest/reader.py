@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from backends.native.batch import Batch, is_number
 from backends.native.ingest.code import Parser, parser
-from backends.native.ingest.grammar import Form, covered, guesses
+from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import Waiting, may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut

@@ -4,8 +4,8 @@ Where a handler of items looks up an entry whose key is made of its item alone,
 
     on x(x) { with e = $m[{a: x.a, b: x.b}] { ... } }
 
-the keys of some rows are hashed first, one after the other; what the searches will read is fetched if the map is large. The
-firings find the hashes made.
+and the map is large, the keys of some rows are hashed first, one after the other, and what the searches will read is fetched.
+The firings find the hashes made. While the map is small a firing hashes its key itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
-from backends.native.contract import ARENA_SIZE
+from backends.native.contract import ARENA_SIZE, CONTEXT
+from backends.native.ir import Builder
 from backends.native.layout import register
 from backends.native.lower.expressions import value
+from backends.native.lower.frame import TEMPORARY, Frame
 from backends.native.module import counted, shares, void
 from river.lang import typed
 from river.lang import types as t
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
 ROWS: Final = 32
 """How many rows are looked at: more than a processor has loads under way, few enough to stay near."""
 
-LARGE: Final = 512
-"""Entries of a map that is not expected to be near."""
+LARGE: Final = 16_384
+"""Entries from which on looking ahead pays: with keys that come equally often from 4,096, with skewed ones later."""
+
+_NEVER: Final = (1 << 63) - 1
+_PARAMETERS: Final = "ptr noalias %context, ptr noalias %columns, ptr noalias %hashes, i64 %row, i64 %stop"
 
 
 def sought(body: typed.Block) -> typed.With | None:
@@ -67,7 +72,7 @@ def _is_part(expr: typed.Expr) -> bool:
 
 @define
 class Ahead:
-    """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many."""
+    """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the map is large."""
 
     firing: Firing
     slot: t.Type
@@ -84,45 +89,88 @@ class Ahead:
     def look(self, row: str) -> None:
         """Before the firing on a row; the frame then knows the hash of its key."""
         f, b = self.firing.f, self.firing.f.b
-        container, kind = self.sought.container, self.sought.container.type
-        assert isinstance(container, typed.State)  # noqa: S101 - by `sought`
-        assert isinstance(kind, t.Map)  # noqa: S101 - likewise
-        look, fetch, looked = b.fresh("look"), b.fresh("fetch"), b.fresh("looked")
+        look, fetch, looked, known, near, hashed = map(
+            b.fresh, ("look", "fetch", "looked", "known", "near", "hashed")
+        )
         b.branch(b.op(f"icmp sge i64 {row}, {b.op(f'load i64, ptr {self._until}')}"), look, looked, rare=True)
         b.at(look)
         beyond = b.op(f"add nsw i64 {row}, {ROWS}")
-        stop = b.op(f"select i1 {b.op(f'icmp slt i64 {beyond}, %to')}, i64 {beyond}, i64 %to")
-        b.do(f"store i64 {stop}, ptr {self._until}")
-        b.do(f"store i64 {row}, ptr {self._first}")
-        map_ = b.op(
-            f"getelementptr inbounds i8, ptr {f.block('variables', container.index)}, i64 {ARENA_SIZE}"
-        )
-        count = b.op(f"sub nsw i64 {stop}, {row}")
-
-        def hashed(i: str) -> None:
-            f.slots = {0: f.row(self.slot, self.firing.starts[0], b.op(f"add nsw i64 {row}, {i}"))}
-            key = f.ptr(value(f, self.sought.key, lent=True))
-            made = b.call("i64", f.module.derived("index_hash", kind.key), [f"ptr {key}"])
-            b.do(f"store i64 {made}, ptr {self._word(i)}")
-
-        counted(b, count, hashed)
-        entries = b.op(f"load i64, ptr {map_}")
-        b.branch(b.op(f"icmp sge i64 {entries}, {LARGE}"), fetch, looked)
+        b.do(f"store i64 {beyond}, ptr {self._until}")
+        map_ = self._map(f)
+        large = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {map_}')}, {LARGE}")
+        # A small map is near: no row is far enough behind the last one that was looked from.
+        b.do(f"store i64 {b.op(f'select i1 {large}, i64 {row}, i64 {_NEVER}')}, ptr {self._first}")
+        b.branch(large, fetch, looked)
         b.at(fetch)
-        for name in ("map_ahead", "map_nearer"):
-            function = f.module.map_function(name, kind)
-            counted(
-                b,
-                count,
-                lambda i, function=function: void(b, function, f"ptr {map_}", f"i64 {self._hash(i)}"),
-            )
+        stop = b.op(f"select i1 {b.op(f'icmp slt i64 {beyond}, %to')}, i64 {beyond}, i64 %to")
+        void(
+            b,
+            self._apart(),
+            "ptr %context",
+            "ptr %columns",
+            f"ptr {self._hashes}",
+            f"i64 {row}",
+            f"i64 {stop}",
+        )
         b.go(looked)
         b.at(looked)
-        first = b.op(f"load i64, ptr {self._first}")
-        f.ahead = self.sought, self._hash(b.op(f"sub nsw i64 {row}, {first}"))
+        behind = b.op(f"sub i64 {row}, {b.op(f'load i64, ptr {self._first}')}")
+        b.branch(b.op(f"icmp ult i64 {behind}, {ROWS}"), known, near)
+        b.at(known)
+        before = b.op(f"load i64, ptr {_word(b, self._hashes, behind)}")
+        b.go(hashed)
+        b.at(near)
+        now = self._hash(f, row)
+        last = b.block
+        b.at(hashed)
+        f.ahead = self.sought, b.op(f"phi i64 [ {before}, %{known} ], [ {now}, %{last} ]")
 
-    def _hash(self, index: str) -> str:
-        return self.firing.f.b.op(f"load i64, ptr {self._word(index)}")
+    def _map(self, f: Frame) -> str:
+        container = self.sought.container
+        assert isinstance(container, typed.State)  # noqa: S101 - by `sought`
+        return f.b.op(
+            f"getelementptr inbounds i8, ptr {f.block('variables', container.index)}, i64 {ARENA_SIZE}"
+        )
 
-    def _word(self, index: str) -> str:
-        return self.firing.f.b.op(f"getelementptr inbounds i64, ptr {self._hashes}, i64 {index}")
+    def _hash(self, f: Frame, row: str) -> str:
+        f.slots = {0: f.row(self.slot, self.firing.starts[0], row)}
+        key = f.ptr(value(f, self.sought.key, lent=True))
+        return f.b.call("i64", f.module.derived("index_hash", self.sought.key.type), [f"ptr {key}"])
+
+    def _apart(self) -> str:
+        """A function that looks at the rows from %row to %stop: in the loop of the firings its numbers would take registers."""
+        module, b, kind = self.firing.module, Builder(), self.sought.container.type
+        assert isinstance(kind, t.Map)  # noqa: S101 - by `sought`
+        b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 {CONTEXT['temporary']}")
+        f = Frame(module, self.firing.operator, b, "never")
+        at = 0
+        for each in self.firing.f.columns:
+            if each == "null":
+                f.columns.append(each)
+                continue
+            f.columns.append(
+                b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr %columns, i64 {at}')}")
+            )
+            at += 1
+        map_, count = self._map(f), b.op("sub nsw i64 %stop, %row")
+
+        def hashed(i: str) -> None:
+            b.do(f"store i64 {self._hash(f, b.op(f'add nsw i64 %row, {i}'))}, ptr {_word(b, '%hashes', i)}")
+
+        counted(b, count, hashed)
+        for name in ("map_ahead", "map_nearer"):
+            function = module.map_function(name, kind)
+
+            def fetched(i: str, function: str = function) -> None:
+                hash_ = b.op(f"load i64, ptr {_word(b, '%hashes', i)}")
+                void(b, function, f"ptr {map_}", f"i64 {hash_}")
+
+            counted(b, count, fetched)
+        b.end("ret void")
+        name = module.fresh("ahead")
+        module.add(b.finish(name, f"define internal void @{name}({_PARAMETERS}) noinline nounwind"))
+        return name
+
+
+def _word(b: Builder, words: str, index: str) -> str:
+    return b.op(f"getelementptr inbounds i64, ptr {words}, i64 {index}")

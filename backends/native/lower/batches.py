@@ -16,7 +16,7 @@ from backends.native.ir import Builder, Function
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
 from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
-from backends.native.lower.expressions import literal, owned
+from backends.native.lower.expressions import owned
 from backends.native.lower.firing import (
     DECLARATIONS,
     LARGEST_FRAME,
@@ -28,6 +28,7 @@ from backends.native.lower.firing import (
 )
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.guard import guarded_move
+from backends.native.lower.literals import literal
 from backends.native.lower.statements import Refusal, block
 from backends.native.module import Module, void
 from river.lang import typed

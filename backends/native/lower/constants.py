@@ -185,7 +185,10 @@ def _hashed(module: Module, names: list[str], hashes: dict[int, int]) -> str:
         tag = h >> 64 - _TAG << 64 - _TAG
         cells[at] = f"add (i64 {_address(names[number])}, i64 {tag - (1 << 64) if tag >> 63 else tag})"
     segment = _constant(module, _words([str(size - 1), str(len(hashes)), "0", "0", *cells]))
-    directory = _constant(module, _words([_address(segment)]))
+    mask = min(size - 1, (1 << _TAG) - 1) << 64 - _TAG
+    directory = _constant(
+        module, _words([f"add (i64 {_address(segment)}, i64 {mask - (1 << 64) if mask >> 63 else mask})"])
+    )
     return _map(len(names), names, [_address(directory), "0"])
 
 

@@ -13,6 +13,7 @@ from attrs import define, field
 from backends.native.contract import CONTEXT, FULL, MARK, SIDE, STOP, TRAPPED
 from backends.native.ir import Builder
 from backends.native.layout import LIST, columns, is_plain, register
+from backends.native.library import may_release
 from backends.native.lower.ahead import Ahead, sought
 from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
 from backends.native.lower.guard import guarded
@@ -136,8 +137,9 @@ class Firing:
             f.trap_if(b.op(f"icmp ne i64 {emitted}, {push}"), RATE, out, (emitted,))
         if any(f"ptr {TEMPORARY}" in line for line in b.lines):
             void(b, "reset", f"ptr {TEMPORARY}")
+        releases = may_release(self.module.functions, b.calls)  # else nothing waits for the end of the firing
         for i, var in enumerate(self.operator.vars):
-            if var.written and not is_plain(var.type):
+            if releases and var.written and not is_plain(var.type):
                 void(b, "flush", f"ptr {f.block('variables', i)}")
 
     def again(self, following: str, next_: str) -> None:

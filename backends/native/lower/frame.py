@@ -151,6 +151,9 @@ class Frame:
     hashes: dict[int, str] = field(
         factory=dict[int, str]
     )  # of keys, by the node that seeks them (see `fetching`)
+    compared: dict[tuple[Value, Value], str] = field(
+        factory=dict[tuple["Value", "Value"], str]
+    )  # lists of the input, by what they were compared with, to where it says whether anything was taken away
     ahead: tuple[typed.With, str] | None = None  # the entry that is sought ahead, and the hash of its key
 
     # ---------------------------------------------------------------------------------------------- traps

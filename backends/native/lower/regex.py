@@ -12,32 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.layout import memory
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.literals import literal
 from backends.native.module import move, void
-from backends.native.patterns import words
 from river.lang import typed
 from river.lang import types as t
-from river.lang.patterns import BadPattern, Regex, compile_pattern
+from river.lang.patterns import BadPattern, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from backends.native.module import Module
-
 _FEW: Final = 256  # registers, as in regex.rt
-
-
-def address(module: Module, regex: Regex) -> str:
-    """The address of the table of a pattern, as a pointer constant."""
-    data = words(regex)
-    text = "".join(f"\\{byte:02X}" for byte in data)
-    return module.constant(f"[{len(data)} x i8]", f'c"{text}"')
-
-
-def constant(f: Frame, text: str, regex: Regex) -> Memory:
-    """A pattern known when code is made; `text`: the initialiser of its view."""
-    name = f.module.constant(memory(t.REGEX), text)
-    f.module.patterns[name] = address(f.module, regex)
-    return Memory(t.REGEX, name)
 
 
 def _table(f: Frame, value: Value) -> str:
@@ -57,8 +41,6 @@ def _registers(f: Frame) -> str:
 
 def _regex(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     """`regex(text)`: a constant is compiled here, other texts while the program runs."""
-    from backends.native.lower.expressions import literal
-
     (text,) = expr.args
     if isinstance(text, typed.ConstRef):
         text = f.operator.consts[text.index].value

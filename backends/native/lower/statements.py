@@ -6,18 +6,11 @@ from typing import TYPE_CHECKING, assert_never
 
 from backends.native.contract import MARK
 from backends.native.layout import Unsupported, columns, entry_layout, memory
-from backends.native.lower.expressions import (
-    assign,
-    changes,
-    loop,
-    owned,
-    place,
-    remove_entry,
-    straight,
-    value,
-)
-from backends.native.lower.fetching import searches
+from backends.native.lower.effects import changes
+from backends.native.lower.expressions import assign, loop, owned, place, straight, value
+from backends.native.lower.fetching import Search, searches
 from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Sent, Value
+from backends.native.lower.maps import remove_entry
 from backends.native.lower.sending import sent
 from backends.native.module import clear, if_, value_of
 from river.lang import typed
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 
 def block(f: Frame, body: typed.Block) -> None:
     """The statements one after the other."""
-    before, targets = f.targets, sent(body, f.operator)
+    before, targets, compared = f.targets, sent(body, f.operator), dict(f.compared)
     f.targets = before | {slot: (target.out, target.field) for slot, target in targets.items()}
     for i, item in enumerate(body.items):
         try:
@@ -42,7 +35,7 @@ def block(f: Frame, body: typed.Block) -> None:
                         f.withdraw(list_)
         except Unsupported as refused:
             raise Refusal(refused.reason, item) from None
-    f.targets = before
+    f.targets, f.compared = before, compared
 
 
 class Refusal(Exception):  # noqa: N818 - a remark, not a mistake
@@ -85,7 +78,7 @@ def statement(f: Frame, item: typed.Stmt) -> None:
                 item.slots,
                 lambda: block(f, item.body),
                 lambda leave, again: _enter(f, item.loop, leave, again),
-                ahead=searches(item.body, item.slots[-1]),
+                ahead=_unknown(f, item),
             )
         case typed.While():
             _while(f, item)
@@ -214,6 +207,19 @@ def _with(f: Frame, item: typed.With) -> None:
     if not b.ended:
         clean()
     del f.flags[item.slot]
+
+
+def _unknown(f: Frame, item: typed.For) -> tuple[Search, ...]:
+    """What a loop seeks by parts of its rows; but not where entries are noted beside the keys: those were just used."""
+    found = searches(item.body, item.slots[-1])
+    if not isinstance(item.range, typed.Local) or item.range.slot not in f.noted:
+        return found
+    (variable, _), key = f.noted[item.range.slot], item.slots[-1]
+    return tuple(
+        each
+        for each in found
+        if each.map.index != variable or not isinstance(each.key, typed.Local) or each.key.slot != key
+    )
 
 
 def _drops(body: typed.Block, slot: int) -> bool:

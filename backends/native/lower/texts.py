@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from backends.native.layout import memory
 from backends.native.lower import decimals
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
-from backends.native.module import counted, void
+from backends.native.module import counted, list_parts, void
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -124,6 +124,66 @@ def _from_code_points(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> V
     return Memory(t.STRING, slot)
 
 
+def _starts(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    name = {"starts_with": "text_starts", "ends_with": "text_ends"}[expr.operation]
+    return Scalar(t.BOOL, f.b.call("i1", name, [f"ptr {f.ptr(v)}" for v in values]))
+
+
+def _find(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    start = f.reg(values[2]) if len(values) == 3 else "0"
+    return Scalar(
+        t.I64,
+        f.b.call("i64", "text_find", [f"ptr {f.ptr(values[0])}", f"ptr {f.ptr(values[1])}", f"i64 {start}"]),
+    )
+
+
+def _char(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, slot = f.b, f.empty(t.STRING)
+    point = b.op(f"sext i32 {f.reg(values[0])} to i64")
+    good = b.call("i1", "text_of_point", [f"ptr {slot}", f"i64 {point}"])
+    f.trap_if(b.op(f"xor i1 {good}, true"), "conversion-range", expr.site, (point,))
+    return Memory(t.STRING, slot)
+
+
+def _join(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(t.STRING)
+    items, count = list_parts(f.b, f.ptr(values[0]))
+    void(
+        f.b,
+        "text_join",
+        f"ptr {TEMPORARY}",
+        f"ptr {slot}",
+        f"ptr {items}",
+        f"i64 {count}",
+        f"ptr {f.ptr(values[1])}",
+    )
+    return Memory(t.STRING, slot)
+
+
+def _split(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(expr.type)
+    # the parts are views: of a copy, since a short text lies in the view that it is read from
+    text = f.owned(values[0])
+    void(
+        f.b, "text_split", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(text)}", f"ptr {f.ptr(values[1])}"
+    )
+    return Memory(expr.type, slot)
+
+
+def _encode(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    b, slot = f.b, f.empty(t.BYTES)
+    f.put(Memory(t.BYTES, f.ptr(values[0])), slot)
+    word = b.op(f"load i64, ptr {slot}")
+    b.do(f"store i64 {b.op(f'and i64 {word}, {~(1 << 31)}')}, ptr {slot}")
+    return Memory(t.BYTES, slot)
+
+
+def _trim(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    slot = f.empty(t.STRING)
+    void(f.b, "text_trim", f"ptr {slot}", f"ptr {f.ptr(values[0])}")
+    return Memory(t.STRING, slot)
+
+
 RULES: Final[dict[str, Rule]] = {
     "lower": _case,
     "upper": _case,
@@ -135,4 +195,12 @@ RULES: Final[dict[str, Rule]] = {
     "parse_f32": _parse_real,
     "parse_time": _parse_time,
     "parse_decimal": decimals.parse,
+    "starts_with": _starts,
+    "ends_with": _starts,
+    "find": _find,
+    "char": _char,
+    "join": _join,
+    "split": _split,
+    "encode": _encode,
+    "trim": _trim,
 }

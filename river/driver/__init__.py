@@ -1,0 +1,31 @@
+"""From a text and data to results: compile, verify, plan, run - and check, which compares backends with one another.
+
+The functions here are what the command line and the Python API share; they print nothing.
+Paper: River section 4.6 (translation ahead of time, planning when the platform is known).
+"""
+
+from river.driver.comparison import Comparison, compare, observe
+from river.driver.compilation import Compiled, compile_once, compile_source, library, read_source
+from river.driver.execution import execute, trap_diagnostic
+from river.driver.inputs import Reading
+from river.driver.job import Inputs, Job, Results
+from river.driver.outputs import Counted, Writer
+
+__all__ = [
+    "Comparison",
+    "Compiled",
+    "Counted",
+    "Inputs",
+    "Job",
+    "Reading",
+    "Results",
+    "Writer",
+    "compare",
+    "compile_once",
+    "compile_source",
+    "execute",
+    "library",
+    "observe",
+    "read_source",
+    "trap_diagnostic",
+]

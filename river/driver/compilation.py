@@ -1,0 +1,245 @@
+"""A text as a program ready to run: compiled by its frontend or read as River IL, and verified.
+
+Paper: River section 4.6 (translation ahead of time).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from river import plugins
+from river.backend import Options
+from river.diagnostics import Diagnostic, Rejected, closest
+from river.driver.execution import execute
+from river.driver.job import Inputs, Job, Results
+from river.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from importlib.resources.abc import Traversable
+
+    from river.checkpoint import Checkpoint
+    from river.il.graph import Graph
+    from river.il.program import Program
+    from river.il.templates import Library
+    from river.io.live import Live
+    from river.lang.types import Type
+
+IL_SUFFIX = ".river"
+
+IL_NAMES = ("river", "il")
+
+
+@frozen(slots=False, eq=False)
+class Compiled:
+    """A program ready to run: River IL, and what people should know about it.
+
+    `lowered`: a frontend has checked and made it; else a person wrote the IL. Made by `compile_source`; `river.compile` is
+    the door from Python. `keep` is told the graph when it has been verified.
+    """
+
+    program: Program
+    warnings: tuple[Diagnostic, ...] = ()
+    lowered: bool = False
+    keep: Callable[[Graph], None] | None = None
+
+    @cached_property
+    def library(self) -> Library:
+        """The templates that the program refers to."""
+        return library(self.program)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The verified program. Raises: Rejected with every error."""
+        from river.il.verify import verify
+
+        graph = verify(self.program, self.library)
+        if self.keep is not None:
+            self.keep(graph)
+        return graph
+
+    def tuned(self, passes: str | None) -> Compiled:
+        """The program after the passes that a backend asks for (see `river.tuning`)."""
+        from river.tuning import tuned
+
+        if passes is None:
+            return self
+        graph = tuned(self.program, passes, lambda: self.library, lambda: self.graph)
+        if graph is None:
+            return self
+        found = Compiled(graph.program, self.warnings)
+        vars(found)["graph"] = graph  # verified already
+        return found
+
+    @property
+    def text(self) -> str:
+        """The program as canonical River IL."""
+        from river.il.pretty import pretty
+
+        return pretty(self.program)
+
+    @property
+    def inputs(self) -> Mapping[str, Type]:
+        """Item types of the input queues, by name."""
+        return {name: self.graph.queues[name].type for name in self.graph.inputs}
+
+    @property
+    def outputs(self) -> Mapping[str, Type]:
+        """Row types of the outputs as they are written (a relation as its change log), by name."""
+        from river.io import deltas
+
+        types = {name: self.graph.queues[name].type for name in self.graph.outputs}
+        rows = {name: deltas.changelog(t) if deltas.is_delta(t) else t for name, t in types.items()}
+        return rows | {view.name: view.type for view in self.graph.views}
+
+    def run(
+        self,
+        inputs: Inputs,
+        outputs: Mapping[str, Any] | None = None,
+        *,
+        backend: str = "multicore",
+        on_error: str = "stop",
+        lateness: int = 0,
+        iterations: int | None = None,
+        live: Live | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        metrics: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Results:
+        """Runs the program over `inputs`; outputs without a target in `outputs` are collected in memory.
+
+        `outputs` maps names to paths. `on_error` says what happens to rows and items that cannot be taken: `stop`,
+        `skip`, or `dead-letter=FILE`. `lateness`: how far back in time, in units of the time stamp (ticks, or
+        microseconds), rows may come. `iterations`: so many ticks for the input `clock` of a program that makes its
+        own items. `live`: how a run goes on and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that
+        wait). `checkpoint`: a folder where the state of the run is kept, so that the same call goes on there after a crash
+        (`river.Checkpoint` says how often). `metrics`: a file that gets a JSON object a second
+        (docs/cli.md). Further keywords: see `river.backend.Options`.
+
+        Raises: Rejected for everything that is wrong with the program, the data or the arguments.
+        """
+        from river.checkpoint import Checkpoint as Wanted
+        from river.io.errors import OnError as Policy
+
+        job = Job(
+            inputs,
+            dict(outputs or {}),
+            Policy.parse(on_error),
+            lateness=lateness,
+            iterations=iterations,
+            options=Options(**options),
+            live=live,
+            checkpoint=Wanted(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint,
+            metrics=metrics,
+        )
+        return execute(self, backend, job)
+
+
+def compile_source(source: Source, lang: str | None = None) -> Compiled:
+    """A text to River IL. Without `lang` the suffix of the source's name decides.
+
+    Raises: Rejected with syntax and type errors, unknown-language.
+    """
+    name = lang if lang is not None else _language(source.name)
+    if name in IL_NAMES:
+        from river.il.parse import parse
+
+        return Compiled(parse(source))
+    frontend = plugins.frontend(name)
+    typed = frontend.check(frontend.parse(source))
+    return Compiled(frontend.lower(typed), frontend.warnings(typed), lowered=True)
+
+
+def compile_once(source: Source, lang: str | None = None) -> Compiled:
+    """The same for a text that is to run: what it says is kept on disk, and neither parsed nor verified another time.
+
+    Raises: Rejected, as `compile_source` does.
+    """
+    from river.verified import Kept, place
+
+    file = place(source, lang)
+    if file is None:
+        return compile_source(source, lang)
+    found = file.read(source)
+    if found is None:
+        compiled = compile_source(source, lang)
+        warnings, lowered = compiled.warnings, compiled.lowered
+
+        def keep(graph: Graph) -> None:
+            file.write(source, Kept(graph, warnings, lowered))
+
+        return evolve(compiled, keep=keep)
+    compiled = Compiled(found.graph.program, found.warnings, found.lowered)
+    vars(compiled)["graph"] = found.graph
+    return compiled
+
+
+def _language(name: str) -> str:
+    suffix = Path(name).suffix
+    if suffix == IL_SUFFIX:
+        return "river"
+    found = plugins.frontend_for_suffix(suffix) if suffix else None
+    if found is None:
+        languages = ", ".join((*plugins.frontends(), "river"))
+        message = f"cannot tell the language of `{name}`"
+        raise Rejected(
+            [Diagnostic("unknown-language", message, help=f"say it with `--lang`; languages: {languages}")]
+        )
+    return found.name
+
+
+def library(program: Program) -> Library:
+    """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names."""
+    from river.il.program import Instance
+    from river.il.templates import Library
+
+    wanted: dict[str, set[str]] = {}
+    for decl in program.decls:
+        if isinstance(decl, Instance):
+            namespace, _, name = decl.template.rpartition(".")
+            wanted.setdefault(namespace, set()).add(name)
+    languages = sorted(wanted.keys() & set(plugins.frontends()))
+    return Library.of({name: _needed(plugins.frontend(name).templates, wanted[name]) for name in languages})
+
+
+def _needed(files: tuple[Traversable, ...], names: set[str]) -> tuple[Traversable, ...]:
+    """The template files that hold `names`, so that the others need not be parsed; all if one of the names is not there.
+
+    A file that declares types or functions is needed in any case: its declarations are for the whole namespace.
+    """
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    found = {file: set(re.findall(r"^operator\s+(\w+)", text, re.MULTILINE)) for file, text in texts.items()}
+    if not names <= set().union(*found.values()):
+        return files
+    shared = re.compile(r"^(type|fn)\b", re.MULTILINE)
+    return tuple(file for file in files if found[file] & names or shared.search(texts[file]))
+
+
+def read_source(path: str, text: str | None = None) -> Source:
+    """The program text at `path` (or `text`, already read from standard input).
+
+    Raises: Rejected("missing-file"), ("not-text").
+    """
+    if text is not None:
+        return Source("<stdin>" if path == "-" else path, text.removeprefix("\ufeff"))
+    try:
+        return Source(path, Path(path).read_text(encoding="utf-8-sig"))  # some editors write a mark first
+    except UnicodeDecodeError as error:
+        message = f"`{path}` is not UTF-8 text (byte {error.start})"
+        raise Rejected([Diagnostic("not-text", message)]) from None
+    except OSError as error:
+        raise Rejected([_missing(path, error)]) from None
+
+
+def _missing(path: str, error: OSError) -> Diagnostic:
+    if isinstance(error, FileNotFoundError):
+        folder = Path(path).parent
+        near = closest(Path(path).name, [p.name for p in folder.iterdir()]) if folder.is_dir() else None
+        return Diagnostic("missing-file", f"there is no file `{path}`", help=near)
+    return Diagnostic("missing-file", f"cannot read `{path}`: {(error.strerror or str(error)).lower()}")

@@ -1,0 +1,224 @@
+"""A run: planned when the platform is known, from its inputs to its outputs.
+
+Paper: River section 4.6 (planning when the platform is known).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from river import plugins
+from river.backend import chosen
+from river.diagnostics import Diagnostic, Note, Rejected, Severity
+from river.driver.inputs import (
+    ItemCounter,
+    Reading,
+    check_live,
+    check_names,
+    given_inputs,
+    live_job,
+    open_input,
+)
+from river.driver.job import Job, Results
+from river.driver.outputs import Counted, Writer, check_targets, open_output
+from river.platform import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from river.backend import Backend, Items, Summary
+    from river.driver.compilation import Compiled
+    from river.il.graph import Graph, View
+    from river.io.live import Live
+    from river.lang.evaluate import Trap
+    from river.metrics import Metrics, Recorder
+    from river.restart import Kept
+
+
+def execute(compiled: Compiled, backend: str, job: Job) -> Results:
+    """Plans and runs; nothing is left at the outputs' places unless the run ends well.
+
+    Raises: Rejected; KeyboardInterrupt when the user stops it.
+    """
+    from river.restart import keeper_of
+
+    platform = plugins.backend(backend)
+    if job.options.optimize:
+        compiled = compiled.tuned(getattr(platform, "passes", None))
+    graph = compiled.graph
+    check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
+    check_names(
+        "output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False
+    )
+    check_targets(job)
+    chosen(platform.name, getattr(platform, "experiments", {}), job.options)
+    if job.options.deadline is not None and not getattr(platform, "deadlines", False):
+        message = f"the backend `{platform.name}` has no deadlines"
+        raise Rejected([Diagnostic("run-deadline", message, help="use `multicore`")])
+    job, live = live_job(job, platform)
+    keeper = keeper_of(compiled, platform, job)
+    if keeper is None:
+        return _execute(compiled, platform, job, live, None)
+    keeper.open()
+    try:
+        if not keeper.complete:
+            return _execute(compiled, platform, job, live, keeper)
+        summary, rows, read = keeper.ended(compiled)
+        return Results({}, rows, summary, 0.0, read, summary.remarks)
+    finally:
+        keeper.close()
+
+
+def _execute(
+    compiled: Compiled, platform: Backend[Any], job: Job, live: Live, keeper: Kept | None
+) -> Results:
+    from river.io.batches import Source as Rows
+    from river.io.errors import Refusals as Counter
+    from river.io.live import Arriving
+    from river.io.sinks import Collector
+
+    graph = compiled.graph
+    refusals = Counter(job.on_error)
+    trapped: list[Diagnostic] = []
+    options = job.options if job.on_error.action == "stop" else evolve(job.options, on_trap=trapped.append)
+    options = options if keeper is None else evolve(options, keeper=keeper)
+    recorder = _recorder(job, platform)
+    if recorder is not None:
+        options = evolve(options, observe=_both(recorder.take, options.observe))
+    plan = platform.plan(graph, here(), options)
+    began = time.perf_counter()
+    sinks: dict[str, Counted] = {}
+    sources: dict[str, Iterable[Items]] = {}
+    counter = ItemCounter(job.watch)
+    try:
+        try:
+            for name in graph.inputs:
+                opened = open_input(
+                    graph, name, job, refusals, live if getattr(platform, "live", False) else None
+                )
+                sources[name] = counter.counted(opened)
+            check_live(job, sources.values())
+            for name, type_ in compiled.outputs.items():
+                sinks[name] = open_output(job, name, type_, keeper)
+            if keeper is not None:
+                keeper.watch(sinks)
+            if recorder is not None:
+                recorder.open()
+            summary = _run(platform, plan, graph, sources, sinks)
+            if recorder is not None and summary.metrics is not None:
+                recorder.take(summary.metrics, end=True)
+            for view in graph.views:
+                sinks[view.name].write(_view_rows(view, summary))
+            if keeper is not None:
+                described = keeper.describe()
+                keeper.describe = lambda: described
+            for counted in sinks.values():
+                counted.sink.close()
+            if keeper is not None:
+                keeper.finish(compiled, summary)
+        except BaseException:
+            for counted in sinks.values():
+                counted.sink.abort()
+            raise
+    finally:
+        if recorder is not None:
+            recorder.close()
+        for source in sources.values():
+            if isinstance(source, Arriving | Reading) and isinstance(source.source, Rows):
+                source.source.close()
+        refusals.close()
+    return Results(
+        {name: counted.sink for name, counted in sinks.items() if isinstance(counted.sink, Collector)},
+        {name: counted.rows for name, counted in sinks.items()},
+        summary,
+        time.perf_counter() - began,
+        counter.items if keeper is None else keeper.read,
+        (
+            *(() if keeper is None else keeper.remarks),
+            *summary.remarks,
+            *live.remarks,
+            *refusals.report(),
+            *_skipped(summary, trapped),
+        ),
+    )
+
+
+def _recorder(job: Job, platform: Backend[Any]) -> Recorder | None:
+    """The file of metrics, if there is to be one. Raises: Rejected("run-metrics")."""
+    from river.metrics import Recorder as File
+
+    if job.metrics is None:
+        return None
+    if not getattr(platform, "metrics", False):
+        message = f"the backend `{platform.name}` tells nothing of its runs"
+        raise Rejected([Diagnostic("run-metrics", message, help="use `multicore`")])
+    return File(job.metrics)
+
+
+def _both(
+    first: Callable[[Metrics], None], second: Callable[[Metrics], None] | None
+) -> Callable[[Metrics], None]:
+    if second is None:
+        return first
+
+    def tell(metrics: Metrics) -> None:
+        first(metrics)
+        second(metrics)
+
+    return tell
+
+
+def _run(
+    platform: Backend[Any],
+    plan: Any,
+    graph: Graph,
+    sources: Mapping[str, Iterable[Items]],
+    sinks: Mapping[str, Counted],
+) -> Summary:
+    from river.lang.evaluate import Trap
+
+    writers = {name: Writer(graph.queues[name].type, sinks[name]) for name in graph.outputs}
+    try:
+        return platform.run(plan, sources, writers)
+    except Trap as trap:
+        raise Rejected([trap_diagnostic(trap)]) from trap
+
+
+def trap_diagnostic(trap: Trap) -> Diagnostic:
+    """A trap for people: its place and reason, and the item that was being handled."""
+    found = trap.diagnostic()
+    if trap.item is None:
+        return found
+    from river.io.encode import encoder
+
+    type_, item = trap.item
+    return evolve(found, notes=(*found.notes, Note(f"while handling the item {encoder(type_)(item)}")))
+
+
+def _view_rows(view: View, summary: Summary) -> list[Any]:
+    from calculus.program import Fault
+    from river.il.observe import contents
+    from river.lang.evaluate import Trap
+
+    try:
+        return list(contents(view, summary.variables[view.variable]))
+    except Fault as fault:
+        if isinstance(fault.__cause__, Trap):
+            raise Rejected([trap_diagnostic(fault.__cause__)]) from fault
+        raise
+
+
+def _skipped(summary: Summary, trapped: list[Diagnostic]) -> list[Diagnostic]:
+    total = sum(summary.skipped.values())
+    if not total:
+        return []
+    message = f"{total} item{'s' * (total != 1)} skipped because an operator trapped"
+    if not trapped:  # all of them before the checkpoint from which the run went on
+        return [Diagnostic("run-skipped", message, severity=Severity.WARNING)]
+    first = trapped[0]
+    return [
+        Diagnostic("run-skipped", message, first.span, Severity.WARNING, (Note(f"first: {first.message}"),))
+    ]

@@ -1,0 +1,162 @@
+"""Inputs of a run: which there must be, where their items come from, how many have been read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, field
+
+from river.diagnostics import Diagnostic, Rejected, closest
+from river.lang.types import UNIT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from river.backend import Backend, Items
+    from river.driver.job import Inputs, Job
+    from river.il.graph import Graph
+    from river.io.errors import Refusals
+    from river.io.live import Arriving, Live
+
+CLOCK = "clock"
+"""The input, of type unit, whose items are the iterations of a program that makes its own items (il.md P9)."""
+
+
+def check_names(what: str, flag: str, known: Iterable[str], given: Iterable[str], *, required: bool) -> None:
+    """Raises: Rejected where names are given that the program does not have, or not all that are required."""
+    known, given = tuple(known), tuple(given)
+    shown = ", ".join(f"`{k}`" for k in known) or "none"
+    errors = [
+        Diagnostic(
+            f"unknown-{what}",
+            f"the program has no {what} `{name}`",
+            help=closest(name, known) or f"{what}s: {shown}",
+        )
+        for name in given
+        if name not in known
+    ]
+    if required:
+        errors += [
+            Diagnostic(
+                f"missing-{what}",
+                f"{what} `{name}` has no data",
+                help="say how often: `--iterations N`" if name == CLOCK else f"give it: `{flag} {name}=FILE`",
+            )
+            for name in known
+            if name not in given
+        ]
+    if errors:
+        raise Rejected(errors)
+
+
+def given_inputs(graph: Graph, job: Job) -> Inputs:
+    """The inputs that have data, the clock among them when iterations are asked for."""
+    if job.iterations is None:
+        return job.inputs
+    if CLOCK not in graph.inputs or graph.queues[CLOCK].type != UNIT:
+        message = f"the program has no input `{CLOCK}`, whose iterations could be counted"
+        raise Rejected([Diagnostic("run-iterations", message, help="it runs as long as it gets data")])
+    if CLOCK in job.inputs:
+        raise Rejected(
+            [Diagnostic("run-iterations", f"`{CLOCK}` is given iterations and data: one is enough")]
+        )
+    return {**job.inputs, CLOCK: _ticks(job.iterations, job.options.batch)}
+
+
+def _ticks(count: int, batch: int) -> Iterator[Items]:
+    for start in range(0, count, batch):
+        yield [()] * min(batch, count - start)
+
+
+def live_job(job: Job, platform: Backend[Any]) -> tuple[Job, Live]:
+    """The job with `live` where one of its inputs asks for that, and how its run goes on in any case.
+
+    Raises: Rejected("run-live") where the backend cannot do what was asked for.
+    """
+    from river.io.live import Live, asked
+
+    live = Live() if job.live is None else job.live
+    live.lateness = job.lateness
+    wanted = [name for name, spec in job.inputs.items() if asked(spec)]
+    if not wanted and job.live is None:
+        return job, live
+    if not getattr(platform, "live", False):
+        what = f"input `{wanted[0]}` is live" if wanted else "the run is to be live"
+        message = f"{what}, and the backend `{platform.name}` reads inputs to their end"
+        raise Rejected([Diagnostic("run-live", message, help="use `multicore`")])
+    return evolve(job, live=live), live
+
+
+def check_live(job: Job, sources: Iterable[object]) -> None:
+    """Raises: Rejected("run-live") where a live run has no live input: what was said of it would have no effect."""
+    from river.io.live import Arriving
+
+    if job.live is not None and not any(isinstance(source, Arriving) for source in sources):
+        help_ = "follow a file or a folder, read a pipe, or listen at `tcp://127.0.0.1:PORT`"
+        raise Rejected([Diagnostic("run-live", "the run is to be live, and no input is", help=help_)])
+
+
+def open_input(
+    graph: Graph, name: str, job: Job, refusals: Refusals, live: Live | None
+) -> Iterable[Items] | Arriving:
+    """The source of input `name`; `live`: for inputs that go on, None where the backend cannot read them as they come."""
+    from river.io.live import arriving
+    from river.io.sources import open_source
+
+    queue, format_ = graph.queues[name], job.formats.get(name)
+    if name == CLOCK and job.iterations is not None:
+        return _ticks(job.iterations, job.options.batch)
+    spec, batch = job.inputs[name], job.options.batch
+    if live is not None:
+        found = arriving(spec, queue.type, live, name=name, refusals=refusals, format=format_, batch=batch)
+        if found is not None:
+            return found
+    return open_source(
+        spec,
+        queue.type,
+        name=name,
+        format=format_,
+        on_error=refusals,
+        batch=batch,
+        by=queue.by,
+        lateness=job.lateness,
+    )
+
+
+@define
+class ItemCounter:
+    """Counts the items that sources give, for people."""
+
+    watch: Callable[[int], None] | None
+    items: int = field(default=0, init=False)
+
+    def counted(self, source: Iterable[Items] | Arriving) -> Iterable[Items]:
+        """`source`, counted."""
+        from river.io.live import Arriving
+
+        if isinstance(source, Arriving):
+            source.count = self.add
+            return source
+        return Reading(source, self.add)
+
+    def add(self, items: int) -> None:
+        """So many more have been read."""
+        self.items += items
+        if self.watch is not None:
+            self.watch(self.items)
+
+
+@define(eq=False)
+class Reading:
+    """A source that counts the items read.
+
+    Who reads what is behind `source` by other means says how many items these are, with `count`.
+    """
+
+    source: Iterable[Items]
+    count: Callable[[int], None]
+
+    def __iter__(self) -> Iterator[Items]:
+        for batch in self.source:
+            self.count(len(batch))
+            yield batch

@@ -1,0 +1,81 @@
+"""What is asked of a run, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from river.backend import Options
+
+if TYPE_CHECKING:
+    import os
+
+    from river.backend import Summary
+    from river.checkpoint import Checkpoint
+    from river.diagnostics import Diagnostic
+    from river.io.errors import OnError
+    from river.io.live import Live
+    from river.io.sinks import Collector
+    from river.lang.types import Type
+
+Inputs = Mapping[str, Any]
+"""Input queue to its data: a path, an Arrow table, a pandas or polars frame, an iterable of dicts or tuples."""
+
+
+@frozen(slots=False)
+class Job:
+    """What to run over: data, targets, the policy for bad rows.
+
+    `formats` states the format of inputs and outputs whose name does not tell; `default` is the target of outputs that
+    `outputs` does not name (None: they are collected). `iterations`: how many ticks the input `clock` gets.
+    `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
+    `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
+    """
+
+    inputs: Inputs
+    outputs: Mapping[str, Any]
+    on_error: OnError
+    formats: Mapping[str, str] = field(factory=dict[str, str])
+    default: Callable[[str, Type], Any] | None = None
+    lateness: int = 0
+    iterations: int | None = None
+    options: Options = field(factory=Options)
+    watch: Callable[[int], None] | None = None
+    live: Live | None = None
+    checkpoint: Checkpoint | None = None
+    metrics: str | os.PathLike[str] | None = None
+
+
+@frozen(slots=False, eq=False)
+class Results:
+    """What a run gave.
+
+    `tables`: outputs collected in memory, as Arrow tables; `rows`: how many rows each output got; `variables`: final
+    values of the program's variables; `warnings`: rows and items that were skipped.
+    """
+
+    collected: Mapping[str, Collector]
+    rows: Mapping[str, int]
+    summary: Summary
+    seconds: float
+    read: int
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        """The collected output `name` as a pyarrow.Table."""
+        if name not in self.collected:
+            known = ", ".join(f"`{k}`" for k in self.collected) or "none"
+            raise KeyError(f"no collected output `{name}`; collected: {known}")
+        return self.collected[name].table()
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """All collected outputs as pyarrow.Tables."""
+        return {name: self[name] for name in self.collected}
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Final values of the program's variables."""
+        return self.summary.variables
