@@ -237,7 +237,7 @@ class _Source:
         self.fail(line, f"`{name}` is no type")
 
     def record(self, name: str, body: list[ast.stmt]) -> None:
-        offset = 0
+        offset, align = 0, 8
         fields: dict[str, tuple[str, int]] = {}
         self.unit.records[name] = (0, fields)
         for item in body:
@@ -246,12 +246,14 @@ class _Source:
                     number = self.constant(count)
                     pointer = next(p for p, i in ITEM.items() if i == inner)
                     size = BITS[inner] // 8
+                    align = max(align, size)
                     offset = -(-offset // size) * size
                     fields[label] = ("&" + pointer, offset)
                     offset += number * size
                 case ast.AnnAssign(ast.Name(label), annotation):
                     type_ = self.type(_named(annotation), item.lineno)
                     size = BITS[type_] // 8 if type_ in BITS else 8
+                    align = max(align, size)
                     offset = -(-offset // size) * size
                     fields[label] = (type_, offset)
                     offset += size
@@ -259,7 +261,7 @@ class _Source:
                     pass
                 case _:
                     self.fail(item, "a record has fields only")
-        self.unit.records[name] = (-(-offset // 16) * 16, fields)
+        self.unit.records[name] = (-(-offset // align) * align, fields)
 
 
 @define

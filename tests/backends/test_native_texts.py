@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import random
 import struct
 import sys
 from decimal import Decimal, localcontext
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -15,11 +17,15 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
+from backends.native.layout import size_align
+from backends.native.rtlang import Unit, compile_tree
 from backends.native.tables import power_of_ten
+from river.driver import compile_source
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 from river.lang.operations.convert import parse_f64, single_text
+from river.source import Source
 
 CASES = int(os.environ.get("RIVER_CASES", "3000"))
 
@@ -193,3 +199,35 @@ def test_powers_of_ten() -> None:
         low, high = power_of_ten(exponent, up=False), power_of_ten(exponent, up=True)
         assert high == low + 1
         assert low.bit_length() == 128
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_parts_of_a_text_are_sent_from_a_loop(debug: bool) -> None:
+    """The list of the parts lies beside the counters of loops: nothing may be written behind it."""
+    text = """river 1; input lines: string; output parts: string; (parts) <- parted(lines);
+    operator parted(x: string) -> (y: string) { on x(line) { for part in split(line, " ") { emit y part; } } }"""
+    (instance,) = compile_source(Source("parts.river", text)).graph.instances
+    assert isinstance(instance.operator, typed.Operator)
+    found = compile_native(instance.operator, debug=debug)
+    assert isinstance(found, NativeOperator)
+    lines = [f"the {n % 7} of {n % 3} ways \u00e9{n}" for n in range(50)]
+    (parts,), fired = found.fire_batch([lines])
+    assert fired.row == len(lines)
+    assert parts == [part for line in lines for part in line.split(" ")]
+
+
+@pytest.mark.parametrize(
+    ("file", "record", "type_"),
+    [
+        ("text.rt", "List", t.List(t.I64)),
+        ("text.rt", "Deque", t.Deque(t.I64)),
+        ("map.rt", "Map", t.Map(t.I64, t.I64)),
+        ("omap.rt", "Map", t.OMap(t.I64, t.I64)),
+        ("sums.rt", "Sum", t.FSUM),
+    ],
+)
+def test_records_of_the_runtime_are_as_large_as_their_types(file: str, record: str, type_: t.Type) -> None:
+    place = files("backends.native.runtime").joinpath(file).read_text(encoding="utf-8")
+    classes: list[ast.stmt] = [item for item in ast.parse(place).body if isinstance(item, ast.ClassDef)]
+    unit = compile_tree(ast.Module(classes, []), file, Unit())
+    assert unit.records[record][0] == size_align(type_)[0]
