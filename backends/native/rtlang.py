@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from functools import cache
 from importlib.resources import files
 from struct import pack, unpack
@@ -90,9 +91,18 @@ class Written:
         return self._body if isinstance(self._body, ast.FunctionDef) else _parsed(self._body, self.line)
 
 
+_parsing = threading.RLock()
+
+
+def parsed(text: str, name: str = "<text>") -> ast.Module:
+    """A text of this language as a tree, one thread at a time: Python 3.11 counts the depth of all threads' trees as one."""
+    with _parsing:
+        return ast.parse(text, name)
+
+
 @cache
 def _parsed(text: str, line: int) -> ast.FunctionDef:
-    (found,) = ast.parse(text).body
+    (found,) = parsed(text).body
     if not isinstance(found, ast.FunctionDef):
         raise RuntimeSourceError(f"line {line}: not a function")
     ast.increment_lineno(found, line - 1)
@@ -123,7 +133,7 @@ def _file(name: str) -> _Text:
         line, lines = text.count("\n", 0, one.start()) + 1, whole.strip().count("\n")
         given = tuple(_PARAM.findall(params))
         found.append(Written(function, kind or "plain", given, result, line, lines, whole))
-    return _Text(tuple(ast.parse(_FUNCTION.sub("", text), name).body), tuple(found))
+    return _Text(tuple(parsed(_FUNCTION.sub("", text), name).body), tuple(found))
 
 
 def written(name: str) -> tuple[Written, ...]:

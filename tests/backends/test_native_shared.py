@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from threading import Barrier, Event, Thread
@@ -14,7 +15,7 @@ pytest.importorskip("llvmlite")
 from backends.native import NativeOperator, compile_native, shared
 from backends.native.jit import machine_code
 from backends.native.library import BASE, module_text, part, parts, runtime
-from backends.native.rtlang import compile_file
+from backends.native.rtlang import compile_file, parsed
 from backends.native.shared import Made, compile_text, side_by_side
 from river.il.parse import parse
 from river.il.templates import Library
@@ -184,3 +185,37 @@ def test_variables_begin_at_zero_without_code(monkeypatch: pytest.MonkeyPatch) -
     assert number.get() != number.get()
     number.set(0.0)
     assert str(number.get()) == "0.0"
+
+
+def test_texts_of_the_runtime_are_parsed_by_several_threads() -> None:
+    """Python 3.11 counts how deep a tree is in one number for all threads, which change in a collection of garbage."""
+    lines = [f"x{i} = (a + {i}) * (a - {i})\n" for i in range(200)]
+    texts = ["".join(" " * k + "if True:\n" for k in range(deep)) for deep in range(4)]
+    texts = [start + "".join(" " * deep + line for line in lines) for deep, start in enumerate(texts)]
+    wrong: list[BaseException] = []
+
+    def read(text: str) -> None:
+        try:
+            for _ in range(20):
+                parsed(text)
+        except SystemError as error:
+            wrong.append(error)
+
+    def collected(*_: object) -> None:
+        sum(range(50))  # Python's own code: another thread may go on
+
+    before, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.callbacks.append(collected)
+    try:
+        gc.set_threshold(20)
+        sys.setswitchinterval(1e-6)
+        threads = [Thread(target=read, args=(text,)) for text in texts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.callbacks.remove(collected)
+        gc.set_threshold(*before)
+        sys.setswitchinterval(interval)
+    assert not wrong

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -47,10 +46,10 @@ def parser(form: Form) -> Parser:
     def make() -> Made:
         from backends.native.ingest.vectors import tables
         from backends.native.ir import INTRINSICS, METADATA, reachable
-        from backends.native.rtlang import compile_tree
+        from backends.native.rtlang import compile_tree, parsed
 
         unit = _library(form)
-        unit = _joined(compile_tree(ast.parse(source(form)), form.format, unit), unit)
+        unit = _joined(compile_tree(parsed(source(form)), form.format, unit), unit)
         names = [name for name in _EXPORTS if name in unit.functions]
         exports = {f"ingest_{name}": _exported(name) for name in names}
         used = reachable(unit.functions | exports, exports)
