@@ -207,7 +207,7 @@ def test_texts_of_the_runtime_are_parsed_by_several_threads() -> None:
     before, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.callbacks.append(collected)
     try:
-        gc.set_threshold(20)
+        gc.set_threshold(20, 1 << 30)  # the youngest only, however much there is
         sys.setswitchinterval(1e-6)
         threads = [Thread(target=read, args=(text,)) for text in texts]
         for thread in threads:
