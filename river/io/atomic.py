@@ -11,6 +11,7 @@ import io
 import os
 import stat
 import sys
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -64,6 +65,8 @@ class Output:
             return
         self._final = final
         self._temporary = final.with_name(f".{final.name}.{os.urandom(4).hex()}.part")
+        # an interrupt may come before anybody has this object, which could give it up
+        weakref.finalize(self, _discarded, self._temporary, os.getpid())
         self.file = self._temporary.open("xb")
         with suppress(FileNotFoundError):
             self._temporary.chmod(stat.S_IMODE(final.stat().st_mode))
@@ -127,3 +130,10 @@ class Output:
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)
             self._temporary = None
+
+
+def _discarded(temporary: Path, process: int) -> None:
+    """Removes what was not moved to its target, unless it is a parent's."""
+    if os.getpid() == process:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

@@ -340,8 +340,7 @@ def test_ctrl_c_interrupts_a_run_over_a_pipe(program, tmp_path):
         assert process.stdin is not None
         process.stdin.write("t,v\n1,10\n")
         process.stdin.flush()
-        until(lambda: list(tmp_path.glob(".c.csv.*")))  # which is opened after b
-        time.sleep(0.2)
+        until(lambda: list(tmp_path.glob(".b.csv.*")))
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "interrupted\n")
