@@ -66,8 +66,10 @@ class Output:
         self._final = final
         self._temporary = final.with_name(f".{final.name}.{os.urandom(4).hex()}.part")
         # an interrupt may come before anybody has this object, which could give it up
-        weakref.finalize(self, _discarded, self._temporary, os.getpid())
-        self.file = self._temporary.open("xb")
+        files: list[io.BufferedWriter] = []
+        weakref.finalize(self, _discarded, self._temporary, files, os.getpid())
+        files.append(self._temporary.open("xb"))
+        self.file = files[0]
         with suppress(FileNotFoundError):
             self._temporary.chmod(stat.S_IMODE(final.stat().st_mode))
 
@@ -132,8 +134,11 @@ class Output:
             self._temporary = None
 
 
-def _discarded(temporary: Path, process: int) -> None:
-    """Removes what was not moved to its target, unless it is a parent's."""
+def _discarded(temporary: Path, files: list[io.BufferedWriter], process: int) -> None:
+    """Closes and removes what was not moved to its target, unless it is a parent's."""
     if os.getpid() == process:
+        with suppress(OSError):
+            for file in files:
+                file.close()
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
