@@ -66,16 +66,19 @@ class Meter:
             places = {name: entries[name].total for name, _ in (*turn.items, *turn.marks)}
             self._probe, self._next = Probe(now, places), now + SPACING
 
-    def stepped(self, task: Task, outcome: Outcome, seconds: float) -> None:
-        """A task has run for so long."""
+    def stepped(self, task: Task, outcome: Outcome, seconds: float) -> bool:
+        """A task has run for so long. Returns whether it may have been for nothing."""
         task.seconds += seconds
+        empty = outcome is Outcome.IDLE
         if isinstance(task, Operate) and task.instance.fired != task.counted:
             task.counted = task.instance.fired
             task.batches += 1
+            empty = False
         for out in task.outs:
             out.queue.peak = max(out.queue.peak, out.queue.size)
         if self._probe is not None:
             self._follow(self._probe, task, idle=outcome is Outcome.IDLE and not task.missed)
+        return empty
 
     def _follow(self, probe: Probe, task: Task, *, idle: bool) -> None:
         """Sees whether the turn has passed a task, and then those behind it, in the direction of the data."""

@@ -67,6 +67,9 @@ HANDOVER = 200e-6
 WAKE = 500e-6
 """The same for one more worker: it has to fetch what is in the cache of the one that is awake."""
 
+MANY = 1024
+"""Items of a turn with which it matters how many are done in a second, and not how soon each is."""
+
 GRACE = 0.5
 """Seconds after a trap in which a program with loops may still finish what was read."""
 
@@ -98,12 +101,11 @@ class Engine:
     def __init__(self, plan: Plan, sinks: Sinks) -> None:
         self.plan = plan
         self._lock = threading.Lock()
-        self._work = threading.Condition(self._lock)
+        self._sleepers: list[threading.Condition] = []  # a worker each, the last to fall asleep last
         self._room = threading.Condition(self._lock)
         self._news = threading.Condition(self._lock)
         self._reports = threading.Lock()
         self._running = 0
-        self._idle = 0
         self._reading = True
         self._blocked = False  # the reader waits for room
         self._pausing = False  # the reader waits until nothing moves
@@ -115,6 +117,10 @@ class Engine:
         self._source_errors: list[Exception] = []
         self._spent = spent()
         self._alone = plan.workers == 1 and here().cores == 1
+        self._between = self._helping = (
+            0.0  # seconds of the reader for reading a turn, and then for helping, smoothed
+        )
+        self._sent = perf_counter()
         self._compiled = compiled(plan)
         self._deadline = None if plan.options.deadline is None else Deadline(plan.options.deadline)
         self._store = Store(plan, self._compiled)
@@ -242,7 +248,7 @@ class Engine:
                 if not self._finished and not self._errors:
                     self._news.wait(POLL if deadline is None else min(POLL, deadline.seconds / 4))
                 if self._ready and not (self._alone and self._running):
-                    self._work.notify()  # behind a step that takes longer than its like did before
+                    self._rouse()  # behind a step that takes longer than its like did before
                 if self._finished or self._errors:
                     return
                 failed_at = self._failed_at if self.plan.cyclic else None
@@ -268,7 +274,7 @@ class Engine:
         self._stopped = True
         for task in self._operators:
             task.stop()
-        self._work.notify_all()
+        self._rouse(len(self._sleepers))
         self._room.notify_all()
 
     # -- the reader's thread
@@ -285,8 +291,11 @@ class Engine:
                     self._entries[name].add(elements)
                 with self._lock:
                     self._meter.sending(turn, self._entries)
-                if not self._send([self._entries[name] for name, _ in (*turn.items, *turn.marks)]):
+                self._between += (perf_counter() - self._sent - self._between) / 8
+                many = sum(len(elements) for _, elements in turn.items) >= MANY
+                if not self._send([self._entries[name] for name, _ in (*turn.items, *turn.marks)], many=many):
                     break
+                self._sent = perf_counter()
                 if keeper is not None:
                     positions = passed(graph, positions, turn)
                     keeper.read = sum(position.items for position in positions.values())
@@ -300,10 +309,10 @@ class Engine:
         finally:
             with self._lock:
                 self._reading = False
-                self._work.notify()
+                self._attend()
 
-    def _send(self, outs: Sequence[Out]) -> bool:
-        """Puts everything, waiting for room; False when no more is wanted."""
+    def _send(self, outs: Sequence[Out], *, many: bool) -> bool:
+        """Puts everything, waiting for room; False when no more is wanted. `many`: there are many items in it."""
         while True:
             for out in outs:
                 out.drain()
@@ -311,10 +320,11 @@ class Engine:
                 for out in outs:
                     out.queue.peak = max(out.queue.peak, out.queue.size)
                 self._delivered(outs)
-            self._help()
+            if not many or self._helping <= self._between or self._alone:
+                self._help()
             with self._lock:
-                if self._ready and not self._running:
-                    self._work.notify()
+                if self._ready:
+                    self._attend()
                 self._call(mine=0)
                 if self._stopped or self._failed_at is not None:
                     return False
@@ -325,18 +335,26 @@ class Engine:
                     for queue in full:
                         queue.want(wanted=True)
                     self._blocked = True
-                    self._work.notify()
+                    self._attend()
                     self._room.wait()
                     for queue in full:
                         queue.want(wanted=False)
 
     def _help(self) -> None:
-        """Runs what is ready itself where no worker is awake and that is sooner done than waking one."""
+        """Runs what is ready itself where no worker is awake and that is sooner done than waking one.
+
+        That is so as long as reading takes longer. Where it does not, a worker that has been woken finds the next turn when it
+        is done with the last, so that it need not be woken again.
+        """
+        began, helped = perf_counter(), False
         try:
             while (task := self._light()) is not None:
                 self._perform(task)
+                helped = True
         except BaseException as error:  # noqa: BLE001 - as in `_labour`
             self._fail(error)
+        if helped:
+            self._helping += (perf_counter() - began - self._helping) / 8
 
     def _light(self) -> Task | None:
         """A task for the reader, sooner done than a worker woken; None where workers are awake, or should be."""
@@ -353,7 +371,7 @@ class Engine:
         """Waits until nothing moves; then nothing does until more is sent. False where the run ends before."""
         with self._lock:
             self._pausing = True
-            self._work.notify()
+            self._attend()
             while self._pausing and not self._stopped and self._failed_at is None:
                 self._room.wait()
             self._pausing = False
@@ -363,8 +381,9 @@ class Engine:
 
     def _labour(self) -> None:
         """Runs tasks until the end."""
+        bell = threading.Condition(self._lock)
         try:
-            while (task := self._next()) is not None:
+            while (task := self._next(bell)) is not None:
                 self._perform(task)
         except BaseException as error:  # noqa: BLE001 - of a sink, or a mistake of ours: it ends the run
             self._fail(error)
@@ -383,8 +402,8 @@ class Engine:
         task.work(firings, serial, self)
         self._rejoin(task, perf_counter() - began)
 
-    def _next(self) -> Task | None:
-        """A task to run; None at the end."""
+    def _next(self, bell: threading.Condition) -> Task | None:
+        """A task to run; None at the end. `bell` is what wakes this worker."""
         with self._lock:
             while True:
                 if self._stopped or self._finished:
@@ -395,9 +414,8 @@ class Engine:
                 if over and not self._running:
                     self._stuck()
                     continue
-                self._idle += 1
-                self._work.wait()
-                self._idle -= 1
+                self._sleepers.append(bell)
+                bell.wait()
 
     def _taken(self) -> Task:
         """The first of the ready tasks, for the caller to run. Under the lock."""
@@ -410,7 +428,7 @@ class Engine:
     def _done(self, task: Task, outcome: Outcome, seconds: float) -> None:
         """Notes what a task did: wakes who may go on now."""
         with self._lock:
-            self._meter.stepped(task, outcome, seconds)
+            empty = self._meter.stepped(task, outcome, seconds)
             if outcome is Outcome.SPLIT:
                 task.working += 1  # and running: the worker is at it still
             else:
@@ -440,9 +458,9 @@ class Engine:
                     task.state = State.IDLE
                     if task.missed:
                         self._queue(task)
-            task.learn(seconds)
+            task.learn(seconds, empty=empty)
             if outcome is Outcome.SPLIT:  # this worker is busy, and what it does was worth handing out
-                self._work.notify()
+                self._rouse()
             self._call(mine=outcome is not Outcome.SPLIT)
 
     def _rejoin(self, task: Parallel, seconds: float) -> None:
@@ -457,12 +475,22 @@ class Engine:
 
     # -- under the lock
 
+    def _rouse(self, workers: int = 1) -> None:
+        """Wakes so many workers that sleep, those first that slept last: what they used may still be in the caches."""
+        for _ in range(min(workers, len(self._sleepers))):
+            self._sleepers.pop().notify()
+
+    def _attend(self) -> None:
+        """Sees to it that a worker is awake; one that is will look what there is to do before it sleeps."""
+        if len(self._sleepers) == self.plan.workers:
+            self._rouse()
+
     def _call(self, *, mine: int) -> None:
         """Wakes workers for the ready tasks, all but the first `mine`, whose steps take longer than waking somebody pays."""
-        if self._idle and len(self._ready) > mine:
+        if self._sleepers and len(self._ready) > mine:
             heavy = sum(self._far(task, WAKE) for task in islice(self._ready, mine, None))
             if heavy:
-                self._work.notify(heavy)
+                self._rouse(heavy)
 
     def _queue(self, task: Task) -> None:
         task.state = State.QUEUED
@@ -518,8 +546,8 @@ class Engine:
                     lock.owner = heir
                     heir.held += 1
                     self._acquire(heir)
-            if self._idle and self._ready:
-                self._work.notify(len(self._ready))
+            if self._ready:
+                self._rouse(len(self._ready))
 
     def _stuck(self) -> None:
         """Nothing runs and nothing is ready: the run is over, or a queue must grow.
@@ -544,7 +572,7 @@ class Engine:
             self._room.notify()
             return
         self._finished = True
-        self._work.notify_all()
+        self._rouse(len(self._sleepers))
         self._news.notify()
 
     # -- trouble

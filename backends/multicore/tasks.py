@@ -81,12 +81,16 @@ class Task:
         """Does what there is to do, up to a batch."""
         raise NotImplementedError
 
-    def learn(self, seconds: float) -> None:
-        """A step has taken so long. Steps that found nothing to do count little."""
+    def learn(self, seconds: float, *, empty: bool) -> None:
+        """A step has taken so long. Those that found nothing to do count little, and long ones less than short ones.
+
+        The first steps are long because memory is new and nothing is in the caches, others because somebody else had the
+        processor.
+        """
         if self.cost == math.inf:
             self.cost = seconds
         else:
-            self.cost += (seconds - self.cost) / (4 if seconds > self.cost else 8)
+            self.cost += (seconds - self.cost) / (8 if empty else 4 if seconds > self.cost else 2)
 
     def stop(self) -> None:
         """Ends a firing that is under way soon."""
