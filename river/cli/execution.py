@@ -218,6 +218,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @ITERATIONS
 @NATIVE
 @DEBUG_NATIVE
+@EXPERIMENT
 @EXTERN
 @click.pass_obj
 def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
@@ -234,8 +235,10 @@ def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> No
 
     job = job_of(streams, program, given)
     compiled = program_of(streams, program, lang)
-    named = bool(given["backends"])
     others = given["backends"] or plugins.backends()
+    if given["experiments"] and not given["backends"]:
+        others = [name for name in others if getattr(plugins.backend(name), "experiments", {})]
+    named = bool(given["backends"] or given["experiments"])
     order = ("reference", *(name for name in others if name != "reference"))
     differing: list[Comparison] = []
     for one in compare(compiled, job, order, named=named):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from river import plugins
 from river.diagnostics import Diagnostic, Note, Rejected
@@ -41,7 +41,7 @@ def compare(
 
     Inputs are read once. `named`: somebody asked for just these backends, so one that cannot run is an error; else it is
     told in `refused`. Raises: Rejected("check-nondeterministic") when the program is not deterministic by construction,
-    because then one run of each proves nothing.
+    because then one run of each proves nothing. Ways to run that are chosen for an experiment are not the reference's.
     """
     graph = compiled.graph
     if not graph.deterministic:
@@ -67,7 +67,8 @@ def compare(
     for name in backends:
         began = time.perf_counter()
         try:
-            seen = observe(compiled, name, data, job.options)
+            options = job.options if expected is not None else evolve(job.options, experiment={})
+            seen = observe(compiled, name, data, options)
         except Rejected as rejected:
             if named or expected is None:
                 raise

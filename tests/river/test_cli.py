@@ -107,6 +107,16 @@ def test_check_says_which_backends_cannot_run_unless_they_are_named(count, monke
     assert river(*args, "--backend", "missing")[0] == 1
 
 
+def test_check_compares_other_ways_to_run(count):
+    args = ("check", count / "count.river", "--in", f"clicks={count / 'clicks.csv'}", "--experiment")
+    status, out, _ = river(*args, "scheduler=CT")
+    assert status == 0
+    assert [line.split()[:2] for line in out.splitlines()] == [["reference", "is"], ["multicore", "agrees"]]
+    status, _, err = river(*args, "scheduler=FIFO")
+    assert status == 1
+    assert "`scheduler` cannot be `FIFO`" in err
+
+
 def test_check_shows_differences(count, monkeypatch):
     from river.driver import comparison
 
