@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from backends.firing.columns import ColumnPort
 from backends.firing.ports import Out, Port
 from river.lang import typed
+from river.lang.trees import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -44,21 +43,4 @@ def outputs_of(instance: Instance, queues: Mapping[str, Queue], closing: Collect
 
 def _marking(operator: typed.Operator | typed.Extern) -> frozenset[int]:
     """The outputs to which the operator's own text sends marks."""
-    found: set[int] = set()
-
-    def walk(node: object) -> None:
-        match node:
-            case typed.Mark(out, _):
-                found.add(out)
-            case tuple():
-                for part in node:  # pyright: ignore[reportUnknownVariableType] - of any tree
-                    walk(part)  # pyright: ignore[reportUnknownArgumentType]
-            case typed.Node():
-                for part in attrs.fields(type(node)):
-                    if part.name not in ("span", "type"):
-                        walk(getattr(node, part.name))
-            case _:
-                pass
-
-    walk(operator)
-    return frozenset(found)
+    return frozenset(node.out for node in nodes(operator) if isinstance(node, typed.Mark))

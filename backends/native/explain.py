@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-import attrs
+from typing import TYPE_CHECKING, Final
 
 from river.lang import typed
 from river.lang.evaluate import Trap
+from river.lang.trees import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from backends.native.operator import NativeTrap
 
 RATE: Final = "rate-violation"
@@ -21,7 +18,7 @@ def explained(op: typed.Operator, found: NativeTrap) -> Trap:
     """The trap of an operator's firing. Operands are shown where they are whole numbers of at most 64 bits."""
     if found.code == RATE:
         return rate_violation(op, found.site, found.operands[0])
-    for node in _nodes(op):
+    for node in nodes(op):
         if getattr(node, "site", None) == found.site:
             match node:
                 case typed.At():
@@ -45,17 +42,6 @@ def rate_violation(op: typed.Operator, out: int, count: int) -> Trap:
     declared = op.outs[out]
     text = f"`{declared.name}` of `{op.name}` states push {declared.push}, but a firing emitted {count}"
     return Trap(RATE, (count, declared.push), op.name, None, declared.span, text)
-
-
-def _nodes(root: Any) -> Iterator[typed.Node]:
-    if isinstance(root, tuple):
-        for each in root:  # pyright: ignore[reportUnknownVariableType] - of any tree
-            yield from _nodes(each)
-    elif isinstance(root, typed.Node):
-        yield root
-        for part in attrs.fields(type(root)):
-            if part.name not in ("span", "type"):
-                yield from _nodes(getattr(root, part.name))
 
 
 __all__ = ["RATE", "explained", "rate_violation"]

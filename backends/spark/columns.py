@@ -5,7 +5,6 @@ What `marshal` and `rowwise` do item by item. Items are a `Batch` for machine co
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -14,13 +13,12 @@ from backends.firing.instance import may_skip, own
 from backends.firing.machine import told
 from backends.native.arrow import from_arrow, to_arrow
 from backends.native.batch import Batch
+from backends.native.deal import sharding
 from backends.native.layout import Unsupported, columns
-from backends.native.operator import Refused, compile_native
 from backends.spark.marshal import Piece, coder, joined, longs, numbers, of_records, read_places
 from backends.spark.report import Caught
 from backends.spark.rowwise import Trapped
 from river.io.schema import arrow
-from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -106,35 +104,6 @@ def _nonzero(mask: Any, above: int = 0) -> Any:
 # -------------------------------------------------------------------------------------------------------- channels
 
 
-@lru_cache(maxsize=256)
-def _channels(type_: t.Type, keys: tuple[int, ...], count: int) -> NativeOperator | None:
-    """The operator that emits, for each item, the channel that the hash of its key says."""
-    row = typed.Local(type_, 0, "row")
-    parts = t.parts(type_)
-    fields = tuple(typed.Get(parts[place], row, place, str(place)) for place in keys)
-    both = t.Tuple(tuple(field.type for field in fields))
-    key = fields[0] if len(fields) == 1 else typed.MakeRecord(both, fields, tuple(range(len(fields))))
-    hashed = typed.Apply(t.U64, "hash64", (key,), None)
-    channel = typed.Apply(t.U64, "rem.trunc", (hashed, typed.Literal(t.U64, count)), 0)
-    operator = typed.Operator(
-        "channel",
-        ports=(typed.Port("row", type_, None, ()),),
-        vars=(),
-        outs=(typed.Out("channel", t.U64, None, None),),
-        consts=(),
-        fns=(),
-        sites=(typed.Site(("division-by-zero",)),),
-        items=(typed.ItemHandler(0, 1, typed.Block((typed.Emit(0, channel),))),),
-        first=None,
-        rated=None,
-        phases=(),
-        merge=None,
-        mark=None,
-    )
-    made = compile_native(operator)
-    return None if isinstance(made, Refused) else made
-
-
 def splitter(
     type_: t.Type, keys: Sequence[int], count: int, *, rows: bool
 ) -> Callable[[Piece], list[Piece]] | None:
@@ -145,7 +114,7 @@ def splitter(
     if not is_columnar(type_):
         return None
     row = t.parts(t.parts(type_)[1])[0] if rows else type_
-    native = _channels(row, tuple(keys), count)
+    native = sharding(row, tuple((key,) for key in keys), count)
     if native is None:
         return None
 

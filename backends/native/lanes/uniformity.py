@@ -8,7 +8,7 @@ Functions that get something that varies are taken into the body, each call for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import attrs
 from attrs import define, field, frozen
@@ -19,6 +19,7 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted
 from river.lang.operations import OPERATIONS
+from river.lang.trees import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,21 +142,6 @@ def _count(op: typed.Operator, handler: Fireable, index: int) -> int:
 # ------------------------------------------------------------------------------------------------- state
 
 
-def children(node: typed.Node) -> Iterator[typed.Node]:
-    """The nodes directly inside a node."""
-    for each in attrs.fields(type(node)):
-        if each.name not in ("span", "type"):
-            yield from _nodes(getattr(node, each.name))
-
-
-def _nodes(value: Any) -> Iterator[typed.Node]:
-    if isinstance(value, typed.Node):
-        yield value
-    elif isinstance(value, tuple):
-        for each in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from _nodes(each)
-
-
 def everything(op: typed.Operator, node: typed.Node, seen: set[int] | None = None) -> Iterator[typed.Node]:
     """All nodes of a tree and of the functions that it calls."""
     called: set[int] = set() if seen is None else seen
@@ -163,7 +149,7 @@ def everything(op: typed.Operator, node: typed.Node, seen: set[int] | None = Non
     if isinstance(node, typed.Call) and node.function not in called:
         called.add(node.function)
         yield from everything(op, op.fns[node.function].body, called)
-    for each in () if isinstance(node, typed.Literal) else children(node):
+    for each in children(node):
         yield from everything(op, each, called)
 
 

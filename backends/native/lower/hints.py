@@ -9,16 +9,14 @@ one that was used again has another key, and then the key is sought. Nothing may
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from river.lang.trees import nodes
 
 
 def noted(body: typed.Block) -> dict[int, int]:
@@ -66,25 +64,13 @@ def _pushed(node: Any, list_: int, at_hand: dict[int, int], variables: set[int])
             return True
 
 
-def _nodes(node: Any) -> Iterator[typed.Node]:
-    """A tree's nodes."""
-    if isinstance(node, tuple):
-        for each in node:  # pyright: ignore[reportUnknownVariableType]
-            yield from _nodes(each)
-    elif isinstance(node, typed.Node):
-        yield node
-        for each in attrs.fields(type(node)):
-            if each.name not in ("span", "type"):
-                yield from _nodes(getattr(node, each.name))
-
-
 def _replaced(body: typed.Block, variable: int) -> bool:
     """Whether a map may be emptied or replaced as a whole."""
 
     def whole(node: typed.Node) -> bool:
         return isinstance(node, typed.State) and node.index == variable
 
-    for node in _nodes(body):
+    for node in nodes(body):
         match node:
             case typed.Assign(place=place) if whole(place):
                 return True

@@ -8,16 +8,14 @@ it is not sent, its rows are taken back, as those of a firing that traps are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from attrs import frozen
 
 from river.lang import typed
 from river.lang import types as t
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from river.lang.trees import nodes
 
 
 @frozen
@@ -86,8 +84,8 @@ def _emit(item: typed.Stmt, slot: int) -> typed.Emit | None:
 
 def _straight(items: tuple[typed.Stmt, ...], emit: typed.Emit, op: typed.Operator) -> bool:
     """Whether nothing but `emit` sends to its output, and nothing leaves before it."""
-    loops = {node.loop for node in _nodes(items) if isinstance(node, typed.For | typed.While)}
-    for node in _nodes(items):
+    loops = {node.loop for node in nodes(items) if isinstance(node, typed.For | typed.While)}
+    for node in nodes(items):
         match node:
             case typed.Emit(out) if out == emit.out and node is not emit:
                 return False
@@ -121,18 +119,6 @@ def _uses(node: Any, slot: int) -> int:
             )
         case _:
             return 0
-
-
-def _nodes(node: Any) -> Iterator[typed.Node]:
-    """A tree's nodes."""
-    if isinstance(node, tuple):
-        for each in node:  # pyright: ignore[reportUnknownVariableType]
-            yield from _nodes(each)
-    elif isinstance(node, typed.Node):
-        yield node
-        for each in attrs.fields(type(node)):
-            if each.name not in ("span", "type"):
-                yield from _nodes(getattr(node, each.name))
 
 
 __all__ = ["Target", "fields", "sent"]
