@@ -65,7 +65,7 @@ HANDOVER = 200e-6
 """Seconds that a step must take for a worker to be woken for it: shorter ones are sooner done by the reader."""
 
 WAKE = 500e-6
-"""The same for one more worker: it has to fetch what is in the cache of the one that is awake."""
+"""The same for all steps that one more worker has to do: it fetches what is in the cache of the one that is awake."""
 
 MANY = 1024
 """Items of a turn with which it matters how many are done in a second, and not how soon each is."""
@@ -486,11 +486,15 @@ class Engine:
             self._rouse()
 
     def _call(self, *, mine: int) -> None:
-        """Wakes workers for the ready tasks, all but the first `mine`, whose steps take longer than waking somebody pays."""
+        """Wakes workers for the ready tasks, all but the first `mine`, that have more to do than waking somebody costs."""
         if self._sleepers and len(self._ready) > mine:
-            heavy = sum(self._far(task, WAKE) for task in islice(self._ready, mine, None))
+            heavy = sum(self._far(task, WAKE / self._steps(task)) for task in islice(self._ready, mine, None))
             if heavy:
                 self._rouse(heavy)
+
+    def _steps(self, task: Task) -> float:
+        """How many steps a task has to do, one at least."""
+        return max(1.0, max((port.queue.size for port in task.ports), default=0) / self.plan.batch)
 
     def _queue(self, task: Task) -> None:
         task.state = State.QUEUED

@@ -78,7 +78,9 @@ def test_who_waits_for_room_is_told():
     def slow(_: list[int]) -> None:
         time.sleep(0.01)
 
-    _, told = metrics(LINE, {"xs": [[i] for i in range(30)]}, slow, workers=2, batch=1, bound=1, native="off")
+    busy = "operator same(x: i64) -> (y: i64) { on x(v) { for i in 0 .. 20000 { let n = i; } emit y v; } }"
+    xs = [[i] for i in range(30)]
+    _, told = metrics((busy, *LINE[1:]), {"xs": xs}, slow, workers=2, batch=1, bound=1, native="off")
     assert told.queues["ys"].peak == 1
     assert told.queues["ys"].blocked > 0.1
     assert told.outputs["ys"].seconds > 0.2
