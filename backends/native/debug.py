@@ -109,7 +109,7 @@ def _checked(function: Function, where: int) -> str:
             ]
             continue
         if "@_setjmp" in line:
-            found.append("  store ptr %context, ptr @debug.context")
+            found.append("  store ptr %a.C, ptr @debug.context")
         if line.startswith("  ret ") and guard:
             found.append("  store ptr null, ptr @debug.context")
         if line.startswith("  ret "):

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FILES: Final = (
-    "arena.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "matches.rt", "floats.rt", "decimals.rt", "unicode.rt",
+    "arena.rt", "guard.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "matches.rt", "floats.rt", "decimals.rt", "unicode.rt",
 )  # fmt: skip
 BASE: Final = "base"
 _NAMED: Final = {
-    "arena_close": BASE, "frame_close": BASE, "frames_close": BASE, "table_grow": BASE,
+    "arena_close": BASE, "frame_close": BASE, "guard": BASE, "table_grow": BASE,
     "list_grow": "growth", "deque_grow": "growth",
 }  # fmt: skip
 _LARGE: Final = 32

@@ -607,6 +607,10 @@ class _Body:
                 return _Value(
                     "i64", self.ranged(self.wanted(pointer, "p8"), self.wanted(ranges, "p8"), count)
                 )
+            case "room", [words]:
+                return _Value("p8", b.slot(f"[{self.source.constant(words)} x i64]"))
+            case "setjmp", [place]:
+                return _Value("i32", b.op(f"call i32 @_setjmp(ptr {self.wanted(place, 'p8')}) returns_twice"))
             case "ask", [function, *given]:
                 texts = [f"{llvm(one.type)} {one.text}" for one in (self.value(arg, "i64") for arg in given)]
                 return _Value("i64", b.op(f"call i64 {self.wanted(function, 'p8')}({', '.join(texts)})"))

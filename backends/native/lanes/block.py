@@ -29,7 +29,7 @@ from backends.native.lanes.uniformity import (
 )
 from backends.native.layout import Unsupported, columns
 from backends.native.lower import frame
-from backends.native.lower.firing import PARAMETERS, floating_point, leave, prologue
+from backends.native.lower.firing import PARAMETERS, leave, prologue
 from backends.native.lower.frame import TEMPORARY, Frame, Row, Value
 from backends.native.lower.statements import Refusal, output
 from backends.native.module import void
@@ -64,7 +64,7 @@ class _Window:
 
 
 def widen(
-    module: Module, op: typed.Operator, handler: Fireable, architecture: str,
+    module: Module, op: typed.Operator, handler: Fireable,
     functions: tuple[str, ...], constants: tuple[Value, ...],
 ) -> Lanes | Scalar:  # fmt: skip
     """Puts lanes before the scalar code of a handler, `inside.<handler>`, if its firings can run side by side."""
@@ -74,7 +74,7 @@ def widen(
     name, twin = f"inside.{handler.name}", f"twin.{handler.name}"
     before = dict(module.functions)
     try:
-        made = _lanes(module, op, handler, plan, name, twin, architecture, functions, constants)
+        made = _lanes(module, op, handler, plan, name, twin, functions, constants)
     except Refusal as refused:
         found = Scalar(refused.reason, refused.node.span or op.span)
     except Unsupported as refused:
@@ -89,7 +89,7 @@ def widen(
 
 
 def _lanes(
-    module: Module, op: typed.Operator, handler: Fireable, plan: Lanes, name: str, twin: str, architecture: str,
+    module: Module, op: typed.Operator, handler: Fireable, plan: Lanes, name: str, twin: str,
     functions: tuple[str, ...], constants: tuple[Value, ...],
 ) -> Function:  # fmt: skip
     """`i64 name(context, columns, from, to)`: what the twin does, in lanes.
@@ -99,7 +99,6 @@ def _lanes(
     b = Builder()
     prologue(b)
     f = Frame(module, op, b, "again", functions=functions, constants=constants)
-    floating_point(b, architecture)
     width = _width(op, handler, plan)
     body = Body(f, width, plan=plan)
     body.outputs()
@@ -163,12 +162,12 @@ def _lanes(
         b.do(f"store i64 {following}, ptr {place}")
     b.go("next")
     b.at("left")
-    leave(b, architecture, b.op(f"ashr i64 {found}, 2"), b.op(f"and i64 {found}, 3"))
+    b.end(f"ret i64 {found}")
     b.at("stopped")
-    leave(b, architecture, row, str(STOP))
+    leave(b, row, STOP)
     b.at("rest")
     found = b.call("i64", twin, ["ptr %context", "ptr %columns", f"i64 {row}", "i64 %to"])
-    leave(b, architecture, b.op(f"ashr i64 {found}, 2"), b.op(f"and i64 {found}, 3"))
+    b.end(f"ret i64 {found}")
     return b.finish(name, f"define internal i64 @{name}({PARAMETERS}) noinline nounwind")
 
 

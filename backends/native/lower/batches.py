@@ -106,7 +106,7 @@ def lower(
     if reasons:
         return tuple(dict.fromkeys(reasons))
     lanes = tuple(
-        (each.name, widen(module, op, each, architecture, functions, constants)) for each in fireable(op)
+        (each.name, widen(module, op, each, functions, constants)) for each in fireable(op)
     )
     return Lowered(module.text(exports), tuple(exports), handlers, lanes)
 
@@ -235,8 +235,8 @@ def _load(module: Module, op: typed.Operator, type_: t.Type) -> Function:
         f.columns.append(b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr %columns, i64 {i}')}"))
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
     f.keep(f.row(type_, 0, "0"), at, "%block")
-    b.end("ret void")
-    return guarded_move(module, op, "load", b)
+    b.end("ret i64 0")
+    return guarded_move(module, "load", b)
 
 
 def _save(module: Module, op: typed.Operator, type_: t.Type) -> Function:
@@ -247,8 +247,8 @@ def _save(module: Module, op: typed.Operator, type_: t.Type) -> Function:
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
     f.scatter(type_, f.load(type_, at, "%block"), "%columns")
     void(b, "reset", f"ptr {TEMPORARY}")
-    b.end("ret void")
-    return guarded_move(module, op, "save", b)
+    b.end("ret i64 0")
+    return guarded_move(module, "save", b)
 
 
 def _arena_close() -> Function:

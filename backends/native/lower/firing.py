@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
-from backends.native.contract import CONTEXT, FULL, MARK, SIDE, STOP, TRAPPED
+from backends.native.contract import CONTEXT, FULL, MARK, SIDE
 from backends.native.ir import Builder
 from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.library import may_release
@@ -36,7 +36,8 @@ DECLARATIONS: Final = {
     "aarch64": "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n",
 }  # of the floating-point control word, by architecture; others are refused
 PARAMETERS: Final = "ptr noalias %context, ptr noalias %columns, i64 %from, i64 %to"
-_STANDARD_CONTROL: Final = 0x1F80  # all exceptions masked, to nearest, no flush to zero
+ABANDONED: Final = -1
+"""What a function under a guard gives when it has trapped or is to stop: the guard withdraws the firing."""
 
 
 def prologue(b: Builder) -> None:
@@ -44,25 +45,8 @@ def prologue(b: Builder) -> None:
     b.do(f"{TEMPORARY} = getelementptr inbounds i8, ptr %context, i64 {CONTEXT['temporary']}")
 
 
-def floating_point(b: Builder, architecture: str) -> None:
-    """Round to nearest, no flushing of small numbers to zero; what was set before is restored at the end."""
-    if architecture == "x86_64":
-        b.do("%control = alloca i32, align 4")
-        b.do("%standard = alloca i32, align 4")
-        b.do(f"store i32 {_STANDARD_CONTROL}, ptr %standard")
-        b.do("call void @llvm.x86.sse.stmxcsr(ptr %control)")
-        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %standard)")
-    else:
-        b.do("%control = call i64 @llvm.aarch64.get.fpcr()")
-        b.do("call void @llvm.aarch64.set.fpcr(i64 0)")
-
-
-def leave(b: Builder, architecture: str, row: str, code: str) -> None:
-    """Restores the floating-point control word and returns row * 4 + code."""
-    if architecture == "x86_64":
-        b.do("call void @llvm.x86.sse.ldmxcsr(ptr %control)")
-    else:
-        b.do("call void @llvm.aarch64.set.fpcr(i64 %control)")
+def leave(b: Builder, row: str, code: int) -> None:
+    """Returns row * 4 + code."""
     shifted = b.op(f"shl i64 {row}, 2")
     b.end(f"ret i64 {b.op(f'or i64 {shifted}, {code}')}")
 
@@ -95,7 +79,6 @@ class Firing:
         op, b = self.operator, Builder()
         prologue(b)
         self.f = f = Frame(self.module, op, b, "trapped", functions=self.functions, constants=self.constants)
-        floating_point(b, self.architecture)
         for i, input_ in enumerate(self.inputs):
             if self.flagged:
                 f.columns.append("null")
@@ -154,20 +137,13 @@ class Firing:
         stop = b.fresh("full")
         b.branch(full, stop, next_, rare=True)
         b.at(stop)
-        leave(b, self.architecture, following, str(FULL))
+        leave(b, following, FULL)
 
     def finish(self) -> Function:
-        """The function: what a trap does, and the head."""
-        f, b = self.f, self.f.b
+        """The function, with the guard around it."""
+        b = self.f.b
         b.at("trapped")
-        for rows, before in self._cursors():
-            b.do(f"store i64 {b.op(f'load i64, ptr {before}')}, ptr {rows}")
-        at = b.op(f"load i64, ptr {self.row}")
-        b.do(f"store i64 {at}, ptr {f.context('row')}")
-        void(b, "reset", f"ptr {TEMPORARY}")
-        stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
-        stopped = b.op(f"icmp ne i64 {stop}, 0")
-        leave(b, self.architecture, at, b.op(f"select i1 {stopped}, i64 {STOP}, i64 {TRAPPED}"))
+        b.end(f"ret i64 {ABANDONED}")
         b.move_slots(LARGEST_FRAME, "%context")
         name = f"inside.{self.name}"
         self.module.add(b.finish(name, f"define internal i64 @{name}({PARAMETERS}) noinline nounwind"))
@@ -216,7 +192,7 @@ def rows(firing: Firing, slots: tuple[t.Type, ...], pops: tuple[int, ...], body:
     b.do(f"store i64 {following}, ptr {firing.row}")
     firing.again(following, "next")
     b.at("done")
-    leave(b, firing.architecture, "%to", "0")
+    leave(b, "%to", 0)
     return firing.finish()
 
 
@@ -262,7 +238,7 @@ def cycles(firing: Firing, phases: tuple[typed.PhaseHandler, ...], ports: tuple[
     b.do(f"store i64 {following}, ptr {cycle_slot}")
     firing.again(b.op(f"load i64, ptr {firing.row}"), "next")
     b.at("done")
-    leave(b, firing.architecture, b.op(f"load i64, ptr {firing.row}"), "0")
+    leave(b, b.op(f"load i64, ptr {firing.row}"), 0)
     return firing.finish()
 
 
@@ -342,5 +318,5 @@ def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block
     b.do(f"store i64 {following}, ptr {firing.row}")
     firing.again(following, "next")
     b.at("done")
-    leave(b, firing.architecture, b.op(f"load i64, ptr {firing.row}"), "0")
+    leave(b, b.op(f"load i64, ptr {firing.row}"), 0)
     return firing.finish()
