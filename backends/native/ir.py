@@ -68,7 +68,7 @@ class Function:
             self._make = None  # last: another thread may be here, too
 
 
-@define
+@define(eq=False, repr=False)
 class Builder:
     """A function under construction. What follows a terminator stands in a block that nothing reaches."""
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
-from backends.native import debug
 from backends.native.ir import Builder, Function, reachable
 from backends.native.layout import (
     KEY_AT,
@@ -44,7 +43,7 @@ _NAN: Final = "0x7FF8000000000000"
 _INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
 
 
-@define
+@define(eq=False, repr=False)
 class Module:
     """What has been made so far. `texts`: globals. `debug`: every access is checked (see `debug.py`).
 
@@ -76,10 +75,14 @@ class Module:
 
     def text(self, exports: dict[str, Function]) -> str:
         """The module: `exports` and all that they need."""
-        used = reachable(self.functions | exports, [*exports, *(debug.NEEDED if self.debug else ())])
+        if not self.debug:
+            used = reachable(self.functions | exports, exports)
+            return module_text((*tables(used), *self.texts, *(f.text for f in used)))
+        from backends.native import debug
+
+        used = reachable(self.functions | exports, [*exports, *debug.NEEDED])
         texts = [*tables(used), *self.texts]
-        functions = debug.instrumented(texts, used) if self.debug else [f.text for f in used]
-        return module_text((*texts, *functions))
+        return module_text((*texts, *debug.instrumented(texts, used)))
 
     def constant(self, type_: str, text: str) -> str:
         """A global constant; its name."""

@@ -62,7 +62,7 @@ class Signature:
     result: str
 
 
-@define
+@define(eq=False, repr=False)
 class Unit:
     """A compiled file: signatures and texts of its functions, records (size, fields with type and offset)."""
 
@@ -214,7 +214,7 @@ def llvm(type_: str) -> str:
     return type_ if type_ in BITS or type_ == "void" else "double" if type_ == "f64" else "ptr"
 
 
-@define
+@define(eq=False, repr=False)
 class _Source:
     name: str
     unit: Unit
@@ -274,7 +274,7 @@ class _Source:
         self.unit.records[name] = (-(-offset // align) * align, fields)
 
 
-@define
+@define(eq=False, repr=False)
 class _Value:
     type: str
     text: str

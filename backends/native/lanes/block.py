@@ -24,7 +24,6 @@ from backends.native.lanes.uniformity import (
     Scalar,
     everything,
     root,
-    side_by_side,
     written,
 )
 from backends.native.layout import Unsupported, columns
@@ -63,14 +62,11 @@ class _Window:
         return max(lanes, *(self.groups(lanes, n) * n + 1 - self.peek // self.pop for n in sizes))
 
 
-def widen(
-    module: Module, op: typed.Operator, handler: Fireable,
+def widened(
+    module: Module, op: typed.Operator, handler: Fireable, plan: Lanes,
     functions: tuple[str, ...], constants: tuple[Value, ...],
 ) -> Lanes | Scalar:  # fmt: skip
-    """Puts lanes before the scalar code of a handler, `inside.<handler>`, if its firings can run side by side."""
-    plan = side_by_side(op, handler)
-    if isinstance(plan, Scalar):
-        return plan
+    """Puts lanes before the scalar code of a handler, or says what of it has no lanes."""
     name, twin = f"inside.{handler.name}", f"twin.{handler.name}"
     before = dict(module.functions)
     try:
@@ -306,4 +302,4 @@ def _deliver(body: Body, out: int, block: str, before: str) -> None:
     b.do(f"store i64 {b.op(f'add nsw i64 {before}, {count * body.lanes}')}, ptr {block}")
 
 
-__all__ = ["widen"]
+__all__ = ["widened"]

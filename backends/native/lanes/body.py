@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Names = dict[int, tuple[Vector | Place, int]]
 
 
-@define
+@define(eq=False, repr=False)
 class Body(Vectors):
     """A block of firings. `names`: slots that vary, each with the control it is declared under."""
 

@@ -193,7 +193,7 @@ def _no_writes(op: typed.Operator, body: typed.Block) -> None:
 # -------------------------------------------------------------------------------------------- uniformity
 
 
-@define
+@define(eq=False, repr=False)
 class _Uniformity:
     """One walk after the other until nothing new varies. `control`: how many branches that vary are around."""
 

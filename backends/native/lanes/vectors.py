@@ -33,7 +33,7 @@ class Same:
 Found = frame.Value | Vector | Place | Same
 
 
-@define
+@define(eq=False, repr=False)
 class Vectors:
     """A function of many lanes under construction. `control`: how many conditions that vary are around."""
 

@@ -70,7 +70,7 @@ def _is_part(expr: typed.Expr) -> bool:
             return False
 
 
-@define
+@define(eq=False, repr=False)
 class Ahead:
     """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the map is large."""
 

@@ -110,7 +110,7 @@ def _plain(expr: Any, known: frozenset[int]) -> bool:
             return False
 
 
-@define
+@define(eq=False, repr=False)
 class Fetching:
     """The searches of one loop. `evaluate`: the value of an expression."""
 

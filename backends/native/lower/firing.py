@@ -51,7 +51,7 @@ def leave(b: Builder, row: str, code: int) -> None:
     b.end(f"ret i64 {b.op(f'or i64 {shifted}, {code}')}")
 
 
-@define
+@define(eq=False, repr=False)
 class Firing:
     """A batch function under construction.
 

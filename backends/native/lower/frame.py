@@ -118,7 +118,7 @@ class Loop:
     depth: int
 
 
-@define
+@define(eq=False, repr=False)
 class Frame:
     """A function under construction.
 
@@ -563,7 +563,7 @@ def _tables(type_: t.Type, first: int) -> range:
     return range(first, first + widths(type_)[1])
 
 
-@define
+@define(eq=False, repr=False)
 class _Scatter:
     """One append. A table is {rows, room, rows before the firing, columns}."""
 
