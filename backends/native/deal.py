@@ -46,12 +46,12 @@ _FUNCTIONS: Final = {
 @cache
 def _code() -> Code:
     def make() -> Made:
-        from backends.native.ir import METADATA
+        from backends.native.ir import module_text
         from backends.native.rtlang import Unit, compile_file
 
         functions = compile_file("deal.rt", Unit()).functions
         texts = (f.text.replace("define internal", "define", 1) for f in functions.values())
-        return Made("\n".join((METADATA, *texts)), tuple(_FUNCTIONS))
+        return Made(module_text(texts), tuple(_FUNCTIONS))
 
     return shared("deal", make)
 

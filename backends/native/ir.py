@@ -15,7 +15,7 @@ RARE: Final = "!prof !0"  # weights of a branch whose first side is not taken
 
 METADATA: Final = '!0 = !{!"branch_weights", i32 1, i32 100000}\n'
 
-INTRINSICS: Final = "\n".join([
+_DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
     "declare i64 @llvm.ctlz.i64(i64, i1)", "declare i64 @llvm.cttz.i64(i64, i1)",
     "declare i1 @llvm.expect.i1(i1, i1)",
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
@@ -32,7 +32,18 @@ INTRINSICS: Final = "\n".join([
     "declare ptr @llvm.frameaddress.p0(i32)",
     "declare i32 @_setjmp(ptr) returns_twice",
     "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmem(ptr, i64, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
-])  # fmt: skip
+    "declare double @river_fmod(double, double)",
+]}  # fmt: skip
+"""What there is of the system and of LLVM, by name."""
+
+_CALLED: Final = re.compile(r"@([\w.]+)\(")
+
+
+def module_text(texts: Iterable[str]) -> str:
+    """A module of globals and functions, with what they call of the system and of LLVM."""
+    text = "\n".join(texts)
+    called = set(_CALLED.findall(text))
+    return "\n".join((METADATA, *(line for name, line in _DECLARED.items() if name in called), text))
 
 
 def hexadecimal(value: float) -> str:

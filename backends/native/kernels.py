@@ -21,17 +21,14 @@ _I: Final = ctypes.c_int64
 @cache
 def _code() -> Code:
     def make() -> Made:
-        from backends.native.ir import METADATA
+        from backends.native.ir import module_text
         from backends.native.rtlang import Unit, compile_file
 
         names = (*_FALLS.values(), "shifted", "runs")
         functions = compile_file("columns.rt", Unit()).functions
-        return Made("\n".join((METADATA, _INTRINSICS, *_texts(functions, names))), names)
+        return Made(module_text(_texts(functions, names)), names)
 
     return shared("columns", make)
-
-
-_INTRINSICS: Final = "declare i1 @llvm.expect.i1(i1, i1)\n"
 
 
 def _texts(functions: dict[str, Function], exports: Iterable[str]) -> list[str]:

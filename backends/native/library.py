@@ -11,18 +11,18 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from backends.native.ir import INTRINSICS, METADATA, Function, reachable
-from backends.native.jit import LIBM
+from backends.native.ir import Function, module_text, reachable
 from backends.native.rtlang import ATTRIBUTES, Unit, Written, compile_file, llvm, written
+from backends.native.shared import BASE
 from backends.native.tables import TABLES, constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FILES: Final = (
-    "arena.rt", "guard.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "matches.rt", "floats.rt", "decimals.rt", "unicode.rt",
+    "arena.rt", "guard.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "matches.rt", "floats.rt", "decimals.rt",
+    "unicode.rt",
 )  # fmt: skip
-BASE: Final = "base"
 _NAMED: Final = {
     "arena_close": BASE, "frame_close": BASE, "guard": BASE, "table_grow": BASE,
     "list_grow": "growth", "deque_grow": "growth",
@@ -77,12 +77,6 @@ def may_release(functions: dict[str, Function], names: Iterable[str]) -> bool:
 def tables(used: Iterable[Function]) -> list[str]:
     """The tables that functions name."""
     return [constant(name) for name in sorted({name for f in used for name in f.calls if name in TABLES})]
-
-
-def module_text(texts: Iterable[str]) -> str:
-    """A module of globals and functions, with what they may call of the system and of LLVM."""
-    libm = (f"declare double @river_{name}(double, double)" for name in LIBM)
-    return "\n".join((METADATA, INTRINSICS, *libm, *texts))
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
-from backends.native.ir import Builder, Function, reachable
+from backends.native.ir import Builder, Function, module_text, reachable
 from backends.native.layout import (
     KEY_AT,
     Keyed,
@@ -24,7 +24,7 @@ from backends.native.layout import (
     shares,
     size_align,
 )
-from backends.native.library import module_text, runtime, tables
+from backends.native.library import runtime, tables
 from backends.native.rtlang import Signature, compile_file
 from river.lang import types as t
 

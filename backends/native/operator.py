@@ -32,7 +32,7 @@ from backends.native.jit import OPTIMISATION, Code, available, host
 from backends.native.layout import size_align
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
-from backends.native.shared import Made, shared
+from backends.native.shared import BASE, Made, part_code, shared
 from river.diagnostics import InternalError
 from river.lang import types as t
 from river.lang.values import Mark, default
@@ -226,6 +226,7 @@ class NativeOperator:
     outputs: tuple[Output, ...] = field(init=False, repr=False)
     marks: tuple[Output, ...] = field(init=False, repr=False)
     _lends: tuple[bool, ...] = field(init=False, repr=False)  # by output whether texts of inputs may be in it
+    _close: Callable[[int], None] = field(init=False, repr=False)  # gives back the memory of an arena
     _context: _Block = field(init=False, repr=False)
     _constants: list[Variable] = field(init=False, repr=False)  # at most one, behind the variables
     _tables: Any = field(init=False, repr=False)
@@ -239,7 +240,7 @@ class NativeOperator:
     _texts: Any = field(init=False, repr=False)  # the list of the memory of texts
 
     def __attrs_post_init__(self) -> None:
-        close = self.code.function("close", (_P,))
+        self._close = close = part_code(BASE).function("arena_close", (_P,))
         self.variables = [Variable(var.type, self.debug, close) for var in self.operator.vars]
         self._constants = []
         if self.parameters is not None:
@@ -441,7 +442,7 @@ class NativeOperator:
         """
         texts: _Texts | None = None
         if self._texts.value:
-            texts = _Texts(self.code.function("close", (_P,)), self._context.address + CONTEXT["texts"])
+            texts = _Texts(self._close, self._context.address + CONTEXT["texts"])
         for i, (output, marks) in enumerate(zip(self.outputs, self.marks, strict=True)):
             marked = marks.rows != 0
             if marked or output.rows:
@@ -452,7 +453,7 @@ class NativeOperator:
         """Empties the outputs; batches read from them are void."""
         for each in (*self.outputs, *self.marks):
             each.clear()
-        self.code.function("close", (_P,))(self._context.address + CONTEXT["texts"])
+        self._close(self._context.address + CONTEXT["texts"])
 
 
 def _merged(output: Output, marks: Output) -> list[Any]:

@@ -128,12 +128,20 @@ def _file(name: str) -> _Text:
     """A file in parts. Only what is not a function is parsed: few functions of a file are wanted at a time."""
     text = files("backends.native.runtime").joinpath(name).read_text(encoding="utf-8")
     found: list[Written] = []
+    rest: list[str] = []
+    at, line = 0, 1
     for one in _FUNCTION.finditer(text):
         whole, kind, function, params, result = one.group(0, 1, 2, 3, 4)
-        line, lines = text.count("\n", 0, one.start()) + 1, whole.strip().count("\n")
+        between, at = text[at : one.start()], one.end()
+        line += between.count("\n")
+        rest.append(between)
         given = tuple(_PARAM.findall(params))
-        found.append(Written(function, kind or "plain", given, result, line, lines, whole))
-    return _Text(tuple(parsed(_FUNCTION.sub("", text), name).body), tuple(found))
+        found.append(
+            Written(function, kind or "plain", given, result, line, whole.strip().count("\n"), whole)
+        )
+        line += whole.count("\n")
+    rest.append(text[at:])
+    return _Text(tuple(parsed("".join(rest), name).body), tuple(found))
 
 
 def written(name: str) -> tuple[Written, ...]:

@@ -44,10 +44,11 @@ def own_folder(name: str) -> Path | None:
 
 def evict(folder: Path, most: int) -> None:
     """Removes the older half of the files of a folder that has more than `most`."""
-    with os.scandir(folder) as entries:
-        files = [(entry.stat().st_mtime_ns, entry.path) for entry in entries]
-    if len(files) > most:
-        for _, path in sorted(files)[: len(files) // 2]:
+    with os.scandir(folder) as found:
+        entries = list(found)
+    if len(entries) > most:
+        files = sorted((entry.stat().st_mtime_ns, entry.path) for entry in entries)
+        for _, path in files[: len(files) // 2]:
             with suppress(OSError):  # another run may have done it
                 os.unlink(path)  # noqa: PTH108 - as it was listed
 

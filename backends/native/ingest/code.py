@@ -45,7 +45,7 @@ def parser(form: Form) -> Parser:
 
     def make() -> Made:
         from backends.native.ingest.vectors import tables
-        from backends.native.ir import INTRINSICS, METADATA, reachable
+        from backends.native.ir import module_text, reachable
         from backends.native.rtlang import compile_tree, parsed
 
         unit = _library(form)
@@ -54,7 +54,7 @@ def parser(form: Form) -> Parser:
         exports = {f"ingest_{name}": _exported(name) for name in names}
         used = reachable(unit.functions | exports, exports)
         floats = any(function.name == "nearest" for function in used)
-        text = "\n".join([METADATA, INTRINSICS, tables(floats), *(function.text for function in used)])
+        text = module_text([tables(floats), *(function.text for function in used)])
         size, fields = unit.records["Ingest"]
         return Made(text, tuple(exports), [size // 8, {n: at // 8 for n, (_, at) in fields.items()}])
 

@@ -37,7 +37,7 @@ def _code() -> Code:
     """The functions of `runtime/ingest_order.rt`."""
 
     def make() -> Made:
-        from backends.native.ir import INTRINSICS, METADATA, reachable
+        from backends.native.ir import module_text, reachable
         from backends.native.rtlang import Unit, compile_file
 
         functions = compile_file("ingest_order.rt", Unit()).functions
@@ -45,7 +45,7 @@ def _code() -> Code:
             f.text.replace("define internal", "define", 1) if f.name in _EXPORTS else f.text
             for f in reachable(functions, _EXPORTS)
         ]
-        return Made("\n".join([METADATA, INTRINSICS, *texts]), _EXPORTS)
+        return Made(module_text(texts), _EXPORTS)
 
     return shared("ingest order", make)
 

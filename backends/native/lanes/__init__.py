@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def widen(
-    module: Module, op: typed.Operator, handler: Fireable, functions: tuple[str, ...], constants: tuple[Value, ...]
+    module: Module,
+    op: typed.Operator,
+    handler: Fireable,
+    functions: tuple[str, ...],
+    constants: tuple[Value, ...],
 ) -> Lanes | Scalar:
     """Puts lanes before the scalar code of a handler, `inside.<handler>`, if its firings can run side by side."""
     plan = side_by_side(op, handler)

@@ -17,7 +17,8 @@ from backends.native.ir import Builder, Function
 from backends.native.jit import host
 from backends.native.lanes import shuffle
 from backends.native.lanes.body import Body
-from backends.native.lanes.places import Leaf, Place, item_kind, item_size, leaves
+from backends.native.lanes.leaves import item_kind, item_size, leaves
+from backends.native.lanes.places import Leaf, Place
 from backends.native.lanes.uniformity import (
     Fireable,
     Lanes,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import define, field
 
 from backends.native.lanes import operations
-from backends.native.lanes.places import Place, Vector, has_arrays, leaves
+from backends.native.lanes.leaves import has_arrays, leaves
+from backends.native.lanes.places import Place, Vector
 from backends.native.lanes.uniformity import everything, root, sends
 from backends.native.lanes.vectors import Found, Same, Vectors
 from backends.native.layout import Unsupported

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from backends.native.ir import hexadecimal
-from backends.native.lanes.places import SCALARS
+from backends.native.lanes.leaves import SCALARS
 from backends.native.layout import register
 from backends.native.lower import functions
 from backends.native.module import counted

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, assert_never
 import attrs
 from attrs import define, field, frozen
 
+from backends.native.lanes.leaves import has_arrays, has_lanes
 from backends.native.lanes.operations import covered
-from backends.native.lanes.places import has_arrays, has_lanes
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted

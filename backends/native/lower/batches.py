@@ -2,7 +2,7 @@
 
 `i64 fire.<n>(context*, columns*, from, to)` fires the handler on rows from .. to - 1 and returns row * 4 + how it
 left: 0 done, 1 full (go on at the row), 2 stop, 3 trap (the context says where). Outputs of a firing that traps are
-withdrawn. `close` gives back the memory of an arena.
+withdrawn.
 """
 
 from __future__ import annotations
@@ -102,12 +102,9 @@ def lower(
     for var in op.vars:
         tried(var, lambda var=var: _fits(var.type))
         tried(var, lambda var=var: _movable(var.type))
-    tried(op, _arena_close)
     if reasons:
         return tuple(dict.fromkeys(reasons))
-    lanes = tuple(
-        (each.name, widen(module, op, each, functions, constants)) for each in fireable(op)
-    )
+    lanes = tuple((each.name, widen(module, op, each, functions, constants)) for each in fireable(op))
     return Lowered(module.text(exports), tuple(exports), handlers, lanes)
 
 
@@ -249,11 +246,3 @@ def _save(module: Module, op: typed.Operator, type_: t.Type) -> Function:
     void(b, "reset", f"ptr {TEMPORARY}")
     b.end("ret i64 0")
     return guarded_move(module, "save", b)
-
-
-def _arena_close() -> Function:
-    """`void close(arena)`."""
-    b = Builder()
-    void(b, "arena_close", "ptr %arena")
-    b.end("ret void")
-    return b.finish("close", "define void @close(ptr %arena) nounwind")
