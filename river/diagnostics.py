@@ -6,7 +6,6 @@ A mistake of the user's is a `Diagnostic`, gathered and raised together as `Reje
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -64,6 +63,8 @@ class InternalError(Exception):
 
 def closest(name: str, names: Iterable[str]) -> str | None:
     """A help line naming the candidate nearest to `name`, or None when nothing is near."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, list(names), n=1)
     return f"did you mean `{near[0]}`?" if near else None
 

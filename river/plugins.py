@@ -12,13 +12,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import Diagnostic, Note, Rejected, closest
+from river.entries import entries
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from river.backend import Backend
+    from river.entries import Entry
     from river.frontend import Frontend
     from river.passes import Pass
+
+    Point = Entry | EntryPoint
 
 FRONTENDS = "river.frontends"
 PASSES = "river.passes"
@@ -89,23 +93,21 @@ def frontend_for_suffix(suffix: str) -> Frontend[Any, Any] | None:
     return None
 
 
-def _entries(group: str) -> tuple[EntryPoint, ...]:
+def _entries(group: str) -> tuple[Point, ...]:
     return _installed(group, tuple(sys.path))
 
 
 @lru_cache(maxsize=16)
-def _installed(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """The entry points of a group; reads every installed distribution on the path: not at start-up, and once."""
-    from importlib.metadata import entry_points
-
-    return tuple(entry_points(group=group))
+def _installed(group: str, _path: tuple[str, ...]) -> tuple[Point, ...]:
+    """The entry points of a group; looks at every installed distribution on the path: not at start-up, and once."""
+    return entries(group)
 
 
 def _names(group: str) -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in _entries(group)}))
 
 
-def _find(group: str, name: str) -> EntryPoint | None:
+def _find(group: str, name: str) -> Point | None:
     found = [entry for entry in _entries(group) if entry.name == name]
     if len(found) > 1:
         owners = sorted(f"`{_owner(entry)}`" for entry in found)
@@ -122,7 +124,7 @@ def _find(group: str, name: str) -> EntryPoint | None:
     return found[0] if found else None
 
 
-def _unknown(code: str, kind: str, group: str, name: str) -> EntryPoint:
+def _unknown(code: str, kind: str, group: str, name: str) -> Point:
     known = _names(group)
     if known:
         hint = closest(name, known) or f"known: {', '.join(f'`{k}`' for k in known)}"
@@ -133,7 +135,7 @@ def _unknown(code: str, kind: str, group: str, name: str) -> EntryPoint:
     raise Rejected([Diagnostic(code, f"there is no {kind} `{name}`", help=hint)])
 
 
-def _load(entry: EntryPoint) -> Any:
+def _load(entry: Point) -> Any:
     try:
         return entry.load()
     except ImportError as error:
@@ -153,7 +155,7 @@ def _load(entry: EntryPoint) -> Any:
         raise Rejected([_broken(entry, error)]) from error
 
 
-def _broken(entry: EntryPoint, error: Exception) -> Diagnostic:
+def _broken(entry: Point, error: Exception) -> Diagnostic:
     return Diagnostic(
         "plugin-broken",
         f"`{entry.name}` of `{_owner(entry)}` does not load from `{entry.value}`",
@@ -162,11 +164,11 @@ def _broken(entry: EntryPoint, error: Exception) -> Diagnostic:
     )
 
 
-def _owner(entry: EntryPoint) -> str:
+def _owner(entry: Point) -> str:
     return entry.dist.name if entry.dist else "an unnamed distribution"
 
 
-def _requirement(entry: EntryPoint, module: str) -> str:
+def _requirement(entry: Point, module: str) -> str:
     """What to install to get `module`: the extra of the plugin's distribution that brings it, else the module."""
     for requirement in (entry.dist.requires if entry.dist else None) or ():
         brought = re.match(r"[\w.-]+", requirement)

@@ -15,7 +15,6 @@ import attrs
 
 from river import plugins
 from river.il.packing import NotPacked, packed, unpacked
-from river.il.pretty import pretty
 from river.il.program import Instance
 from river.il.standard import NAMESPACE
 from river.lang import syntax as s
@@ -43,8 +42,10 @@ def tuned(
 
     Raises: Rejected where the program has mistakes.
     """
-    sources = _sources(program)
-    file = _file(program, passes, sources) if _states_rates(program) else None
+    file, sources = None, list[Source]()
+    if _states_rates(program):
+        sources = _sources(program)
+        file = _file(program, passes, sources)
     if file is not None:
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             return unpacked(json.loads(file.read_text(encoding="utf-8")), sources)
@@ -80,6 +81,8 @@ def _file(program: Program, passes: str, sources: list[Source]) -> Path | None:
         namespace not in ("", NAMESPACE) for namespace, _, _ in (name.rpartition(".") for name in templates)
     ):
         return None
+    from river.il.pretty import pretty
+
     folder = own_folder("tuned")
     texts = (source.text for source in sources)
     parts = (

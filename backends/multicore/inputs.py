@@ -6,6 +6,7 @@ Blocks of a file are parsed by several threads at once, and delivered in order.
 from __future__ import annotations
 
 from collections import deque
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -112,12 +113,17 @@ def _parsed(reader: Reader, threads: int, anchors: Anchors | None) -> Iterator[R
             for block in blocks:
                 yield from delivered(block.parse())
             return
+        first, second = next(blocks, None), next(blocks, None)
+        if first is None or second is None:
+            if first is not None:
+                yield from delivered(first.parse())
+            return
         from concurrent.futures import ThreadPoolExecutor
 
         ahead: deque[Any] = deque()
         with ThreadPoolExecutor(threads, "river-parser") as pool:
             try:
-                for block in blocks:
+                for block in chain((first, second), blocks):
                     ahead.append(pool.submit(block.parse))
                     if len(ahead) > threads:
                         yield from delivered(ahead.popleft().result())

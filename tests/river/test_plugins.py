@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from river import plugins
 from river.diagnostics import Diagnostic, Rejected
+from river.entries import entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Install = Callable[..., None]
 
@@ -175,3 +180,45 @@ def test_an_unclaimed_suffix_is_none(install: Install, module: Callable[[str, st
 def test_an_unclaimed_suffix_tells_which_language_could_not_be_asked(install: Install) -> None:
     install("acme", frontends={"a": "acme_absent:F"})
     assert refused(plugins.frontend_for_suffix, ".txt").code == "plugin-broken"
+
+
+NAMES = st.sampled_from(("river-one", "river_one", "River.One", "two", "three"))
+GROUPS = st.dictionaries(
+    st.sampled_from(("river.frontends", "river.passes", "console_scripts")),
+    st.dictionaries(
+        st.sampled_from(("a", "b", "c.d")),
+        st.sampled_from(("m:X", "m.n : X.y", "m", "m:X [fast]")),
+        max_size=3,
+    ),
+)
+
+
+@given(installed=st.lists(st.lists(st.tuples(NAMES, st.sampled_from((".dist-info", ".egg-info")), GROUPS))))
+@settings(max_examples=50)
+def test_entries_are_those_of_importlib(installed: list[list[tuple[str, str, Any]]]) -> None:
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folders = [Path(name) / str(i) for i in range(len(installed))]
+        patch.setattr(sys, "path", [*map(str, folders), str(Path(name) / "missing")])
+        for folder, distributions in zip(folders, installed, strict=True):
+            folder.mkdir()
+            for distribution, suffix, groups in distributions:
+                info = folder / f"{distribution.replace('-', '_')}-1.0{suffix}"
+                info.mkdir(exist_ok=True)
+                lines = (
+                    line
+                    for group, points in groups.items()
+                    for line in (f"[{group}]", "# a remark", *(f"{k} = {v}" for k, v in points.items()), "")
+                )
+                (info / "entry_points.txt").write_text("\n".join(lines))
+        for group in ("river.frontends", "river.passes", "river.backends"):
+            found = {(each.name, each.value, each.module) for each in entries(group)}
+            assert found == {(each.name, each.value, each.module) for each in entry_points(group=group)}
+
+
+def test_an_archive_on_the_path_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "packed.zip"
+    with ZipFile(archive, "w") as packed:
+        packed.writestr("one-1.0.dist-info/METADATA", "Name: one\n")
+        packed.writestr("one-1.0.dist-info/entry_points.txt", "[river.passes]\na = m:X\n")
+    monkeypatch.setattr(sys, "path", [str(archive)])
+    assert [(each.name, each.value) for each in entries("river.passes")] == [("a", "m:X")]

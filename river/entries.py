@@ -1,0 +1,100 @@
+"""Entry points as the files beside installed packages tell them.
+
+`importlib.metadata` says the same, but its import and its look at every distribution take as long as a small run; it is
+asked where something else than folders is on the path.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from functools import reduce
+from importlib import import_module
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from importlib.metadata import Distribution, EntryPoint
+
+_SUFFIXES: Final = (".dist-info", ".egg-info")
+
+
+@frozen
+class Entry:
+    """An entry point of a distribution, whose metadata lie in `folder`."""
+
+    name: str
+    value: str
+    folder: str
+
+    @property
+    def module(self) -> str:
+        """The module that it is in."""
+        return self._parts[0]
+
+    @property
+    def dist(self) -> Distribution:
+        """The distribution that offers it."""
+        from importlib.metadata import Distribution
+
+        return Distribution.at(self.folder)
+
+    def load(self) -> Any:
+        """What it names. Raises: ImportError, AttributeError."""
+        module, attribute = self._parts
+        found = import_module(module)
+        return reduce(getattr, attribute.split("."), found) if attribute else found
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        module, _, attribute = self.value.partition("[")[0].partition(":")
+        return module.strip(), attribute.strip()
+
+
+def entries(group: str) -> tuple[Entry | EntryPoint, ...]:
+    """The entry points of a group; of distributions of one name the first one on the path counts."""
+    if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
+        return _asked(group)
+    folders: dict[str, str] = {}
+    for path in sys.path:
+        try:
+            with os.scandir(path or ".") as found:
+                for each in found:
+                    if each.name.endswith(_SUFFIXES):
+                        name = each.name.rpartition(".")[0].partition("-")[0]
+                        folders.setdefault(_normal(name), each.path)
+        except NotADirectoryError:  # an archive
+            return _asked(group)
+        except OSError:
+            continue
+    return tuple(entry for folder in folders.values() for entry in _read(folder, group))
+
+
+def _asked(group: str) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=group))
+
+
+def _normal(name: str) -> str:
+    """What names of one distribution have in common (PEP 503)."""
+    return "-".join(filter(None, name.lower().replace("_", "-").replace(".", "-").split("-")))
+
+
+def _read(folder: str, group: str) -> Iterator[Entry]:
+    text = ""
+    with suppress(OSError, UnicodeDecodeError), open(f"{folder}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123 - a hundred of them
+        text = file.read()
+    if f"[{group}]" not in text:
+        return
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            section = line[1:-1]
+        elif section == group and line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            yield Entry(name.strip(), value.strip(), folder)
