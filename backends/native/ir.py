@@ -51,7 +51,7 @@ def hexadecimal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Function:
     """A finished function: its text, and the functions it calls; `make` makes them when they are first asked for."""
 

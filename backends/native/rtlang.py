@@ -28,6 +28,7 @@ from backends.native.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
 
 BITS: Final = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128}
 ITEM: Final = {"p8": "i8", "p16": "i16", "p32": "i32", "p64": "i64", "p128": "i128"}
@@ -74,7 +75,7 @@ class Unit:
     constants: dict[str, int] = field(factory=dict[str, int])
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Written:
     """A function of a source as it is written: `inline`, `cold` or `plain`. Its body is parsed when it is wanted."""
 
@@ -109,7 +110,7 @@ def _parsed(text: str, line: int) -> ast.FunctionDef:
     return found
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class _Text:
     """A source: its constants and records, and its functions."""
 
@@ -124,9 +125,14 @@ _PARAM: Final = re.compile(r"(\w+): (\w+)")
 
 
 @cache
+def _folder() -> Traversable:
+    return files("backends.native.runtime")
+
+
+@cache
 def _file(name: str) -> _Text:
     """A file in parts. Only what is not a function is parsed: few functions of a file are wanted at a time."""
-    text = files("backends.native.runtime").joinpath(name).read_text(encoding="utf-8")
+    text = _folder().joinpath(name).read_text(encoding="utf-8")
     found: list[Written] = []
     rest: list[str] = []
     at, line = 0, 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
+from importlib import import_module
 from threading import Barrier, Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +17,7 @@ pytest.importorskip("llvmlite")
 from backends.native import NativeOperator, compile_native, shared
 from backends.native.jit import machine_code
 from backends.native.library import BASE, module_text, part, parts, runtime
+from backends.native.lower.batches import Lowered, lower
 from backends.native.rtlang import compile_file, parsed
 from backends.native.shared import Made, compile_text, side_by_side
 from river.il.parse import parse
@@ -44,6 +47,24 @@ def test_every_function_of_the_runtime_compiles(*, debug: bool) -> None:
     assert ("\ndeclare i64 @deque" in text or "\ndeclare void @deque_grow(" in text) != debug
     if debug:
         assert parts(text) == {}
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
+def test_a_module_declares_what_it_calls(architecture: str) -> None:
+    lowered = lower(
+        operator(
+            "input t: f64; output o: f64; operator f(t: f64) -> (o: f64) { on t(x) { emit o x * 0.5; } } (o) <- f(t);"
+        ),
+        architecture,
+    )
+    assert isinstance(lowered, Lowered)
+    llvm: Any = import_module("llvmlite.binding")
+    module = llvm.parse_assembly(lowered.text, llvm.create_context())
+    module.verify()
+    declared = {each.name for each in module.functions if each.is_declaration}
+    assert {"guard", "table_grow"} < declared
+    called = re.findall(r"call [^@\n]*@([\w.]+)\(", lowered.text)
+    assert declared <= set(called), declared
 
 
 def test_parts_define_what_modules_declare() -> None:

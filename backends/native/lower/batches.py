@@ -41,7 +41,7 @@ LARGEST_VARIABLE: Final = 1 << 30  # bytes
 _DEEPEST_FRAME: Final = 512  # bytes, of a function that may call itself a thousand times
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Lowered:
     """The text of an operator's module, what it exports, its batch functions, and which of them fire side by side."""
 

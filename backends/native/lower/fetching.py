@@ -31,7 +31,7 @@ _MOST: Final = 2  # searches of a loop that are looked after
 _INDEX, _DIRECT, _REACH = 3, 10, 11  # words of a map (`map.rt`)
 
 
-@frozen
+@frozen(eq=False)
 class Search:
     """A search in a variable: the node that does it, the map or list, the key, and the names that the key is made of."""
 

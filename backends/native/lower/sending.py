@@ -18,7 +18,7 @@ from river.lang import types as t
 from river.lang.trees import nodes
 
 
-@frozen
+@frozen(eq=False)
 class Target:
     """Where the items of a list go: field `field` of what is sent to output `out` by the statement `last` of the block."""
 
