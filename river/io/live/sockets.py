@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ from river.io.live.control import POLL
 from river.io.live.streams import Pipe
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from river.io.live.control import Live
@@ -45,6 +45,8 @@ def listening(url: str, name: str) -> socket.socket:
         message = f"input `{name}`: River listens on this machine only, not at `{host}`"
         help_ = "use 127.0.0.1, and forward to it what comes from elsewhere (`ssh -L`, `socat`)"
         raise Rejected([Diagnostic("data-address", message, help=help_)])
+    import socket  # hardly any run listens
+
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
         listener = socket.create_server((str(address), int(found["port"])), family=family, backlog=MOST)
