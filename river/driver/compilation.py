@@ -11,13 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from river import plugins
 from river.backend import Options
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.execution import execute
 from river.driver.job import Inputs, Job, Results
+from river.platform import here
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from river.il.templates import Library
     from river.io.live import Live
     from river.lang.types import Type
+    from river.platform import Platform
 
 IL_SUFFIX = ".river"
 
@@ -48,6 +50,9 @@ class Compiled:
     warnings: tuple[Diagnostic, ...] = ()
     lowered: bool = False
     keep: Callable[[Graph], None] | None = None
+    _tuned: dict[tuple[str, Platform], Compiled | None] = field(
+        factory=dict["tuple[str, Platform]", "Compiled | None"], init=False, repr=False
+    )
 
     @cached_property
     def library(self) -> Library:
@@ -65,14 +70,20 @@ class Compiled:
         return graph
 
     def tuned(self, passes: str | None) -> Compiled:
-        """The program after the passes that a backend asks for (see `river.tuning`)."""
-        from river.tuning import tuned
-
+        """The program after the passes that a backend asks for (see `river.tuning`), made once."""
         if passes is None:
             return self
+        key = passes, here()
+        if key not in self._tuned:
+            self._tuned[key] = self._after(passes)
+        return self._tuned[key] or self
+
+    def _after(self, passes: str) -> Compiled | None:
+        from river.tuning import tuned
+
         graph = tuned(self.program, passes, lambda: self.library, lambda: self.graph)
         if graph is None:
-            return self
+            return None
         found = Compiled(graph.program, self.warnings)
         vars(found)["graph"] = graph  # verified already
         return found

@@ -11,6 +11,7 @@ from river.diagnostics import Diagnostic, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
 from river.io.errors import RowError, unreadable
 from river.io.jsonlines import mismatch
+from river.io.pieces import pieces
 from river.io.schema import arrow, columns, decode, refusal
 from river.lang.types import Record, Type
 
@@ -47,27 +48,33 @@ class Tables(Iterator[Batch]):
         return next(self._mine).batch()
 
 
-def read(schema: Any, batches: Iterable[Any], type_: Type, origin: Origin, size: int) -> Tables:
-    """Batches of at most `size` items; the schema is checked now.
+def read(
+    schema: Any, batches: Callable[[int], Iterable[Any]], type_: Type, origin: Origin, size: int
+) -> Tables:
+    """Batches of at most `size` items; the schema is checked now. `batches`: by how many rows are wanted at once.
 
     Raises: Rejected("data-column") for columns that are not there, ("data-type") for those of another type.
     """
     fields = check(schema, type_, origin)
-    return Tables(lambda most: _parts(batches, fields, type_, origin, most), size)
+    return Tables(lambda most: _parts(batches(most), fields, type_, origin, most), size)
 
 
 def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]]:
     """The columns of `schema` to read, with the types to read them as. Raises: Rejected, see `read`."""
     fields = columns(type_)
-    if not isinstance(type_, Record) and len(schema.names) == 1:
-        fields = ((schema.names[0], type_),)
     place = origin.file or origin.input
+    try:
+        names: list[str] = schema.names
+    except UnicodeDecodeError as error:
+        raise Rejected([unreadable(place, error)]) from error
+    if not isinstance(type_, Record) and len(names) == 1:
+        fields = ((names[0], type_),)
     wrong: list[Diagnostic] = []
     for name, field in fields:
-        found = schema.names.count(name)
+        found = names.count(name)
         if found == 0:
-            known = ", ".join(f"`{column}`" for column in schema.names) or "none"
-            help_ = closest(name, schema.names) or f"the columns are {known}"
+            known = ", ".join(f"`{column}`" for column in names) or "none"
+            help_ = closest(name, names) or f"the columns are {known}"
             wrong.append(Diagnostic("data-column", f"there is no column `{name}`", place=place, help=help_))
         elif found > 1:
             message = f"the column `{name}` occurs {found} times"
@@ -127,7 +134,11 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
         raise Rejected([unreadable(origin.file or origin.input, error)]) from error
     schema = opened.schema_arrow
     names = [name for name, _ in check(schema, type_, origin)]
-    return read(schema, opened.iter_batches(batch_size=max(size, 4096), columns=names), type_, origin, size)
+
+    def batches(most: int) -> Iterator[Any]:
+        return opened.iter_batches(batch_size=max(most, 4096), columns=names)
+
+    return read(schema, batches, type_, origin, size)
 
 
 def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
@@ -139,18 +150,22 @@ def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
             file.seek(0)
             if start == b"ARROW1":
                 opened = pa.open_file(file)
-                found = (opened.get_batch(i) for i in range(opened.num_record_batches))
-                return read(opened.schema, found, type_, origin, size)
+                names = [name for name, _ in check(opened.schema, type_, origin)]
+                found = pieces(file, opened, names)
+                if found is not None:
+                    return read(opened.schema, found.read, type_, origin, size)
+                whole = (opened.get_batch(i) for i in range(opened.num_record_batches))
+                return read(opened.schema, lambda _: whole, type_, origin, size)
         stream = pa.open_stream(file)
     except (arrow().ArrowException, OSError) as error:
         raise Rejected([unreadable(origin.file or origin.input, error)]) from error
-    return read(stream.schema, stream, type_, origin, size)
+    return read(stream.schema, lambda _: stream, type_, origin, size)
 
 
 def in_memory(data: Any, type_: Type, origin: Origin, size: int) -> Tables | None:
     """Items of Arrow data, or of a frame that offers it; None if `data` does not."""
     reader = _reader(data)
-    return None if reader is None else read(reader.schema, reader, type_, origin, size)
+    return None if reader is None else read(reader.schema, lambda _: reader, type_, origin, size)
 
 
 def is_arrow(data: object) -> bool:

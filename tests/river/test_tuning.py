@@ -17,6 +17,7 @@ from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
 from river.lang.values import NAN, FrozenBag, FrozenMap, FrozenOMap, total_key
+from river.platform import Platform
 from river.source import Source, Span
 from river.tuning import _sources, tuned  # pyright: ignore[reportPrivateUsage]
 
@@ -174,8 +175,20 @@ def test_a_damaged_file_is_made_again(cache: Path) -> None:
     whole = file.read_text()
     for damaged in ("", "{", "{}", whole[: len(whole) // 2], whole.replace("Operator", "Nothing")):
         file.write_text(damaged)
-        assert program.tuned(PASSES).graph == program.tuned(PASSES).graph
+        again = compile_source(Source("radio.str", RADIO))
+        assert again.tuned(PASSES).graph == program.tuned(PASSES).graph
         assert file.read_text() == whole
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_program_is_tuned_once_for_passes_and_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = compile_source(Source("radio.str", RADIO))
+    once = program.tuned(PASSES)
+    assert once is program.tuned(PASSES)
+    assert once is not program.tuned("sharing")
+    monkeypatch.setattr("river.driver.compilation.here", lambda: Platform(cores=77))
+    assert once is not program.tuned(PASSES)
+    assert once.graph == program.tuned(PASSES).graph
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files")
