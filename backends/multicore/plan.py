@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from river.il.graph import Graph, Instance, Queue
     from river.platform import Platform
 
-ROW = 32
+ROW = 64
 """Bytes of an item for which batches and bounds are meant that nobody stated."""
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from functools import cache
 from importlib import import_module
 from itertools import accumulate, pairwise
 from math import isnan
@@ -59,11 +60,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+@cache
 def arrow(module: str = "") -> Any:
     """The package pyarrow or a module of it, imported at the first use; it has no type information."""
     return import_module(f"pyarrow.{module}" if module else "pyarrow")
 
 
+@cache
 def arrow_type(type_: Type) -> Any:
     """The Arrow type of `type_`; that of an optional is that of its inner type.
 
@@ -142,6 +145,7 @@ def columns(type_: Type) -> tuple[tuple[str, Type], ...]:
     return type_.fields
 
 
+@cache
 def arrow_schema(type_: Type) -> Any:
     """The Arrow schema of items of `type_`."""
     return arrow().schema([arrow_field(name, t) for name, t in columns(type_)])

@@ -481,8 +481,9 @@ def test_the_plan_is_printed():
 @pytest.mark.parametrize(
     ("type_", "options", "batch"),
     [
-        ("f32", {}, 8 * BATCH),
-        ("{a: i64, b: f64}", {}, 2 * BATCH),
+        ("f32", {}, 16 * BATCH),
+        ("{a: i64, b: f64}", {}, 4 * BATCH),
+        ("array<i32, 9>", {}, BATCH),
         ("array<i32, 20>", {}, BATCH),
         ("string", {}, BATCH),
         ("list<f32>", {}, BATCH),
