@@ -221,6 +221,7 @@ class _ColumnarSink(_Scoped):
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
+            self._output.hasten()
         except (OSError, arrow().ArrowException) as error:
             self.abort()
             raise Rejected([unwritable(self._output.label, error)]) from error
