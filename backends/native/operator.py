@@ -32,7 +32,7 @@ from backends.native.jit import OPTIMISATION, Code, available, host
 from backends.native.layout import size_align
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
-from backends.native.shared import BASE, Made, part_code, shared
+from backends.native.shared import BASE, Made, Texts, part_code, shared
 from river.diagnostics import InternalError
 from river.lang import types as t
 from river.lang.values import Mark, default
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from river.lang.values import Value
 
 UNLIMITED: Final = 1 << 62
+_NAMELESS: Final = Texts(lambda operator: repr(evolve(operator, name="")))
 _LATE: Final = 2  # in the word that says whether to stop
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
@@ -490,7 +491,7 @@ def compile_native(
     written = op if parameters is None else parameters.operator
     try:
         level = 0 if debug else OPTIMISATION
-        code = shared(f"operator {level} {lend} {evolve(written, name='')!r}", make, level)
+        code = shared(f"operator {level} {lend} {_NAMELESS.of(written)}", make, level)
     except _NotCompiled as refused:
         return Refused(op.name, refused.reasons)
     return NativeOperator(op, handlers_of(op), code, debug, parameters)

@@ -12,6 +12,7 @@ from hashlib import sha256
 from threading import RLock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import ref
 
 from attrs import define, evolve, frozen
 
@@ -71,6 +72,29 @@ class Made:
     text: str
     exports: tuple[str, ...]
     facts: Any = None
+
+
+class Texts:
+    """What trees say, made once for each as long as it lives: a tree that runs again is known by its place in memory."""
+
+    def __init__(self, text: Callable[[Any], str]) -> None:
+        self._text = text
+        self._known: dict[int, tuple[ref[Any], str]] = {}
+
+    def of(self, tree: Any) -> str:
+        """The text of a tree, which does not change."""
+        place = id(tree)
+        found = self._known.get(place)
+        if found is not None and found[0]() is tree:
+            return found[1]
+        text = self._text(tree)
+        self._known[place] = ref(tree, lambda gone: self._forget(place, gone)), text
+        return text
+
+    def _forget(self, place: int, gone: ref[Any]) -> None:
+        found = self._known.get(place)
+        if found is not None and found[0] is gone:  # else another tree lies there already
+            del self._known[place]
 
 
 def shared(key: str, make: Callable[[], Made], level: int = OPTIMISATION) -> Code:

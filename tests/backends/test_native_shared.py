@@ -19,11 +19,12 @@ from backends.native.jit import machine_code
 from backends.native.library import BASE, module_text, part, parts, runtime
 from backends.native.lower.batches import Lowered, lower
 from backends.native.rtlang import compile_file, parsed
-from backends.native.shared import Made, compile_text, side_by_side
+from backends.native.shared import Made, Texts, compile_text, side_by_side
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import typed
+from river.lang import types as t
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -240,3 +241,26 @@ def test_texts_of_the_runtime_are_parsed_by_several_threads() -> None:
         gc.set_threshold(*before)
         sys.setswitchinterval(interval)
     assert not wrong
+
+
+def test_the_text_of_a_tree_is_made_once_while_the_tree_lives() -> None:
+    made: list[str] = []
+
+    def text(tree: object) -> str:
+        made.append(repr(tree))
+        return made[-1]
+
+    texts = Texts(text)
+    one, other, equal = literal(1), literal(2), literal(1)
+    for _ in range(3):
+        assert [*map(texts.of, (one, other, equal))] == [*map(repr, (one, other, equal))]
+    assert made == [repr(one), repr(other), repr(one)]
+    del one, other
+    gc.collect()
+    assert len(texts._known) == 1  # pyright: ignore[reportPrivateUsage]
+    assert [texts.of(tree) for tree in [literal(n) for n in range(9)]] == [repr(literal(n)) for n in range(9)]
+    assert len(made) == 12
+
+
+def literal(value: int) -> typed.Literal:
+    return typed.Literal(t.I64, value)
