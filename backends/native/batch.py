@@ -141,6 +141,19 @@ def concat(batches: Sequence[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     kept: list[Any] = [batch.kept for batch in batches]
+    steps = strides(batches[0].type)
+    if 0 not in steps:
+        rows, addresses = sum([batch.rows for batch in batches]), list[int]()
+        for column, step in enumerate(steps):
+            room = (ctypes.c_char * max(rows * step, 1))()
+            kept.append(room)
+            to = ctypes.addressof(room)
+            addresses.append(to)
+            for batch in batches:
+                if size := batch.rows * step:
+                    ctypes.memmove(to, batch.addresses[column], size)
+                    to += size
+        return Batch(batches[0].type, rows, tuple(addresses), kept)
     sources = [iter(batch.addresses) for batch in batches]
     buffers = _joined(batches[0].type, sources, [(0, batch.rows) for batch in batches])
     addresses = tuple(_address(buffer, kept) for buffer in buffers)

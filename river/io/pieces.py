@@ -12,6 +12,7 @@ import io
 import os
 import stat
 import struct
+import sys
 from collections import deque
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
@@ -96,11 +97,9 @@ class Pieces:
 
 def pieces(file: Any, opened: Any, names: Sequence[str]) -> Pieces | None:
     """How to read the columns `names` of a file that Arrow has opened; None where that is its reader's work."""
-    if (
-        type(file) is not io.BufferedReader
-        or not isinstance(file.raw, io.FileIO)
-        or not hasattr(os, "preadv")
-    ):
+    if sys.byteorder != "little" or not hasattr(os, "preadv"):
+        return None
+    if type(file) is not io.BufferedReader or not isinstance(file.raw, io.FileIO):
         return None  # what it reads need not be what lies in the file
     columns = _columns(opened.schema, names)
     try:

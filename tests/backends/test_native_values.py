@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, Refused, compile_native
-from backends.native.batch import Batch
+from backends.native.batch import Batch, concat
 from backends.native.lower import expressions
 from river.lang import typed
 from river.lang import types as t
@@ -68,6 +68,22 @@ def keeper() -> NativeOperator:
     found = compile_native(op)
     assert isinstance(found, NativeOperator), found
     return found
+
+
+@pytest.mark.parametrize(
+    "type_", [t.F32, ROW, DEEP, STATE, t.UNIT, t.Array(t.Tuple((t.F64, t.BOOL)), 3), t.Tuple(())]
+)
+@given(data=st.data())
+@settings(max_examples=15)
+def test_rows_of_several_batches_come_one_after_the_other(type_: t.Type, data: st.DataObject) -> None:
+    parts = data.draw(st.lists(st.lists(values_of(type_, 3), max_size=3), min_size=1, max_size=4))
+    skipped = data.draw(st.integers(0, 2))
+    batches = [Batch.of(type_, values)[skipped:] for values in parts]
+    found = concat(batches)
+    assert len(found) == sum(map(len, batches))
+    wanted = [value for values in parts for value in values[skipped:]]
+    del batches
+    assert repr(found.values()) == repr(wanted)
 
 
 @given(st.data())

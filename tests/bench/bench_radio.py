@@ -2,9 +2,9 @@
 
 C is built by gcc -O3 -march=native -ffast-math: 20 filters of 64 taps in blocks that stay in the first-level cache, which may
 add up in any order. River keeps the order of every sum. In memory: samples as columns that lie there, answers copied to
-memory that has been touched. From file to file: Arrow data for River, which maps and writes them in a process that has run
-the program before; raw floats for C. All take turns, and each figure is the least of a few: by the clock, and of the
-processors.
+memory that has been touched. From file to file: Arrow data for River, which reads them in pieces in a
+process that has run the program before, and waits for the disk; raw floats for C, which maps them and does not wait. All take
+turns, and each figure is the least of a few: by the clock, and of the processors.
 
 River's answers are compared with the evaluator's to the bit, for all lengths near the borders of blocks, and with those in C.
 
@@ -105,7 +105,7 @@ def tell(title: str, took: dict[str, measure.Took], samples: int) -> None:
         rates = f"{samples / found.wall / 1e6:6.1f} M samples/s, {samples / found.cpu / 1e6:6.1f} by the processors' time"
         print(f"  {f'{name}, {title}':20} {found.wall:7.4f} s, of the processors {found.cpu:7.4f}; {rates}")
     wall, busy = ours.wall / theirs.wall, ours.cpu / theirs.cpu
-    wanted = measure.target(busy, MOST) if title == "in memory" else ""
+    wanted = measure.target(busy, MOST)
     print(f"  {f'ratio, {title}':20} {wall:7.2f}  , of the processors {busy:7.2f} {wanted}", flush=True)
 
 
