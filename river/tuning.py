@@ -89,7 +89,7 @@ def _file(program: Program, passes: str, sources: list[Source]) -> Path | None:
         fingerprint("optimizers", "river.il", "river.lang"),
         repr(here()),
         passes,
-        pretty(program),
+        repr(program),  # but for places: the whole tree
         *texts,
     )
     name = hashlib.sha256("\x00".join(parts).encode()).hexdigest()
