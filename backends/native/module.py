@@ -7,6 +7,7 @@ temporary arena shares texts and drops nothing.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
@@ -40,6 +41,7 @@ _NEEDED: Final = {
     "number": Signature(("p8",), "i64"),
 }  # what the templates of maps ask of keys
 _NAN: Final = "0x7FF8000000000000"
+LINE: Final = 64  # bytes that a processor fetches at once
 _INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
 
 
@@ -111,6 +113,7 @@ class Module:
             small = isinstance(type_, t.Map) and key in _INTEGERS
             bag = isinstance(type_, t.Bag)
             given = {"SMALL": int(small), "BAG": int(bag), "KEY": KEY_AT, "VALUE": value, "ENTRY": entry}
+            given["ENTRY_LINES"] = int(entry > LINE)
             ordered = isinstance(type_, t.OMap)
             needs = (
                 {"key_order": "key_order"}
@@ -196,9 +199,41 @@ def item(b: Builder, type_: t.Type, items: str, index: str) -> str:
 
 
 def move(b: Builder, type_: t.Type, to: str, source: str) -> None:
-    """Copies the bytes of a value."""
+    """Copies a value: its bytes, or part by part where that leaves out bytes between few parts.
+
+    A copy of these would read what was written in pieces at once, for which the processor has to wait.
+    """
     size, _ = size_align(type_)
+    pieces = _pieces(type_)
+    if len(pieces) <= _FEW_PIECES and sum(bytes_ for _, bytes_ in pieces) < size:
+        for offset, bytes_ in pieces:
+            ends = [b.op(f"getelementptr inbounds i8, ptr {at}, i64 {offset}") for at in (source, to)]
+            b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {ends[1]}, ptr {ends[0]}, i64 {bytes_}, i1 false)")
+        return
     b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+
+
+_FEW_PIECES: Final = 8
+
+
+@cache
+def _pieces(type_: t.Type) -> tuple[tuple[int, int], ...]:
+    """Where the parts of a value lie, and how many bytes each has."""
+    match type_:
+        case t.Optional(inner):
+            parts = (inner, t.BOOL)
+        case t.Record() | t.Tuple():
+            parts = t.parts(type_)
+        case _:
+            return ((0, size_align(type_)[0]),)
+    found: list[tuple[int, int]] = []
+    at = 0
+    for each in parts:
+        size, align = size_align(each)
+        at = -(-at // align) * align
+        found += [(at + offset, bytes_) for offset, bytes_ in _pieces(each)]
+        at += size
+    return tuple(found)
 
 
 def clear(b: Builder, type_: t.Type, at: str) -> None:
@@ -807,6 +842,7 @@ _DERIVED: Final[dict[str, Callable[[Module, t.Type, str], None]]] = {
 }  # fmt: skip
 
 __all__ = [
+    "LINE",
     "Module",
     "clear",
     "counted",

@@ -470,25 +470,45 @@ class Query:
         parts = self.parts(node)
         args: Args = (("R", rows.type), ("O", type_), ("Tau", whole.tau))
         tail: Args = (
-            ("Acc", parts.acc), *([("key", parts.key)] if node.keys else []), *parts.kept.arguments(),
-            ("keep", parts.keep), ("row", parts.make), ("quiet", s.Bool(quiet)),
+            ("Acc", parts.acc), *([("key", parts.key)] if node.keys else []), *parts.kept.arguments(), ("keep", parts.keep),
         )  # fmt: skip
+        last: Args = (("row", parts.make), ("quiet", s.Bool(quiet)))
         made = Rows(self.queue("grouped"), node.row, type_)
         if not node.keys:
             state = (
                 self.variable("acc", parts.acc, parts.kept.zero(), node.span),
                 self.variable("was", s.OptionalType(type_), s.NoneValue(), node.span),
             )
-            return self.add("group_all", (*args, *tail), (rows.queue,), state, made, node)
+            return self.add("group_all", (*args, *tail, *last), (rows.queue,), state, made, node)
+        told, value, row = self.told(node, parts, type_)
         entry = parts.entry(
-            s.FieldType("seen", s.OptionalType(whole.tau)), s.FieldType("was", s.OptionalType(type_))
+            s.FieldType("seen", s.OptionalType(whole.tau)), s.FieldType("was", s.OptionalType(told))
         )
+        args = (*args, ("K", parts.kind), ("V", told), *tail, ("value", value), ("row", row), last[1])
         groups = s.TypeName("map", (parts.kind, entry))
         state = (self.variable("groups", groups, s.MapValue(()), node.span),)
         keys = _columns((k.value for k in node.keys), "r")
-        return self.add(
-            "group", (*args, ("K", parts.kind), *tail), (rows.queue,), state, made, node, keys=keys
+        return self.add("group", args, (rows.queue,), state, made, node, keys=keys)
+
+    def told(self, node: r.Group, parts: Parts, type_: s.TypeExpr) -> tuple[s.TypeExpr, s.Lambda, s.Lambda]:
+        """What is kept of the row that was told of a group last: its type, and the functions that make it and rows of it.
+
+        That is what does not follow from the key; all, where equal keys may look different.
+        """
+        shown = fields(parts.make.body)
+        single = len(node.keys) == 1
+        keys = [s.Name("k") if single else s.Member(s.Name("k"), key.name) for key in node.keys]
+        values = {name: value for name, value in shown.items() if value not in keys}
+        floats = any(t.contains(key.type, *t.FLOATS) for key in node.keys)
+        if floats or not values or len(shown) != len(node.row.fields):
+            return type_, parts.make, s.Lambda(("k", "v"), s.Name("v"))
+        kept = t.Record(tuple((name, kind) for name, kind in node.row.fields if name in values))
+        row = record(
+            (name, s.Member(s.Name("v"), name) if name in values else value) for name, value in shown.items()
         )
+        made = self.whole.declare(f"{self.view.name}_told", expression(kept), node.span)
+        value = s.Lambda(parts.make.params, record(values.items()), span=parts.make.span)
+        return made, value, s.Lambda(("k", "v"), row, span=parts.make.span)
 
     # -- relation to stream
 

@@ -142,8 +142,88 @@ def test_entries_are_remembered_while_the_map_stays(line: str, remembered: bool)
     op, native = operator(
         "string", PROGRAM.replace(place, place + line.replace("{", "{{").replace("}", "}}"))
     )
-    assert noted(op.items[0].body) == ({1: 0} if remembered else {})
+    found = {slot: (each.variable, each.steady) for slot, each in noted(op.items[0].body).items()}
+    assert found == ({1: (0, False)} if remembered else {})
     agree(op, native, changes(random.Random(5), KEYS["string"], 20, 12, 20))
+
+
+STEADY = """river 1;
+type K = {key};
+input d: {{ins: list<K>, del: list<K>, more: K}};
+var $m: map<K, {{n: i64, seen: bool}}> = {{}};
+output o: {{gone: list<K>, kept: list<K>}};
+operator keyed(d: {{ins: list<K>, del: list<K>, more: K}}; $m: map<K, {{n: i64, seen: bool}}>)
+    -> (o: {{gone: list<K>, kept: list<K>}}) {{
+  on d(x) {{
+    var touched: list<K> = [];
+    var gone: list<K> = [];
+    var kept: list<K> = [];
+    for r in x.ins {{
+      let k: K = r;
+      with e = $m[k] else {{n: 0, seen: false}} {{
+        if not e.seen {{ e.seen = true; push(touched, k); }}
+        e.n = e.n + 1;
+      }}
+    }}
+    for k in x.del {{
+      with e = $m[k] {{
+        if not e.seen {{ e.seen = true; push(touched, k); }}
+        e.n = e.n - 1;
+        {early}
+      }}
+    }}
+    for k in touched {{
+      with e = $m[k] {{
+        e.seen = false;
+        {late}
+        if e.n == 0 {{ push(gone, k); drop e; }} else {{ push(kept, k); }}
+      }}
+      {after}
+    }}
+    emit o {{gone: gone, kept: kept}};
+  }}
+}}
+(o, $m) <- keyed(d, $m);
+"""
+WAYS = {
+    "": ({}, True),
+    "a key twice": ({"early": "push(touched, k);"}, True),
+    "out in the midst": ({"early": "if e.n == 0 { e.n = 1; }"}, True),
+    "out before the last comes": ({"early": "if e.n == 0 { drop e; }"}, True),
+    "in after the first is out": (
+        {"after": "with z = $m[x.more] else {n: 1, seen: false} { z.n = z.n + 1; }"},
+        False,
+    ),
+    "deleted": ({"after": "delete($m, x.more);"}, True),
+    "assigned": ({"after": "$m[x.more] = {n: 2, seen: false};"}, False),
+    "set": ({"after": "set($m, x.more, {n: 2, seen: false});"}, False),
+}
+"""Ways of a handler that notes entries, and whether entries are removed only after the last one was put in."""
+
+
+@pytest.mark.parametrize(
+    ("key", "lend"),
+    [
+        ("string", True),
+        pytest.param("i64", False, marks=pytest.mark.slow),
+        pytest.param("{a: string, b: i64}", True, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("way", WAYS)
+def test_noted_entries_are_not_used_again_where_keys_are_not_compared(key: str, way: str, lend: bool) -> None:
+    parts, steady = WAYS[way]
+    program = STEADY
+    for name in ("early", "late", "after"):
+        program = program.replace(f"{{{name}}}", parts.get(name, "").replace("{", "{{").replace("}", "}}"))
+    graph = verify(parse(Source("steady.river", program.format(key=key))), Library.of({}))
+    op: Any = graph.instances[0].operator
+    native = compile_native(op, lend=lend)
+    assert isinstance(native, NativeOperator)
+    assert {each.steady for each in noted(op.items[0].body).values()} == {steady}
+    make = (lambda k: (f"key number {k} of several", k % 3)) if key.startswith("{") else KEYS[key]
+    chance = random.Random(way)
+    rows = [(*row, make(chance.randrange(30))) for row in changes(chance, make, 30, 25, 30)]
+    agree(op, native, rows)
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -69,12 +69,13 @@ def test_figure_3b() -> None:
         type Congested = {speed: i64, seg_no: i64, dir: i64, hwy: i64};
         type CongestedAcc = {n: i64, sum_speed: i128};
         type CongestedKey = {seg_no: i64, dir: i64, hwy: i64};
+        type CongestedTold = {speed: i64};
 
         input seg_speed: SegSpeed by ts;
         var $seg_speed_now: i64? = none;
         var $seg_speed_ins: list<SegSpeedRead> = [];
         var $congested_window_seg_speed: deque<{t: i64, r: SegSpeedRead}> = [];
-        var $congested_groups: map<CongestedKey, {acc: CongestedAcc, seen: i64?, was: Congested?}> = {};
+        var $congested_groups: map<CongestedKey, {acc: CongestedAcc, seen: i64?, was: CongestedTold?}> = {};
 
         operator seg_speed_in(x: SegSpeed by ts; $now: i64?, $ins: list<SegSpeedRead>) -> (
           out: delta<SegSpeedRead> by tau
@@ -113,6 +114,7 @@ def test_figure_3b() -> None:
           O = Congested,
           Tau = i64,
           K = CongestedKey,
+          V = CongestedTold,
           Acc = CongestedAcc,
           key = fn(r) => {seg_no: r.seg_no, dir: r.dir, hwy: r.hwy},
           Sums = {sum_speed: i64 = fn(r) => r.speed},
@@ -120,7 +122,8 @@ def test_figure_3b() -> None:
           Orders = {},
           Options = {},
           keep = fn(k, a) => true,
-          row = fn(k, a) => {speed: i64(f64(a.sum_speed) / f64(a.n)), seg_no: k.seg_no, dir: k.dir, hwy: k.hwy},
+          value = fn(k, a) => {speed: i64(f64(a.sum_speed) / f64(a.n))},
+          row = fn(k, v) => {speed: v.speed, seg_no: k.seg_no, dir: k.dir, hwy: k.hwy},
           quiet = true
         >;
 

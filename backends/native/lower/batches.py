@@ -16,6 +16,7 @@ from backends.native.ir import Builder, Function
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
 from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
+from backends.native.lower.effects import is_short
 from backends.native.lower.expressions import owned
 from backends.native.lower.firing import (
     DECLARATIONS,
@@ -150,7 +151,8 @@ def _function(
         b.end("ret i1 false")
 
     f.finish = finish
-    f.poll()
+    if not is_short(fn):
+        f.poll()
     if isinstance(fn.body, typed.Block):
         f.result_owned = owned_slots(fn.body)
         block(f, fn.body)

@@ -23,7 +23,7 @@ from backends.native.lower import (
     texts,
 )
 from backends.native.lower.containers import as_index, item_of, item_place
-from backends.native.lower.effects import borrows, changes
+from backends.native.lower.effects import borrows, changes, is_short
 from backends.native.lower.fetching import Fetching, Search
 from backends.native.lower.frame import Frame, Memory, Parts, Row, Scalar, Sent, Value
 from backends.native.lower.lists import difference, display, reserve
@@ -52,7 +52,9 @@ def value(f: Frame, expr: typed.Expr, *, lent: bool = False) -> Value:
             if slot not in f.slots:
                 raise Unsupported(f"`{name}` here")
             found = f.slots[slot]
-            return f.load(type_, found.ptr, found.arena) if isinstance(found, Memory) else found
+            if not isinstance(found, Memory):
+                return found
+            return f.load(type_, found.ptr, found.arena, lent=found.lent)
         case typed.State():
             found = _state(f, expr)
             return f.load(expr.type, found.ptr, found.arena)
@@ -191,9 +193,11 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
             f.slots[slots[0]] = Scalar(t.I64, i)
         f.slots[slots[-1]] = item_at(i)
         if isinstance(over, typed.Local) and over.slot in f.noted:
-            variable, list_ = f.noted[over.slot]
-            likely = item(b, t.I64, b.op(f"load ptr, ptr {list_}"), i)
-            f.hints[slots[-1]] = variable, b.op(f"load i64, ptr {likely}")
+            noted, key = f.noted[over.slot], f.slots[slots[-1]]
+            likely = item(b, t.I64, b.op(f"load ptr, ptr {noted.list}"), i)
+            f.hints[slots[-1]] = noted, b.op(f"load i64, ptr {likely}")
+            if isinstance(key, Memory):
+                f.slots[slots[-1]] = Memory(key.type, key.ptr, key.arena, noted.lends)
         body()
         fetching.end()
         f.hints.pop(slots[-1], None)
@@ -361,8 +365,10 @@ def _change(f: Frame, expr: typed.Apply) -> Value:
     values = [owned(f, arg) for arg in rest if not isinstance(arg, typed.Lambda)]
     match target, rest:
         case typed.Local(slot=list_), [typed.Local(slot=key)] if list_ in f.noted:
-            to = f.pushed(f.noted[list_][1], t.I64)
-            f.b.do(f"store ptr {f.at_hand[key]}, ptr {to}")
+            noted = f.noted[list_]
+            f.b.do(f"store ptr {f.at_hand[key]}, ptr {f.pushed(noted.list, t.I64)}")
+            if f.is_lent(values[0]):
+                noted.lent.add(id(expr))
         case _:
             pass
     return rule(f, expr, reach(), values)
@@ -383,11 +389,12 @@ def call(f: Frame, expr: typed.Call) -> Value:
                 one = f.snapshot(one)
             reaches.append(None)
             values.append(one)
-    deep = b.op(f"icmp sge i64 {f.depth}, {DEEPEST}")
-    here = b.op(f"ptrtoint ptr {b.op('call ptr @llvm.frameaddress.p0(i32 0)')} to i64")
-    limit = b.op(f"load i64, ptr {f.context('stack')}")
-    low = b.op(f"icmp ult i64 {here}, {limit}")
-    f.trap_if(b.op(f"or i1 {deep}, {low}"), "recursion-depth", expr.site)
+    if f.depth != "0" or not is_short(fn):  # a handler has room for one more
+        deep = b.op(f"icmp sge i64 {f.depth}, {DEEPEST}")
+        here = b.op(f"ptrtoint ptr {b.op('call ptr @llvm.frameaddress.p0(i32 0)')} to i64")
+        limit = b.op(f"load i64, ptr {f.context('stack')}")
+        low = b.op(f"icmp ult i64 {here}, {limit}")
+        f.trap_if(b.op(f"or i1 {deep}, {low}"), "recursion-depth", expr.site)
     args = ["ptr %context", f"i64 {b.op(f'add i64 {f.depth}, 1')}"]
     result = b.slot(memory(fn.result))
     args.append(f"ptr {result}")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 from attrs import define, field, frozen
 
-from backends.native.layout import memory, register, shares
-from backends.native.module import counted, if_, item, list_parts, load, void
+from backends.native.layout import entry_layout, memory, register, shares
+from backends.native.module import LINE, counted, if_, item, list_parts, load, void
 from river.lang import typed
 from river.lang import types as t
 
@@ -180,7 +180,7 @@ class Fetching:
             if isinstance(search.map.type, t.List):
                 self._item(search.map, b.op(f"load i64, ptr {key}"))
             else:
-                self._direct(search, key, lambda place: self._fetch(b.op(f"load ptr, ptr {place}")))
+                self._direct(search, key, lambda place, search=search: self._entry(search, place))
 
     def _item(self, items: typed.State, number: str) -> None:
         """Fetches an item of a list, if it has so many."""
@@ -188,6 +188,15 @@ class Fetching:
         first, count = list_parts(b, list_)
         inner = t.parts(items.type)[0]
         if_(b, b.op(f"icmp ult i64 {number}, {count}"), lambda: self._fetch(item(b, inner, first, number)))
+
+    def _entry(self, search: Search, place: str) -> None:
+        """Fetches an entry of a map."""
+        b = self.f.b
+        assert isinstance(search.map.type, t.Map)  # noqa: S101 - others have no direct part
+        entry = b.op(f"load ptr, ptr {place}")
+        self._fetch(entry)
+        if entry_layout(search.map.type)[1] > LINE:
+            self._fetch(b.op(f"getelementptr i8, ptr {entry}, i64 {LINE}"))
 
     def _fetch(self, at: str) -> None:
         self.f.b.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")

@@ -108,7 +108,9 @@ class Firing:
             b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
         f.poll()
         f.slots = {}
-        f.noted = {slot: (variable, b.slot(LIST)) for slot, variable in noted(body).items()}
+        f.noted = noted(body)
+        for each in f.noted.values():
+            each.list = b.slot(LIST)
         bind()
         fired = b.fresh("fired")
         f.finish = lambda _result: b.go(fired)

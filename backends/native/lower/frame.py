@@ -46,6 +46,7 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.ir import Builder
+    from backends.native.lower.hints import Noted
     from river.lang import typed
 
 TEMPORARY: Final = "%temporary"  # the arena that is emptied after each firing
@@ -63,7 +64,7 @@ class Scalar:
 class Memory:
     """An address. `arena`: of the place that it is part of; what a write puts there must live in it.
 
-    `lent`: a text of the input, which lies there as long as anybody has what the firing emits.
+    `lent`: its texts are the input's, which lie there as long as anybody has what the firing emits.
     """
 
     type: t.Type
@@ -123,8 +124,8 @@ class Frame:
     """A function under construction.
 
     `exit`: where a trap goes. `columns`: registers of the columns' addresses. `cleanups`: of the entries bound by
-    `with`, innermost last. By slot (see `hints`): `noted`, of lists of keys the variable and the list of entries;
-    `at_hand`, of keys the entry that is bound; `hints`, of keys the variable and what likely is the entry; `targets`, of
+    `with`, innermost last. By slot (see `hints`): `noted`, of lists of keys what is noted of them; `at_hand`, of keys the
+    entry that is bound; `hints`, of keys what is noted of the list that they are from, and likely the entry; `targets`, of
     lists that are sent as they are made (see `sending`) the output and the field.
     """
 
@@ -144,9 +145,9 @@ class Frame:
     depth: str = "0"
     unpolled: int = 1  # how often the innermost loop may go round without asking whether to stop
     blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
-    noted: dict[int, tuple[int, str]] = field(factory=dict[int, tuple[int, str]])
+    noted: dict[int, Noted] = field(factory=dict[int, "Noted"])
     at_hand: dict[int, str] = field(factory=dict[int, str])
-    hints: dict[int, tuple[int, str]] = field(factory=dict[int, tuple[int, str]])
+    hints: dict[int, tuple[Noted, str]] = field(factory=dict[int, tuple["Noted", str]])
     targets: dict[int, tuple[int, int]] = field(factory=dict[int, tuple[int, int]])
     hashes: dict[int, str] = field(
         factory=dict[int, str]
@@ -204,11 +205,25 @@ class Frame:
 
     # --------------------------------------------------------------------------------------------- reading
 
-    def load(self, type_: t.Type, ptr: str, arena: str = TEMPORARY) -> Value:
+    def load(self, type_: t.Type, ptr: str, arena: str = TEMPORARY, *, lent: bool = False) -> Value:
         """The value at an address."""
         if register(type_) is not None:
             return Scalar(type_, load(self.b, type_, ptr))
-        return Memory(type_, ptr, arena)
+        return Memory(type_, ptr, arena, lent)
+
+    def is_lent(self, value: Value) -> bool:
+        """Whether all texts of a value are the input's."""
+        match value:
+            case Memory(lent=lent):
+                return lent or is_plain(value.type)
+            case Parts(_, values):
+                return all(map(self.is_lent, values))
+            case Row():
+                return is_plain(value.type) or self.module.lends
+            case Scalar():
+                return True
+            case Sent():
+                return False
 
     def row(self, type_: t.Type, column: int, row: str) -> Value:
         """The value in a row of columns; scalars are read at once, views and the rest where they are."""
@@ -263,8 +278,8 @@ class Frame:
         """A field of a record or tuple."""
         type_ = t.parts(value.type)[index]
         match value:
-            case Memory(record, ptr, arena):
-                return self.load(type_, part(self.b, record, ptr, index), arena)
+            case Memory(record, ptr, arena, lent):
+                return self.load(type_, part(self.b, record, ptr, index), arena, lent=lent)
             case Parts(_, values):
                 return values[index]
             case Row(record, column, row):
@@ -366,11 +381,11 @@ class Frame:
         if isinstance(value, Scalar):
             return value
         slot = self.b.slot(memory(value.type))
-        if shares(value.type):
-            self.put(value, slot)
-        else:
+        if not shares(value.type):
             self.keep(value, slot, TEMPORARY)
-        return Memory(value.type, slot)
+            return Memory(value.type, slot)
+        self.put(value, slot)
+        return Memory(value.type, slot, lent=self.is_lent(value))
 
     def snapshot(self, value: Value) -> Value:
         """The value as it is now, if it is flat; containers that are borrowed are not written meanwhile."""

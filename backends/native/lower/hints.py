@@ -4,7 +4,8 @@
     for k in keys { with e = $m[k] { ... } }
 
 `keys` gets a list of addresses of entries at its side. Entries never move; one that was removed meanwhile bears a mark,
-one that was used again has another key, and then the key is sought. Nothing may empty the map as a whole.
+one that was used again has another key, and then the key is sought. Nothing may empty the map as a whole. Where entries are
+removed only after the last one was put in, none is used again, and keys need not be compared.
 """
 
 from __future__ import annotations
@@ -12,24 +13,85 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+from attrs import define, field
 
+from backends.native.lower.effects import nodes
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 from river.lang.trees import nodes
 
 
-def noted(body: typed.Block) -> dict[int, int]:
-    """Slots of lists of keys that only grow by keys of entries at hand, with the variable that has the entries."""
-    found: dict[int, int] = {}
+@define
+class Noted:
+    """A list of keys of entries of `variable`. `steady`: no entry is used again. `list`: where the list of entries lies.
+
+    `pushes`: the nodes that push to it, of which those in `lent` push keys whose texts are the input's.
+    """
+
+    variable: int
+    steady: bool
+    pushes: frozenset[int]
+    list: str = ""
+    lent: set[int] = field(factory=set[int])
+
+    @property
+    def lends(self) -> bool:
+        """Whether the texts of all keys in it are known to be the input's."""
+        return self.pushes <= self.lent
+
+
+def noted(body: typed.Block) -> dict[int, Noted]:
+    """By slot, the lists of keys that only grow by keys of entries at hand."""
+    found: dict[int, Noted] = {}
     for item in body.items:
         if isinstance(item, typed.Var) and isinstance(item.value, typed.MakeList) and not item.value.values:
             variables: set[int] = set()
             if _pushed(body, item.slot, {}, variables) and len(variables) == 1:
                 (variable,) = variables
                 if not _replaced(body, variable):
-                    found[item.slot] = variable
+                    pushes = frozenset(id(node) for node in nodes(body) if _pushes(node, item.slot))
+                    found[item.slot] = Noted(variable, _steady(body, variable), pushes)
     return found
+
+
+def _pushes(node: typed.Node, list_: int) -> bool:
+    match node:
+        case typed.Apply(operation="push", args=(typed.Local(slot=slot), _)):
+            return slot == list_
+        case _:
+            return False
+
+
+def _steady(body: typed.Block, variable: int) -> bool:
+    """Whether every statement of a body that may put an entry into a map stands before all that may take one out."""
+    comes = [i for i, item in enumerate(body.items) if any(_puts(node, variable) for node in nodes(item))]
+    goes = [i for i, item in enumerate(body.items) if any(_takes(node) for node in nodes(item))]
+    return not comes or not goes or max(comes) < min(goes)
+
+
+def _puts(node: typed.Node, variable: int) -> bool:
+    """Whether a statement or operation by itself may put an entry into a map."""
+    match node:
+        case typed.With(container=container, default=default):
+            return default is not None and _within(container, variable)
+        case typed.Assign(place=place):
+            return _within(place, variable)
+        case typed.Call(args=args):
+            return any(_within(arg, variable) for arg in args)
+        case typed.Apply(operation=name, args=[first, *_]):
+            return OPERATIONS[name].mutates is not None and name != "delete" and _within(first, variable)
+        case _:
+            return False
+
+
+def _within(place: typed.Node, variable: int) -> bool:
+    return any(isinstance(node, typed.State) and node.index == variable for node in nodes(place))
+
+
+def _takes(node: typed.Node) -> bool:
+    """Whether a statement or operation by itself may take an entry out of some map."""
+    return isinstance(node, typed.Drop) or (isinstance(node, typed.Apply) and node.operation == "delete")
 
 
 def _pushed(node: Any, list_: int, at_hand: dict[int, int], variables: set[int]) -> bool:
@@ -84,4 +146,4 @@ def _replaced(body: typed.Block, variable: int) -> bool:
     return False
 
 
-__all__ = ["noted"]
+__all__ = ["Noted", "noted"]

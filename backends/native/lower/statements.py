@@ -60,7 +60,7 @@ def statement(f: Frame, item: typed.Stmt) -> None:
             found = owned(f, expr)
             f.slots[slot] = _variable(f, found)
             if slot in f.noted:
-                clear(f.b, t.List(t.I64), f.noted[slot][1])
+                clear(f.b, t.List(t.I64), f.noted[slot].list)
         case typed.Assign(target, expr):
             assign(f, target, expr)
             if isinstance(target, typed.Local) and target.slot in f.flags:
@@ -158,9 +158,9 @@ def _with(f: Frame, item: typed.With) -> None:
     map_ = reach()
     variable = item.container.index if isinstance(item.container, typed.State) else -1
     slot = item.key.slot if isinstance(item.key, typed.Local) else -1
-    known, likely_ = f.hints.get(slot, (-2, ""))
-    if known == variable:
-        name = f.module.map_function("map_again", kind)
+    known, likely_ = f.hints.get(slot, (None, ""))
+    if known is not None and known.variable == variable:
+        name = f.module.map_function("map_still" if known.steady else "map_again", kind)
         found = b.call("ptr", name, [f"ptr {map_.ptr}", f"ptr {f.ptr(key)}", f"i64 {likely_}"])
     elif f.ahead is not None and f.ahead[0] is item:
         name = f.module.map_function("map_seek", kind)
@@ -214,7 +214,7 @@ def _unknown(f: Frame, item: typed.For) -> tuple[Search, ...]:
     found = searches(item.body, item.slots[-1])
     if not isinstance(item.range, typed.Local) or item.range.slot not in f.noted:
         return found
-    (variable, _), key = f.noted[item.range.slot], item.slots[-1]
+    variable, key = f.noted[item.range.slot].variable, item.slots[-1]
     return tuple(
         each
         for each in found
