@@ -42,10 +42,8 @@ def tuned(
 
     Raises: Rejected where the program has mistakes.
     """
-    file, sources = None, list[Source]()
-    if _states_rates(program):
-        sources = _sources(program)
-        file = _file(program, passes, sources)
+    sources = _sources(program) if _states_rates(program) else []
+    file = _file(program, passes, sources) if sources else None
     if file is not None:
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             return unpacked(json.loads(file.read_text(encoding="utf-8")), sources)

@@ -76,7 +76,7 @@ class ColumnPort(Port):
             (self.violation,) = batch[stop : stop + 1].values()
             batch = batch[:stop]
         if len(batch):
-            self.last = batch.numbers(self.key)[len(batch) - 1]
+            self.last = batch.number(self.key, len(batch) - 1)
         return batch
 
     def next(self, most: int) -> tuple[Batch, int, int]:

@@ -10,6 +10,7 @@ instant becomes an item whose rows are those of the batch.
 from __future__ import annotations
 
 import ctypes
+from array import array
 from typing import Any, Final
 
 from attrs import frozen
@@ -118,22 +119,22 @@ def _is_delta(type_: t.Type) -> bool:
             return False
 
 
-def instants(rows: Batch, what: Gathered) -> tuple[Any, Any, int]:
+def instants(rows: Batch, what: Gathered) -> tuple[array[int], array[int], int]:
     """The instants of rows, where each begins (and the end), and how many there are; 0 if they do not ascend."""
     at = rows.addresses[what.key]
     first, last = (ctypes.c_int64.from_address(at + 8 * row).value for row in (0, len(rows) - 1))
     most = max(min(len(rows), last - first + 1), 0)
-    taus, starts = (ctypes.c_int64 * (most + 1))(), (ctypes.c_int64 * (most + 1))()
-    count = runs(at, len(rows), ctypes.addressof(taus), ctypes.addressof(starts), most)
+    taus, starts = array("q", bytes(8 * most + 8)), array("q", bytes(8 * most + 8))
+    count = runs(at, len(rows), address_of(taus), address_of(starts), most)
     return taus, starts, count if starts[count] == len(rows) else 0
 
 
-def whole(type_: t.Type, rows: Batch, what: Gathered, found: tuple[Any, Any, int]) -> Batch:
+def whole(type_: t.Type, rows: Batch, what: Gathered, found: tuple[array[int], array[int], int]) -> Batch:
     """The instants of rows but the first and the last, as items whose insertions lie where the rows do."""
     taus, starts, count = found
-    none = bytearray(8 * count)
+    none = array("q", bytes(8 * count))
     kept = [rows.addresses[column] for column in what.kept]
-    addresses = (ctypes.addressof(taus) + 8, ctypes.addressof(starts) + 8, *kept, address_of(none), *kept)
+    addresses = (address_of(taus) + 8, address_of(starts) + 8, *kept, address_of(none), *kept)
     return Batch(type_, count - 2, addresses, [rows.kept, taus, starts, none])
 
 

@@ -65,8 +65,12 @@ class Machine(plain.Instance):
 
     def _fire_mark(self, _variables: list[Any], level: Any, _emitted: list[list[Any]]) -> None:
         type_ = self.native.handler("mark").slots[0]
-        key = Batch.of(type_, [level])  # its columns live as long as this name
-        self.shoot("mark", key.addresses, 0, 1, None)
+        if type_ in (t.I64, t.TIME, t.DURATION):
+            number = ctypes.c_int64(level)
+            self.shoot("mark", (ctypes.addressof(number),), 0, 1, None)
+        else:
+            key = Batch.of(type_, [level])  # its columns live as long as this name
+            self.shoot("mark", key.addresses, 0, 1, None)
         self.fired -= 1  # who calls this counts it
 
     def shoot(
@@ -174,7 +178,7 @@ class Gathers(MachineItems):
 
     def fire_items(self, port: Port, fire: Any, count: int) -> int:
         column, what = cast("ColumnPort", port), self._gathered
-        batch, start, stop = self._next(column)
+        batch, start, stop = column.next(column.run)  # all: it costs the same for however many rows
         rows = batch[start:stop]
         assert what is not None  # noqa: S101 - by `make`
         found = instants(rows, what) if len(rows) > LEAST + 1 else None

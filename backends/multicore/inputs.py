@@ -176,7 +176,7 @@ def _ascends(batch: Rows, ordering: Ordering) -> bool:
                 return False
         except Unsupported:
             return False
-        ordering.top = ordering.given = batch.numbers(ordering.key)[-1]
+        ordering.top = ordering.given = batch.number(ordering.key, len(batch) - 1)
     return True
 
 

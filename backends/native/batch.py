@@ -9,7 +9,7 @@ from array import array
 from collections import deque
 from functools import cache
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
 
 from attrs import define, field
 
@@ -20,8 +20,9 @@ from river.lang.patterns import compile_pattern
 from river.lang.values import MASK64, NAN, default, frozen_form
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+Result = TypeVar("Result")
 _CODES: Final = {"i32": "i", "u64": "Q", "f32": "f", "f64": "d"}  # of the module array; all others "q"
 _C_TYPES: Final = {"q": ctypes.c_int64, "i": ctypes.c_int32, "Q": ctypes.c_uint64}
 _SHORT: Final = 12
@@ -39,7 +40,13 @@ def address_of(buffer: Any) -> int:
     """Where the bytes of a writable buffer lie."""
     if isinstance(buffer, array):
         return buffer.buffer_info()[0]
-    return ctypes.addressof((ctypes.c_char * max(len(memoryview(buffer).cast("B")), 1)).from_buffer(buffer))
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+@cache
+def pointers(count: int) -> Any:
+    """The type of so many addresses: made once, since making a type takes longer than a short firing."""
+    return ctypes.c_void_p * count
 
 
 @define(eq=False)
@@ -53,6 +60,7 @@ class Batch:
     rows: int
     addresses: tuple[int, ...]
     kept: Any = field(default=None, repr=False)
+    _weight: int | None = field(default=None, init=False, repr=False)
 
     def __len__(self) -> int:
         return self.rows
@@ -68,11 +76,14 @@ class Batch:
     @property
     def weight(self) -> int:
         """The rows, or the items of lists directly in them if these are more."""
+        if self._weight is not None:
+            return self._weight
         most = self.rows
         if most:
             for column in _lists(self.type):
                 offsets = self.addresses[column]
                 most = max(most, _long(offsets + 8 * self.rows) - _long(offsets))
+        self._weight = most
         return most
 
     def numbers(self, field_: int) -> Sequence[int]:
@@ -83,6 +94,15 @@ class Batch:
         at, code = self._numbers(field_)
         found: Any = (_C_TYPES[code] * self.rows).from_address(at)
         return found
+
+    def number(self, field_: int, row: int) -> int:
+        """A field of whole numbers of one row, of a record.
+
+        Raises: Unsupported.
+        """
+        at, code = self._numbers(field_)
+        kind = _C_TYPES[code]
+        return kind.from_address(at + row * ctypes.sizeof(kind)).value
 
     def fall(self, field_: int, least: int | None) -> int | None:
         """The first row whose number in a field is below that of the row before it (or `least`), None if they ascend.
@@ -97,12 +117,10 @@ class Batch:
 
     def _numbers(self, field_: int) -> tuple[int, str]:
         """Where the numbers of a field lie, and their code in the module `array`."""
-        parts = t.parts(self.type)
-        part = parts[field_]
-        if not is_number(part):
-            raise Unsupported(f"the order of {part}")
-        code = _CODES.get(part.name, "q") if isinstance(part, t.Primitive) else "q"
-        return self.addresses[sum(widths(part)[0] for part in parts[:field_])], code
+        place = _number_columns(self.type)[field_]
+        if place is None:
+            raise Unsupported(f"the order of {t.parts(self.type)[field_]}")
+        return self.addresses[place[0]], place[1]
 
     def alike(self, other: Batch) -> bool:
         """Whether a batch made from values too has the same bytes; one of equal values may have others."""
@@ -129,6 +147,37 @@ class Batch:
             fields = [_numbers_of(_read(at, code, start, self.rows - start)) for code in codes]
             return list(zip(*fields, strict=True))
         return _decode(self.type, at, start, self.rows - start)
+
+
+def _per_type(make: Callable[[t.Type], Result]) -> Callable[[t.Type], Result]:
+    """Keeps results by type; a type that is the same object is found without comparing it part by part."""
+    known: dict[int, tuple[t.Type, Result]] = {}
+
+    def found(type_: t.Type) -> Result:
+        hit = known.get(id(type_))
+        if hit is None:
+            if len(known) == _TYPES:
+                known.clear()
+            hit = known[id(type_)] = type_, make(type_)
+        return hit[1]
+
+    return found
+
+
+_TYPES: Final = 1024
+"""Types whose results are kept."""
+
+
+@_per_type
+def _number_columns(type_: t.Type) -> tuple[tuple[int, str] | None, ...]:
+    """Of each field, if it is a whole number: its column, and the code in the module `array`."""
+    found: list[tuple[int, str] | None] = []
+    column = 0
+    for part in t.parts(type_):
+        code = _CODES.get(part.name, "q") if isinstance(part, t.Primitive) else "q"
+        found.append((column, code) if is_number(part) else None)
+        column += widths(part)[0]
+    return tuple(found)
 
 
 def is_number(type_: t.Type) -> bool:
@@ -217,7 +266,7 @@ def _offsets_joined(
     return found, inside
 
 
-@cache
+@_per_type
 def _lists(type_: t.Type) -> tuple[int, ...]:
     """The columns of offsets that have a number per row."""
     found = columns(type_).columns
@@ -228,7 +277,7 @@ def _long(at: int) -> int:
     return ctypes.c_int64.from_address(at).value
 
 
-@cache
+@_per_type
 def strides(type_: t.Type) -> tuple[int, ...]:
     """By column: how many bytes the rows of an item take; 0 below lists, whose offsets are absolute."""
     return tuple(_strides(type_, 1))
@@ -547,4 +596,4 @@ def _freed(words: Any, firsts: list[tuple[int, int]]) -> None:
             _libc.free(words[first + 3 + i])
 
 
-__all__ = ["Batch", "Kind", "Output", "address_of", "concat", "is_number", "strides"]
+__all__ = ["Batch", "Kind", "Output", "address_of", "concat", "is_number", "pointers", "strides"]

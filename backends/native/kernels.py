@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from backends.native.shared import Made, shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from backends.native.ir import Function
     from backends.native.jit import Code
@@ -48,7 +48,12 @@ def first_fall(keys: int, count: int, least: int, code: str = "q") -> int:
 
     `code`: of the keys, in the module `array`.
     """
-    return _code().function(_FALLS[code], (_P, _I, _I), _I)(keys, count, least)
+    return _fall(code)(keys, count, least)
+
+
+@cache
+def _fall(code: str) -> Callable[..., int]:
+    return _code().function(_FALLS[code], (_P, _I, _I), _I)
 
 
 def shifted(to: int, source: int, count: int, by: int) -> None:
@@ -61,4 +66,9 @@ def runs(keys: int, count: int, firsts: int, starts: int, most: int) -> int:
 
     `firsts` gets their keys, `starts`, with room for one more, where they begin, and the end of the last.
     """
-    return _code().function("runs", (_P, _I, _P, _P, _I), _I)(keys, count, firsts, starts, most)
+    return _runs()(keys, count, firsts, starts, most)
+
+
+@cache
+def _runs() -> Callable[..., int]:
+    return _code().function("runs", (_P, _I, _P, _P, _I), _I)

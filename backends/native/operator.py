@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve, field, frozen
 
-from backends.native.batch import Batch, Output, address_of
+from backends.native.batch import Batch, Output, address_of, pointers
 from backends.native.contract import (
     ARENA_SIZE,
     CODES,
@@ -349,7 +349,7 @@ class NativeOperator:
         """
         context = self._context
         self._limit.value = limit
-        table = (_P * max(len(columns), 1))(*columns)
+        table = pointers(max(len(columns), 1))(*columns)
         fire = self._fires.get(name)
         if fire is None:
             self._fires[name] = fire = self.code.function(f"fire.{name}", (_P, _P, _I, _I), _I)

@@ -394,7 +394,7 @@ class _Guard:
         at = run.fall(self.key, least)
         good = run if at is None else run[:at]
         if len(good):
-            self.last = good.numbers(self.key)[len(good) - 1]
+            self.last = good.number(self.key, len(good) - 1)
         if at is not None:
             self.passes(run[at : at + 1].values()[0], chunk)
         return good

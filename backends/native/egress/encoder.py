@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
+from backends.native.batch import pointers
 from backends.native.jit import Code, available
 from backends.native.layout import Unsupported
 from backends.native.shared import Made, shared
@@ -74,14 +75,19 @@ class Encoder:
             raise IndexError(f"rows {start} to {stop} of {batch.rows}")
         if start == stop:
             return Encoded(memoryview(b""), 0)
-        addresses = (_P * max(len(batch.addresses), 1))(*batch.addresses)
+        addresses = pointers(max(len(batch.addresses), 1))(*batch.addresses)
         encode = self.code.function(ENTRY, (_P, _P, _I, _I), _I)
         rows: int = encode(ctypes.addressof(self._out), addresses, start, stop)
         if rows < 0:
             return None
         fields = self.code.facts[1]
         at, used = (_word(self._out, fields[name]).value for name in ("data", "used"))
-        return Encoded(memoryview((ctypes.c_char * used).from_address(at)).cast("B"), rows, self)
+        return Encoded(_view(at, used, _READ), rows, self)
+
+
+_READ: Final = 0x100  # PyBUF_READ
+_view: Final = ctypes.pythonapi.PyMemoryView_FromMemory  # without a type for each length, which takes long to make
+_view.argtypes, _view.restype = [_P, ctypes.c_ssize_t, ctypes.c_int], ctypes.py_object
 
 
 def _word(block: Any, offset: int) -> Any:

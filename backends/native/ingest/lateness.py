@@ -120,7 +120,7 @@ class Waiting:
 
     def _given(self, out: Batch) -> None:
         if out.rows:
-            self.ordering.given = out.numbers(self.ordering.key)[out.rows - 1]
+            self.ordering.given = out.number(self.ordering.key, out.rows - 1)
 
     def _gathered(self, found: Batch, places: Any, start: int, stop: int) -> Batch:
         """The rows at some of the places, in columns of their own."""

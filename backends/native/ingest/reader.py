@@ -295,7 +295,7 @@ class Reader:
         for batch in (segment.batch for segment in parsed.segments if segment.batch.rows):
             if batch.fall(self.ordering.key, least) is not None:
                 return True
-            least = batch.numbers(self.ordering.key)[-1]
+            least = batch.number(self.ordering.key, len(batch) - 1)
         self.ordering.top = self.ordering.given = least
         return False
 

@@ -3,8 +3,9 @@
     for r in rows { let k = r.key; with e = $m[k] else {...} {...} }
 
 The keys of such a loop are known beforehand, if they are columns of the rows. Each key is hashed `FAR` rows ahead, when the
-word of the index is asked for; `NEAR` rows ahead the entry that the word names is. The hash is kept for the search. Items of
-list variables whose numbers are in the rows are fetched likewise.
+word of the index is asked for; `NEAR` rows ahead the index is searched, and the entry that it names is fetched. Hash and entry
+are kept for the row itself, where the keys are compared. Items of list variables whose numbers are in the rows are fetched
+likewise.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from backends.native.layout import entry_layout, memory, register, shares
+from backends.native.lower.hints import replaced
 from backends.native.module import LINE, counted, if_, item, list_parts, load, void
 from river.lang import typed
 from river.lang import types as t
@@ -33,12 +35,24 @@ _INDEX, _DIRECT, _REACH = 3, 10, 11  # words of a map (`map.rt`)
 
 @frozen(eq=False)
 class Search:
-    """A search in a variable: the node that does it, the map or list, the key, and the names that the key is made of."""
+    """A search in a variable: the node that does it, the map or list, the key, and the names that the key is made of.
+
+    `stays`: nothing in the loop empties the map.
+    """
 
     node: typed.Node
     map: typed.State
     key: typed.Expr
     lets: tuple[typed.Let, ...]
+    stays: bool = True
+
+
+@frozen
+class Sought:
+    """What is known of a key when its row comes: its hash, and what likely is its entry, if one was looked for."""
+
+    hash: str
+    entry: str | None
 
 
 def searches(body: typed.Block, slot: int) -> tuple[Search, ...]:
@@ -46,7 +60,7 @@ def searches(body: typed.Block, slot: int) -> tuple[Search, ...]:
     found: list[Search] = []
     _gather(body, (), frozenset({slot}), found)
     near = [each for each in found if register(each.key.type) is not None or shares(each.key.type)]
-    return tuple(near[:_MOST])
+    return tuple(evolve(each, stays=not replaced(body, each.map.index)) for each in near[:_MOST])
 
 
 def _gather(node: Any, lets: tuple[typed.Let, ...], known: frozenset[int], found: list[Search]) -> None:
@@ -120,13 +134,18 @@ class Fetching:
     reach: Callable[[typed.State], str]
     evaluate: Callable[[typed.Expr], Value]
     hashes: list[str] = field(init=False)
+    entries: list[str] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.hashes = [self.f.b.slot(f"[{_KEPT} x i64]") for _ in self.searches]
+        self.entries = [self.f.b.slot(f"[{_KEPT} x i64]") for _ in self.searches]
 
     def begin(self, item_at: Callable[[str], Value], count: str) -> None:
         """Before the loop: the first rows."""
         b = self.f.b
+        for search, entries in zip(self.searches, self.entries, strict=True):
+            if not _small(search):  # for the first rows none is looked for
+                b.do(f"call void @llvm.memset.p0.i64(ptr {entries}, i8 0, i64 {8 * NEAR}, i1 false)")
         first = b.op(f"select i1 {b.op(f'icmp slt i64 {count}, {FAR}')}, i64 {count}, i64 {FAR}")
         counted(b, first, lambda i: self._far(item_at, i))
 
@@ -136,14 +155,16 @@ class Fetching:
         far, near = (b.op(f"add nsw i64 {row}, {distance}") for distance in (FAR, NEAR))
         if_(b, b.op(f"icmp slt i64 {far}, {count}"), lambda: self._far(item_at, far))
         if_(b, b.op(f"icmp slt i64 {near}, {count}"), lambda: self._near(item_at, near))
-        for search, hashes in zip(self.searches, self.hashes, strict=True):
+        for search, hashes, entries in zip(self.searches, self.hashes, self.entries, strict=True):
             if not _small(search):
-                self.f.hashes[id(search.node)] = b.op(f"load i64, ptr {self._place(hashes, row)}")
+                words = (b.op(f"load i64, ptr {self._place(each, row)}") for each in (hashes, entries))
+                h, entry = words
+                self.f.sought[id(search.node)] = Sought(h, entry if search.stays else None)
 
     def end(self) -> None:
         """After the loop's body has been written."""
         for search in self.searches:
-            self.f.hashes.pop(id(search.node), None)
+            self.f.sought.pop(id(search.node), None)
 
     def _key(self, search: Search, one: Value) -> str:
         """The address of the key of a row."""
@@ -171,10 +192,11 @@ class Fetching:
 
     def _near(self, item_at: Callable[[str], Value], row: str) -> None:
         b = self.f.b
-        for search, hashes in zip(self.searches, self.hashes, strict=True):
+        for search, hashes, entries in zip(self.searches, self.hashes, self.entries, strict=True):
             if not _small(search):
-                h = b.op(f"load i64, ptr {self._place(hashes, row)}")
-                self._indexed(search, "map_nearer", h)
+                h, to = b.op(f"load i64, ptr {self._place(hashes, row)}"), self._place(entries, row)
+                b.do(f"store i64 0, ptr {to}")
+                self._indexed(search, "map_likely", h, to)
                 continue
             key = self._key(search, item_at(row))
             if isinstance(search.map.type, t.List):
@@ -222,13 +244,17 @@ class Fetching:
 
         if_(b, b.op(f"icmp ult i64 {number}, {self._word(map_, _REACH, 'i64')}"), inside)
 
-    def _indexed(self, search: Search, function: str, h: str) -> None:
-        """Calls a function for a hash, if the map has an index."""
+    def _indexed(self, search: Search, function: str, h: str, to: str | None = None) -> None:
+        """Calls a function for a hash, if the map has an index; `to`: where its result goes."""
         b, map_ = self.f.b, self.reach(search.map)
         assert isinstance(search.map.type, t.Map)  # noqa: S101 - by `searches`
         name = self.f.module.map_function(function, search.map.type)
         indexed = b.op(f"icmp ne ptr {self._word(map_, _INDEX, 'ptr')}, null")
-        if_(b, indexed, lambda: void(b, name, f"ptr {map_}", f"i64 {h}"))
+        args = [f"ptr {map_}", f"i64 {h}"]
+        if to is None:
+            if_(b, indexed, lambda: void(b, name, *args))
+        else:
+            if_(b, indexed, lambda: b.do(f"store i64 {b.call('i64', name, args)}, ptr {to}"))
 
 
 def _small(search: Search) -> bool:
@@ -236,4 +262,4 @@ def _small(search: Search) -> bool:
     return search.key.type in (t.I32, t.I64, t.U64)
 
 
-__all__ = ["Fetching", "Search", "searches"]
+__all__ = ["Fetching", "Search", "Sought", "searches"]

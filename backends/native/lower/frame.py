@@ -46,6 +46,7 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.ir import Builder
+    from backends.native.lower.fetching import Sought
     from backends.native.lower.hints import Noted
     from river.lang import typed
 
@@ -149,9 +150,9 @@ class Frame:
     at_hand: dict[int, str] = field(factory=dict[int, str])
     hints: dict[int, tuple[Noted, str]] = field(factory=dict[int, tuple["Noted", str]])
     targets: dict[int, tuple[int, int]] = field(factory=dict[int, tuple[int, int]])
-    hashes: dict[int, str] = field(
-        factory=dict[int, str]
-    )  # of keys, by the node that seeks them (see `fetching`)
+    sought: dict[int, Sought] = field(
+        factory=dict[int, "Sought"]
+    )  # what is known of keys, by the node that seeks them (see `fetching`)
     compared: dict[tuple[Value, Value], str] = field(
         factory=dict[tuple["Value", "Value"], str]
     )  # lists of the input, by what they were compared with, to where it says whether anything was taken away
@@ -473,13 +474,16 @@ class Frame:
             case _:
                 raise Unsupported(f"columns of {value.type}")
 
-    def entry(self, type_: t.Type, map_: str, arena: str, key: Value) -> str:
-        """The place of the value of a key in a map where the key is absent; what is there is garbage."""
+    def entry(
+        self, type_: t.Type, map_: str, arena: str, key: Value, node: typed.Node | None = None
+    ) -> str:
+        """The place of the value of a key in a map where the key is absent; what is there is garbage. `node` as of `find`."""
         assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - by its type
         b, at = self.b, self.canonical(key)
-        made = b.call(
-            "ptr", self.module.map_function("map_insert", type_), [f"ptr {arena}", f"ptr {map_}", f"ptr {at}"]
-        )
+        sought = self.sought.get(id(node))
+        name, given = ("map_insert", f"ptr {at}") if sought is None else ("map_add", f"i64 {sought.hash}")
+        name = self.module.map_function(name, type_)
+        made = b.call("ptr", name, [f"ptr {arena}", f"ptr {map_}", given])
         place = b.op(f"getelementptr inbounds i8, ptr {made}, i64 16")
         self.keep(self.load(type_.key, at), place, arena)
         return value_of(b, type_, made)
@@ -513,12 +517,13 @@ class Frame:
         )
 
     def find(self, type_: t.Type, map_: str, key: Value, node: typed.Node | None = None) -> str:
-        """The entry of a key, or null; of a bag the oldest. `node`: what seeks it, if the hash may be known already."""
+        """The entry of a key, or null; of a bag the oldest. `node`: what seeks it, if something may be known already."""
         assert isinstance(type_, t.Map | t.OMap | t.Bag)  # noqa: S101 - by its type
-        h = self.hashes.get(id(node))
-        if h is not None:
-            name = self.module.map_function("map_seek", type_)
-            return self.b.call("ptr", name, [f"ptr {map_}", f"ptr {self.ptr(key)}", f"i64 {h}"])
+        sought = self.sought.get(id(node))
+        if sought is not None:
+            name = self.module.map_function("map_seek" if sought.entry is None else "map_found", type_)
+            likely = [] if sought.entry is None else [f"i64 {sought.entry}"]
+            return self.b.call("ptr", name, [f"ptr {map_}", f"ptr {self.ptr(key)}", f"i64 {sought.hash}", *likely])
         return self.b.call(
             "ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"]
         )

@@ -49,7 +49,7 @@ def noted(body: typed.Block) -> dict[int, Noted]:
             variables: set[int] = set()
             if _pushed(body, item.slot, {}, variables) and len(variables) == 1:
                 (variable,) = variables
-                if not _replaced(body, variable):
+                if not replaced(body, variable):
                     pushes = frozenset(id(node) for node in nodes(body) if _pushes(node, item.slot))
                     found[item.slot] = Noted(variable, _steady(body, variable), pushes)
     return found
@@ -126,8 +126,8 @@ def _pushed(node: Any, list_: int, at_hand: dict[int, int], variables: set[int])
             return True
 
 
-def _replaced(body: typed.Block, variable: int) -> bool:
-    """Whether a map may be emptied or replaced as a whole."""
+def replaced(body: typed.Node, variable: int) -> bool:
+    """Whether a tree may empty a map, or replace it as a whole."""
 
     def whole(node: typed.Node) -> bool:
         return isinstance(node, typed.State) and node.index == variable
@@ -146,4 +146,4 @@ def _replaced(body: typed.Block, variable: int) -> bool:
     return False
 
 
-__all__ = ["Noted", "noted"]
+__all__ = ["Noted", "noted", "replaced"]

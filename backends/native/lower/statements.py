@@ -179,7 +179,7 @@ def _with(f: Frame, item: typed.With) -> None:
         def insert() -> None:
             empty = isinstance(default, typed.MakeMap) and not default.items
             new = Scalar(t.UNIT, "0") if empty else owned(f, default)
-            at = f.entry(kind, map_.ptr, map_.arena, key)
+            at = f.entry(kind, map_.ptr, map_.arena, key, item)
             if empty:
                 clear(b, kind.value, at)
             elif map_.arena == TEMPORARY:
