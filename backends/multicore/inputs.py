@@ -16,6 +16,7 @@ from river.driver import Reading
 from river.il.model import instance_model
 from river.io.batches import Source
 from river.io.columnar import Tables
+from river.io.live import Arriving
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ def opened(plan: Plan, sources: Sources, kept: Mapping[str, Anchors]) -> Mapping
 def _opened(
     plan: Plan, name: str, source: Iterable[Items], anchors: Anchors | None
 ) -> Iterable[Items | Rows]:
+    if isinstance(source, Arriving):
+        from backends.native.ingest import read_natively
+
+        read_natively(source, plan.graph.queues[name].key(), plan.batch, used(plan.graph, name))
+        return source
     if not (isinstance(source, Reading) and isinstance(source.source, Source)):
         return source
     from backends.native.ingest import open_native
@@ -139,6 +145,7 @@ def _parsed(reader: Reader, threads: int, anchors: Anchors | None) -> Iterator[R
 def _converted(source: Source, tables: Tables, most: int) -> Iterator[Items | Rows]:
     """The rows of Arrow data in columns, where nothing about them is unusual; else as the source gives them."""
     from backends.native.arrow import from_arrow
+    from backends.native.batch import Batch as Columns
     from backends.native.ingest import Waiting, may_wait
 
     ordering = source.ordering
@@ -154,14 +161,14 @@ def _converted(source: Source, tables: Tables, most: int) -> Iterator[Items | Ro
             elif batch is not None and (ordering is None or (not late and _ascends(batch, ordering))):
                 yield batch
             else:
-                if waiting is not None:
-                    waiting.lend()
                 general = part.batch()
-                yield from source.accepted(general if ordering is None else ordering.push(general))
-                if waiting is not None:
-                    waiting.take_back()
+                if waiting is None or ordering is None:
+                    yield from source.accepted(general if ordering is None else ordering.push(general))
+                else:
+                    for items in source.accepted(ordering.sieved(general)):
+                        yield waiting.push(Columns.of(source.type, items))
         if waiting is not None:
-            yield waiting.rest()
+            yield waiting.release(None)
         elif ordering is not None and late:
             yield from source.accepted(ordering.release(None))
     finally:

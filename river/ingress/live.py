@@ -18,6 +18,7 @@ from attrs import define, field
 
 from river.diagnostics import Diagnostic, Rejected
 from river.ingress.still import Feed
+from river.ingress.taking import Taker, taker_of
 from river.ingress.turn import Turn, first_items, marks
 from river.io.live import Arriving, Inbox, still
 from river.io.order import Ordering
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from river.backend import Items, Rows
     from river.il.graph import Graph
     from river.ingress.turn import Event, Position
-    from river.io.batches import Batch
     from river.io.live import Live
 
 TICK: Final = 0.05
@@ -119,13 +119,14 @@ def _expired(live: Live, inputs: list[_Input], began: float, now: float) -> bool
 class _Input:
     """One input of a live run: what is at hand of it (`feed`), what comes then, and how far its time has gone.
 
-    `ordering`: of a live keyed input. `reached`: nothing below it will come after what is here.
+    `taker`: of a live input, `ordering`: of one with a key. `reached`: nothing below it will come after what is here.
     """
 
     feed: Feed
     source: Iterable[Items | Rows]
     inbox: Inbox
     live: Live
+    taker: Taker | None = None
     ordering: Ordering | None = None
     pending: deque[Items | Rows] = field(factory=deque["Items | Rows"])
     reached: float = NEVER
@@ -134,9 +135,11 @@ class _Input:
 
     def __attrs_post_init__(self) -> None:
         key = self.feed.key
-        if isinstance(self.source, Arriving) and key is not None:
+        if isinstance(self.source, Arriving):
             source = self.source.source
-            self.ordering = Ordering(source.type, key, self.live.lateness, source.origin)
+            if key is not None:
+                self.ordering = Ordering(source.type, key, self.live.lateness, source.origin)
+            self.taker = taker_of(self.source, self.ordering)
 
     def start(self) -> None:
         """Lets its thread read."""
@@ -182,22 +185,22 @@ class _Input:
         if not self.wanting:
             return
         entries = self.inbox.take()
-        if isinstance(self.source, Arriving):
-            for batch in self.source.batches(entries) if entries else ():
-                self._accept(batch if self.ordering is None else self.ordering.push(batch))
-            self._advance(now, today)
+        if self.taker is not None:
+            if entries:
+                self._accept(self.taker.take(entries))
+            self._advance(self.taker, now, today)
         else:
             self.pending.extend(entries)
         self._end()
 
-    def _advance(self, now: float, today: int | None) -> None:
+    def _advance(self, taker: Taker, now: float, today: int | None) -> None:
         """Sees how far its time has gone."""
         ordering = self.ordering
         if ordering is None:
             return
         silent = self.live.idle is not None and now >= self.inbox.heard + self.live.idle
         if silent or today is not None:
-            self._accept(ordering.release(None if silent else today))
+            self._accept(taker.release(None if silent else today))
         known = NEVER if ordering.bound is None else ordering.bound
         self.reached = ALWAYS if silent else max(known, NEVER if today is None else today)
 
@@ -210,8 +213,8 @@ class _Input:
             self.ended = self.inbox.over(stopped=self.live.stopped and patient)
         except BaseException as error:  # noqa: BLE001 - of the source: raised when what came before it has been sent
             self.failure = error
-        if self.ended and self.ordering is not None:
-            self._accept(self.ordering.release(None))
+        if self.ended and self.taker is not None:
+            self._accept(self.taker.release(None))
         if self.ended and not self.live.stopped:
             try:
                 self.fill()
@@ -220,16 +223,17 @@ class _Input:
             except Rejected as rejected:
                 self.failure = self.failure or rejected
 
-    def _accept(self, batch: Batch) -> None:
-        """The items of `batch`; a bad row may be the end."""
+    def _accept(self, taken: Iterator[Items | Rows]) -> None:
+        """The items that are given; a bad row may be the end."""
         assert isinstance(self.source, Arriving)  # noqa: S101 - others have no rows
         try:
-            for items in self.source.source.accepted(batch):
+            for items in taken:
                 self.source.count(len(items))
-                if self.pending and isinstance(self.pending[-1], list):
-                    self.pending[-1] += items
+                last = self.pending[-1] if self.pending else None
+                if isinstance(items, list) and isinstance(last, list):
+                    last += items
                 else:
-                    self.pending.append([*items])
+                    self.pending.append([*items] if isinstance(items, list) else items)
         except Rejected as rejected:
             self.failure = self.failure or rejected
 

@@ -68,6 +68,13 @@ class Ordering:
             return None
         return max(self.top - self.lateness, self._least if self.given is None else self.given)
 
+    @property
+    def passed(self) -> int | None:
+        """Items below it are late: such have been given out, or others were promised that there are none."""
+        if self.promised is None or self.given is None:
+            return self.given if self.promised is None else self.promised
+        return max(self.promised, self.given)
+
     def push(self, batch: Batch) -> Batch:
         """What can be given out now that `batch` has come."""
         if not self.lateness:
@@ -77,7 +84,7 @@ class Ordering:
         for number, item in enumerate(batch.items):
             earlier(number, out)
             now = item[self.key]
-            if reason := self._late(now):
+            if reason := self._late(now, self.top):
                 out.refuse(batch, number, "data-late", reason, self._name)
                 continue
             self._arrived += 1
@@ -94,17 +101,21 @@ class Ordering:
         self._release(bound, out)
         return out.batch()
 
-    def hold(self, items: Iterable[Item]) -> None:
-        """Has items wait that somebody else has looked at."""
-        for item in items:
-            self._arrived += 1
-            heappush(self._waiting, (item[self.key], self._arrived, item, 0, ""))
-
-    def held(self) -> list[Item]:
-        """The items that wait, in order; they wait no more."""
-        found = [item for _, _, item, _, _ in sorted(self._waiting)]
-        self._waiting.clear()
-        return found
+    def sieved(self, batch: Batch) -> Batch:
+        """`batch` without the items that are late; whoever asks keeps those that wait, and says how far time has gone."""
+        out = _Out(batch.origin or self._origin)
+        earlier = _earlier(batch)
+        top = self.top
+        for number, item in enumerate(batch.items):
+            earlier(number, out)
+            now = item[self.key]
+            if reason := self._late(now, top):
+                out.refuse(batch, number, "data-late", reason, self._name)
+                continue
+            top = now if top is None else max(now, top)
+            out.take(item, batch.lines[number], batch.text(number))
+        earlier(len(batch.items), out)
+        return out.batch()
 
     def _release(self, bound: int | None, out: _Out) -> None:
         waiting = self._waiting
@@ -112,11 +123,13 @@ class Ordering:
             self.given, _, ready, line, text = heappop(waiting)
             out.take(ready, line, text)
 
-    def _late(self, now: int) -> str | None:
-        """Why an item with key `now` is late, if it is."""
-        if self.top is not None and now < self.top - self.lateness:
-            return f"is late: {self._show(now)} is more than {self._span(self.lateness)} below {self._show(self.top)}"
-        passed = max((bound for bound in (self.promised, self.given) if bound is not None), default=None)
+    def _late(self, now: int, top: int | None) -> str | None:
+        """Why an item with key `now` is late, if it is; `top`: the largest key before it."""
+        if top is not None and now < top - self.lateness:
+            return (
+                f"is late: {self._show(now)} is more than {self._span(self.lateness)} below {self._show(top)}"
+            )
+        passed = self.passed
         if passed is not None and now < passed:
             return f"is late: {self._show(now)} came after time had gone on to {self._show(passed)}"
         return None
@@ -126,8 +139,8 @@ class Ordering:
         keys = [item[self.key] for item in batch.items]
         if not keys:
             return batch
-        least = max((bound for bound in (self.promised, self.given) if bound is not None), default=keys[0])
-        if keys == sorted(keys) and least <= keys[0]:
+        passed = self.passed
+        if keys == sorted(keys) and (passed is None or passed <= keys[0]):
             self.top = self.given = keys[-1]
             return batch
         out = _Out(batch.origin or self._origin)
@@ -138,7 +151,7 @@ class Ordering:
             if self.given is not None and now < self.given:
                 reason = f"the time stamp goes back, from {self._show(self.given)} to {self._show(now)}"
                 out.refuse(batch, number, "data-order", reason, self._name)
-            elif reason := self._late(now):
+            elif reason := self._late(now, self.top):
                 out.refuse(batch, number, "data-late", reason, self._name)
             else:
                 self.top = self.given = now

@@ -53,9 +53,13 @@ class Reading:
         found = arriving(spec, type_, self.live, name="s", refusals=Refusals(STOP), **more)
         assert found is not None
         self.source = found
+        self.prepared(found)
         lock = threading.Lock()
         self.inbox = Inbox("s", threading.Condition(lock), lock, 1 << 20)
         self.inbox.start(found.read)
+
+    def prepared(self, found):
+        """Before it is read."""
 
     def __enter__(self):
         return self

@@ -1,7 +1,9 @@
 """Rows that may come late: they wait in columns until no earlier one can come, as in `river.io.order.Ordering`.
 
 What is given out in the end is all that was taken, in order of keys, equal ones as they came. A block in which a row comes too
-late is left to the general reader, which has the rows that wait meanwhile.
+late is left to the general reader, which sieves it. The rows that wait lie in runs, each in order; small ones are merged when
+there are several of about their size, so that a row that comes alone costs little, however many wait (O'Neil et al. 1996,
+The log-structured merge-tree).
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
 _LEAST: Final = -(1 << 63)
+_MOST: Final = (1 << 63) - 1
+_RUNS: Final = 8  # of about one size, which are merged
 _KEYS: Final = (t.I64, t.TIME, t.DURATION)
 _EXPORTS: Final = ("first_late", "arrange", "until", "gather", "texts_size", "texts_kept")
 
@@ -52,25 +56,33 @@ def _code() -> Code:
 
 def may_wait(type_: t.Type, key: int) -> bool:
     """Whether rows of a type can wait in columns: they have a column for each part, and the key is a number of 64 bits."""
-    return t.parts(type_)[key] in _KEYS and not any(c.kind is Kind.OFFSETS for c in columns(type_).columns)
+    return t.parts(type_)[key] in _KEYS and all(
+        column.table == 0 and column.kind is not Kind.OFFSETS for column in columns(type_).columns
+    )
 
 
 @define(eq=False)
 class Waiting:
-    """The rows of an input that wait."""
+    """The rows of an input that wait: in `_runs`, those that came first in the first."""
 
     type: t.Type
     ordering: Ordering
-    _held: Batch = field(init=False)
+    _runs: list[Batch] = field(factory=list[Batch], init=False)
+    _nothing: Batch = field(init=False)
     _column: int = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._held = Batch.of(self.type, [])
+        self._nothing = Batch.of(self.type, [])
         self._column = sum(widths(part)[0] for part in t.parts(self.type)[: self.ordering.key])
 
-    def takes(self, batches: Sequence[Batch]) -> bool:
-        """Whether none of these rows is late."""
+    def takes(self, batches: Sequence[Batch], passed: int | None = None) -> bool:
+        """Whether none of these rows is late, or below `passed`."""
         state = self._top()
+        if passed is not None:
+            top = passed + self.ordering.lateness  # what makes `passed` the bound
+            if top > _MOST:
+                return False
+            state[0] = max(state[0], top)
         return all(self._seen(batch, state) == batch.rows for batch in batches)
 
     def _top(self) -> Any:
@@ -79,7 +91,7 @@ class Waiting:
 
     def _seen(self, batch: Batch, state: Any) -> int:
         """The first row that is late, or how many rows there are."""
-        lateness = min(self.ordering.lateness, -_LEAST - 1)
+        lateness = min(self.ordering.lateness, _MOST)
         late = _code().function("first_late", (_P, _I, _P, _I), _I)
         return late(batch.addresses[self._column], batch.rows, state, lateness)
 
@@ -89,54 +101,85 @@ class Waiting:
             return batch
         state = self._top()
         self._seen(batch, state)
-        top = self.ordering.top = state[0]
-        waiting = self._held.rows
-        found = concat([self._held, batch]) if waiting else batch
-        places, room = (_I * found.rows)(), (_I * found.rows)()
-        at = found.addresses[self._column]
-        still = _code().function("arrange", (_P, _I, _I, _P, _P), _I)(at, waiting, found.rows, places, room)
-        bound = top - self.ordering.lateness
-        until = _code().function("until", (_P, _P, _I, _I), _I)
-        ready = 0 if bound < _LEAST else until(at, places, found.rows, bound)
-        out = found[:ready] if still else self._gathered(found, places, 0, ready)
-        self._held = self._kept(self._gathered(found, places, ready, found.rows))
-        self._given(out)
+        self.ordering.top = state[0]
+        run = self._arranged(batch, 0)
+        bound = state[0] - self.ordering.lateness
+        self._runs.append(run)
+        out = self.release(bound)
+        if self._key(run, run.rows - 1) > bound:
+            self._runs[-1] = self._kept(self._gathered(self._runs[-1]))
+            self._merge()
         return out
 
-    def rest(self) -> Batch:
-        """All that wait: no more will come."""
-        found, self._held = self._held, Batch.of(self.type, [])
-        self._given(found)
-        return found
-
-    def lend(self) -> None:
-        """The general reader has the rows that wait."""
-        self.ordering.hold(self._held.values())
-        self._held = Batch.of(self.type, [])
-
-    def take_back(self) -> None:
-        """It has them no more."""
-        self._held = Batch.of(self.type, self.ordering.held())
-
-    def _given(self, out: Batch) -> None:
+    def release(self, bound: int | None) -> Batch:
+        """The rows up to a key; all that wait for None."""
+        ready: list[Batch] = []
+        waiting: list[Batch] = []
+        for run in self._runs:
+            count = run.rows if bound is None else self._until(run, bound)
+            if count:
+                ready.append(run[:count])
+            if count < run.rows:
+                waiting.append(run[count:])
+        self._runs = waiting
+        out = self._joined(ready) if ready else self._nothing
         if out.rows:
-            self.ordering.given = out.number(self.ordering.key, out.rows - 1)
+            self.ordering.given = self._key(out, out.rows - 1)
+        return out
 
-    def _gathered(self, found: Batch, places: Any, start: int, stop: int) -> Batch:
-        """The rows at some of the places, in columns of their own."""
-        count = stop - start
+    def _key(self, batch: Batch, row: int) -> int:
+        return _I.from_address(batch.addresses[self._column] + 8 * row).value
+
+    def _until(self, run: Batch, bound: int) -> int:
+        """How many rows of a run there are up to a key."""
+        if self._key(run, 0) > bound:
+            return 0
+        until = _code().function("until", (_P, _I, _I), _I)
+        return until(run.addresses[self._column], run.rows, min(bound, _MOST))
+
+    def _merge(self) -> None:
+        """Makes one of the last runs where they are of about one size."""
+        while len(self._runs) >= _RUNS:
+            last = self._runs[-_RUNS:]
+            if last[0].rows > sum(run.rows for run in last[1:]):
+                return
+            found = concat(last)
+            found.kept = [
+                found.kept[:_RUNS],
+                *found.kept[_RUNS:],
+            ]  # what they lay in, and what they lie in now
+            self._runs[-_RUNS:] = [self._kept(self._arranged(found, last[0].rows))]
+
+    def _joined(self, runs: list[Batch]) -> Batch:
+        """The rows of some runs in order."""
+        return runs[0] if len(runs) == 1 else self._arranged(concat(runs), runs[0].rows)
+
+    def _arranged(self, batch: Batch, before: int) -> Batch:
+        """The rows in order, the first `before` of which are."""
+        if batch.rows == 1:
+            return batch
+        places, room = (_I * batch.rows)(), (_I * batch.rows)()
+        at = batch.addresses[self._column]
+        still = _code().function("arrange", (_P, _I, _I, _P, _P), _I)(at, before, batch.rows, places, room)
+        return batch if still else self._gathered(batch, places)
+
+    def _gathered(self, batch: Batch, places: Any = None) -> Batch:
+        """The rows, in another order if `places` says so, in columns of their own."""
         gather = _code().function("gather", (_P, _P, _I, _P, _I))
-        kept: list[Any] = [found.kept]
+        kept: list[Any] = [batch.kept]
         addresses: list[int] = []
-        for column, from_ in zip(columns(self.type).columns, found.addresses, strict=True):
+        for column, from_ in zip(columns(self.type).columns, batch.addresses, strict=True):
             size = column.kind.size
-            kept.append(room := bytearray(max(size * count, 1)))
+            kept.append(room := bytearray(size * batch.rows))
             addresses.append(address(room))
-            gather(addresses[-1], from_, size, ctypes.addressof(places) + 8 * start, count)
-        return Batch(self.type, count, tuple(addresses), kept)
+            if places is None:
+                ctypes.memmove(addresses[-1], from_, size * batch.rows)
+            else:
+                gather(addresses[-1], from_, size, ctypes.addressof(places), batch.rows)
+        return Batch(self.type, batch.rows, tuple(addresses), kept)
 
     def _kept(self, batch: Batch) -> Batch:
-        """The rows with texts of their own, so that those they were read from can go."""
+        """Rows in columns of their own with texts of their own, so that what they were read from can go: the first of `kept`."""
         kept: list[Any] = batch.kept[1:]
         for column, at in zip(columns(self.type).columns, batch.addresses, strict=True):
             if column.kind is Kind.VIEW:

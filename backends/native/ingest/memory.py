@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+_LEAST = 1 << 11  # bytes of a buffer that is worth keeping; many blocks of a line may wait at a time
 _MOST = 16  # buffers of a size that wait for use
 
 
@@ -46,6 +47,9 @@ class Lease:
 
     def take(self, size: int) -> bytearray:
         """A buffer of at least `size` bytes."""
+        if size < _LEAST:
+            self.others.append(small := bytearray(size))
+            return small
         room = self._pool.take(size)
         self._rooms.append(room)
         return room

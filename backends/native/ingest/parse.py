@@ -56,6 +56,13 @@ def cut(parser: Parser, data: bytearray, start: int, fill: int) -> int:
     return start + parser.code.function("ingest_cut", _PARSE, ctypes.c_int64)(ctypes.addressof(state))
 
 
+def record_end(parser: Parser, data: bytearray, start: int, stop: int) -> int:
+    """Where the first record between `start` and `stop` ends; the last byte is a line feed."""
+    state = words(parser, data, start, stop)
+    end = parser.code.function("ingest_record_end", _END, ctypes.c_int64)
+    return start + end(ctypes.addressof(state), 0)
+
+
 @define(eq=False)
 class Parse:
     """One block while it is parsed. `expected`: rows per byte; `follow`: see `Reader`."""
@@ -72,7 +79,7 @@ class Parse:
     segments: list[Segment] = field(factory=list[Segment])
     rows: int = 0
 
-    def run(self, *, header: bool) -> int:
+    def run(self, *, header: bool = False) -> int:
         """Fills `segments`; how many lines there are. `header`: the first record is none of the rows."""
         at = self.parser.words
         state = words(self.parser, self.data, self.start, self.stop)

@@ -12,13 +12,13 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 from attrs import define, field, frozen
 
-from backends.native.batch import Batch, is_number
+from backends.native.batch import is_number
 from backends.native.ingest.code import Parser, parser
+from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
-from backends.native.ingest.lateness import Waiting, may_wait
+from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut
 from river.diagnostics import Rejected
@@ -30,8 +30,10 @@ from river.io.sources import unpacked
 from river.io.text import CHUNK, blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from backends.native.batch import Batch
+    from river.io.batches import Batch as General
     from river.io.batches import FileInput, Source
 
 BLOCK: Final = 1 << 20
@@ -39,7 +41,8 @@ LARGEST: Final = 1 << 22
 """Bytes of a block; of the longest record that is read natively."""
 
 _SMALLEST: Final = 4
-_MARK: Final = b"\xef\xbb\xbf"
+MARK: Final = b"\xef\xbb\xbf"
+"""It may begin a text, and says nothing."""
 
 
 def open_native(
@@ -105,6 +108,11 @@ class Block:
     place: int = 0
     last: bool = False
 
+    @property
+    def text(self) -> bytes:
+        """The records."""
+        return bytes(memoryview(self.data)[self.start : self.stop])
+
     def parse(self) -> Parsed:
         """The rows as columns; on any thread. Errors wait for `Reader.deliver`."""
         if self.failure is not None or self.rest is not None or self.last:
@@ -166,14 +174,15 @@ class _Bytes:
 
 
 @define(eq=False)
-class _Rest:
-    """Bytes at hand and then those of a file, as `text.blocks` reads them."""
+class Rest:
+    """Bytes at hand and then those that `following` reads, as `text.blocks` wants them."""
 
     parts: list[bytes]
-    file: _Bytes
+    following: Callable[[int], bytes]
 
-    def read(self, size: int) -> bytes:
-        return self.parts.pop(0) if self.parts else self.file.read(size)
+    def read1(self, size: int) -> bytes:
+        """Some bytes; none at the end."""
+        return self.parts.pop(0) if self.parts else self.following(size)
 
 
 @define(eq=False)
@@ -196,7 +205,7 @@ class Reader:
     parser: Parser = field(init=False, repr=False)
     pool: Pool = field(factory=Pool, repr=False)
     ordering: Ordering | None = field(init=False, repr=False)
-    _waiting: Waiting | None = field(init=False, repr=False)
+    _delivery: Delivery = field(init=False, repr=False)
     _bytes: _Bytes | None = field(default=None, init=False, repr=False)
     _place: int = field(default=0, init=False, repr=False)
 
@@ -205,7 +214,7 @@ class Reader:
         key = self.file.key
         late = self.file.lateness
         self.ordering = None if key is None else Ordering(self.form.type, key, late, self.file.origin)
-        self._waiting = Waiting(self.form.type, self.ordering) if self.ordering and late else None
+        self._delivery = Delivery(self.form.type, self.file.refusals, self.ordering)
         self.follow = guesses(self.form)
 
     def begin(self, place: int, lines: int, given: int | None) -> None:
@@ -232,8 +241,8 @@ class Reader:
             data[EDGE : EDGE + len(rest)] = rest
             fill = bytes_.fill(data, EDGE + len(rest), EDGE + len(rest) + size)
             start = EDGE
-            if first and data.startswith(_MARK, start, fill):
-                start += len(_MARK)
+            if first and data.startswith(MARK, start, fill):
+                start += len(MARK)
             first = False
             if bytes_.ended and fill > start and data[fill - 1] != ord("\n"):
                 data[fill] = ord("\n")
@@ -250,7 +259,7 @@ class Reader:
             if len(rest) > self.largest:
                 yield Block(self, lease, data, rest=rest, last=True)
                 return
-        if self._waiting is not None:
+        if self._delivery.waits:
             yield Block(self, Lease(self.pool), bytearray(), last=True)
 
     def _cut(self, data: bytearray, start: int, fill: int) -> int:
@@ -269,60 +278,28 @@ class Reader:
 
         Raises: Rejected, as the general reader does.
         """
+        for batch in self._delivered(parsed):
+            yield from self._batches(batch)
+
+    def _delivered(self, parsed: Parsed) -> Iterator[Batch]:
         before = self.lines
         self.lines += parsed.lines
-        if parsed.block is not None and self._falls(parsed):
-            block = parsed.block
-            text = io.BytesIO(_MARK + block.data[block.start : block.stop])
-            yield from self._general(text, before)
-            return
-        for segment in parsed.segments:
-            yield from self._pieces(segment, before)
+        block = parsed.block
+        if block is not None:
+            yield from self._delivery.take(
+                parsed.segments, before, lambda: self._general(io.BytesIO(MARK + block.text), before)
+            )
         if parsed.failure is not None:
             raise parsed.failure
         if parsed.rest is not None and self._bytes is not None:
-            yield from self._general(_Rest([_MARK + parsed.rest], self._bytes), self.lines)
-        if parsed.last and self._waiting is not None:
-            yield from self._batches(self._waiting.rest())
+            for batch in self._general(Rest([MARK + parsed.rest], self._bytes.read), self.lines):
+                yield from self._delivery.general(batch)
+        if parsed.last:
+            yield from self._delivery.release(None)
 
-    def _falls(self, parsed: Parsed) -> bool:
-        """Whether keys of a block do not ascend; if they do, they have been taken in. With lateness: whether one is late."""
-        if self._waiting is not None:
-            return not self._waiting.takes([segment.batch for segment in parsed.segments])
-        if self.ordering is None:
-            return False
-        least = self.ordering.given
-        for batch in (segment.batch for segment in parsed.segments if segment.batch.rows):
-            if batch.fall(self.ordering.key, least) is not None:
-                return True
-            least = batch.number(self.ordering.key, len(batch) - 1)
-        self.ordering.top = self.ordering.given = least
-        return False
-
-    def _general(self, text: Any, before: int) -> Iterator[Batch]:
+    def _general(self, text: Any, before: int) -> Iterator[General]:
         """What the general reader makes of a text behind `before` lines; the mark that begins it is no part of it."""
-        if self._waiting is not None:
-            self._waiting.lend()
-        for batch in self.file.reader.rest(blocks(text, self.file.path, self.file.size), before):
-            taken = batch if self.ordering is None else self.ordering.push(batch)
-            segment = Segment(Batch.of(self.form.type, taken.items), tuple(taken.errors))
-            yield from self._pieces(segment, 0, ordered=True)
-        if self._waiting is not None:
-            self._waiting.take_back()
-
-    def _pieces(self, segment: Segment, before: int, *, ordered: bool = False) -> Iterator[Batch]:
-        """The rows between the errors; `ordered`: none has to wait any more."""
-        done = 0
-        refusals = self.file.refusals
-        waiting = None if ordered else self._waiting
-        for position, error in segment.errors:
-            if refusals.policy.action == "stop":
-                rows = segment.batch[done:position]
-                yield from self._batches(rows if waiting is None else waiting.push(rows))
-                done = position
-            refusals.refuse(attrs.evolve(error, line=error.line + before))
-        rows = segment.batch[done:]
-        yield from self._batches(rows if waiting is None else waiting.push(rows))
+        return self.file.reader.rest(blocks(text, self.file.path, self.file.size), before)
 
     def _batches(self, batch: Batch) -> Iterator[Batch]:
         """Rows of a batch, so many at a time."""

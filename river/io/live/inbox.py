@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from river.io.batches import Batch, Source
+    from river.io.live.texts import Texts
+    from river.io.order import Ordering
 
 
 class Arriving:
     """A live input.
 
-    `read` runs in a thread of its own and puts what it reads into an inbox; `batches` makes items of that, where it is
-    taken. `patient`: it may be in somebody else's code when the run is stopped, and is then left behind.
+    `read` runs in a thread of its own and puts what it reads into an inbox; `batches` makes rows of that, where it is
+    taken. `patient`: it may be in somebody else's code when the run is stopped, and is then left behind. `texts`: how its
+    texts are read, if it has any. Who reads these by other means makes items of them, too: with a `taker` of their own
+    (`river.ingress.taking`).
     """
 
     def __init__(
@@ -30,13 +34,16 @@ class Arriving:
         batches: Callable[[list[Any]], Iterable[Batch]] = iter,
         *,
         patient: bool = False,
+        texts: Texts | None = None,
     ) -> None:
         self.source = source
         self.live = live
         self.read = read
         self.batches = batches
         self.patient = patient
+        self.texts = texts
         self.count: Callable[[int], None] = lambda _: None
+        self.taker: Callable[[Ordering | None], Any] | None = None
 
     def __iter__(self) -> Any:
         raise TypeError(f"the input `{self.source.name}` is live: it is read by `river.ingress`")

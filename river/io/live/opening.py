@@ -18,7 +18,8 @@ from river.io.errors import RowError, unreadable
 from river.io.live import sockets
 from river.io.live.inbox import Arriving
 from river.io.live.streams import Pipe, Stream, files_of_folder, is_pipe, lines_of_file
-from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of, read_text
+from river.io.live.texts import Texts
+from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,24 +90,15 @@ def arriving(
 
 
 def _text(parts: Iterable[Stream], kind: str, label: str, wanted: _Wanted) -> Arriving:
-    """Texts one after the other."""
-    source = Source(wanted.type, Origin(wanted.name, label), _batches(parts, kind, wanted), wanted.refusals)
-    return Arriving(source, wanted.live, partial(_put_all, source.batches))
+    """Texts of a format one after the other."""
+    return _texts(((part, kind) for part in parts), kind, label, wanted)
 
 
-def _put_all(batches: Iterable[Batch], inbox: Inbox) -> None:
-    for batch in batches:
-        if not inbox.put(batch, len(batch.items) + len(batch.errors)):
-            break
-
-
-def _batches(parts: Iterable[Stream], kind: str, wanted: _Wanted) -> Iterator[Batch]:
-    for part in parts:
-        if part.begins():
-            origin = Origin(wanted.name, part.label)
-            _, batches = read_text(part, kind, wanted.type, origin, wanted.size)
-            for batch in batches:
-                yield evolve(batch, origin=origin)
+def _texts(parts: Iterable[tuple[Stream, str]], kind: str | None, label: str, wanted: _Wanted) -> Arriving:
+    """Texts one after the other, each with its format; `kind`: that of all of them."""
+    source = Source(wanted.type, Origin(wanted.name, label), (), wanted.refusals)
+    texts = Texts(wanted.type, wanted.name, wanted.size, kind)
+    return Arriving(source, wanted.live, partial(texts.put, parts), texts=texts)
 
 
 def _streamed(path: str, wanted: _Wanted) -> str:
@@ -140,12 +132,9 @@ def _folder(path: Path, wanted: _Wanted) -> Arriving:
         found = wanted.format or SUFFIXES.get(suffix)
         return found if found in STREAMED else None
 
-    def batches() -> Iterator[Batch]:
-        for part in files_of_folder(wanted.live, path, lambda name: kind(name) is not None):
-            yield from _batches([part], kind(Path(part.label).name) or "", wanted)
-
-    source = Source(wanted.type, Origin(wanted.name, str(path)), batches(), wanted.refusals)
-    return Arriving(source, wanted.live, partial(_put_all, source.batches))
+    parts = files_of_folder(wanted.live, path, lambda name: kind(name) is not None)
+    formats = ((part, kind(Path(part.label).name) or "") for part in parts)
+    return _texts(formats, wanted.format, str(path), wanted)
 
 
 def _connected(url: str, wanted: _Wanted) -> Arriving:
@@ -156,10 +145,11 @@ def _connected(url: str, wanted: _Wanted) -> Arriving:
         )
     kind = _streamed(url, wanted)
     listener = sockets.listening(url, wanted.name)
+    texts = Texts(wanted.type, wanted.name, wanted.size, kind)
 
     def text(stream: Stream, inbox: Inbox) -> None:
         try:
-            _put_all(_batches([stream], kind, wanted), inbox)
+            texts.put([(stream, kind)], inbox)
         except Rejected as rejected:
             if wanted.refusals.policy.action == "stop":
                 raise
@@ -168,7 +158,11 @@ def _connected(url: str, wanted: _Wanted) -> Arriving:
             inbox.put(Batch([], [], [(0, error)]), 1)
 
     source = Source(wanted.type, Origin(wanted.name, url), (), wanted.refusals, listener.close)
-    return Arriving(source, wanted.live, lambda inbox: sockets.serve(wanted.live, listener, url, inbox, text))
+
+    def read(inbox: Inbox) -> None:
+        sockets.serve(wanted.live, listener, url, inbox, text)
+
+    return Arriving(source, wanted.live, read, texts=texts)
 
 
 # ------------------------------------------------------------------------------------------------ pipes
