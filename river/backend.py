@@ -47,6 +47,10 @@ class Rows(Protocol):
         """A field of all items, which are records."""
         ...
 
+    def number(self, field_: int, row: int, /) -> int:
+        """A field of one of the items."""
+        ...
+
     def fall(self, field_: int, least: int | None, /) -> int | None:
         """The first item whose number in a field is below that before it (or `least`), None if they ascend."""
         ...

@@ -79,7 +79,6 @@ def _file(program: Program, passes: str, sources: list[Source]) -> Path | None:
         namespace not in ("", NAMESPACE) for namespace, _, _ in (name.rpartition(".") for name in templates)
     ):
         return None
-    from river.il.pretty import pretty
 
     folder = own_folder("tuned")
     texts = (source.text for source in sources)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from typing import Any, Final
+from typing import Final
 
 from attrs import frozen
 

@@ -36,10 +36,12 @@ def test_the_script_for_the_shell(monkeypatch, capsys):
 def test_no_arguments_show_the_help(capsys):
     import io
 
+    from river.cli import commands
+
     out = io.StringIO()
     assert cli.main([], io.StringIO(), out, io.StringIO()) == 0
     assert "Commands:" in out.getvalue()
-    for command in cli.river.commands:
+    for command in commands.river.commands:
         shown = io.StringIO()
         assert cli.main([command, "--help"], io.StringIO(), shown, io.StringIO()) == 0
         assert f"river {command}" in shown.getvalue()

@@ -86,7 +86,9 @@ class Encoder:
 
 
 _READ: Final = 0x100  # PyBUF_READ
-_view: Final = ctypes.pythonapi.PyMemoryView_FromMemory  # without a type for each length, which takes long to make
+_view: Final = (
+    ctypes.pythonapi.PyMemoryView_FromMemory
+)  # without a type for each length, which takes long to make
 _view.argtypes, _view.restype = [_P, ctypes.c_ssize_t, ctypes.c_int], ctypes.py_object
 
 

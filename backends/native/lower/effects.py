@@ -8,10 +8,9 @@ import attrs
 
 from river.lang import typed
 from river.lang.operations import OPERATIONS
+from river.lang.trees import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from backends.native.lower.frame import Frame
 
 
@@ -36,18 +35,6 @@ def changes(f: Frame, node: Any) -> bool:
 def is_short(fn: typed.Fn) -> bool:
     """Whether a function neither calls functions of the program nor goes round in loops of its own statements."""
     return not any(isinstance(each, typed.Call | typed.For | typed.While) for each in nodes(fn.body))
-
-
-def nodes(node: Any) -> Iterator[typed.Node]:
-    """A tree's nodes."""
-    if isinstance(node, tuple):
-        for each in node:  # pyright: ignore[reportUnknownVariableType]
-            yield from nodes(each)
-    elif isinstance(node, typed.Node):
-        yield node
-        for each in attrs.fields(type(node)):
-            if each.name not in ("span", "type"):
-                yield from nodes(getattr(node, each.name))
 
 
 def borrows(expr: typed.Expr) -> bool:

@@ -474,9 +474,7 @@ class Frame:
             case _:
                 raise Unsupported(f"columns of {value.type}")
 
-    def entry(
-        self, type_: t.Type, map_: str, arena: str, key: Value, node: typed.Node | None = None
-    ) -> str:
+    def entry(self, type_: t.Type, map_: str, arena: str, key: Value, node: typed.Node | None = None) -> str:
         """The place of the value of a key in a map where the key is absent; what is there is garbage. `node` as of `find`."""
         assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - by its type
         b, at = self.b, self.canonical(key)
@@ -523,7 +521,9 @@ class Frame:
         if sought is not None:
             name = self.module.map_function("map_seek" if sought.entry is None else "map_found", type_)
             likely = [] if sought.entry is None else [f"i64 {sought.entry}"]
-            return self.b.call("ptr", name, [f"ptr {map_}", f"ptr {self.ptr(key)}", f"i64 {sought.hash}", *likely])
+            return self.b.call(
+                "ptr", name, [f"ptr {map_}", f"ptr {self.ptr(key)}", f"i64 {sought.hash}", *likely]
+            )
         return self.b.call(
             "ptr", self.module.map_function("map_find", type_), [f"ptr {map_}", f"ptr {self.ptr(key)}"]
         )

@@ -15,7 +15,6 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from backends.native.lower.effects import nodes
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
