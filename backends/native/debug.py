@@ -92,7 +92,7 @@ def _checked(function: Function, where: int) -> str:
     head, *lines = function.text.splitlines()
     if _TRUSTED.match(function.name):
         return function.text
-    head = re.sub(r"\b(alwaysinline|noinline|cold) ", "", head)
+    head = re.sub(r"\b(alwaysinline|noinline|cold|optnone) ", "", head)
     found = [head.replace(" nounwind {", " noinline optnone nounwind {")]
     slots = {m[1] for line in lines if (m := _SLOT.match(line))}
     canaries: list[str] = []

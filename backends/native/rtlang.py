@@ -47,8 +47,9 @@ EXTERN: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 }  # fmt: skip
 ATTRIBUTES: Final = {
     "inline": "alwaysinline nounwind", "cold": "noinline cold nounwind", "plain": "nounwind",
-    "apart": "noinline nounwind",
+    "apart": "noinline nounwind", "once": "noinline optnone nounwind",
 }  # fmt: skip
+"""Of functions by kind; `once`: called at most once for a batch, so that optimising it pays nobody."""
 
 
 class RuntimeSourceError(Exception):
@@ -77,7 +78,7 @@ class Unit:
 
 @frozen(eq=False, repr=False)
 class Written:
-    """A function of a source as it is written: `inline`, `cold` or `plain`. Its body is parsed when it is wanted."""
+    """A function of a source as it is written: its kind is one of `ATTRIBUTES`. Its body is parsed when it is wanted."""
 
     name: str
     kind: str
