@@ -48,7 +48,7 @@ class Rows(Protocol):
         ...
 
     def number(self, field_: int, row: int, /) -> int:
-        """A field of one of the items."""
+        """A field of one item, which is a record."""
         ...
 
     def fall(self, field_: int, least: int | None, /) -> int | None:

@@ -531,9 +531,14 @@ def same_scalar(b: Builder, type_: t.Type, x: str, y: str) -> str:
     if type_ == t.UNIT:
         return "true"
     if kind in ("float", "double"):
-        equal = b.op(f"fcmp oeq {kind} {x}, {y}")
+        equal, apart, joined = b.op(f"fcmp oeq {kind} {x}, {y}"), b.fresh("apart"), b.fresh("joined")
+        before = b.block
+        b.branch(b.op(f"fcmp uno {kind} {x}, {y}"), apart, joined, rare=True)
+        b.at(apart)
         first, second = b.op(f"fcmp uno {kind} {x}, {x}"), b.op(f"fcmp uno {kind} {y}, {y}")
-        return b.op(f"or i1 {equal}, {b.op(f'and i1 {first}, {second}')}")
+        both = b.op(f"and i1 {first}, {second}")
+        b.at(joined)
+        return b.op(f"phi i1 [ {equal}, %{before} ], [ {both}, %{apart} ]")
     return b.op(f"icmp eq {kind} {x}, {y}")
 
 

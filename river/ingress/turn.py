@@ -48,7 +48,9 @@ def passed(graph: Graph, before: Mapping[str, Position], turn: Turn) -> dict[str
     for name, elements in turn.items:
         key, last = graph.queues[name].key(), None
         if key is not None:
-            last = elements[-1][key] if isinstance(elements, list) else elements.numbers(key)[-1]
+            last = (
+                elements[-1][key] if isinstance(elements, list) else elements.number(key, len(elements) - 1)
+            )
         at = found.get(name, Position())
         found[name] = evolve(at, items=at.items + len(elements), last=last)
     for name, elements in turn.marks:

@@ -127,6 +127,7 @@ LINES = {
     "n = n + len($m);": True,
     "with e = $m[k] { if e.n > 0 { push(touched, k); } }": True,
     "with g = $g[0] else {} { if len(g) > 2 { push(touched, k); } }": False,
+    'for q in x.ins { with z = $m[q] else {n: 1, seen: false, w: "z"} { z.n = z.n + 1; } }': True,
     "n = n + len(touched);": False,
     "if n > 9 { clear($m); }": False,
     "$m = {};": False,

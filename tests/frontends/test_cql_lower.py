@@ -14,7 +14,7 @@ from frontends.cql import FRONTEND
 from river.il import erase
 from river.il.parse import parse
 from river.il.pretty import pretty
-from river.il.program import Instance, Program, Use, Variable
+from river.il.program import Instance, Program, TypeDecl, Use, Variable
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import syntax as s
@@ -138,6 +138,34 @@ def test_figure_3b() -> None:
 
         output congested: delta<Congested> by tau;
         """)
+
+
+TOLD = {
+    "select k, count(*) as n, k as again from s[range 5] group by k": "{n: i64}",
+    "select count(*) as n from s[range 5] group by k": "{n: i64}",
+    "select k from s[range 5] group by k": "{k: string}",
+    "select b, count(*) as n from t[range 5] group by b": "{b: f64?, n: i64}",
+    "select a, b, count(*) as n from t[range 5] group by a, b": "{a: i64, b: f64?, n: i64}",
+    "select a, k, sum(a) as n, a + 1 as more from s[range 5] group by a, k": "{n: i64, more: i64}",
+}
+"""Queries, and what is kept of the row that was told of a group last: floats may be equal and look different."""
+
+
+@pytest.mark.parametrize(("query", "kept"), TOLD.items())
+def test_what_follows_from_the_key_of_a_group_is_not_kept(query: str, kept: str) -> None:
+    program = lower(f"v: relation = {query};")
+    types = {decl.name: pretty(Program((decl,))) for decl in program.decls if isinstance(decl, TypeDecl)}
+    (group,) = (one for one in program.decls if isinstance(one, Instance) and one.template == "cql.group")
+    told = dict(group.args)["V"]
+    assert isinstance(told, s.TypeName)
+    assert types[told.name].split(" = ")[1].rstrip(";\n") == kept
+
+
+def test_rows_of_groups_of_equal_keys_that_look_different() -> None:
+    """What is told of a group that goes is what was told of it when it came."""
+    rows = [(0, 1, 0.0), (1, 1, -0.0), (2, 1, None)]
+    found = says("v: relation = select b, count(*) as n from t[range 1] group by b;", t=rows)
+    assert [repr(each) for each in found[1][1:]] == [repr(((-0.0, 2),)), repr(((0.0, 1),))]
 
 
 SUGAR = """v: stream = select a from s where {};"""

@@ -24,11 +24,11 @@ from backends.native.lower import (
 )
 from backends.native.lower.containers import as_index, item_of, item_place
 from backends.native.lower.effects import borrows, changes, is_short
-from backends.native.lower.fetching import Fetching, Search
+from backends.native.lower.fetching import STRIP, Fetching, Search
 from backends.native.lower.frame import Frame, Memory, Parts, Row, Scalar, Sent, Value
 from backends.native.lower.lists import difference, display, reserve
 from backends.native.lower.literals import literal
-from backends.native.lower.loops import entry_loop, number_loop, point_loop
+from backends.native.lower.loops import Ahead, entry_loop, number_loop, point_loop
 from backends.native.lower.maps import put_entry
 from backends.native.lower.mutations import UNIT
 from backends.native.module import if_, item, part
@@ -183,12 +183,9 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
     fetching = Fetching(
         f, slots[-1], ahead, lambda map_: _state(f, map_).ptr, lambda e: value(f, e, lent=True)
     )
-    if ahead:
-        fetching.begin(item_at, count)
 
     def each(i: str) -> None:
-        if ahead:
-            fetching.step(item_at, count, i)
+        fetching.step(i)
         if len(slots) == 2:
             f.slots[slots[0]] = Scalar(t.I64, i)
         f.slots[slots[-1]] = item_at(i)
@@ -202,7 +199,10 @@ def loop(f: Frame, over: typed.Counted | typed.Expr, slots: tuple[int, ...], bod
         fetching.end()
         f.hints.pop(slots[-1], None)
 
-    number_loop(f, "0", count, each, labels)
+    looked: Ahead | None = None
+    if ahead:
+        looked = STRIP, lambda start, end: fetching.look(item_at, start, end)
+    number_loop(f, "0", count, each, labels, looked)
 
 
 def _comprehension(f: Frame, expr: typed.Comprehension) -> Value:

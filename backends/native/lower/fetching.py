@@ -2,9 +2,9 @@
 
     for r in rows { let k = r.key; with e = $m[k] else {...} {...} }
 
-The keys of such a loop are known beforehand, if they are columns of the rows. Each key is hashed `FAR` rows ahead, when the
-word of the index is asked for; `NEAR` rows ahead the index is searched, and the entry that it names is fetched. Hash and entry
-are kept for the row itself, where the keys are compared. Items of list variables whose numbers are in the rows are fetched
+The keys of such a loop are known beforehand, if they are columns of the rows. Before each `STRIP` rows their keys are hashed,
+and the words of the index are asked for; then the index is searched, and the entries that it names are asked for. Hashes and
+entries are kept for the rows, where the keys are compared. Items of list variables whose numbers are in the rows are fetched
 likewise.
 """
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from backends.native.lower.frame import Frame, Value
 
-FAR: Final = 12
-NEAR: Final = 8
-_KEPT: Final = 16  # hashes, of the rows from the one at hand to the farthest
+STRIP: Final = 32
+"""Rows that are looked at together: more than a processor has loads under way."""
+
 _MOST: Final = 2  # searches of a loop that are looked after
 _INDEX, _DIRECT, _REACH = 3, 10, 11  # words of a map (`map.rt`)
 
@@ -135,30 +135,24 @@ class Fetching:
     evaluate: Callable[[typed.Expr], Value]
     hashes: list[str] = field(init=False)
     entries: list[str] = field(init=False)
+    _start: str = field(default="", init=False)  # the first of the rows that were looked at
 
     def __attrs_post_init__(self) -> None:
-        self.hashes = [self.f.b.slot(f"[{_KEPT} x i64]") for _ in self.searches]
-        self.entries = [self.f.b.slot(f"[{_KEPT} x i64]") for _ in self.searches]
+        self.hashes = [self.f.b.slot(f"[{STRIP} x i64]") for _ in self.searches]
+        self.entries = [self.f.b.slot(f"[{STRIP} x i64]") for _ in self.searches]
 
-    def begin(self, item_at: Callable[[str], Value], count: str) -> None:
-        """Before the loop: the first rows."""
-        b = self.f.b
-        for search, entries in zip(self.searches, self.entries, strict=True):
-            if not _small(search):  # for the first rows none is looked for
-                b.do(f"call void @llvm.memset.p0.i64(ptr {entries}, i8 0, i64 {8 * NEAR}, i1 false)")
-        first = b.op(f"select i1 {b.op(f'icmp slt i64 {count}, {FAR}')}, i64 {count}, i64 {FAR}")
-        counted(b, first, lambda i: self._far(item_at, i))
+    def look(self, item_at: Callable[[str], Value], start: str, end: str) -> None:
+        """Before some rows."""
+        self._start = start
+        counted(self.f.b, end, lambda row: self._far(item_at, row), start)
+        counted(self.f.b, end, lambda row: self._near(item_at, row), start)
 
-    def step(self, item_at: Callable[[str], Value], count: str, row: str) -> None:
+    def step(self, row: str) -> None:
         """In each round, before the row is bound."""
         b = self.f.b
-        far, near = (b.op(f"add nsw i64 {row}, {distance}") for distance in (FAR, NEAR))
-        if_(b, b.op(f"icmp slt i64 {far}, {count}"), lambda: self._far(item_at, far))
-        if_(b, b.op(f"icmp slt i64 {near}, {count}"), lambda: self._near(item_at, near))
         for search, hashes, entries in zip(self.searches, self.hashes, self.entries, strict=True):
             if not _small(search):
-                words = (b.op(f"load i64, ptr {self._place(each, row)}") for each in (hashes, entries))
-                h, entry = words
+                h, entry = (b.op(f"load i64, ptr {self._place(each, row)}") for each in (hashes, entries))
                 self.f.sought[id(search.node)] = Sought(h, entry if search.stays else None)
 
     def end(self) -> None:
@@ -225,7 +219,9 @@ class Fetching:
 
     def _place(self, hashes: str, row: str) -> str:
         b = self.f.b
-        return b.op(f"getelementptr inbounds i64, ptr {hashes}, i64 {b.op(f'and i64 {row}, {_KEPT - 1}')}")
+        return b.op(
+            f"getelementptr inbounds i64, ptr {hashes}, i64 {b.op(f'sub nsw i64 {row}, {self._start}')}"
+        )
 
     def _word(self, map_: str, word: int, type_: str) -> str:
         b = self.f.b

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.module import entries, key_of, value_of
 from river.lang import types as t
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Ahead = tuple[int, Callable[[str, str], None]]
+"""How many numbers a strip has at most, and what is done before each strip, which is told its start and end."""
 
 
-def number_loop(f: Frame, low: str, high: str, body: Callable[[str], None],
-                labels: Callable[[str, str], None] | None) -> None:  # fmt: skip
+def number_loop(
+    f: Frame, low: str, high: str, body: Callable[[str], None],
+    labels: Callable[[str, str], None] | None, ahead: Ahead | None = None,
+) -> None:  # fmt: skip
     """A loop over numbers. Long ones ask now and then whether to stop: before each strip of numbers."""
     b, before = f.b, f.unpolled
     size = _known_size(low, high)
-    short = size is not None and size * before <= _STRIP
+    short = size is not None and size * before <= _STRIP and ahead is None
+    most = _STRIP if ahead is None else ahead[0]
     cursor = b.slot("i64")
     b.do(f"store i64 {low}, ptr {cursor}")
     strip, again, inside, on, after = (b.fresh(name) for name in ("strip", "for", "inside", "next", "left"))
@@ -32,8 +36,10 @@ def number_loop(f: Frame, low: str, high: str, body: Callable[[str], None],
         b.at(polls)
         f.poll()
         left = b.op(f"sub i64 {high}, {start}")
-        step = b.op(f"select i1 {b.op(f'icmp ult i64 {left}, {_STRIP}')}, i64 {left}, i64 {_STRIP}")
+        step = b.op(f"select i1 {b.op(f'icmp ult i64 {left}, {most}')}, i64 {left}, i64 {most}")
         end = b.op(f"add i64 {start}, {step}")
+        if ahead is not None:
+            ahead[1](start, end)
     f.unpolled = before * size if short and size is not None else 1
     b.at(again)
     i = b.op(f"load i64, ptr {cursor}")
