@@ -148,9 +148,10 @@ class _Reader:
         begun = _Begun(stream)
         general, batches = read_text(begun, kind, self.type, origin, self.size)
         form = self._form(kind, general)
+        seen = begun.taken()
         if form is not None:
             text = _Text(self, form, parser(form), general, origin)
-            yield from text.entries(begun.taken(), stream, ended=begun.ended)
+            yield from text.entries(seen, stream, ended=begun.ended)
             return
         for batch in batches:
             yield evolve(batch, origin=origin), _size(batch)
@@ -210,9 +211,14 @@ class _Text:
     def __attrs_post_init__(self) -> None:
         self._follow = bytearray(guesses(self.form))
 
+    @property
+    def _delimited(self) -> bool:
+        return self.form.format in ("csv", "tsv")
+
     def entries(self, begun: bytes, stream: Stream, *, ended: bool) -> Iterator[Entry]:
-        """The text, of which `begun` has been read."""
+        """The text, of which `begun` has been read: the header, if it has one."""
         rest = bytearray()
+        begun = begun.removeprefix(MARK) if self._delimited else begun
         chunk = begun or (b"" if ended else stream.read1(CHUNK))
         while chunk:
             before = len(rest)
@@ -223,7 +229,7 @@ class _Text:
                 yield from self._parsed(rest, stop)
                 del rest[:stop]
             if len(rest) > self.reader.largest:
-                mark = b"" if self._first else MARK
+                mark = b"" if self._first and not self._delimited else MARK
                 following = Rest([mark + rest], (lambda _: b"") if ended else stream.read1)
                 for batch in self.general(following, self.lines):
                     yield batch, _size(batch)
@@ -236,12 +242,13 @@ class _Text:
     def _cut(self, rest: bytearray, last: int) -> int:
         """Where the last whole record ends, which is at or before `last`, the end of the last line."""
         seen = self._seen
-        if self.form.format not in ("csv", "tsv") or rest.find(b'"', seen, last) < 0:
+        if not self._delimited or rest.find(b'"', seen, last) < 0:
             self._seen = last if seen else 0
             return 0 if seen else last
         # What was seen need not be seen again: behind it the quote is still open.
         part = b'"' + rest[seen:last] if seen else rest[:last]
-        data = Lease(self.reader.pool).take(len(part) + 2 * EDGE)
+        lease = Lease(self.reader.pool)
+        data = lease.take(len(part) + 2 * EDGE)
         data[EDGE : EDGE + len(part)] = part
         end = cut(self.parser, data, EDGE, EDGE + len(part)) - EDGE
         if end and seen:
@@ -257,11 +264,12 @@ class _Text:
         data[start:end] = rest if stop == len(rest) else rest[:stop]
         if self._first:
             self._first = False
-            start += len(MARK) if data.startswith(MARK, start, end) else 0
-            if self.form.format in ("csv", "tsv"):
+            if self._delimited:
                 header = record_end(self.parser, data, start, end)
                 self.lines += data.count(b"\n", start, header)
                 start = header
+            elif data.startswith(MARK, start, end):
+                start += len(MARK)
             if start == end:
                 return
         task = Parse(self.form, self.parser, self.rows, lease, data, start, end, self._expected, self._follow)

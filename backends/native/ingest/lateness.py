@@ -31,7 +31,8 @@ _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
 _LEAST: Final = -(1 << 63)
 _MOST: Final = (1 << 63) - 1
-_RUNS: Final = 8  # of about one size, which are merged
+_RUNS: Final = 12  # of about one size, which are merged
+_FEW: Final = 16  # rows that keep what they were read from until they are merged
 _KEYS: Final = (t.I64, t.TIME, t.DURATION)
 _EXPORTS: Final = ("first_late", "arrange", "until", "gather", "texts_size", "texts_kept")
 
@@ -63,11 +64,11 @@ def may_wait(type_: t.Type, key: int) -> bool:
 
 @define(eq=False)
 class Waiting:
-    """The rows of an input that wait: in `_runs`, those that came first in the first."""
+    """The rows of an input that wait: in `_runs`, each with its first key, those that came first in the first."""
 
     type: t.Type
     ordering: Ordering
-    _runs: list[Batch] = field(factory=list[Batch], init=False)
+    _runs: list[tuple[int, Batch]] = field(factory=list[tuple[int, Batch]], init=False)
     _nothing: Batch = field(init=False)
     _column: int = field(init=False)
 
@@ -103,28 +104,35 @@ class Waiting:
         self._seen(batch, state)
         self.ordering.top = state[0]
         run = self._arranged(batch, 0)
+        self._runs.append((self._key(run, 0), run))
         bound = state[0] - self.ordering.lateness
-        self._runs.append(run)
         out = self.release(bound)
         if self._key(run, run.rows - 1) > bound:
-            self._runs[-1] = self._kept(self._gathered(self._runs[-1]))
+            first, rest = self._runs[-1]
+            if rest.rows > _FEW:
+                self._runs[-1] = first, self._kept(self._gathered(rest))
             self._merge()
         return out
 
     def release(self, bound: int | None) -> Batch:
         """The rows up to a key; all that wait for None."""
+        if bound is not None and all(first > bound for first, _ in self._runs):
+            return self._nothing
         ready: list[Batch] = []
-        waiting: list[Batch] = []
-        for run in self._runs:
+        waiting: list[tuple[int, Batch]] = []
+        for first, run in self._runs:
+            if bound is not None and first > bound:
+                waiting.append((first, run))
+                continue
             count = run.rows if bound is None else self._until(run, bound)
-            if count:
-                ready.append(run[:count])
+            ready.append(run[:count])
             if count < run.rows:
-                waiting.append(run[count:])
+                waiting.append((self._key(run, count), run[count:]))
         self._runs = waiting
-        out = self._joined(ready) if ready else self._nothing
-        if out.rows:
-            self.ordering.given = self._key(out, out.rows - 1)
+        if not ready:
+            return self._nothing
+        out = self._joined(ready)
+        self.ordering.given = self._key(out, out.rows - 1)
         return out
 
     def _key(self, batch: Batch, row: int) -> int:
@@ -132,23 +140,19 @@ class Waiting:
 
     def _until(self, run: Batch, bound: int) -> int:
         """How many rows of a run there are up to a key."""
-        if self._key(run, 0) > bound:
-            return 0
         until = _code().function("until", (_P, _I, _I), _I)
-        return until(run.addresses[self._column], run.rows, min(bound, _MOST))
+        return 1 if run.rows == 1 else until(run.addresses[self._column], run.rows, min(bound, _MOST))
 
     def _merge(self) -> None:
         """Makes one of the last runs where they are of about one size."""
         while len(self._runs) >= _RUNS:
-            last = self._runs[-_RUNS:]
+            last = [run for _, run in self._runs[-_RUNS:]]
             if last[0].rows > sum(run.rows for run in last[1:]):
                 return
             found = concat(last)
-            found.kept = [
-                found.kept[:_RUNS],
-                *found.kept[_RUNS:],
-            ]  # what they lay in, and what they lie in now
-            self._runs[-_RUNS:] = [self._kept(self._arranged(found, last[0].rows))]
+            found.kept = [found.kept[:_RUNS], *found.kept[_RUNS:]]
+            merged = self._kept(self._arranged(found, last[0].rows))
+            self._runs[-_RUNS:] = [(self._key(merged, 0), merged)]
 
     def _joined(self, runs: list[Batch]) -> Batch:
         """The rows of some runs in order."""
@@ -158,9 +162,11 @@ class Waiting:
         """The rows in order, the first `before` of which are."""
         if batch.rows == 1:
             return batch
-        places, room = (_I * batch.rows)(), (_I * batch.rows)()
+        places, room = bytearray(8 * batch.rows), bytearray(8 * batch.rows)
         at = batch.addresses[self._column]
-        still = _code().function("arrange", (_P, _I, _I, _P, _P), _I)(at, before, batch.rows, places, room)
+        still = _code().function("arrange", (_P, _I, _I, _P, _P), _I)(
+            at, before, batch.rows, address(places), address(room)
+        )
         return batch if still else self._gathered(batch, places)
 
     def _gathered(self, batch: Batch, places: Any = None) -> Batch:
@@ -175,11 +181,11 @@ class Waiting:
             if places is None:
                 ctypes.memmove(addresses[-1], from_, size * batch.rows)
             else:
-                gather(addresses[-1], from_, size, ctypes.addressof(places), batch.rows)
+                gather(addresses[-1], from_, size, address(places), batch.rows)
         return Batch(self.type, batch.rows, tuple(addresses), kept)
 
     def _kept(self, batch: Batch) -> Batch:
-        """Rows in columns of their own with texts of their own, so that what they were read from can go: the first of `kept`."""
+        """Rows in columns of their own with texts of their own, so that what they were read from, first in `kept`, can go."""
         kept: list[Any] = batch.kept[1:]
         for column, at in zip(columns(self.type).columns, batch.addresses, strict=True):
             if column.kind is Kind.VIEW:
