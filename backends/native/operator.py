@@ -7,8 +7,10 @@ by operators, as in the graph, under the locks of whoever fires.
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve, field, frozen
@@ -155,6 +157,16 @@ class Variable:
 
     def _close(self, context: _Block) -> None:
         _closed(self.close, context)
+
+
+_ALONE: Final = threading.Lock()
+"""Of code for debugging: whose memory it checks is a variable of the code, which several operators may have."""
+
+
+def _alone(fire: Callable[..., int], *given: Any) -> int:
+    """Calls a function while no other code for debugging runs."""
+    with _ALONE:
+        return fire(*given)
 
 
 def _moves(type_: t.Type, *, debug: bool) -> Code:
@@ -356,6 +368,7 @@ class NativeOperator:
         if self.debug:
             regions = self._regions(table)
             context.word(CONTEXT["regions"]).value = ctypes.addressof(regions)
+            fire = partial(_alone, fire)
         deadline = self.deadline
         if deadline is None:
             left: int = fire(context.address, table, start, end)
