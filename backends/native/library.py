@@ -25,12 +25,12 @@ _FILES: Final = (
 )  # fmt: skip
 _NAMED: Final = {
     "arena_close": BASE, "frame_close": BASE, "guard": BASE, "table_grow": BASE,
-    "list_grow": "growth", "deque_grow": "growth",
+    "list_grow": "growth", "deque_grow": "growth", "regex_begin": "regex", "regex_skip": "regex", "regex_remain": "regex",
 }  # fmt: skip
 _LARGE: Final = 32
 """Lines from which on a function is a part: its calls cost nothing beside it."""
 
-_NEAR: Final = "regex_dfa"  # is quicker where its pattern is known
+_NEAR: Final = ("regex_dfa", "regex_reach")  # are quicker where their pattern is known
 
 
 _DECLARED: Final = re.compile(r"^declare [^@]*@(\w+)\(", re.MULTILINE)
@@ -99,7 +99,7 @@ def _apart() -> dict[str, tuple[str, Written]]:
                 found[each.name] = (_NAMED[each.name], each)
             elif file == "arena.rt" and each.kind == "cold":
                 found[each.name] = (BASE, each)
-            elif each.kind != "inline" and each.lines >= _LARGE and each.name != _NEAR:
+            elif each.kind != "inline" and each.lines >= _LARGE and each.name not in _NEAR:
                 found[each.name] = (each.name, each)
     return found
 

@@ -40,7 +40,7 @@ RESULTS = {"re_test": t.BOOL, "re_find": t.List(t.I64), "re_strs": t.List(t.STRI
 
 
 @cache
-def probe() -> NativeOperator:
+def probe(*, debug: bool = False) -> NativeOperator:
     """Sends what each operation finds; items are a pattern, a text, a replacement."""
     item = typed.Local(ITEM, 0, "x")
     fields = [typed.Get(type_, item, i, "") for i, type_ in enumerate((t.REGEX, t.STRING, t.STRING))]
@@ -53,7 +53,7 @@ def probe() -> NativeOperator:
         (), (), (typed.Site(()),),
         items=(typed.ItemHandler(0, 1, typed.Block(tuple(typed.Emit(i, one) for i, one in enumerate(applies)))),),
     )  # fmt: skip
-    native = compile_native(op)
+    native = compile_native(op, debug=debug)
     assert isinstance(native, NativeOperator), native
     return native
 
@@ -67,17 +67,19 @@ def meanings(regex: Regex, text: str, replacement: str) -> dict[str, Any]:
     return found
 
 
-def prepared(table: array[int]) -> NativeOperator:
+def prepared(table: array[int], *, debug: bool = False) -> NativeOperator:
     """The probe; the table of all its patterns is this one."""
-    native = probe()
+    native = probe(debug=debug)
     assert native.patterns is not None
     native.patterns.make = lambda _pattern, _often: table
     native.patterns.clear()
     return native
 
 
-def agree(regex: Regex, table: array[int], samples: list[str], replacement: str) -> None:
-    native = prepared(table)
+def agree(
+    regex: Regex, table: array[int], samples: list[str], replacement: str, *, debug: bool = False
+) -> None:
+    native = prepared(table, debug=debug)
     found, fired = native.fire_batch([[(regex, text, replacement) for text in samples]])
     assert fired.trap is None
     expected = [meanings(regex, text, replacement) for text in samples]
@@ -126,6 +128,92 @@ def test_chosen_patterns(pattern: str) -> None:
     samples += ["http://www.example.com:80/a/b?c=d", "https://x/", "ab\nab\n", "ä" * 300 + "ab"]
     samples += ["".join(chance.choices("ab xé\n", k=chance.randrange(60))) for _ in range(20)]
     check(pattern, samples)
+
+
+# Patterns that are found from behind: long texts, matches of all lengths, and what looks like their beginning.
+FAR = [
+    r"([a-z]+)\.html", r"(\w+)=(\w+)&", r"([a-z]+) ([a-z]+) https", r"(\w+\s+){3}https", r"(error) (code)",
+    r"(a|ab)(c|bcd)(d*)$", r"(user).*(https)", r"\bq(=)\d+\b", r"\B(r)=", r"(?m)^(é+)=|(x.*)y$", r"([^ ]+)://(.*)",
+    r"(?s)(a.*)=(.*?)z", r"(é|ж)+(q)", r"\.com", r"(.)(.)(.)=", r"a*?(b*)=", r"(?:(a)|(b)|[^ab])*=", r"^(\w+) .*(=)",
+    r"(?i)(HTML)|(php)", r"[0-9]{3}", r"(\w+) error (\w+) user", r"x*",
+]  # fmt: skip
+WORDS = [
+    "alpha",
+    "user",
+    "error",
+    "code",
+    "é",
+    "жq",
+    "b",
+    "aab",
+    "https",
+    "r=",
+    "q=1",
+    "x",
+    "\n",
+    "html",
+    ".",
+    "😀",
+    "12",
+]
+ENDS = [
+    "",
+    "alpha.html",
+    "a=b&",
+    "abcd",
+    "q=12",
+    "https://x/y",
+    "error code",
+    "éé=",
+    "a=zz",
+    "www.com",
+    "error x user y",
+    "\nxxy",
+]
+
+
+def far_texts(chance: random.Random) -> list[str]:
+    """Lines from a few bytes to some blocks, and one beyond all that is kept of them."""
+    found: list[str] = []
+    for size in (1, 5, 20, 40, 80, 100, 300):
+        words = chance.choices(chance.sample(WORDS, 5), k=size)
+        end = chance.choice(ENDS)
+        found += [" ".join(words) + end, end + " ".join(words), " ".join(words) + end + " ".join(words)]
+    tail = chance.choice(["x", "a ", "ab c ", "é"]) * chance.choice([100, 127, 128, 129, 3000, 10_000])
+    return [*found, tail, tail + chance.choice(ENDS), "=" + tail + chance.choice(ENDS)]
+
+
+@pytest.mark.parametrize("pattern", FAR)
+def test_matches_far_away(pattern: str) -> None:
+    check(pattern, far_texts(random.Random(pattern)))
+
+
+def test_a_match_longer_than_what_is_kept() -> None:
+    text = "ab " * 110_000 + "="
+    regex = compile_pattern("([a-z]+ )+=")
+    agree(regex, tables.table(regex.machine.program), [text, "-" + text, text + "-"], "<\\0>")
+
+
+@pytest.mark.parametrize("pattern", [*FAR[:4], FAR[7], FAR[9], FAR[13], FAR[16]])
+def test_searching_far_reads_nothing_outside(pattern: str) -> None:
+    regex, chance = compile_pattern(pattern), random.Random(len(pattern))
+    samples = [text[:1500] for text in far_texts(chance)]
+    agree(regex, tables.table(regex.machine.program), samples, r"<\0>", debug=True)
+
+
+@settings(max_examples=60)
+@given(patterns(empty_rounds=True), st.randoms(use_true_random=False), texts)
+def test_random_patterns_far_away(pattern: str, chance: random.Random, text: str) -> None:
+    between = ["".join(chance.choices("ab xé-", k=size)) for size in (50, 100, 700)]
+    check(pattern, [*(one + text for one in between), *(text * 20 + one for one in between)])
+
+
+@pytest.mark.long
+@settings(max_examples=3000)
+@given(patterns(empty_rounds=True), st.randoms(use_true_random=False), texts)
+def test_random_patterns_far_away_at_length(pattern: str, chance: random.Random, text: str) -> None:
+    parts = ["".join(chance.choices("ab xé-", k=chance.randrange(1, 400))) for _ in range(4)]
+    check(pattern, [*(one + text for one in parts), *(text * 20 + one for one in parts)])
 
 
 def test_a_zero_is_the_empty_pattern() -> None:
@@ -198,15 +286,16 @@ def test_of_any_bytes_a_part_is_found(data: bytes, pattern: str) -> None:
 
 def test_the_runtime_has_the_constants_of_the_tables() -> None:
     known = runtime().constants
-    assert known["DFA_SYMBOLS"] == tables.DFA_HEAD
-    assert known["DFA_STATES"] == tables.STATES
-    assert (known["DFA_MOVES"], known["DFA_NOTED"], known["DFA_PLACE"] + 1) == (
-        tables.MOVES,
-        tables.NOTED,
-        tables.MATCHED,
-    )
-    assert (known["DFA_STAYS"], known["DFA_DEAD"]) == (tables.STAYS, tables.DEAD)
-    assert known["DFA_NEXT"] == tables.DEAD - 1
+    words = ("SYMBOLS", "KINDS", "STATES", "MOVES", "NOTED", "STAYS", "DEAD", "HIT")
+    assert [known[f"DFA_{name}"] for name in words] == [
+        tables.DFA_HEAD,
+        *(getattr(tables, name) for name in words[1:]),
+    ]
+    assert known["DFA_NEXT"] == tables.HIT - 1
+    assert known["DFA_ENDS"] == tables.HIT | tables.DEAD
+    assert known["DFA_STOPS"] == tables.HIT | tables.DEAD | tables.STAYS
+    assert known["DFA_PLACE"] == tables.MATCHED - 1
+    assert known["FEW_REGISTERS"] >= known["KEPT"] + 1 + known["KEPT_BYTES"]
     for name in ("BYTE", "SPLIT", "SAVE", "HOLDS", "MATCH"):
         assert known[f"PIKE_{name}"] == getattr(program, name)
     names = ("AT_TEXT_START", "AFTER_WORD_BYTE", "AFTER_NEWLINE", "NOT_AN_EMPTY_MATCH")

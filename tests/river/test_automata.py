@@ -8,19 +8,32 @@ from __future__ import annotations
 
 import random
 import re
+from array import array
 from typing import assert_never
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from river.lang.automata.machine import MOST_STATES, Machine
-from river.lang.automata.program import MOST_INSTRUCTIONS, program, utf8_sequences
+from river.lang.automata.machine import MOST_STATES, Machine, step
+from river.lang.automata.program import (
+    AFTER_LINE,
+    AFTER_WORD,
+    AT_START,
+    MOST_INSTRUCTIONS,
+    NOT_EMPTY,
+    Program,
+    program,
+    utf8_sequences,
+)
+from river.lang.automata.skipping import MOST_RANGES, checks, heads
 from river.lang.automata.tables import (
     DEAD,
     DFA_HEAD,
     FLAGS,
     HEAD,
+    HIT,
+    KINDS,
     MATCHED,
     MOVES,
     NOTED,
@@ -238,56 +251,170 @@ def test_nullable(pattern: str, empty: bool) -> None:
 
 def test_the_table_leaves_out_what_is_too_large() -> None:
     small = table(compile_pattern("(a)b").machine.program)
-    assert (small[0], small[1]) == (4, HEAD)
-    assert HEAD < small[2] < small[3]
+    assert small[:3].tolist() == [4, HEAD, HEAD]
+    assert small[3] > HEAD
     large = table(compile_pattern("(a|b)*a(a|b){11}$").machine.program)
-    assert list(large[1:4]) == [0, 0, HEAD]
+    assert large[1:4].tolist() == [0, 0, HEAD]
+
+
+def test_what_only_tests_may_be_smaller() -> None:
+    program_ = compile_pattern("(?:a|b)*?(?:a(?:a|b){5}c|(?:a|b)*b(?:a|b){5}c)").machine.program
+    whole, tests = ({most: table(program_, most)[1:3].tolist() for most in range(10, 200, 5)}, [HEAD, 0])
+    assert tests in whole.values()
+    assert [HEAD, HEAD] in whole.values()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("", []), ("a*", []), ("(ab|c)d?", [b"ac"]), ("^a(b)c", [b"a", b"b", b"c"]), ("a+b", [b"a", b"ab"]),
+        ("(?i)k$", [b"kK"]), ("é[0-2]", [b"\xc3", b"\xa9", b"012"]), ("abcdefghij", [bytes((c,)) for c in b"abcdefgh"]),
+    ],
+)  # fmt: skip
+def test_bytes_where_matches_begin(pattern: str, expected: list[bytes]) -> None:
+    found = heads(compile_pattern(pattern).machine.program)
+    assert [bytes(byte for byte in range(256) if one >> byte & 1) for one in found] == [
+        bytes(sorted(one)) for one in expected
+    ]
+
+
+@given(patterns(empty_rounds=True), st.lists(texts, min_size=8, max_size=8))
+def test_matches_begin_where_checks_pass(pattern: str, samples: list[str]) -> None:
+    machine = compile_pattern(pattern).machine
+    words = checks(machine.program)
+    if words is None:
+        return
+    most, *pairs = words
+    assert most == max(pairs[0], pairs[4])
+    for text in map(str.encode, samples):
+        found = machine.search(text, machine.program.read(text))
+        if found is not None:
+            assert found[1] - found[0] > most
+            for distance, *ranges in (pairs[:4], pairs[4:]):
+                assert (text[found[0] + distance] in bytes_of(ranges)) == (not ranges[2])
+
+
+def bytes_of(ranges: list[int]) -> set[int]:
+    """The bytes that ranges list, whether they or all others are meant."""
+    data = array("i", ranges[: MOST_RANGES // 2]).tobytes()
+    return {b for low, n in zip(data[::2], data[1::2], strict=True) for b in range(low, low + n)}
 
 
 @given(patterns(empty_rounds=True))
 def test_a_table_leads_nowhere_outside(pattern: str) -> None:
+    check_table(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a|b)*a(a|b){8}$", r"(\w+) error (\w+) user", "[^a]{3,50}", r"[\x{D800}]", "^(.*) (é|ж|😀+)x"],
+)
+def test_a_large_table_leads_nowhere_outside(pattern: str) -> None:
+    check_table(pattern)
+
+
+def check_table(pattern: str) -> None:
     words = table(compile_pattern(pattern).machine.program)
     slots, test, captures, code, _, _, registers, _, size = words[:HEAD]
     assert size == len(words)
-    assert test < captures
-    for dfa in (words[test:captures], words[captures:code]):
-        stride, end, *firsts = dfa[:10]
-        lists, saves, moves, ranges = dfa[10:DFA_HEAD]
-        symbols = dfa[DFA_HEAD:STATES].tobytes()
-        size = (lists or ranges) - STATES
-        assert max(symbols) < end < stride - 2
-        starts = [first & ~STAYS for first in firsts]
-        assert all(0 < start <= size - stride and start % stride == 0 for start in starts)
-        for at, word in enumerate(dfa[STATES : STATES + size]):
-            own, column = at // stride * stride, at % stride
-            row = dfa[STATES + own : STATES + own + stride]
-            if column == stride - 2:
-                assert word in (-1, own, own | NOTED) or not own
-                continue
-            if column == stride - 1:
-                assert not own or word == 0 or ranges <= word <= len(dfa) - 6
-                if own and word:
-                    data, flip = dfa[word : word + 2].tobytes(), dfa[word + 2]
-                    inside = {
-                        b for low, n in zip(data[::2], data[1::2], strict=True) for b in range(low, low + n)
-                    }
-                    leaving = {byte for byte in range(256) if row[symbols[byte]] != row[stride - 2]}
-                    assert leaving == (set(range(256)) - inside if flip else inside)
-                continue
-            to = word & ~FLAGS
-            assert to % stride == 0
-            assert to <= size - stride
-            assert (to == 0) == bool(word & DEAD)
-            assert to == 0 or column != end
+    assert test == captures == HEAD
+    dfa = words[test:code]
+    end, kinds, *firsts = dfa[:10]
+    width, paired, moves, _ = dfa[10:DFA_HEAD]
+    columns = end + 1
+    symbols, classes = dfa[DFA_HEAD:KINDS].tobytes(), dfa[KINDS:STATES].tobytes()
+    assert max(symbols) < end
+    assert max(classes) < kinds
+    assert width == 4 * columns + 2
+    sizes = [width + kinds * kinds if paired else width]
+    places = [0]
+    while places[-1] + sizes[-1] < moves - STATES:
+        places.append(places[-1] + sizes[-1])
+        sizes.append(width + kinds * kinds if places[-1] < paired else width)
+    assert places[-1] + sizes[-1] == moves - STATES
+    assert not paired or paired in (*places, moves - STATES)
+    inside = set(places)
+    for place, room in zip(places, sizes, strict=True):
+        row = dfa[STATES + place : STATES + place + room]
+        plain, (stay, skip) = row[:columns], row[columns : columns + 2]
+        for symbol, word in enumerate(plain):
+            check_transition(dfa, place, symbol, slots, registers)
+            assert word & ~FLAGS in inside
             if word & STAYS:
-                assert to != own
-                assert dfa[STATES + to + stride - 2] >= 0
-            for flag, places in ((MOVES, lists), (NOTED, saves)):
-                if word & flag and lists:
-                    place = moves + (dfa[places + at] & ~MATCHED)
-                    count = dfa[place]
-                    used = dfa[place + 1 : place + 1 + 2 * count]
-                    assert len(used) == 2 * count > 0
-                    assert all(0 <= register < registers for register in used)
-                    assert all(register >= RESULT for register in used[::2])
-                    assert registers >= RESULT + slots
+                assert dfa[STATES + (word & ~FLAGS) + columns + 1] != 0
+        if place:
+            assert stay in (-1, place, place | NOTED | HIT)
+            check_skip(dfa, place, skip, [row[symbols[byte]] != stay for byte in range(256)])
+        for number, word in enumerate(row[width:]):
+            first, second = (
+                [s for s in range(end) if classes[symbols.index(s)] == kind] for kind in divmod(number, kinds)
+            )
+            assert word in inside or word == HIT
+            if word != HIT:
+                ((one,), (other,)) = first, second
+                assert not plain[one] & ~MOVES & FLAGS
+                after = dfa[STATES + (plain[one] & ~FLAGS) + other]
+                assert after & ~MOVES == word
+                assert 0 < word < paired
+    assert all(first & ~STAYS in inside for first in firsts)
+    check_origins(dfa, compile_pattern(pattern).machine.program)
+
+
+def check_origins(dfa: array[int], code: Program) -> None:
+    """States are those of Pike's machine, and threads come from where it says."""
+    columns, known = dfa[0] + 1, dict[int, tuple[tuple[int, ...], int]]()
+    for number, more in ((0, 0), (1, AFTER_WORD), (2, AFTER_LINE), (3, AT_START)):
+        for other, empty in ((number, 0), (number + 4, NOT_EMPTY)):
+            known[dfa[2 + other] & ~STAYS] = ((code.start,), (more | empty) & code.context)
+    known.pop(0, None)
+    todo = list(known)
+    while todo:
+        place = todo.pop()
+        threads, context = known[place]
+        for symbol, byte in enumerate(code.bytes):
+            to = dfa[STATES + place + symbol] & ~FLAGS
+            taken = step(code, threads, context, byte)
+            assert bool(dfa[STATES + place + symbol] & HIT) == (taken.match is not None)
+            if not to:
+                continue
+            if to not in known:
+                known[to] = (taken.threads, code.after(byte))
+                todo.append(to)
+            assert known[to] == (taken.threads, code.after(byte))
+            if dfa[13]:
+                first = dfa[13] + dfa[STATES + place + 3 * columns + 2 + symbol]
+                expected = [-1 if threads[number] == code.start else number for number, _ in taken.origins]
+                assert dfa[first : first + len(expected)].tolist() == expected
+
+
+def check_transition(dfa: array[int], place: int, symbol: int, slots: int, registers: int) -> None:
+    """The flags of a transition, and its moves."""
+    columns = dfa[0] + 1
+    word, rest, save = (dfa[STATES + place + symbol + i * columns + 2 * (i > 0)] for i in range(3))
+    assert (word & ~FLAGS == 0) == bool(word & DEAD)
+    assert word & DEAD or symbol != columns - 1
+    assert not word & STAYS or word & ~FLAGS != place
+    assert bool(word & HIT) == bool(word & NOTED or rest & MATCHED)
+    for flag, at in ((MOVES, rest & ~MATCHED), (NOTED, save)):
+        if word & flag:
+            count = dfa[dfa[12] + at]
+            used = dfa[dfa[12] + at + 1 : dfa[12] + at + 1 + 2 * count]
+            assert len(used) == 2 * count > 0
+            assert all(0 <= register < registers for register in used)
+            assert all(register >= RESULT for register in used[::2])
+            assert registers >= RESULT + slots
+
+
+def check_skip(dfa: array[int], place: int, skip: int, leaving: list[bool]) -> None:
+    """What a state may pass over."""
+    if skip > 0:
+        assert STATES < skip <= len(dfa) - 6
+        ranges = dfa[skip : skip + 3].tolist()
+        listed = bytes_of(ranges)
+        assert {byte for byte in range(256) if leaving[byte]} == (
+            set(range(256)) - listed if ranges[2] else listed
+        )
+    if skip < 0:
+        assert place in [first & ~STAYS for first in dfa[2:10]]
+        assert STATES < -skip <= len(dfa) - 9
+        assert dfa[-skip] == max(dfa[1 - skip], dfa[5 - skip]) < 8

@@ -92,8 +92,8 @@ def _text(f: Frame, constant: str | bytes) -> str:
 def pattern_table(module: Module, regex: Regex) -> str:
     """The address of the table of a pattern, as a pointer constant."""
     data = words(regex)
-    text = "".join(f"\\{byte:02X}" for byte in data)
-    return module.constant(f"[{len(data)} x i8]", f'c"{text}"')
+    text = data.hex("\\").upper()
+    return module.constant(f"[{len(data)} x i8]", f'c"\\{text}"')
 
 
 def pattern(f: Frame, text: str, regex: Regex) -> Memory:

@@ -1,17 +1,26 @@
-"""A program as one table of 32-bit words, for machine code: tagged DFAs if they are small, and the program itself.
+"""A program as one table of 32-bit words, for machine code: a tagged DFA if it is small, and the program itself.
 
-The table: {slots, test DFA, capturing DFA, program, its length, its start, registers, context of the program, words of the
-table}; the parts by word, 0 if absent. A DFA: {words of a state, symbol of the end, 8 first states, where the moves of
-transitions, the saves of matches, the lists of moves and the ranges begin}, 256 bytes of symbols, then the states: by
-symbol the next state with flags; the transition back to the state itself that most bytes take (-1: none); where the
-ranges of the bytes that leave it stand (0: there are none). A first state is found by its context: 1 after a word byte, 2
+The table: {slots, DFA that tests, DFA that captures, program, its length, its start, registers, context of the program,
+words of the table}; the parts by word, 0 if absent. Both DFAs are the same one; if that is too large, there may be one that
+only tests. A DFA: {symbol of the end, kinds of symbols in pairs, 8 first states, where in a state its pairs begin, where
+the states without pairs begin, where the lists of moves and those of origins begin (0: there are none)}, 256 bytes of
+symbols, 256 of kinds, then the states, a dead one first. A first state is found by its context: 1 after a word byte, 2
 after a newline, 3 at the start, and 4 more if an empty match does not count.
-Ranges are four times {least byte, how many}, then a word: 0 if these bytes leave the state, -1 if all others do. The same
-once more for the byte after it: if that is none of these, two transitions lead back to the state, and nothing happens.
+
+A state: by symbol the next state with flags; the transition back to the state itself that most bytes take (-1: none); how
+to pass over bytes (0: not at all). If it captures, by symbol the moves of the transition, then the saves of its match,
+then its origins. Last, by two symbols, the state after both if neither transition has a flag but MOVES, else HIT; the
+last kind may stand for all symbols that only longer code points than of two bytes have. The first states have pairs, none
+that only such code points lead to.
+
+To pass over the bytes that leave a state as it is: four times {least byte, how many}, then a word: 0 if these bytes leave
+the state, -1 if all others do. The same once more for the byte after it: if that is none of these, two transitions lead
+back to the state, and nothing happens. To pass over places where no match begins (a negative place), `skipping.checks`.
 
 A capturing DFA moves registers {-1, the position, the slots of the match, a spare one, the slots of each thread}. A match
 is saved when it is seen, or later: if no transition before the next match writes what it would read, the place is
-only noted (flag NOTED).
+only noted (flag NOTED). Origins are, by thread, the number of the thread it came from, -1 if it begins here: so the start
+of a match is found backwards, without moves.
 """
 
 from __future__ import annotations
@@ -19,7 +28,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from river.lang.automata.machine import MOST_STATES, Step, Threads, step
 from river.lang.automata.program import (
@@ -34,65 +43,69 @@ from river.lang.automata.program import (
     SPLIT,
     Program,
 )
+from river.lang.automata.skipping import ANY, RARELY, RARELY_IN_PAIRS, Alphabet, checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from river.lang.automata.skipping import Words
+
 HEAD: Final = 9  # words of a table before its parts
 DFA_HEAD: Final = 14
-STATES: Final = DFA_HEAD + 64  # where the states of a DFA begin
+KINDS: Final = DFA_HEAD + 64
+STATES: Final = KINDS + 64  # where the states of a DFA begin
 
-MOVES: Final = 1 << 30  # a transition has moves, or (test) there is a match
+MOVES: Final = 1 << 30  # a transition has moves
 NOTED: Final = 1 << 29
-STAYS: Final = 1 << 28  # the next state is another one, which few bytes leave, or in which each byte is noted
+STAYS: Final = 1 << 28  # the next state is another one, where bytes may be passed over
 DEAD: Final = 1 << 27  # there is no next state
-FLAGS: Final = MOVES | NOTED | STAYS | DEAD
-RARELY: Final = 0.12  # how likely a byte of common text leaves such a state at most
-MOST_RANGES: Final = 4
-_ANY: Final = (0, 0, -1)
+HIT: Final = 1 << 26  # a match is seen
+FLAGS: Final = MOVES | NOTED | STAYS | DEAD | HIT
 MATCHED: Final = 1 << 30  # of the moves of a transition: they save a match
 
 UNSET, POSITION, RESULT = 0, 1, 2  # registers
 
 MOST_WORK: Final = 1_500_000  # threads visited while a DFA is made: about half a second
+MOST_PAIRS: Final = 8192  # words: beyond that they would not stay in the nearest cache
+MOST_ORIGINS: Final = 1 << 16  # words
 _CONTEXTS: Final = (0, AFTER_WORD, AFTER_LINE, AT_START)
+_COMMON: Final = (0x80, 0xE0)  # ASCII and what two bytes encode: the bytes before
 
 State = tuple[Threads, int]
+Steps = list[tuple[int, Step] | None]
 
 
 @define
 class _Dfa:
-    """All states, each with its steps by symbol (None: nothing is reached, nothing matched)."""
+    """The states that lead to a match, from 1, each with its threads and its steps by symbol (None: nothing is reached).
+
+    `common`: how many of them, the first, are all that code points of one or two bytes lead to.
+    """
 
     firsts: list[int]
-    rows: list[list[tuple[int, Step] | None]]
+    threads: list[Threads]
+    rows: list[Steps]
+    common: int
 
 
 def table(program: Program, most: int = MOST_STATES, work: int = MOST_WORK) -> array[int]:
     """The table of a program; a DFA of more than `most` states, or one that takes more `work`, is left out."""
-    test, captures = (_explored(program, most, work, captures=captures) for captures in (False, True))
-    parts: list[array[int]] = []
-    at = [0, 0, 0]
-    registers = 0
-    if test is not None:
-        parts.append(_test_words(program, test))
-    if captures is not None:
-        words, registers = _capture_words(program, captures)
-        parts.append(words)
-    parts.append(array("i", [word for one in program.instructions for word in one]))
-    here = HEAD
-    present = (test is not None, captures is not None, True)
-    following = iter(parts)
-    for i, there in enumerate(present):
-        if there:
-            at[i] = here
-            here += len(next(following))
-    registers = max(registers, RESULT + program.slots)
-    head = [program.slots, *at, len(program.instructions), program.start, registers, program.context, here]
-    found = array("i", head)
-    for part in parts:
-        found += part
-    return found
+    at = [0, 0]
+    registers = RESULT + program.slots
+    parts = array("i")
+    for captures in (True, False):
+        dfa = _explored(program, most, work, captures=captures)
+        if dfa is not None:
+            rows, lists, needed = _captures(program, dfa) if captures else (_tests(dfa), None, 0)
+            parts = _words(program, dfa, rows, lists)
+            registers = max(registers, needed)
+            at = [HEAD, HEAD if captures else 0]
+            break
+    here = HEAD + len(parts)
+    parts.extend(word for one in program.instructions for word in one)
+    count = len(program.instructions)
+    head = [program.slots, *at, here, count, program.start, registers, program.context, HEAD + len(parts)]
+    return array("i", head) + parts
 
 
 def _explored(program: Program, most: int, work: int, *, captures: bool) -> _Dfa | None:
@@ -106,12 +119,12 @@ def _explored(program: Program, most: int, work: int, *, captures: bool) -> _Dfa
             states.append(state)
         return numbers[state]
 
-    places = [one | more for more in (0, NOT_EMPTY) for one in _CONTEXTS] if captures else [AT_START]
+    places = [one | more for more in (0, NOT_EMPTY) for one in _CONTEXTS]
     firsts = [number(((program.start,), place & program.context)) for place in places]
-    rows: list[list[tuple[int, Step] | None]] = []
+    rows: list[Steps] = []
     while len(rows) < len(states):
         threads, context = states[len(rows)]
-        row: list[tuple[int, Step] | None] = []
+        row: Steps = []
         for byte in program.bytes:
             taken = step(program, threads, context, byte)
             work -= taken.work
@@ -123,163 +136,186 @@ def _explored(program: Program, most: int, work: int, *, captures: bool) -> _Dfa
         rows.append(row)
         if len(states) > most or work < 0:
             return None
-    return _Dfa(firsts * (8 // len(firsts)), rows)
+    return _useful(program, _Dfa(firsts, [threads for threads, _ in states], rows, 0))
 
 
-def _shares() -> list[float]:
-    """By byte, how much of common text it is: English letters, some digits and marks, hardly anything else."""
-    found = [0.0002] * 256
-    letters = "etaoinsrhdlucmfywgpbvkxqjz"
-    percent = (
-        10,
-        7.5,
-        6.5,
-        6.2,
-        5.7,
-        5.7,
-        5.3,
-        5,
-        4,
-        3.5,
-        3.3,
-        2.3,
-        2.3,
-        2,
-        1.8,
-        1.7,
-        1.6,
-        1.5,
-        1.5,
-        1.3,
-        0.8,
-        0.6,
-        *[0.2] * 4,
+def _useful(program: Program, dfa: _Dfa) -> _Dfa:
+    """Without the states from which no match is reached; what ASCII leads to is first, then what two bytes do."""
+    before: list[list[int]] = [[] for _ in range(len(dfa.rows) + 1)]
+    good: set[int] = set()
+    for i, row in enumerate(dfa.rows, 1):
+        for to in row:
+            if to is not None:
+                before[to[0]].append(i)
+                if to[1].match:
+                    good.add(i)
+    _close(good, before)
+    common = {first for first in dfa.firsts if first in good}
+    order: dict[int, None] = {}
+    for least in _COMMON:
+        few = range(_before(program, least))
+        ways = [[to[0] for to in map(row.__getitem__, few) if to and to[0] in good] for row in dfa.rows]
+        _close(common, [[], *ways])
+        order |= dict.fromkeys(sorted(common))
+    order |= dict.fromkeys(sorted(good))
+    numbers = {one: i for i, one in enumerate(order, 1)}
+
+    def kept(to: tuple[int, Step] | None) -> tuple[int, Step] | None:
+        if to is None:
+            return None
+        number = numbers.get(to[0], 0)
+        if number:
+            return number, to[1]
+        return (0, evolve(to[1], threads=(), origins=())) if to[1].match else None
+
+    return _Dfa(
+        [numbers.get(first, 0) for first in dfa.firsts],
+        [dfa.threads[one - 1] for one in order],
+        [[kept(to) for to in dfa.rows[one - 1]] for one in order],
+        len(common),
     )
-    for letter, share in zip(letters, percent, strict=True):
-        found[ord(letter)] = share / 100
-        found[ord(letter.upper())] = share / 1000
-    for digit in b"0123456789":
-        found[digit] = 0.008
-    for mark in b"!\"#$%&'()*+-:;<=>?@[\\]^_`{|}~":
-        found[mark] = 0.002
-    found[ord(" ")] = 0.15
-    for mark in b".,/\n":
-        found[mark] = 0.01
-    return found
 
 
-_SHARES: Final = _shares()
+def _close(found: set[int], ways: list[list[int]]) -> None:
+    """Adds what ways lead to."""
+    todo = list(found)
+    while todo:
+        for to in ways[todo.pop()]:
+            if to not in found:
+                found.add(to)
+                todo.append(to)
+
+
+@define
+class _Row:
+    """A state. `words`: by symbol the number of the next state with flags; by symbol, places in lists, if there are such."""
+
+    words: list[int]
+    lists: tuple[list[int], ...] = ()
+
+
+@frozen
+class _Lists:
+    """The lists of moves and those of origins."""
+
+    moves: array[int]
+    origins: array[int]
+
+
+def _tests(dfa: _Dfa) -> list[_Row]:
+    return [
+        _Row([DEAD if to is None else HIT | DEAD if to[1].match else to[0] for to in row]) for row in dfa.rows
+    ]
+
+
+def _words(program: Program, dfa: _Dfa, rows: list[_Row], lists: _Lists | None) -> array[int]:
+    """A DFA: its head, symbols, states, and the lists that come after them."""
+    columns = len(program.bytes)
+    width = columns * (4 if lists else 1) + 2
+    kinds = _before(program, _COMMON[-1])
+    classes = min(kinds + 1, program.end)
+    common = min(dfa.common, MOST_PAIRS // classes**2)
+    paired = width + (classes * classes if common else 0)
+    places = [0, *(i * paired for i in range(1, common + 1))]
+    places += [(common + 1) * paired + i * width for i in range(len(rows) - common)]
+    size = (common + 1) * paired + (len(rows) - common) * width
+    end = STATES + size + (len(lists.moves) + len(lists.origins) if lists else 0)
+    skips = _Skips(program, dfa, rows, common, end)
+    flagged = [
+        [word | STAYS if skips.found[word & ~FLAGS] and word & ~FLAGS not in (0, i) else word for word in row.words]
+        for i, row in enumerate(rows, 1)
+    ]  # fmt: skip
+    placed = [[places[word & ~FLAGS] | word & FLAGS for word in row] for row in flagged]
+    plain = [
+        [HIT] * classes,
+        *([HIT if word & ~MOVES > common else word & ~MOVES for word in row] for row in flagged[:common]),
+    ]
+    states = array("i", [DEAD] * columns + [-1, 0] + [0] * (width - columns - 2) + [HIT] * (paired - width))
+    for i, row in enumerate(placed, 1):
+        stay = skips.stays[i]
+        states.extend(row)
+        states.extend((stay if stay < 0 else places[i] | stay & FLAGS, skips.found[i]))
+        for each in rows[i - 1].lists:
+            states.extend(each)
+        if i <= common:
+            rest = [HIT] * (classes - kinds)
+            for word in plain[i][:kinds]:
+                pairs = plain[0] if word == HIT else plain[word][:kinds] + rest
+                states.extend([each if each == HIT else places[each] for each in pairs])
+            states.extend(plain[0] * (classes - kinds))
+    firsts = [places[first] | (STAYS if skips.found[first] else 0) for first in dfa.firsts]
+    moves = STATES + size if lists else 0
+    origins = moves + len(lists.moves) if lists and lists.origins else 0
+    found = array(
+        "i", [program.end, classes, *firsts, width, (common + 1) * paired if common else 0, moves, origins]
+    )
+    found.frombytes(program.symbols)
+    found.frombytes(bytes(min(symbol, classes - 1) for symbol in program.symbols))
+    found += states
+    if lists:
+        found += lists.moves + lists.origins
+    return found + skips.pool
+
+
+def _before(program: Program, least: int) -> int:
+    """How many symbols the bytes before one have: they are the first."""
+    return sum(0 <= byte < least for byte in program.bytes)
 
 
 @define(eq=False)
-class _Alphabet:
-    """The symbols of a program that are bytes: how much of common text each is, and what sets of them are as ranges."""
+class _Skips:
+    """By state (0: dead), the word that stays there, and the place of what it may pass over; the first states have pairs."""
 
     program: Program
-    shares: list[float] = field(init=False)
-    _ranges: dict[frozenset[int], tuple[int, ...] | None] = field(
-        factory=dict[frozenset[int], "tuple[int, ...] | None"]
-    )
+    dfa: _Dfa
+    rows: list[_Row]
+    paired: int
+    begin: int
+    stays: list[int] = field(init=False)
+    found: list[int] = field(init=False)
+    pool: array[int] = field(factory=lambda: array("i"))
+    _places: dict[Words, int] = field(factory=dict["Words", int])
 
     def __attrs_post_init__(self) -> None:
-        self.shares = [0.0] * self.program.end
-        for byte, symbol in enumerate(self.program.symbols):
-            self.shares[symbol] += _SHARES[byte]
+        alphabet = Alphabet(self.program)
+        searching = checks(self.program) if any(self.dfa.firsts[:3]) else None
+        firsts = set(self.dfa.firsts)
+        self.stays, self.found = [-1], [0]
+        for i, row in enumerate(self.rows, 1):
+            stay, leaving = alphabet.stay(row.words, (i, i | NOTED | HIT))
+            self.stays.append(stay)
+            if i in firsts and searching is not None:
+                self.found.append(-self.place(searching))
+                continue
+            noted = stay >= 0 and stay & NOTED != 0
+            share = alphabet.share(leaving) if stay >= 0 else 1.0
+            words = alphabet.ranges(leaving) if noted or share <= RARELY else None
+            if words is not None and not noted:
+                after = self.following(i, leaving)
+                following = alphabet.ranges(after)
+                share *= 1 if following is None else min(alphabet.share(after), 1)
+                words = None if share > RARELY_IN_PAIRS and i <= self.paired else words + (following or ANY)
+            elif words is not None:
+                words += ANY
+            self.found.append(0 if words is None else self.place(words))
 
-    def stay(self, row: list[int], own: int) -> tuple[int, frozenset[int]]:
-        """The transition from a state to itself, with or without a note, that most bytes take (-1: none); the others."""
-        best, least, left = -1, 1.0, frozenset[int]()
-        for wanted in (own, own | NOTED):
-            others = frozenset(symbol for symbol in range(self.program.end) if row[symbol] != wanted)
-            share = sum(self.shares[symbol] for symbol in others)
-            if len(others) < self.program.end and (best < 0 or share < least):
-                best, least, left = wanted, share, others
-        return best, left
+    def place(self, words: Words) -> int:
+        if words not in self._places:
+            self._places[words] = self.begin + len(self.pool)
+            self.pool.extend(words)
+        return self._places[words]
 
-    def share(self, symbols: frozenset[int]) -> float:
-        """How much of common text they are together."""
-        return sum(self.shares[symbol] for symbol in symbols)
-
-    def ranges(self, symbols: frozenset[int]) -> tuple[int, ...] | None:
-        """They as three words, if they or all others are few ranges of bytes."""
-        if symbols not in self._ranges:
-            self._ranges[symbols] = self._found(symbols)
-        return self._ranges[symbols]
-
-    def _found(self, symbols: frozenset[int]) -> tuple[int, ...] | None:
-        inside = [symbol in symbols for symbol in self.program.symbols]
-        edges = [byte for byte in range(1, 256) if inside[byte] != inside[byte - 1]]
-        pieces = [*zip([0, *edges], [*edges, 256], strict=True)]
-        for wanted, flip in ((True, 0), (False, -1)):
-            found = [(low, high - low) for low, high in pieces if inside[low] == wanted]
-            if len(found) <= MOST_RANGES and all(count < 256 for _, count in found):
-                pairs = [*found, *[(0, 0)] * (MOST_RANGES - len(found))]
-                return (*array("i", bytes(number for pair in pairs for number in pair)), flip)
-        return None
-
-    def following(
-        self, transitions: list[list[int]], place: int, leaving: frozenset[int]
-    ) -> tuple[int, ...] | None:
-        """Which bytes after one that leaves a state do not lead straight back, as three words; None: there is no telling."""
-        stride = len(self.program.bytes) + 2
-        own = (place + 1) * stride
-        back = frozenset(range(self.program.end))
+    def following(self, state: int, leaving: frozenset[int]) -> frozenset[int]:
+        """Which symbols after one that leaves a state may not lead straight back."""
+        symbols = frozenset(range(self.program.end))
+        back = symbols
         for symbol in leaving:
-            to = transitions[place][symbol]
-            if to & NOTED or not to & ~FLAGS:
-                return None
-            row = transitions[(to & ~FLAGS) // stride - 1]
-            back = frozenset(other for other in back if row[other] == own)
-        return self.ranges(frozenset(range(self.program.end)) - back)
-
-
-def _words(program: Program, dfa: _Dfa, transitions: list[list[int]], rest: list[array[int]]) -> array[int]:
-    """A DFA: its head, symbols, states, and the arrays that come after them."""
-    stride = len(program.bytes) + 2
-    alphabet = _Alphabet(program)
-    stays = [alphabet.stay(row, (i + 1) * stride) for i, row in enumerate(transitions)]
-    calm = {
-        (i + 1) * stride
-        for i, (stay, leaving) in enumerate(stays)
-        if stay >= 0 and (stay & NOTED or alphabet.share(leaving) <= RARELY)
-    }
-    starts: list[int] = []
-    here = STATES + stride * (len(dfa.rows) + 1)
-    for part in rest:
-        starts.append(here)
-        here += len(part)
-    starts += [0] * (3 - len(starts))
-    pool = array("i")
-    places: dict[tuple[int, ...], int] = {}
-    states = array("i", [DEAD] * stride)
-    for i, row in enumerate(transitions):
-        own = (i + 1) * stride
-        for word in row:
-            to = word & ~FLAGS
-            states.append(word | (DEAD if not to else STAYS if to in calm and to != own else 0))
-        stay, leaving = stays[i]
-        ranges = alphabet.ranges(leaving) if own in calm else None
-        if ranges is not None:
-            lists = rest[0] if rest else None
-            matching = lists is not None and any(word & MATCHED for word in lists[own : own + stride])
-            ranges += _ANY if matching else alphabet.following(transitions, i, leaving) or _ANY
-        if ranges is not None and ranges not in places:
-            places[ranges] = here + len(pool)
-            pool.extend(ranges)
-        states.extend((stay, 0 if ranges is None else places[ranges]))
-    firsts = [first * stride | (STAYS if first * stride in calm else 0) for first in dfa.firsts]
-    found = array("i", [stride, program.end, *firsts, *starts, here])
-    found.frombytes(program.symbols)
-    found += states
-    for part in (*rest, pool):
-        found += part
-    return found
-
-
-def _test_words(program: Program, dfa: _Dfa) -> array[int]:
-    stride = len(program.bytes) + 2
-    rows = [[0 if to is None else MOVES if to[1].match else to[0] * stride for to in row] for row in dfa.rows]
-    return _words(program, dfa, rows, [])
+            to = self.rows[state - 1].words[symbol]
+            if to & (HIT | DEAD):
+                return symbols
+            row = self.rows[(to & ~FLAGS) - 1].words
+            back = frozenset(other for other in back if row[other] == state)
+        return symbols - back
 
 
 # ------------------------------------------------------------------------------------------------- captures
@@ -327,53 +363,60 @@ class _Pool:
         return self.places[moves]
 
 
-def _capture_words(program: Program, dfa: _Dfa) -> tuple[array[int], int]:
-    """The DFA, and how many registers it needs."""
+def _captures(program: Program, dfa: _Dfa) -> tuple[list[_Row], _Lists, int]:
+    """The states, their lists, and how many registers they need."""
     settable = _settable(program)
     spare = RESULT + program.slots
     banks: dict[tuple[int, int], int] = {}
     moves = [
         [None if to is None else _moves(program, settable, threads, to[1], banks) for to in row]
-        for row, threads in zip(dfa.rows, _threads(program, dfa), strict=True)
+        for row, threads in zip(dfa.rows, dfa.threads, strict=True)
     ]
     later = _written_later(dfa, moves)
-    stride = len(program.bytes) + 2
     pool = _Pool()
-    rows: list[list[int]] = []
-    lists, saves = (array("i", [0] * (stride * (len(dfa.rows) + 1))) for _ in range(2))
-    for i, row in enumerate(dfa.rows):
+    rows: list[_Row] = []
+    for row, made_row in zip(dfa.rows, moves, strict=True):
         words: list[int] = []
-        for symbol, to in enumerate(row):
-            made = moves[i][symbol]
+        lists, saves = [0] * len(row), [0] * len(row)
+        for symbol, (to, made) in enumerate(zip(row, made_row, strict=True)):
             if to is None or made is None:
-                words.append(0)
+                words.append(DEAD)
                 continue
-            following, taken = to
-            at = (i + 1) * stride + symbol
-            word, rest = following * stride, made.rest
+            word, taken = to
+            rest = made.rest
             if taken.match:
-                if made.reads & (made.writes | later[following]):
+                if made.reads & (made.writes | later[word]):
                     rest = made.save + made.rest
-                    lists[at] = MATCHED
+                    lists[symbol] = MATCHED
                 else:
                     word |= NOTED
-                    saves[at] = pool.place(made.save)
+                    saves[symbol] = pool.place(made.save)
+                word |= HIT
             if rest:
                 word |= MOVES
-                lists[at] |= pool.place(rest)
-            words.append(word)
-        rows.append(words)
-    return _words(program, dfa, rows, [lists, saves, pool.words]), spare + 1 + len(banks)
+                lists[symbol] |= pool.place(rest)
+            words.append(word if to[0] else word | DEAD)
+        rows.append(_Row(words, (lists, saves)))
+    return rows, _Lists(pool.words, _origins(program, dfa, rows)), spare + 1 + len(banks)
 
 
-def _threads(program: Program, dfa: _Dfa) -> list[Threads]:
-    """The threads of each state."""
-    found: list[Threads] = [(program.start,)] * len(dfa.rows)
-    for row in dfa.rows:
-        for to in row:
-            if to is not None and to[0]:
-                found[to[0] - 1] = to[1].threads
-    return found
+def _origins(program: Program, dfa: _Dfa, rows: list[_Row]) -> array[int]:
+    """The lists of origins, whose places rows are given; none where matches only begin at the start, or they are too long."""
+    pool = array("i", [0])
+    places: dict[tuple[int, ...], int] = {}
+    for row, steps, threads in zip(rows, dfa.rows, dfa.threads, strict=True):
+        last = len(threads) - 1 if threads[-1] == program.start else -1
+        found = [0] * len(steps)
+        for symbol, to in enumerate(steps):
+            if to is None or not to[0]:
+                continue
+            numbers = tuple([-1 if number == last else number for number, _ in to[1].origins])
+            if numbers not in places:
+                places[numbers] = len(pool)
+                pool.extend(numbers)
+            found[symbol] = places[numbers]
+        row.lists += (found,)
+    return pool if any(dfa.firsts[:3]) and len(pool) <= MOST_ORIGINS else array("i")
 
 
 def _settable(program: Program) -> dict[int, int]:
