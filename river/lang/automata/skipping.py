@@ -115,28 +115,31 @@ def heads(program: Program) -> list[int]:
 
 
 def checks(program: Program) -> Words | None:
-    """What tells most places apart where no match begins: {the greater distance}, then twice {distance, three words of ranges}.
+    """What tells most places apart where no match begins; None: too many places are left.
 
-    They may be the same. None: too many places are left.
+    {the greater distance, 0 if both are one range}, then twice {distance, two bytes {least, how many} twice}. Both may be
+    the same.
     """
-    known: list[tuple[float, int, Words]] = []
+    known: list[tuple[float, int, int]] = []
     for distance, bytes_ in enumerate(heads(program)):
         inside = [bool(bytes_ >> byte & 1) for byte in range(256)]
-        words = ranges(inside)
-        if words is not None:
-            share = sum(share for share, one in zip(_SHARES, inside, strict=True) if one)
-            known.append((share, distance, words))
+        match ranges(inside):
+            case (word, 0, 0):
+                share = sum(share for share, one in zip(_SHARES, inside, strict=True) if one)
+                known.append((share, distance, word))
+            case _:
+                pass
     if not known:
         return None
     known.sort()
-    share, distance, words = known[0]
-    second = (distance, *words)
+    (share, first, these), (_, second, those) = known[0], known[0]
     if share > _SELDOM and len(known) > 1:
-        share *= known[1][0]
-        second = (known[1][1], *known[1][2])
+        other, second, those = known[1]
+        share *= other
     if share > RARELY:
         return None
-    return (max(distance, second[0]), distance, *words, *second)
+    double = any(array("i", (word,)).tobytes()[3] for word in (these, those))
+    return (max(first, second), int(double), first, these, second, those)
 
 
 @define(eq=False)
