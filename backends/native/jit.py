@@ -6,6 +6,7 @@ Code is never unmapped: what is linked stays for the life of the process.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from functools import cache
 from importlib import import_module
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
+from backends.native.tables import SECRET_WORDS, SECRETS
 from river.diagnostics import InternalError
 
 if TYPE_CHECKING:
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 
 LIBM: Final = ("fmod",)
 """Functions of the C library that code may call as `river_<name>`: exact ones (il.md P7), of two operands."""
+
+secrets: Final = (ctypes.c_uint64 * SECRET_WORDS).from_buffer_copy(os.urandom(8 * SECRET_WORDS))
+"""What the hash of the index of maps depends on (`runtime/text.rt`). Code reads it where it lies, so that code can be shared.
+
+Tests may write it, as long as nothing made before is used until they have put it back.
+"""
 
 OPTIMISATION: Final = 3
 _LOCK: Final = threading.Lock()  # of the linker
@@ -167,6 +175,7 @@ def _link(linker: _Linker, code: bytes, exports: tuple[str, ...], imports: Mappi
     library = linker.binding.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in LIBM:
         library.import_symbol(f"river_{name}", _libm(name))
+    library.import_symbol(SECRETS, ctypes.addressof(secrets))
     for name, address in imports.items():
         library.import_symbol(name, address)
     for name in exports:

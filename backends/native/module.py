@@ -8,9 +8,10 @@ temporary arena shares texts and drops nothing.
 from __future__ import annotations
 
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from backends.native.ir import Builder, Function, module_text, reachable
 from backends.native.layout import (
@@ -27,6 +28,7 @@ from backends.native.layout import (
 )
 from backends.native.library import runtime, tables
 from backends.native.rtlang import Signature, compile_file
+from backends.native.shared import BEGIN
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Module:
     patterns: dict[str, str] = field(
         factory=dict[str, str]
     )  # by constant of type regex, the address of its table
+    _begin: Builder = field(factory=Builder)  # what is done when the code has been linked
     _names: dict[tuple[str, t.Type], str] = field(factory=dict[tuple[str, t.Type], str])
     _count: int = 0
 
@@ -76,7 +79,9 @@ class Module:
         return f"{stem}.{self._count}"
 
     def text(self, exports: dict[str, Function]) -> str:
-        """The module: `exports` and all that they need."""
+        """The module: `exports` and all that they need, and `BEGIN`, if something is to be done before they are called."""
+        if self._begin.lines:
+            exports = exports | {BEGIN: self._begun()}
         if not self.debug:
             used = reachable(self.functions | exports, exports)
             return module_text((*tables(used), *self.texts, *(f.text for f in used)))
@@ -91,6 +96,21 @@ class Module:
         name = "@" + self.fresh("const")
         self.texts.append(f"{name} = private unnamed_addr constant {type_} {text}, align 16")
         return name
+
+    def index(self, type_: t.Map | t.Bag, index: str, segments: int, size: int, first: str) -> None:
+        """Has the index of a constant filled, from its first entry on, when the code has been linked."""
+        b, name = self._begin, self.map_function("map_fill", type_)
+        args = [f"ptr {index}", f"i64 {segments}", f"i64 {size}", f"i64 ptrtoint (ptr {first} to i64)"]
+        on = b.fresh("on")
+        b.branch(b.call("i1", name, args), on, "full")
+        b.at(on)
+
+    def _begun(self) -> Function:
+        b = self._begin
+        b.end("ret i1 true")
+        b.at("full")
+        b.end("ret i1 false")
+        return b.finish(BEGIN, f"define i1 @{BEGIN}() nounwind")
 
     # -------------------------------------------------------------------------------------------- derived
 
@@ -612,47 +632,79 @@ def _same(module: Module, type_: t.Type, name: str) -> None:
     module.add(b.finish(name, f"define internal i1 @{name}(ptr %x, ptr %y) nounwind"))
 
 
-def hash_scalar(b: Builder, type_: t.Type, h: str, x: str) -> str:
-    """The hash with the words of a scalar folded in."""
+def scalar_words(b: Builder, type_: t.Type, x: str) -> tuple[str, ...]:
+    """The 64-bit words of a scalar that hashes are made of."""
     kind = register(type_)
     if type_ == t.UNIT:
-        return h
+        return ()
     if kind == "float":
         kind, x = "double", b.op(f"fpext float {x} to double")
     if kind == "double":
         positive = b.op(f"fadd double {x}, 0.0")
         undefined = b.op(f"fcmp uno double {x}, {x}")
         chosen = b.op(f"select i1 {undefined}, double {_NAN}, double {positive}")
-        return b.call("i64", "fold", [f"i64 {h}", f"i64 {b.op(f'bitcast double {chosen} to i64')}"])
+        return (b.op(f"bitcast double {chosen} to i64"),)
     if kind == "i128":
-        low = b.op(f"trunc i128 {x} to i64")
-        high = b.op(f"trunc i128 {b.op(f'lshr i128 {x}, 64')} to i64")
-        return b.call(
-            "i64", "fold", [f"i64 {b.call('i64', 'fold', [f'i64 {h}', f'i64 {low}'])}", f"i64 {high}"]
-        )
+        high = b.op(f"lshr i128 {x}, 64")
+        return (b.op(f"trunc i128 {x} to i64"), b.op(f"trunc i128 {high} to i64"))
     if kind != "i64":
         x = b.op(f"{'zext' if kind == 'i1' else 'sext'} {kind} {x} to i64")
-    return b.call("i64", "fold", [f"i64 {h}", f"i64 {x}"])
+    return (x,)
 
 
-def _hash(module: Module, type_: t.Type, name: str) -> None:
+@frozen
+class _Hashing:
+    """How a hash is made of words: the derived function, and the calls for a word, a text, the beginning, and the end."""
+
+    derived: str
+    word: Callable[[Builder, str, str], str]
+    text: Callable[[Builder, str, str], str]
+    begin: Callable[[Builder], str]
+    end: str
+
+
+_STABLE: Final = _Hashing(
+    "hash",
+    lambda b, h, word: b.call("i64", "fold", [f"i64 {h}", f"i64 {word}"]),
+    lambda b, h, at: b.call("i64", "text_hash", [f"i64 {h}", f"ptr {at}"]),
+    lambda _: str(runtime().constants["SEED"]),
+    "fold_last",
+)
+"""`values.hash64`."""
+
+SECRET: Final = _Hashing(
+    "index_word",
+    lambda b, h, word: index_step(b, h, "0", word),
+    lambda b, h, at: index_step(b, h, "0", b.call("i64", "text_word", [f"ptr {at}"])),
+    lambda b: b.call("i64", "index_begin", []),
+    "index_end",
+)
+"""The hash of the index of maps, by the secrets of the process (`runtime/text.rt`). No key has a map or bag in it."""
+
+
+def index_step(b: Builder, h: str, x: str, y: str) -> str:
+    """The hash of an index with two words more."""
+    return b.call("i64", "index_step", [f"i64 {h}", f"i64 {x}", f"i64 {y}"])
+
+
+def _hash(module: Module, type_: t.Type, name: str, how: _Hashing = _STABLE) -> None:
     b = Builder()
     state = b.slot("i64")
     b.do(f"store i64 %h, ptr {state}")
 
     def word(x: str) -> None:
         h = b.op(f"load i64, ptr {state}")
-        b.do(f"store i64 {b.call('i64', 'fold', [f'i64 {h}', f'i64 {x}'])}, ptr {state}")
+        b.do(f"store i64 {how.word(b, h, x)}, ptr {state}")
 
     def hashed(of: t.Type, at: str) -> None:
-        h = b.op(f"load i64, ptr {state}")
         if register(of) is not None:
-            new = hash_scalar(b, of, h, load(b, of, at))
-        elif is_text(of):
-            new = b.call("i64", "text_hash", [f"i64 {h}", f"ptr {at}"])
-        else:
-            new = b.call("i64", module.derived("hash", of), [f"i64 {h}", f"ptr {at}"])
-        b.do(f"store i64 {new}, ptr {state}")
+            for each in scalar_words(b, of, load(b, of, at)):
+                word(each)
+            return
+        h = b.op(f"load i64, ptr {state}")
+        args = [f"i64 {h}", f"ptr {at}"]
+        h = how.text(b, h, at) if is_text(of) else b.call("i64", module.derived(how.derived, of), args)
+        b.do(f"store i64 {h}, ptr {state}")
 
     match type_:
         case t.FSUM:
@@ -686,11 +738,11 @@ def _hash(module: Module, type_: t.Type, name: str) -> None:
 
             def entry_hash(entry: str) -> None:
                 outer = b.op(f"load i64, ptr {state}")
-                b.do(f"store i64 {runtime().constants['SEED']}, ptr {state}")
+                b.do(f"store i64 {how.begin(b)}, ptr {state}")
                 hashed(t.parts(type_)[0], key_of(b, entry))
                 if isinstance(type_, t.Map):
                     hashed(type_.value, value_of(b, type_, entry))
-                last = b.call("i64", "fold_last", [f"i64 {b.op(f'load i64, ptr {state}')}"])
+                last = b.call("i64", how.end, [f"i64 {b.op(f'load i64, ptr {state}')}"])
                 b.do(f"store i64 {b.op(f'add i64 {last}, ' + b.op(f'load i64, ptr {total}'))}, ptr {total}")
                 b.do(f"store i64 {outer}, ptr {state}")
 
@@ -702,6 +754,10 @@ def _hash(module: Module, type_: t.Type, name: str) -> None:
     module.add(b.finish(name, f"define internal i64 @{name}(i64 %h, ptr %x) nounwind"))
 
 
+def _index_word(module: Module, type_: t.Type, name: str) -> None:
+    _hash(module, type_, name, SECRET)
+
+
 def _key_hash(module: Module, type_: t.Type, name: str) -> None:
     b = Builder()
     h = b.call("i64", module.derived("hash", type_), [f"i64 {runtime().constants['SEED']}", "ptr %x"])
@@ -710,29 +766,31 @@ def _key_hash(module: Module, type_: t.Type, name: str) -> None:
 
 
 def _index_hash(module: Module, type_: t.Type, name: str) -> None:
-    """The hash of the index of maps, which nothing outside of them sees: quicker than `values.hash64`."""
+    """The hash of the index of maps, which nothing outside of them sees: quicker than `values.hash64`, and secret."""
     b = Builder()
-    seed = str(runtime().constants["SEED"])
+    words = _index_words(module, b, type_, "%x")
     if is_text(type_):
-        h = b.call("i64", "text_index", ["ptr %x"])
-    elif register(type_) is not None:
-        h = hash_scalar(b, type_, seed, load(b, type_, "%x"))
-    elif isinstance(type_, t.Record | t.Tuple):
-        h = seed
-        for i, each in enumerate(t.parts(type_)):
-            at = part(b, type_, "%x", i)
-            if is_text(each):
-                one = b.call("i64", "text_index", [f"ptr {at}"])
-                h = one if i == 0 else b.call("i64", "fold", [f"i64 {h}", f"i64 {one}"])
-            elif register(each) is not None:
-                h = hash_scalar(b, each, h, load(b, each, at))
-            else:
-                h = b.call("i64", module.derived("hash", each), [f"i64 {h}", f"ptr {at}"])
+        h = words[0]
     else:
-        h = b.call("i64", module.derived("hash", type_), [f"i64 {seed}", "ptr %x"])
-    b.end(f"ret i64 {h}")
+        h = SECRET.begin(b)
+        for x, y in zip_longest(words[1::2], words[::2], fillvalue="0"):
+            h = index_step(b, h, x, y)
+    b.end(f"ret i64 {b.call('i64', SECRET.end, [f'i64 {h}'])}")
     near = " alwaysinline" if is_text(type_) or register(type_) is not None else ""
     module.add(b.finish(name, f"define internal i64 @{name}(ptr %x){near} nounwind"))
+
+
+def _index_words(module: Module, b: Builder, type_: t.Type, at: str) -> list[str]:
+    """What the hash of a key is made of; one word stands for each text, and for each value whose words vary in number."""
+    if is_text(type_):
+        return [b.call("i64", "text_word", [f"ptr {at}"])]
+    if register(type_) is not None:
+        return list(scalar_words(b, type_, load(b, type_, at)))
+    if isinstance(type_, t.Record | t.Tuple):
+        parts = enumerate(t.parts(type_))
+        return [word for i, each in parts for word in _index_words(module, b, each, part(b, type_, at, i))]
+    begin = SECRET.begin(b)
+    return [b.call("i64", module.derived(SECRET.derived, type_), [f"i64 {begin}", f"ptr {at}"])]
 
 
 def _number(module: Module, type_: t.Type, name: str) -> None:
@@ -844,15 +902,16 @@ def _key_order(module: Module, type_: t.Type, name: str) -> None:
 _DERIVED: Final[dict[str, Callable[[Module, t.Type, str], None]]] = {
     "copy": _copy, "drop": _drop, "replace": _replace, "same": _same, "hash": _hash, "key_hash": _key_hash, "number": _number,
     "canonical": _canonical, "order": _order, "key_order": _key_order, "index_hash": _index_hash,
+    "index_word": _index_word,
 }  # fmt: skip
 
 __all__ = [
     "LINE",
+    "SECRET",
     "Module",
     "clear",
     "counted",
     "entries",
-    "hash_scalar",
     "if_",
     "item",
     "key_of",
@@ -864,6 +923,7 @@ __all__ = [
     "replaceable",
     "runtime",
     "same_scalar",
+    "scalar_words",
     "shares",
     "store",
     "value_of",

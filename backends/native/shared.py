@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from ctypes import c_bool
 from hashlib import sha256
 from threading import RLock, Thread
 from time import perf_counter
@@ -18,6 +19,7 @@ from attrs import define, evolve, frozen
 
 from backends.native.cache import kept
 from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code
+from river.diagnostics import InternalError
 from river.lang.tables import fingerprint
 
 if TYPE_CHECKING:
@@ -113,6 +115,10 @@ def shared(key: str, make: Callable[[], Made], level: int = OPTIMISATION) -> Cod
         return _KNOWN[key]
 
 
+BEGIN: Final = "river_begin"
+"""A function without parameters that code may define: it is called once, when the code has been linked. False: it failed."""
+
+
 def _made(key: str, make: Callable[[], Made], level: int) -> Code:
     machine = host()
 
@@ -121,7 +127,8 @@ def _made(key: str, make: Callable[[], Made], level: int) -> Code:
 
         with _CLOCK.running():
             made = make()
-            told = {"exports": made.exports, "facts": made.facts, "imports": parts(made.text)}
+            exports = [*made.exports, BEGIN] if f"define i1 @{BEGIN}(" in made.text else made.exports
+            told = {"exports": exports, "facts": made.facts, "imports": parts(made.text)}
             return json.dumps(told).encode() + b"\n" + machine_code(made.text, level)
 
     compiler = fingerprint("backends.native", "river.lang")
@@ -129,7 +136,10 @@ def _made(key: str, make: Callable[[], Made], level: int) -> Code:
     head, _, code = kept(depends, build).partition(b"\n")
     told = json.loads(head)
     imports = {name: part_code(of).addresses[name] for name, of in told["imports"].items()}
-    return evolve(linked(code, tuple(told["exports"]), imports), facts=told["facts"])
+    found = evolve(linked(code, tuple(told["exports"]), imports), facts=told["facts"])
+    if BEGIN in found.addresses and not found.function(BEGIN, (), c_bool)():
+        raise InternalError("the index of a constant has no room for its keys")
+    return found
 
 
 def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> list[Result]:

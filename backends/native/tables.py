@@ -1,4 +1,7 @@
-"""Tables of the runtime, made by Python's whole numbers and texts: names that `*.rt` files may use like variables."""
+"""Tables of the runtime: names that `*.rt` files may use like variables. Python makes them, of whole numbers and texts.
+
+`SECRETS` is not in the code: each process has its own (`jit.py`).
+"""
 
 from __future__ import annotations
 
@@ -104,6 +107,9 @@ def _beside(point: str) -> int:
     return 2 if after_digit else 1 if after_letter else 0
 
 
+SECRETS: Final = "SECRETS"
+SECRET_WORDS: Final = 4
+
 TABLES: Final[dict[str, tuple[str, Callable[[], str]]]] = {
     "POWERS_UP": ("p64", lambda: _words("i64", _powers(-292, 324, up=True))),
     "POWERS_DOWN": ("p64", lambda: _words("i64", _powers(-348, 347, up=False))),
@@ -116,11 +122,14 @@ TABLES: Final[dict[str, tuple[str, Callable[[], str]]]] = {
     "SEVERAL": ("p32", lambda: _words("i32", _cases()[4])),
     "SIGMA_BLOCKS": ("p16", lambda: _words("i16", _around_sigma()[0])),
     "SIGMA_CELLS": ("p8", lambda: _bytes(bytes(_around_sigma()[1]))),
+    SECRETS: ("p64", lambda: f"[{SECRET_WORDS} x i64]"),
 }
 """By name: the type of the pointer, and what makes the constant."""
 
 
 @cache
 def constant(name: str) -> str:
-    """The definition of a table."""
+    """The definition of a table; the declaration of the secrets."""
+    if name == SECRETS:
+        return f"@{name} = external constant {TABLES[name][1]()}, align 8"
     return f"@{name} = private unnamed_addr constant {TABLES[name][1]()}, align 16"

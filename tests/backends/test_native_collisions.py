@@ -1,16 +1,17 @@
-"""Keys whose hashes are made to be alike: maps, bags and differences stay right, natively as in the evaluator."""
+"""Keys whose hashes are made to be alike, which needs the secrets: all stays right, and by other secrets they are not alike."""
 
 from __future__ import annotations
 
+import ctypes
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, compile_native
-from backends.native.module import runtime
+from backends.native import NativeOperator, compile_native, jit
+from backends.native.contract import ARENA_SIZE
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
@@ -18,7 +19,12 @@ from river.lang import typed
 from river.lang.evaluate import Trap, compile_operator
 from river.source import Source
 
-WORD = (1 << 64) - 1
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from backends.native.operator import Variable
+    from river.il.graph import Graph
+
 MANY = 1500
 
 PROGRAM = """river 1;
@@ -41,47 +47,58 @@ operator f(t: {what: i64, k: K}; $m: map<K, i64>, $b: bag<K>, $l: list<K>, $w: m
 """
 
 
-def fold(h: int, word: int) -> int:
-    """A step of the hash, as `text.rt` has it."""
-    product = ((h ^ word) & WORD) * (runtime().constants["STEP"] & WORD)
-    return (product ^ product >> 64) & WORD
-
-
 def signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def pairs() -> list[Any]:
-    """Records of two numbers: the second makes up for the first."""
-    seed = runtime().constants["SEED"] & WORD
-    return [(a, signed(fold(seed, a & WORD) ^ 12345)) for a in range(-MANY // 2, MANY // 2)]
+def small(word: int) -> bytes:
+    return word.to_bytes(8, "little")
 
 
-def halves() -> list[Any]:
-    """Bytes whose first half takes the second half out of the product."""
-    seed = (runtime().constants["SEED"] & WORD).to_bytes(8, "little")
-    return [seed + i.to_bytes(8, "little") for i in range(MANY)]
+def keys_for(kind: str, words: Sequence[int], many: int = MANY) -> list[Any]:
+    """Keys whose hashes are alike where the secrets are `words`: the second of them makes a factor zero."""
+    match kind:
+        case "{a: i64, b: i64}":
+            return [(a, signed(words[1])) for a in range(-many // 2, many // 2)]
+        case "bytes":
+            return [small(words[1]) + small(i) for i in range(many)]
+        case "(bytes, i64)":  # longer ones, in their middle
+            return [(b"x" * 16 + small(words[1]) + small(i) + b"y" * 32, 1) for i in range(many)]
+        case _:
+            raise AssertionError(kind)
 
 
-def tails() -> list[Any]:
-    """The same for texts that are longer, in their middle."""
-    step = (runtime().constants["STEP"] & WORD).to_bytes(8, "little")
-    return [b"x" * 16 + step + i.to_bytes(8, "little") + b"y" * 32 for i in range(MANY)]
+KINDS = ("bytes", "(bytes, i64)", "{a: i64, b: i64}")
+PUBLIC = (0x9E3779B97F4A7C15, 0xD1342543DE82EF95, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB)
+"""Words that everybody can read: those of `hash64`, and one of wyhash."""
 
 
-KEYS = {"{a: i64, b: i64}": pairs(), "bytes": halves(), "(bytes, i64)": [(key, 1) for key in tails()]}
+@pytest.fixture
+def secrets() -> Iterator[Callable[[Sequence[int]], None]]:
+    """Sets the secrets, for as long as a test runs."""
+    before = list(jit.secrets)
+
+    def given(words: Sequence[int]) -> None:
+        jit.secrets[:] = list(words)
+
+    yield given
+    given(before)
+
+
+def compiled(key: str, *, debug: bool = False) -> tuple[Graph, typed.Operator, NativeOperator]:
+    graph = verify(parse(Source("test.river", PROGRAM.replace("KEY", key))), Library.of({}))
+    (instance,) = graph.instances
+    assert isinstance(instance.operator, typed.Operator)
+    native = compile_native(instance.operator, debug=debug)
+    assert isinstance(native, NativeOperator)
+    return graph, instance.operator, native
 
 
 @pytest.mark.parametrize("debug", [False, True])
-@pytest.mark.parametrize("key", sorted(KEYS))
+@pytest.mark.parametrize("key", KINDS)
 def test_keys_whose_hashes_are_alike(key: str, *, debug: bool) -> None:
-    graph = verify(parse(Source("test.river", PROGRAM.replace("KEY", key))), Library.of({}))
-    (instance,) = graph.instances
-    operator = instance.operator
-    assert isinstance(operator, typed.Operator)
-    native = compile_native(operator, debug=debug)
-    assert isinstance(native, NativeOperator)
-    chance, keys = random.Random(key), KEYS[key][: 150 if debug else MANY]
+    graph, operator, native = compiled(key, debug=debug)
+    chance, keys = random.Random(key), keys_for(key, list(jit.secrets), 150 if debug else MANY)
     rows = [(0, each) for each in keys]
     kinds = [0, 0, 1, 1, 2, 4, 4]
     rows += [(chance.choice(kinds), chance.choice(keys)) for _ in range(2 * len(keys))]
@@ -99,3 +116,108 @@ def test_keys_whose_hashes_are_alike(key: str, *, debug: bool) -> None:
     found, fired = native.fire_batch([kept])
     assert fired.trap is None
     assert list(found) == outs
+
+
+# ------------------------------------------------------------------------------------------------------- the index
+
+
+def longest(variable: Variable) -> int:
+    """How many words of its index a map reads at most when it looks for a key that is there (`runtime/map.rt`)."""
+
+    def word(address: int) -> int:
+        return ctypes.c_uint64.from_address(address).value
+
+    map_ = variable.block.address + ARENA_SIZE
+    index, mask = word(map_ + 24), word(map_ + 32)
+    found = 0
+    for place in range(mask + 1):
+        segment = word(index + 8 * place) & (1 << 48) - 1
+        last = word(segment)
+        for i in range(last + 1):
+            entry = word(segment + 32 + 8 * i)
+            if entry:
+                found = max(found, 1 + (i - (entry >> 48) & last))
+    return found
+
+
+def probes(key: str, keys: list[Any]) -> int:
+    """The longest search in a map of these keys."""
+    _, operator, native = compiled(key)
+    _, fired = native.fire_batch([[(0, each) for each in keys]])
+    assert fired.trap is None
+    assert len(native.variables[0].get()) == len(keys)
+    assert operator.vars[0].name == "m"
+    return longest(native.variables[0])
+
+
+@pytest.mark.parametrize("key", KINDS)
+def test_keys_are_alike_by_one_secret_only(key: str, secrets: Callable[[Sequence[int]], None]) -> None:
+    keys, chance = keys_for(key, PUBLIC), random.Random(key)
+    secrets(PUBLIC)
+    assert probes(key, keys) == MANY
+    for _ in range(4):
+        secrets([chance.getrandbits(64) for _ in PUBLIC])
+        assert probes(key, keys) < 50
+
+
+def scattered(kind: str, many: int) -> list[Any]:
+    """Keys as they come, some of which simple hashes deal badly."""
+    match kind:
+        case "i64":
+            return [(1 << 40) + (i << 20) for i in range(many)]
+        case "f64":
+            return [i / 4 for i in range(many)]
+        case "string":
+            return [f"{'x' * (i % 60)}{i}" for i in range(many)]
+        case "(string, string)":
+            return [(f"place {i}", f"place {i}") for i in range(many)]
+        case "{a: i64, b: i64, c: i64?}":
+            return [(i % 32, i // 32, i if i % 3 else None) for i in range(many)]
+        case "(list<i32>, bool)":
+            return [((i, i), True) for i in range(many)]
+        case _:
+            raise AssertionError(kind)
+
+
+@pytest.mark.parametrize(
+    "key", ["i64", "f64", "string", "(string, string)", "{a: i64, b: i64, c: i64?}", "(list<i32>, bool)"]
+)
+def test_keys_as_they_come_are_found_soon(key: str, secrets: Callable[[Sequence[int]], None]) -> None:
+    chance = random.Random(key)
+    for _ in range(3):
+        secrets([chance.getrandbits(64) for _ in PUBLIC])
+        assert probes(key, scattered(key, MANY)) < 50
+
+
+def test_state_does_not_know_the_secrets(secrets: Callable[[Sequence[int]], None]) -> None:
+    key = "{a: i64, b: i64}"
+    rows = [(0, each) for each in scattered("{a: i64, b: i64, c: i64?}", MANY)]
+    rows = [(what, (a, b)) for what, (a, b, _) in rows]
+    outcomes: list[Any] = []
+    for words in (PUBLIC, PUBLIC[::-1]):
+        secrets(words)
+        _, _, native = compiled(key)
+        native.fire_batch([rows])
+        kept = [variable.get() for variable in native.variables]
+        secrets(range(7, 11))
+        again = native.again()
+        for variable, value in zip(again.variables, kept, strict=True):
+            variable.set(value)
+        found, fired = again.fire_batch([[(1, rows[3][1]), *rows, (6, rows[0][1])]])
+        outcomes.append((repr(kept), list(found), fired))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_code_does_not_know_the_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    from backends.native import shared
+
+    made: list[bytes] = []
+
+    def kept(_parts: tuple[str, ...], build: Callable[[], bytes]) -> bytes:
+        made.append(build())
+        return made[-1]
+
+    monkeypatch.setattr(shared, "kept", kept)
+    compiled("{only: string, here: i64}")
+    assert made
+    assert not any(small(word) in code for word in jit.secrets for code in made)

@@ -8,7 +8,7 @@ from attrs import define
 
 from backends.native.ir import Builder
 from backends.native.layout import Kind, Unsupported, columns, is_text, register
-from backends.native.module import counted, hash_scalar, if_, runtime, same_scalar
+from backends.native.module import SECRET, counted, if_, same_scalar, scalar_words
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -125,20 +125,20 @@ def add_row_same(module: Module, type_: t.Type, name: str) -> None:
 
 
 def add_row_hash(module: Module, type_: t.Type, name: str) -> None:
-    """Adds `name(x, i) -> i64`: a hash of row i of columns x.
+    """Adds `name(x, i) -> i64`: a hash of row i of columns x, by the secrets of the process.
 
     Raises: Unsupported.
     """
     b = Builder()
     x = Cursor.of(b, type_, "%x")
     state = b.slot("i64")
-    b.do(f"store i64 {runtime().constants['SEED']}, ptr {state}")
+    b.do(f"store i64 {SECRET.begin(b)}, ptr {state}")
 
-    def step(make: Callable[[str], str]) -> None:
-        b.do(f"store i64 {make(b.op(f'load i64, ptr {state}'))}, ptr {state}")
+    def step(make: Callable[[Builder, str, str], str], value: str) -> None:
+        b.do(f"store i64 {make(b, b.op(f'load i64, ptr {state}'), value)}, ptr {state}")
 
     def word(value: str) -> None:
-        step(lambda h: b.call("i64", "fold", [f"i64 {h}", f"i64 {value}"]))
+        step(SECRET.word, value)
 
     def each(parts: tuple[t.Type, ...], first: str, after: str) -> None:
         word(b.op(f"sub i64 {after}, {first}"))
@@ -152,11 +152,10 @@ def add_row_hash(module: Module, type_: t.Type, name: str) -> None:
     def hashed(of: t.Type, i: str) -> None:
         match of:
             case t.Primitive() if is_text(of):
-                view = x.place("{ i64, i64 }", i)
-                step(lambda h: b.call("i64", "text_hash", [f"i64 {h}", f"ptr {view}"]))
+                step(SECRET.text, x.place("{ i64, i64 }", i))
             case t.Primitive() | t.Decimal():
-                value = x.scalar(of, i)
-                step(lambda h: hash_scalar(b, of, h, value))
+                for value in scalar_words(b, of, x.scalar(of, i)):
+                    word(value)
             case t.Optional(inner):
                 here = x.flag(i)
                 word(b.op(f"zext i1 {here} to i64"))
@@ -177,6 +176,6 @@ def add_row_hash(module: Module, type_: t.Type, name: str) -> None:
                 assert_never(of)
 
     hashed(type_, "%i")
-    last = b.call("i64", "fold_last", [f"i64 {b.op(f'load i64, ptr {state}')}"])
+    last = b.call("i64", SECRET.end, [f"i64 {b.op(f'load i64, ptr {state}')}"])
     b.end(f"ret i64 {last}")
     module.add(b.finish(name, f"define internal i64 @{name}(ptr %x, i64 %i) nounwind"))

@@ -1,6 +1,7 @@
 """Constants with containers: memory as the runtime would have built it, made once and never written.
 
-Entries of maps are globals linked to each other; a hashed map has one segment of its index, as large as it needs.
+Entries of maps are globals linked to each other. The index of a hashed map is filled when the code has been linked, because
+its hash is that of the process (`Module.index`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,10 @@ from backends.native.layout import (
     SUM_WORDS,
     Keyed,
     entry_layout,
-    is_text,
     memory,
     size_align,
 )
 from river.lang import types as t
-from river.lang.values.hashing import SEED, STEP, fold, hash_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,12 +27,8 @@ if TYPE_CHECKING:
     Initial = Callable[[t.Type, Any], str]
 
 _CHUNK: Final = 62  # entries of a chunk of an ordered map (`runtime/omap.rt`)
-_TAG: Final = 16  # bits of the hash beside an address (`runtime/map.rt`)
-_SHORT: Final = 12  # bytes of a text that lies in its view
-_PAIR: Final = 16  # bytes of texts that are hashed in one piece, and in three (`runtime/text.rt`)
-_HASHED: Final = 48
-_WORD: Final = (1 << 64) - 1
-_LAST: Final = 0xA0761D6478BD642F
+_SEGMENT: Final = 512  # words of a segment of an index (`runtime/map.rt`)
+_SEGMENT_HEAD: Final = 4
 
 
 def image(module: Module, type_: t.Type, constant: Any, initial: Initial) -> str:
@@ -52,57 +47,9 @@ def image(module: Module, type_: t.Type, constant: Any, initial: Initial) -> str
                 entries.add(i, (key, initial(key, k)), (value, initial(value, v)))
             if isinstance(type_, t.OMap):
                 return _ordered(module, entries.names)
-            return _hashed(module, entries.names, dict(enumerate(_index_hash(key, k) for k, _ in pairs)))
+            return _hashed(module, type_, entries.names, len(pairs))
         case _:
             raise AssertionError(type_)
-
-
-def _index_hash(type_: t.Type, value: Any) -> int:
-    """The hash of the index of maps, as `module.py` makes it."""
-    if is_text(type_):
-        return _text_hash(value)
-    if not isinstance(type_, t.Record | t.Tuple):
-        return hash_words(SEED, type_, value)
-    h = SEED
-    for i, (part, each) in enumerate(zip(t.parts(type_), value, strict=True)):
-        if not is_text(part):
-            h = hash_words(h, part, each)
-        elif i == 0:
-            h = _text_hash(each)
-        else:
-            h = fold(h, _text_hash(each))
-    return h
-
-
-def _text_hash(value: str | bytes) -> int:
-    """`text_index` of `runtime/text.rt`."""
-    data = value.encode() if isinstance(value, str) else value
-    size = len(data)
-    ascii_ = bool(data) and isinstance(value, str) and value.isascii()
-    first = int.from_bytes(data[:4], "little") << 32 | ascii_ << 31 | size
-
-    def word(at: int) -> int:
-        return int.from_bytes(data[at : at + 8], "little")
-
-    if size <= _SHORT:
-        return _product(first ^ SEED, word(4) ^ STEP) ^ first
-    if size <= _PAIR:
-        return _product(word(0) ^ SEED, word(size - 8) ^ STEP) ^ first
-    last = size - 16
-    if size <= _HASHED:
-        half = last >> 1
-        h = size ^ _product(word(0) ^ SEED, word(8) ^ STEP)
-        h ^= _product(word(half) ^ STEP, word(half + 8) ^ _LAST)
-        return h ^ _product(word(last) ^ _LAST, word(last + 8) ^ SEED)
-    h = size ^ SEED
-    for at in range(0, last, 16):
-        h = _product(word(at) ^ STEP, word(at + 8) ^ h)
-    return _product(word(last) ^ STEP, word(last + 8) ^ h)
-
-
-def _product(x: int, y: int) -> int:
-    product = x * y
-    return (product ^ product >> 64) & _WORD
 
 
 def _words(values: Sequence[str]) -> str:
@@ -141,14 +88,14 @@ class _Entries:
     def __init__(self, module: Module, type_: Keyed | t.Bag, count: int) -> None:
         self.module, (self.value_at, self.size) = module, entry_layout(type_)
         self.names = ["@" + module.fresh("entry") for _ in range(count)]
+        self.links = ["null", *self.names, "null"]
 
     def add(self, number: int, key: tuple[t.Type, str], value: tuple[t.Type, str]) -> None:
         """The entry of that number."""
-        links = ["null", *self.names, "null"]
         gap = self.value_at - KEY_AT - size_align(key[0])[0]
         rest = self.size - self.value_at - size_align(value[0])[0]
         parts = [
-            ("ptr", links[number + 2]), ("ptr", links[number]), (memory(key[0]), key[1]),
+            ("ptr", self.links[number + 2]), ("ptr", self.links[number]), (memory(key[0]), key[1]),
             (f"[{gap} x i8]", "zeroinitializer"), (memory(value[0]), value[1]),
             (f"[{rest} x i8]", "zeroinitializer"),
         ]  # fmt: skip
@@ -174,22 +121,16 @@ def _ordered(module: Module, names: list[str]) -> str:
     return _map(len(names), names, [_address(directory), str(len(chunks)), str(len(chunks))])
 
 
-def _hashed(module: Module, names: list[str], hashes: dict[int, int]) -> str:
-    """`hashes`: of the entries that are found by their key."""
-    size = max(8, 1 << (3 * len(hashes) - 1).bit_length())
-    cells = ["0"] * size
-    for number, h in hashes.items():
-        at = h >> 64 - _TAG & size - 1
-        while cells[at] != "0":
-            at = (at + 1) % size
-        tag = h >> 64 - _TAG << 64 - _TAG
-        cells[at] = f"add (i64 {_address(names[number])}, i64 {tag - (1 << 64) if tag >> 63 else tag})"
-    segment = _constant(module, _words([str(size - 1), str(len(hashes)), "0", "0", *cells]))
-    mask = min(size - 1, (1 << _TAG) - 1) << 64 - _TAG
-    directory = _constant(
-        module, _words([f"add (i64 {_address(segment)}, i64 {mask - (1 << 64) if mask >> 63 else mask})"])
-    )
-    return _map(len(names), names, [_address(directory), "0"])
+def _hashed(module: Module, type_: t.Map | t.Bag, names: list[str], found: int) -> str:
+    """`found`: how many entries are found by their key. A directory, and segments that are a quarter full at most."""
+    segments, size = 1, max(8, 1 << (3 * found - 1).bit_length())
+    if size > _SEGMENT:
+        segments, size = 1 << (4 * found // _SEGMENT).bit_length(), _SEGMENT
+    index = "@" + module.fresh("index")
+    room = segments * (1 + _SEGMENT_HEAD + size)
+    module.texts.append(f"{index} = private global [{room} x i64] zeroinitializer, align 16")
+    module.index(type_, index, segments, size, names[0])
+    return _map(len(names), names, [_address(index), str(segments - 1)])
 
 
 def _bag(module: Module, type_: t.Bag, inner: t.Type, items: list[Any], initial: Initial) -> str:
@@ -204,7 +145,7 @@ def _bag(module: Module, type_: t.Bag, inner: t.Type, items: list[Any], initial:
             last, count = (_address(entries.names[numbers[-1]]), len(numbers)) if place == 0 else ("0", 0)
             chain = f"{{ i64 {following}, i64 {last}, i64 {count} }}"
             entries.add(number, (inner, initial(inner, items[number])), (_CHAIN, chain))
-    return _hashed(module, entries.names, {n[0]: _index_hash(inner, item) for item, n in equal.items()})
+    return _hashed(module, type_, entries.names, len(equal))
 
 
 _CHAIN: Final = t.Tuple((t.I64, t.I64, t.I64))
