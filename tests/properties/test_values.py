@@ -90,7 +90,8 @@ def test_the_total_order_agrees_with_same(typed) -> None:
     below, above, equal = order(a) < order(b), order(a) > order(b), order(a) == order(b)
     assert below + above + equal == 1
     assert equal == v.same(type_)(a, b)
-    assert equal == (v.observed(type_, a) == v.observed(type_, b))
+    # in sequences, as observations come: there NaN, of which there is one object, is itself
+    assert equal == ([v.observed(type_, a)] == [v.observed(type_, b)])
     assert v.same(type_)(thawed(type_, a), b) == equal
 
 
