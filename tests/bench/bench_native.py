@@ -26,6 +26,7 @@ from backends.firing.queues import UNBOUNDED, Queue
 from backends.firing.wiring import inputs_of, outputs_of
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch, address_of
+from river.backend import BATCH
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 ROWS = 1_000_000
 KEYS = 10_000
-PIECE = 16_384
+PIECE = BATCH
 """Rows that are sent through a program at once, as the engine does."""
 
 RUNS = 5
