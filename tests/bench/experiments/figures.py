@@ -212,7 +212,7 @@ def draw(out: Path | None, name: str, plots: Sequence[Plot]) -> None:
     if out is None:
         return
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports] - an extra
     except ImportError:
         print("no plot: matplotlib is not installed (pip install 'river-streams[bench]')")
         return
