@@ -76,7 +76,7 @@ def main() -> None:
     plots = compare(title, "Fig. 12: light", run, given.messages, 40, given.workers, given.runs)
     figures.draw(given.out, "reordering-light", plots)
 
-    heavy, many = figures.Work.of(25.0), given.messages // 40
+    heavy, many = figures.Work.of(25.0), max(given.messages // 40, 1)
     keys = array("q", (i % 16 for i in range(ITEMS * many)))
     run = partial(figures.Runner.of(FIFTY, heavy, range(len(keys)), keys).once, sharding="off")
     title = "Fifty items of one, 5 ms, and a keyed operator (Fig. 13)"
