@@ -82,7 +82,8 @@ def _started() -> _Linker:
     )  # fmt: skip
     folder, name = Path(binding.__file__).parent, import_module("llvmlite.utils").get_library_name()
     llvm = ctypes.CDLL(str(folder / name))
-    return _Linker(binding, binding.create_lljit_compiler(), llvm, machine)
+    # LLVM's older linker puts each section where the system has room, and cuts distances of more than 2 GiB off unseen.
+    return _Linker(binding, binding.create_lljit_compiler(use_jit_link=True), llvm, machine)
 
 
 def host() -> Machine:

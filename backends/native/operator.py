@@ -7,10 +7,9 @@ by operators, as in the graph, under the locks of whoever fires.
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from contextlib import contextmanager
-from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve, field, frozen
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 UNLIMITED: Final = 1 << 62
 _NAMELESS: Final = Texts(lambda operator: repr(evolve(operator, name="")))
 _LATE: Final = 2  # in the word that says whether to stop
+_CHECKING: Final = Lock()  # code for debugging notes in one place whose firing it checks
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
 
@@ -157,16 +157,6 @@ class Variable:
 
     def _close(self, context: _Block) -> None:
         _closed(self.close, context)
-
-
-_ALONE: Final = threading.Lock()
-"""Of code for debugging: whose memory it checks is a variable of the code, which several operators may have."""
-
-
-def _alone(fire: Callable[..., int], *given: Any) -> int:
-    """Calls a function while no other code for debugging runs."""
-    with _ALONE:
-        return fire(*given)
 
 
 def _moves(type_: t.Type, *, debug: bool) -> Code:
@@ -350,6 +340,16 @@ class NativeOperator:
             return fired
         return self.fire(name, columns, row + 1, end, limit)
 
+    def _run(self, fire: Callable[..., int], table: Any, start: int, end: int) -> int:
+        """Calls a batch function; the deadline, if there is one, sees it."""
+        if self.deadline is None:
+            return fire(self._context.address, table, start, end)
+        self.deadline.begin(self)
+        try:
+            return fire(self._context.address, table, start, end)
+        finally:
+            self.deadline.end(self)
+
     def limit_memory(self, most: int) -> None:
         """The bytes that a firing, a variable or a column of an output may have; beyond, the firing traps."""
         self._context.word(CONTEXT["most"]).value = most
@@ -368,16 +368,12 @@ class NativeOperator:
         if self.debug:
             regions = self._regions(table)
             context.word(CONTEXT["regions"]).value = ctypes.addressof(regions)
-            fire = partial(_alone, fire)
-        deadline = self.deadline
-        if deadline is None:
-            left: int = fire(context.address, table, start, end)
+            with _CHECKING:
+                left = self._run(fire, table, start, end)
+        elif self.deadline is None:
+            left = fire(context.address, table, start, end)
         else:
-            deadline.begin(self)
-            try:
-                left = fire(context.address, table, start, end)
-            finally:
-                deadline.end(self)
+            left = self._run(fire, table, start, end)
         row, how = left >> 2, left & 3
         if how == STOP and self._was_late():
             return self._late(name, columns, row, end, limit)

@@ -182,11 +182,64 @@ def test_llvm_is_started_once(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", STARTED], check=True, cwd=tmp_path)
 
 
+FAR = """
+import ctypes
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from backends.native.jit import linked, machine_code, secrets
+code = machine_code('''
+@table = private constant [2 x i64] [i64 11, i64 22]
+@SECRETS = external constant [4 x i64]
+define i64 @f(i64 %i) {
+  %p = getelementptr i64, ptr @table, i64 %i
+  %x = load i64, ptr %p
+  %q = getelementptr i64, ptr @SECRETS, i64 %i
+  %y = load i64, ptr %q
+  %z = xor i64 %x, %y
+  ret i64 %z
+}''')
+UNUSED = 0x4000  # MAP_NORESERVE
+walls = [mmap(-1, 4096 if i % 2 else 3 << 30, MAP_PRIVATE | MAP_ANONYMOUS | UNUSED, 0) for i in range(400)]
+for hole in walls[1::2]:
+    hole.close()
+for i in range(300):
+    f = linked(code, ("f",), {}).function("f", (ctypes.c_int64,), ctypes.c_uint64)
+    assert f(1) == 22 ^ secrets[1], i
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="says how Linux reserves addresses")
+def test_code_and_its_tables_lie_together(tmp_path: Path) -> None:
+    """Where free memory is in holes far from each other, code still finds its constants and the secrets."""
+    subprocess.run([sys.executable, "-c", FAR], check=True, cwd=tmp_path)
+
+
 COUNT = """input t: string; output o: i64; var $n: f64 = 0.0; var $m: map<string, i64> = {};
 operator f(t: string; $n: f64, $m: map<string, i64>) -> (o: i64) {
   on t(x) { with c = $m[x] else 0 { c = c + 1; emit o c; } $n = $n + 1.0; }
 }
 (o, $n, $m) <- f(t, $n, $m);"""
+
+
+def test_instances_check_themselves_side_by_side() -> None:
+    """Code for debugging is shared, too: threads that fire instances of one operator do not check each other's memory."""
+    native = compile_native(operator(COUNT), debug=True)
+    assert isinstance(native, NativeOperator)
+    items = [f"key number {i % 40}" for i in range(400)]
+    expected = [i // 40 + 1 for i in range(400)]
+    found: list[bool] = []
+
+    def work() -> None:
+        for _ in range(20):
+            again = native.again()
+            (items_,), fired = again.fire_batch([items])
+            found.append(fired.trap is None and items_ == expected)
+
+    threads = [Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 60
 
 
 def test_variables_begin_at_zero_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
