@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from functools import cache
 from importlib import import_module
@@ -83,7 +84,9 @@ def _started() -> _Linker:
     folder, name = Path(binding.__file__).parent, import_module("llvmlite.utils").get_library_name()
     llvm = ctypes.CDLL(str(folder / name))
     # LLVM's older linker puts each section where the system has room, and cuts distances of more than 2 GiB off unseen.
-    return _Linker(binding, binding.create_lljit_compiler(use_jit_link=True), llvm, machine)
+    return _Linker(
+        binding, binding.create_lljit_compiler(use_jit_link=sys.platform != "win32"), llvm, machine
+    )
 
 
 def host() -> Machine:

@@ -434,26 +434,3 @@ def test_memory_given_back_is_spoilt() -> None:
     op.variables[0].block.word(ARENA_SIZE).value = old
     with pytest.raises(InternalError, match="bad access"):
         op.fire_batch([[1]])
-
-
-def test_operators_of_the_same_code_check_their_own_memory() -> None:
-    text = """input t: i64; output o: i64; var $m: map<string, i64> = {};
-        operator f(t: i64; $m: map<string, i64>) -> (o: i64) {
-          on t(x) { with n = $m["a key of some length " + string(x)] else 0 { n = n + 1; emit o n; } } }
-        (o, $m) <- f(t, $m);"""
-    first = checking(text)
-    failed: list[BaseException] = []
-
-    def work(op: NativeOperator) -> None:
-        try:
-            for n in range(1, 60):
-                assert op.fire_batch([[7, *range(n)]])[1].trap is None
-        except BaseException as error:  # noqa: BLE001 - told below
-            failed.append(error)
-
-    threads = [threading.Thread(target=work, args=(op,)) for op in (first, first.again())]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed

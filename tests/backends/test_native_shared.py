@@ -198,7 +198,10 @@ define i64 @f(i64 %i) {
   ret i64 %z
 }''')
 UNUSED = 0x4000  # MAP_NORESERVE
-walls = [mmap(-1, 4096 if i % 2 else 3 << 30, MAP_PRIVATE | MAP_ANONYMOUS | UNUSED, 0) for i in range(400)]
+try:
+    walls = [mmap(-1, 4096 if i % 2 else 3 << 30, MAP_PRIVATE | MAP_ANONYMOUS | UNUSED, 0) for i in range(400)]
+except OSError:
+    raise SystemExit(77)
 for hole in walls[1::2]:
     hole.close()
 for i in range(300):
@@ -210,7 +213,10 @@ for i in range(300):
 @pytest.mark.skipif(sys.platform != "linux", reason="says how Linux reserves addresses")
 def test_code_and_its_tables_lie_together(tmp_path: Path) -> None:
     """Where free memory is in holes far from each other, code still finds its constants and the secrets."""
-    subprocess.run([sys.executable, "-c", FAR], check=True, cwd=tmp_path)
+    status = subprocess.run([sys.executable, "-c", FAR], check=False, cwd=tmp_path).returncode
+    if status == 77:
+        pytest.skip("so many addresses are not given here")
+    assert status == 0
 
 
 COUNT = """input t: string; output o: i64; var $n: f64 = 0.0; var $m: map<string, i64> = {};
