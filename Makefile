@@ -56,7 +56,7 @@ check: $(VENV)/.dev ## format, lint, types, layers, fast tests
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
-	$(PYTEST) $(PARALLEL) -m "not slow and not long and not spark"
+	RIVER_HYPOTHESIS=check $(PYTEST) $(PARALLEL) -m "not slow and not long and not spark"
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .
