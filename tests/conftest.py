@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
-for profile, examples in (("check", 15), ("dev", 50), ("ci", 200), ("long", 50_000)):
+for profile, examples in (("check", 10), ("dev", 50), ("ci", 200), ("long", 50_000)):
     settings.register_profile(
         profile,
         max_examples=examples,

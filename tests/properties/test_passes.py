@@ -38,7 +38,7 @@ PIPELINES: dict[str, tuple[Any, ...]] = {
     "everything": (Hoisting(), Fission(auto=True), Expand(epoch=2), Fusion(auto=True), Placement()),
 }
 EXAMPLES = settings().max_examples
-few = settings(max_examples=EXAMPLES // 5)
+few = settings(max_examples=max(1, EXAMPLES // 5))
 
 
 @cache
@@ -70,7 +70,7 @@ def test_what_passes_make_is_text(case: Case) -> None:
     assert parse(Source("again", pretty(after))) == after
 
 
-@settings(max_examples=EXAMPLES // 10)
+@settings(max_examples=max(1, EXAMPLES // 10))
 @given(item_cases(most=5, items=8) | delta_cases(most=4, items=6))
 def test_longer_runs(case: Case) -> None:
     check_pipeline(case.program, PIPELINES["everything"], PLATFORM, library(), case.data)
@@ -106,7 +106,7 @@ def stamped(steps: list[tuple[int, str, int]]) -> tuple[tuple[int, str, int], ..
 
 @pytest.mark.parametrize("pipeline", ["fusion auto", "expand", "everything"])
 @pytest.mark.parametrize("query", QUERIES)
-@settings(max_examples=EXAMPLES // 16)
+@settings(max_examples=max(1, EXAMPLES // 16))
 @given(ticks, ticks)
 def test_queries_mean_what_they_meant(query: str, pipeline: str, s: Any, t: Any) -> None:
     compiled = compile_source(Source("q.cql", STREAMS + QUERIES[query]), "cql")
