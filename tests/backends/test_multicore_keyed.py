@@ -131,6 +131,7 @@ ALL = [
 SOME = [Options(2, 1, 1), Options(4, 7, 2), Options(2, 64, 64, native="debug"), Options(2, 4096, 9)]
 
 
+@pytest.mark.slow
 def test_the_same_for_workers_batches_and_bounds(always: list[bool], slow: None) -> None:
     compiled = program(TEXT)
     given_ = {"r": rows(70, 2)}

@@ -164,6 +164,7 @@ def test_random_bodies(case: Case) -> None:
     compare(case, debug=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(bodies(firings=4))
 def test_random_bodies_that_check_themselves(case: Case) -> None:

@@ -56,6 +56,7 @@ def test_a_record_in_a_record_leaves_no_row_in_doubt():
     assert found == [(1, ("", None, value, True), None, (225, value))] * 100
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_what_nobody_reads_is_checked_all_the_same(data):
     type_ = t.Record((*ALL, ("n", DEEP)))

@@ -168,6 +168,7 @@ def same_everywhere(program: tuple[str, str, list[Any]]) -> None:
         raise AssertionError(f"{wrong}\n{text}") from None
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(programs())
 def test_random_bodies(program: tuple[str, str, list[Any]]) -> None:

@@ -352,6 +352,7 @@ def test_hostile_sizes_trap_in_the_evaluator(name: str, monkeypatch: pytest.Monk
     assert caught.value.code == "arena-limit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["emit", "fill", "text", "push"])
 def test_what_was_too_much_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = body("if x < 7 { emit o x; } else { emit o 8; " + HOSTILE[name] + " }")

@@ -201,6 +201,7 @@ def test_searching_far_reads_nothing_outside(pattern: str) -> None:
     agree(regex, tables.table(regex.machine.program), samples, r"<\0>", debug=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(patterns(empty_rounds=True), st.randoms(use_true_random=False), texts)
 def test_random_patterns_far_away(pattern: str, chance: random.Random, text: str) -> None:

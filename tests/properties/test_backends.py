@@ -92,6 +92,7 @@ def test_deterministic_programs_give_the_same_however_they_run(text, items, ways
         assert multicore(graph, items, options, size) == expected
 
 
+@pytest.mark.slow
 @given(text=graphs(2, free=True), items=contents(2, 1), options=WAYS)
 def test_every_result_is_an_outcome_of_the_calculus(text, items, options):
     graph = verify(parse(Source("program.river", text)), LIBRARY)

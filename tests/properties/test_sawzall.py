@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -352,6 +353,7 @@ emit all <- {r.a, r.m};
 COMPILED = river.compile(REDUCERS, lang="sawzall")
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(records, max_size=12), st.randoms(use_true_random=False))
 def test_tables_do_not_see_the_order_of_the_records(data: list[dict[str, Any]], random: Any) -> None:

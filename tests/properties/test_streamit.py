@@ -307,6 +307,7 @@ def test_programs_have_one_outcome(text: str, items: list[int]) -> None:
     assert dict(seen.outputs)["output"] == tuple(direct.run(typed, {"input": items})["output"])
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(programs(depth=1), st.integers(0, 6))
 def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
