@@ -63,12 +63,7 @@ def _parse_integer(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Valu
     assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
     base = f.reg(values[1]) if len(values) == 2 else "10"
     number, there = arithmetic.integer_in(f, wanted.inner, values[0], base)
-    return f.choice(
-        wanted,
-        there,
-        lambda: f.optional(wanted, Scalar(wanted.inner, number)),
-        lambda: f.optional(wanted, None),
-    )
+    return f.found(wanted, there, lambda: number)
 
 
 def _hash64(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:

@@ -309,6 +309,15 @@ class Frame:
             case _:
                 return self.load(value.type.inner, part(self.b, value.type, self.ptr(value), 0))
 
+    def found(self, type_: t.Optional, there: str, value: Callable[[], str]) -> Value:
+        """The optional of a scalar: what `value` gives in a register where it is `there`."""
+        return self.choice(
+            type_,
+            there,
+            lambda: self.optional(type_, Scalar(type_.inner, value())),
+            lambda: self.optional(type_, None),
+        )
+
     def optional(self, type_: t.Optional, value: Value | None) -> Value:
         """An optional from its value, or none."""
         slot = self.b.slot(memory(type_))

@@ -22,12 +22,15 @@ UNIT: Final = Scalar(t.UNIT, "0")
 
 
 def _push(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
-    inner = t.parts(where.type)[0]
-    to = f.pushed(where.ptr, inner, where.arena)
+    return _put_in(f, f.pushed(where.ptr, t.parts(where.type)[0], where.arena), where, values[0])
+
+
+def _put_in(f: Frame, to: str, where: Memory, value: Value) -> Value:
+    """Puts a value into a new place of a container."""
     if where.arena == TEMPORARY:
-        f.put(values[0], to)
+        f.put(value, to)
     else:
-        f.keep(values[0], to, where.arena)
+        f.keep(value, to, where.arena)
     return UNIT
 
 
@@ -60,12 +63,7 @@ def _set(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) ->
 
 
 def _push_back(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
-    to = f.pushed_back(where.ptr, t.parts(where.type)[0], where.arena)
-    if where.arena == TEMPORARY:
-        f.put(values[0], to)
-    else:
-        f.keep(values[0], to, where.arena)
-    return UNIT
+    return _put_in(f, f.pushed_back(where.ptr, t.parts(where.type)[0], where.arena), where, values[0])
 
 
 def _pop_end(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:

@@ -45,12 +45,7 @@ def _parse_real(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     wanted = expr.type
     assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
     number, there = real_in(f, wanted.inner, values[0])
-    return f.choice(
-        wanted,
-        there,
-        lambda: f.optional(wanted, Scalar(wanted.inner, number)),
-        lambda: f.optional(wanted, None),
-    )
+    return f.found(wanted, there, lambda: number)
 
 
 def _parse_time(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
@@ -58,10 +53,7 @@ def _parse_time(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
     out, fields = b.slot("i64"), b.slot("[6 x i64]")
     there = b.call("i1", "text_time", [f"ptr {out}", f"ptr {f.ptr(values[0])}", f"ptr {fields}"])
-    return f.choice(
-        wanted, there, lambda: f.optional(wanted, Scalar(t.TIME, b.op(f"load i64, ptr {out}"))),
-        lambda: f.optional(wanted, None),
-    )  # fmt: skip
+    return f.found(wanted, there, lambda: b.op(f"load i64, ptr {out}"))
 
 
 def _case(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
