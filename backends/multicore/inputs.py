@@ -1,13 +1,13 @@
 """What stands behind the sources, read in columns by machine code where that is possible.
 
-Blocks of a file are parsed by several threads at once, and delivered in order.
+Blocks of a file are parsed by whoever is free, and delivered in order: by the reader, and ahead of it by other threads for
+as long as workers have nothing to do. More threads than processors would only take them from each other.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
@@ -20,7 +20,8 @@ from river.io.live import Arriving
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from backends.multicore.plan import Plan
     from backends.native.ingest import Parsed, Reader
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 Anchor = tuple[int, int, int, int | None]
 """A place where a file can be read from: items before it, bytes, lines, and the key up to which items came."""
+
+
+IDLE: Final = 0.5
+"""How often workers must have nothing to do for blocks to be parsed by other threads."""
 
 
 @define
@@ -53,13 +58,18 @@ class Anchors:
         return self.places[0] if self.places and self.places[0][0] <= items else None
 
 
-def opened(plan: Plan, sources: Sources, kept: Mapping[str, Anchors]) -> Mapping[str, Iterable[Items | Rows]]:
-    """The sources; those that machine code can read give columns, from where `kept` says, which notes how far they are."""
-    return {name: _opened(plan, name, source, kept.get(name)) for name, source in sources.items()}
+def opened(
+    plan: Plan, sources: Sources, kept: Mapping[str, Anchors], spare: Callable[[], int]
+) -> Mapping[str, Iterable[Items | Rows]]:
+    """The sources; those that machine code can read give columns, from where `kept` says, which notes how far they are.
+
+    `spare`: how many of the workers have nothing to do now, not counting one for the reader.
+    """
+    return {name: _opened(plan, name, source, kept.get(name), spare) for name, source in sources.items()}
 
 
 def _opened(
-    plan: Plan, name: str, source: Iterable[Items], anchors: Anchors | None
+    plan: Plan, name: str, source: Iterable[Items], anchors: Anchors | None, spare: Callable[[], int]
 ) -> Iterable[Items | Rows]:
     if isinstance(source, Arriving):
         from backends.native.ingest import read_natively
@@ -83,10 +93,10 @@ def _opened(
             if anchors.places:
                 anchors.items, place, lines, given = anchors.places[-1]
                 reader.begin(place, lines, given)
-            return _counted(source, _parsed(reader, plan.workers, anchors), anchors)
+            return _counted(source, _parsed(reader, plan.workers - 1, spare, anchors), anchors)
         if anchors is not None:
             anchors.places.clear()
-        return _counted(source, _parsed(reader, plan.workers, None))
+        return _counted(source, _parsed(reader, plan.workers - 1, spare, None))
     if anchors is not None:
         anchors.places.clear()
     tables = behind.unordered
@@ -105,40 +115,45 @@ def _counted(
         yield batch
 
 
-def _parsed(reader: Reader, threads: int, anchors: Anchors | None) -> Iterator[Rows]:
-    """The rows of all blocks. As many blocks are parsed ahead as there are threads."""
+def _parsed(
+    reader: Reader, helpers: int, spare: Callable[[], int], anchors: Anchors | None
+) -> Iterator[Rows]:
+    """The rows of all blocks. Up to so many helpers parse ahead of the caller."""
+    from backends.native.ingest import Parsed
 
-    def delivered(parsed: Parsed) -> Iterator[Rows]:
+    pool: ThreadPoolExecutor | None = None
+    ahead: deque[Parsed | Future[Parsed]] = deque()
+    idle = 0.0  # how often there was a worker with nothing to do, smoothed
+
+    def done() -> bool:
+        return isinstance(ahead[0], Parsed) or ahead[0].done()
+
+    def delivered() -> Iterator[Rows]:
+        found = ahead.popleft()
+        parsed = found if isinstance(found, Parsed) else found.result()
         if anchors is not None:
             anchors.note(reader, parsed)
         return reader.deliver(parsed)
 
-    blocks = reader.blocks()
     try:
-        if threads == 1:
-            for block in blocks:
-                yield from delivered(block.parse())
-            return
-        first, second = next(blocks, None), next(blocks, None)
-        if first is None or second is None:
-            if first is not None:
-                yield from delivered(first.parse())
-            return
-        from concurrent.futures import ThreadPoolExecutor
+        for block in reader.blocks():
+            free = spare() - sum(not (isinstance(each, Parsed) or each.done()) for each in ahead)
+            idle += ((free > 0) - idle) / 8
+            if helped := helpers > 0 and free > 0 and idle > IDLE:
+                if pool is None:
+                    from concurrent.futures import ThreadPoolExecutor
 
-        ahead: deque[Any] = deque()
-        with ThreadPoolExecutor(threads, "river-parser") as pool:
-            try:
-                for block in chain((first, second), blocks):
-                    ahead.append(pool.submit(block.parse))
-                    if len(ahead) > threads:
-                        yield from delivered(ahead.popleft().result())
-                while ahead:
-                    yield from delivered(ahead.popleft().result())
-            finally:
-                for each in ahead:
-                    each.cancel()
+                    pool = ThreadPoolExecutor(helpers, "river-parser")
+                ahead.append(pool.submit(block.parse))
+            else:
+                ahead.append(block.parse())
+            while ahead and (not helped or done()):
+                yield from delivered()
+        while ahead:
+            yield from delivered()
     finally:
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
         reader.close()
 
 

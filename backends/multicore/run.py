@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from itertools import islice
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -67,6 +68,9 @@ HANDOVER = 200e-6
 WAKE = 750e-6
 """The same for all steps that one more worker has to do: it fetches what is in the cache of the one that is awake."""
 
+READS = 2e-3
+"""Seconds after a turn for which the reader is taken to be at work on the next one, and not to wait for it."""
+
 MANY = 1024
 """Items of a turn with which it matters how many are done in a second, and not how soon each is."""
 
@@ -106,6 +110,7 @@ class Engine:
         self._news = threading.Condition(self._lock)
         self._reports = threading.Lock()
         self._running = 0
+        self._done_steps = 0
         self._reading = True
         self._blocked = False  # the reader waits for room
         self._pausing = False  # the reader waits until nothing moves
@@ -117,6 +122,11 @@ class Engine:
         self._source_errors: list[Exception] = []
         self._spent = spent()
         self._alone = plan.workers == 1 and here().cores == 1
+        self._cores = here().cores
+        most = max((inf if edge.bound is None else edge.bound for edge in plan.edges), default=1) / plan.batch
+        self._light_step = WAKE / max(
+            1.0, most
+        )  # seconds: all steps of a full queue are not worth waking somebody
         self._between = self._helping = (
             0.0  # seconds of the reader for reading a turn, and then for helping, smoothed
         )
@@ -243,12 +253,14 @@ class Engine:
         stopping, observe = self.plan.options.stopping, self.plan.options.observe
         deadline = self._deadline
         shown = time.monotonic()
+        done = -1
         while True:
             with self._lock:
                 if not self._finished and not self._errors:
                     self._news.wait(POLL if deadline is None else min(POLL, deadline.seconds / 4))
-                if self._ready and not (self._alone and self._running):
+                if self._ready and self._done_steps == done and not (self._alone and self._running):
                     self._rouse()  # behind a step that takes longer than its like did before
+                done = self._done_steps
                 if self._finished or self._errors:
                     return
                 failed_at = self._failed_at if self.plan.cyclic else None
@@ -284,7 +296,9 @@ class Engine:
         try:
             keeper, graph, kept = self._keeper, self.plan.graph, self._kept
             anchors = {} if keeper is None else kept.anchors
-            opened: Any = inputs.opened(self.plan, sources, anchors) if self._compiled.wanted else sources
+            opened: Any = (
+                inputs.opened(self.plan, sources, anchors, self._spare) if self._compiled.wanted else sources
+            )
             positions = {n: evolve(p, begun=kept.anchors[n].items) for n, p in kept.positions.items()}
             for turn in turns(graph, opened, self.plan.batch, positions):
                 for name, elements in (*turn.items, *turn.marks):
@@ -311,6 +325,10 @@ class Engine:
                 self._reading = False
                 self._attend()
 
+    def _spare(self) -> int:
+        """How many workers have nothing to do, one not counted whose processor the reader has. Without the lock: a guess."""
+        return self.plan.workers - self._running - 1
+
     def _send(self, outs: Sequence[Out], *, many: bool) -> bool:
         """Puts everything, waiting for room; False when no more is wanted. `many`: there are many items in it."""
         while True:
@@ -336,6 +354,7 @@ class Engine:
                         queue.want(wanted=True)
                     self._blocked = True
                     self._attend()
+                    self._call(mine=0)
                     self._room.wait()
                     for queue in full:
                         queue.want(wanted=False)
@@ -361,11 +380,15 @@ class Engine:
         with self._lock:
             if not self._ready or self._running or self._stopped:
                 return None
-            return None if self._far(self._ready.first) else self._taken()
+            task = self._ready.first
+            return None if self._far(task, task.cost, HANDOVER) else self._taken()
 
-    def _far(self, task: Task, seconds: float = HANDOVER) -> bool:
-        """Whether a worker is to be woken for a task. Its steps are long; machine code is not waited for on one processor."""
-        return task.cost > seconds and not (self._alone and task.index in self._compiled.native)
+    def _far(self, task: Task, seconds: float, most: float) -> bool:
+        """Whether a worker is to be woken for what a task does in so many seconds, more than `most`.
+
+        Machine code is not waited for on one processor.
+        """
+        return seconds > most and not (self._alone and task.index in self._compiled.native)
 
     def _pause(self) -> bool:
         """Waits until nothing moves; then nothing does until more is sent. False where the run ends before."""
@@ -408,7 +431,7 @@ class Engine:
             while True:
                 if self._stopped or self._finished:
                     return None
-                if self._ready:
+                if self._ready and not (self._running and self._crowded()):
                     return self._taken()
                 over = self._blocked or self._pausing or not self._reading or self._failed_at is not None
                 if over and not self._running:
@@ -428,6 +451,7 @@ class Engine:
     def _done(self, task: Task, outcome: Outcome, seconds: float) -> None:
         """Notes what a task did: wakes who may go on now."""
         with self._lock:
+            self._done_steps += 1
             empty = self._meter.stepped(task, outcome, seconds)
             if outcome is Outcome.SPLIT:
                 task.working += 1  # and running: the worker is at it still
@@ -487,14 +511,26 @@ class Engine:
 
     def _call(self, *, mine: int) -> None:
         """Wakes workers for the ready tasks, all but the first `mine`, that have more to do than waking somebody costs."""
-        if self._sleepers and len(self._ready) > mine:
-            heavy = sum(self._far(task, WAKE / self._steps(task)) for task in islice(self._ready, mine, None))
-            if heavy:
-                self._rouse(heavy)
+        if not self._sleepers or len(self._ready) <= mine:
+            return
+        heavy = 0
+        for task in islice(self._ready, mine, None):
+            if task.cost > self._light_step and self._far(task, self._pending(task), WAKE):
+                heavy += 1
+        if heavy and not self._crowded():
+            self._rouse(heavy)
 
-    def _steps(self, task: Task) -> float:
-        """How many steps a task has to do, one at least."""
-        return max(1.0, max((port.queue.size for port in task.ports), default=0) / self.plan.batch)
+    def _crowded(self) -> bool:
+        """Whether the reader and the workers that are awake have all processors."""
+        reads = self._reading and not (self._blocked or self._pausing)
+        return reads and self._running + 1 >= self._cores and perf_counter() < self._sent + READS
+
+    def _pending(self, task: Task) -> float:
+        """Seconds that the steps take that a task has to do now."""
+        size = self.plan.batch
+        for port in task.ports:
+            size = max(size, port.queue.size)
+        return task.cost * size / self.plan.batch
 
     def _queue(self, task: Task) -> None:
         task.state = State.QUEUED

@@ -34,6 +34,7 @@ _SMALL: Final = 1 << 12  # bytes
 
 _libc: Final = ctypes.CDLL(None)
 _libc.free.argtypes = [ctypes.c_void_p]
+_libc.malloc.argtypes, _libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
 
 
 def address_of(buffer: Any) -> int:
@@ -494,19 +495,34 @@ def _sum_of(words: array[int]) -> tuple[int, int, int, int]:
 class _Pool:
     """Tables that nobody reads any more, to be filled again: their memory has been touched already."""
 
-    __slots__ = ("_firsts", "_spare", "size")
+    __slots__ = ("_firsts", "_kinds", "_spare", "size")
 
-    def __init__(self, size: int, firsts: list[tuple[int, int]]) -> None:
+    def __init__(self, size: int, firsts: list[tuple[int, int]], kinds: list[list[Kind]]) -> None:
         self.size = size
         self._firsts = firsts
+        self._kinds = kinds  # by table
         self._spare: deque[Any] = deque()
 
-    def get(self) -> Any:
-        """The words of empty tables."""
+    def get(self, like: Any) -> Any:
+        """The words of empty tables. New ones have room for what is in the tables of `like`: growing is copying."""
         try:
             return self._spare.pop()
         except IndexError:
-            return (ctypes.c_int64 * self.size)()
+            words = (ctypes.c_int64 * self.size)()
+        for (first, _), kinds in zip(self._firsts, self._kinds, strict=True):
+            room = like[first] + (like[first] >> 2)
+            if room < _MANY:
+                continue
+            data = [_libc.malloc((room + (kind is Kind.OFFSETS)) * kind.size) for kind in kinds]
+            if not all(data):
+                for each in data:
+                    _libc.free(each)
+                continue
+            for kind, each in zip(kinds, data, strict=True):
+                if kind is Kind.OFFSETS:
+                    ctypes.c_int64.from_address(each).value = 0
+            words[first + 1], words[first + 3 : first + 3 + len(data)] = room, data
+        return words
 
     def put(self, words: Any) -> None:
         """Gives tables back."""
@@ -523,6 +539,7 @@ class _Pool:
 
 
 _SPARE: Final = 4
+_MANY: Final = 1024  # rows of a table that is not left to grow
 
 
 class _Taken:
@@ -551,7 +568,8 @@ class Output:
 
     def __attrs_post_init__(self) -> None:
         plan = columns(self.type)
-        counts = [sum(c.table == i for c in plan.columns) for i in range(len(plan.tables))]
+        kinds = [[c.kind for c in plan.columns if c.table == i] for i in range(len(plan.tables))]
+        counts = [len(each) for each in kinds]
         self.firsts = list(zip(accumulate((3 + n for n in counts), initial=0), counts, strict=False))
         self.words = (ctypes.c_int64 * sum(3 + n for n in counts))()
         seen, places = [0] * len(self.firsts), list[int]()
@@ -559,7 +577,7 @@ class Output:
             places.append(self.firsts[column.table][0] + 3 + seen[column.table])
             seen[column.table] += 1
         self._places = tuple(places)
-        self._pool = _Pool(len(self.words), self.firsts)
+        self._pool = _Pool(len(self.words), self.firsts, kinds)
         weakref.finalize(self, _freed, self.words, self.firsts)
 
     @property
@@ -579,7 +597,7 @@ class Output:
 
     def take(self, texts: Any = None) -> Batch:
         """What there is, as a batch of its own; the block is empty then. `texts`: what its views point into."""
-        words, taken = self.words, self._pool.get()
+        words, taken = self.words, self._pool.get(self.words)
         rows, addresses = words[0], tuple([words[place] for place in self._places])
         words[:], taken[:] = taken[:], words[:]
         return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts))

@@ -1,0 +1,81 @@
+"""Blocks of a file that other threads parse while the reader goes on: rows in order, whoever parsed them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import river
+from backends.multicore import inputs
+from backends.multicore.run import Engine
+from backends.native.ingest import Block
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROGRAM = """river 1;
+input rows: {n: i64, text: string};
+output out: {n: i64, text: string};
+operator keep(rows: {n: i64, text: string}) -> (out: {n: i64, text: string}) { on rows(r) { if r.n & 3 != 1 { emit out r; } } }
+(out) <- keep(rows);
+"""
+ROWS = 130_000  # some four blocks
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    lines = (f"{n},the text of row {n} of them all" for n in range(ROWS))
+    path.write_text("\n".join(("n,text", *lines)) + "\n")
+    return path
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Who parsed blocks. How many workers are free is a matter of chance."""
+    from threading import current_thread
+
+    found: set[str] = set()
+    rng = random.Random(7)
+    parse = Block.parse
+
+    def noted(self: Block) -> object:
+        found.add(current_thread().name.rsplit("_", 1)[0])
+        return parse(self)
+
+    monkeypatch.setattr(inputs, "IDLE", -1.0)
+    monkeypatch.setattr(Engine, "_spare", lambda _: rng.randrange(4))
+    monkeypatch.setattr(Block, "parse", noted)
+    return found
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_helpers_parse_and_nothing_changes(file: Path, threads: set[str], workers: int) -> None:
+    found = river.compile(PROGRAM, "river").run({"rows": str(file)}, workers=workers)
+    numbers = [n for n in range(ROWS) if n & 3 != 1]
+    assert found["out"].to_pydict() == {
+        "n": numbers,
+        "text": [f"the text of row {n} of them all" for n in numbers],
+    }
+    assert threads == {"river-reader", "river-parser"}
+
+
+def test_a_bad_row_ends_the_run_behind_the_rows_before_it(
+    file: Path, threads: set[str], tmp_path: Path
+) -> None:
+    lines = file.read_text().splitlines()
+    lines[90_000] = "none,of them"
+    file.write_text("\n".join(lines) + "\n")
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(river.Rejected, match=r"rows\.csv:90001:1"):
+        river.compile(PROGRAM, "river").run({"rows": str(file)}, {"out": str(out)}, workers=3)
+    assert threads == {"river-reader", "river-parser"}
+
+
+def test_one_worker_has_no_helpers(file: Path, threads: set[str]) -> None:
+    assert len(river.compile(PROGRAM, "river").run({"rows": str(file)}, workers=1)["out"]) == ROWS * 3 // 4
+    assert threads == {"river-reader"}
