@@ -98,9 +98,12 @@ def _unique(key: t.Type) -> tuple[Code, Signature]:
 # ---------------------------------------------------------------------------------------------------- to Arrow
 
 
-def to_arrow(type: t.Type, batch: Batch, start: int = 0, stop: int | None = None) -> Any:
-    """The rows `start` to `stop` - 1 of a batch as a record batch of the schema of `type`, which keeps the batch.
+def to_arrow(
+    type: t.Type, batch: Batch, start: int = 0, stop: int | None = None, *, copied: bool = False
+) -> Any:
+    """The rows `start` to `stop` - 1 of a batch as a record batch of the schema of `type`.
 
+    It keeps the batch, and what that keeps (texts of inputs, room for more rows), unless it is `copied`.
     `type` is that of the batch, or has lists in place of its arrays (`schema.growable`).
     """
     stop = batch.rows if stop is None else stop
@@ -109,7 +112,7 @@ def to_arrow(type: t.Type, batch: Batch, start: int = 0, stop: int | None = None
     fields, schema = fields_of(type), arrow_schema(type)
     if start == stop:
         return to_batch(type, [])
-    writer = _Writer(batch)
+    writer = _Writer(batch, copied=copied)
     given = t.parts(batch.type) if isinstance(batch.type, t.Record) else (batch.type,)
     try:
         arrays = [writer.array(field, of, start, stop) for (_, field), of in zip(fields, given, strict=True)]
@@ -125,8 +128,9 @@ class _General(Exception):  # noqa: N818 - control flow of this module
 class _Writer:
     """Arrays of the columns of a batch, taken one after the other."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, *, copied: bool) -> None:
         self._batch = batch
+        self._copied = copied
         self._addresses = iter(batch.addresses)
         self._pa = arrow()
 
@@ -190,8 +194,13 @@ class _Writer:
         return self._pa.array([], arrow_type(type_))
 
     def _shared(self, at: int, size: int) -> Any:
-        """A buffer in the memory of the batch."""
-        return self._pa.foreign_buffer(next(self._addresses) + at, size, self._batch)
+        """A buffer in the memory of the batch, or a copy of it."""
+        address = next(self._addresses) + at
+        if not self._copied:
+            return self._pa.foreign_buffer(address, size, self._batch)
+        buffer = self._pa.allocate_buffer(size)
+        ctypes.memmove(buffer.address, address, size)
+        return buffer
 
     def _bitmap(self, address: int, n: int) -> tuple[Any, int]:
         """Bits for n bytes, and how many are 0."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from typing import Any
+from weakref import ref
 
 import pyarrow as pa
 import pytest
@@ -105,6 +106,28 @@ def test_both_ways(type_: t.Type, data: st.DataObject) -> None:
         part = to_arrow(type_, batch, start, stop)
         part.validate(full=True)
         assert plain(part, type_) == plain(to_batch(type_, values[start:stop]), type_)
+        copied = to_arrow(type_, batch, start, stop, copied=True)
+        copied.validate(full=True)
+        assert plain(copied, type_) == plain(part, type_)
+
+
+def test_what_is_copied_does_not_keep_the_batch() -> None:
+    type_ = t.Record((("n", t.I64), ("s", t.STRING), ("o", t.Optional(t.F64))))
+    values = [(i, f"text {i}", None if i % 3 else i / 2) for i in range(100)]
+    shared, copied = (to_arrow(type_, Batch.of(type_, values), copied=copied) for copied in (False, True))
+    batch = Batch.of(type_, values)
+    gone = ref(batch)
+    kept = to_arrow(type_, batch)
+    del batch
+    assert gone() is not None
+    assert kept.equals(shared)
+    assert kept.equals(copied)
+    batch = Batch.of(type_, values)
+    gone = ref(batch)
+    kept = to_arrow(type_, batch, copied=True)
+    del batch
+    assert gone() is None
+    assert kept.equals(shared)
 
 
 @given(item_types(8).map(sayable), st.data())

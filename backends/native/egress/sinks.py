@@ -11,7 +11,7 @@ from backends.native.jit import available
 from backends.native.layout import Unsupported, columns
 from river.driver import Writer
 from river.io import deltas
-from river.io.sinks import ArrowSink, TextSink
+from river.io.sinks import ArrowSink, Collector, TextSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,9 +65,8 @@ def _arrow(sink: Writer, target: ArrowSink) -> Callable[[Batch], None]:
     from backends.native.arrow import to_arrow
     from backends.native.egress.changelog import change_log
 
-    convert = change_log if deltas.is_delta(sink.type) else to_arrow
-
-    def write(batch: Batch) -> None:
-        sink.sink.write_table(convert(target.type, batch))
-
-    return write
+    if deltas.is_delta(sink.type):
+        return lambda batch: sink.sink.write_table(change_log(target.type, batch))
+    # What is collected stays: the memory of the batches is used again meanwhile.
+    copied = isinstance(target, Collector)
+    return lambda batch: sink.sink.write_table(to_arrow(target.type, batch, copied=copied))
