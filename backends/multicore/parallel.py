@@ -38,6 +38,9 @@ WORTH: Final = 150e-6
 LOOK: Final = 8
 """Steps of which one is timed: to ask for the time of a thread takes microseconds."""
 
+SLICE: Final = 4e-3
+"""Seconds of work that are handed out at once, about: little enough that all workers end together, and results come soon."""
+
 AHEAD: Final = 4
 """Batches for each worker that may be taken before the first of them is done."""
 
@@ -72,7 +75,8 @@ class Made:
 class Parallel(Operate):
     """The task of such an instance. `clones`: as many of its operator as workers may be at it.
 
-    `part`: how many items are handed out at once; a worker that keeps the task takes batches as any other operator does.
+    `part`: how many items are handed out at once, at most; a worker that keeps the task takes batches as any other operator
+    does.
     """
 
     def __init__(
@@ -87,7 +91,10 @@ class Parallel(Operate):
     ) -> None:
         super().__init__(index, instance, name, variables)
         self._part = part = min(part, instance.batch)
-        self._whole, instance.batch = instance.batch, part  # until it is known how long that takes
+        self._whole, instance.batch = (
+            instance.batch,
+            max(1, part // 8),
+        )  # until it is known how long that takes
         self._machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
@@ -95,7 +102,9 @@ class Parallel(Operate):
         self._open = choices.gate == "open"
         self._serial = 0
         self._steps = 0
-        self._seconds: float = 0.0  # of this thread per part, smoothed
+        self._spent = 0.0  # seconds of this thread that firings took which were made at once
+        self._slice = SLICE
+        self._fired = 0.0  # how many these were; both are smoothed, and alike
         self._order = choices.order(AHEAD * len(clones), self._send, instance.drain)
         self.detached: Firings | None = None
         self.ticket = 0
@@ -116,9 +125,13 @@ class Parallel(Operate):
         for native in self._natives:
             native.stop()
 
+    @property
+    def _worth(self) -> bool:
+        """Whether firings are handed out: those on a batch take long enough."""
+        return self._open or self._spent * min(1.0, self._part / max(self._fired, 1.0)) > WORTH
+
     def step(self, engine: Engine) -> Outcome:
-        worth = self._open or self._seconds > WORTH
-        if not worth and self._order.next == self._serial and not self.dead:
+        if not self._worth and self._order.next == self._serial and not self.dead:
             return self._together(engine)
         if not self._order.flush():
             return Outcome.FULL
@@ -142,7 +155,7 @@ class Parallel(Operate):
     def _together(self, engine: Engine) -> Outcome:
         """A step as any other operator's: nothing is out of this worker's hands."""
         self._steps += 1
-        if self._steps % LOOK and self._seconds:
+        if self._steps % LOOK and self._fired:
             return Operate.step(self, engine)
         began, fired = time.thread_time(), self._machine.fired
         outcome = Operate.step(self, engine)
@@ -188,7 +201,7 @@ class Parallel(Operate):
 
     def _items(self, port: ColumnPort) -> Firings | None:
         port.fill(1)
-        count = min(port.run, self._part)
+        count = min(port.run, portion(self._part, self._fired, self._spent, self._slice))
         if not count:
             return None
         batch, start, stop = port.next(count)
@@ -200,7 +213,7 @@ class Parallel(Operate):
         rated = self._machine.operator.rated
         assert rated is not None  # noqa: S101 - by the kind of machine
         (rate,) = rated.rates
-        limit = self._part
+        limit = portion(self._part, self._fired, self._spent, self._slice)
         port.fill(rate.peek + (limit - 1) * rate.pop)
         spare = port.run - rate.peek
         if spare < 0:
@@ -242,9 +255,9 @@ class Parallel(Operate):
 
     def _took(self, began: float, firings: int) -> None:
         """So many firings have taken since `began`: not by the clock, which others may have had a part of."""
-        seconds = (time.thread_time() - began) * min(1.0, self._part / max(firings, 1))
-        self._seconds += (seconds - self._seconds) / 8
-        self._machine.batch = self._part if self._open or self._seconds > WORTH else self._whole
+        self._spent += (time.thread_time() - began - self._spent) / 8
+        self._fired += (firings - self._fired) / 8
+        self._machine.batch = self._part if self._worth else self._whole
 
     def _item(self, firings: Firings, row: int) -> Any:
         """What was handled in a row that trapped; a window is not shown."""
@@ -264,3 +277,8 @@ class Parallel(Operate):
             for out in machine.outs:
                 if out.keyed or (made.mark == END and not out.back):
                     out.add_mark(made.mark)
+
+
+def portion(most: int, firings: float, seconds: float, aim: float) -> int:
+    """How many firings, one at least and `most` at most, take about `aim` seconds, where `firings` took so many seconds."""
+    return most if seconds * most <= aim * firings else max(1, int(aim * firings / seconds))

@@ -65,7 +65,7 @@ SHOWN = 0.2
 HANDOVER = 200e-6
 """Seconds that a step must take for a worker to be woken for it: shorter ones are sooner done by the reader."""
 
-WAKE = 750e-6
+WAKE = 1500e-6
 """The same for all steps that one more worker has to do: it fetches what is in the cache of the one that is awake."""
 
 READS = 2e-3

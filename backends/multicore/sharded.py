@@ -20,9 +20,9 @@ from attrs import define, evolve, field, frozen
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed
-from backends.multicore.parallel import LOOK, Firings, Made, Parallel
+from backends.multicore.parallel import Firings, Made, Parallel
 from backends.multicore.regions import Sharded, Stateless
-from backends.multicore.tasks import Operate, Outcome
+from backends.multicore.tasks import Outcome
 from backends.native.contract import mark_type
 from backends.native.deal import Dealer, Share, divide, joined
 from backends.native.operator import Refused, compile_native
@@ -104,10 +104,10 @@ class ShardedOperate(Parallel):
         assert isinstance(region.how, Sharded)  # noqa: S101 - the caller has looked
         self._how = region.how
         self._shards = region.shards(partitioned=choices.partitioned)
+        self._slice *= self._shards  # of which each has its piece
         self._choices = choices
         self._wholes = wholes
         self._busy = [False] * region.degree
-        self._fired = 0.0  # firings that `_seconds` are of, smoothed alike
         self._dealing: float | None = None  # seconds for an item, as tried
         self._dealer: Dealer | None = None
         self._possible = True
@@ -160,24 +160,14 @@ class ShardedOperate(Parallel):
 
     # -- whole
 
-    def _together(self, engine: Engine) -> Outcome:
-        """A step as any other operator's."""
-        self._steps += 1
-        if self._steps % LOOK and self._fired:
-            return Operate.step(self, engine)
-        began, fired = time.thread_time(), self._machine.fired
-        outcome = Operate.step(self, engine)
-        if (count := self._machine.fired - fired) > 0:
-            self._seconds += (time.thread_time() - began - self._seconds) / 8
-            self._fired += (count - self._fired) / 8
-            self._machine.batch = self._whole if self._seconds < GAIN * PIECE * self._shards else self._part
-        return outcome
+    @property
+    def _worth(self) -> bool:
+        """Whether firings take long enough for it to be asked whether dealing pays."""
+        return self._open or self._spent >= max(GAIN * PIECE * self._shards, LEAST * self._fired)
 
     def _pays(self) -> bool:
         """Whether dealing what comes next takes clearly less than firing it did."""
-        if not self._possible:
-            return False
-        if not self._open and self._seconds < max(GAIN * PIECE * self._shards, LEAST * self._fired):
+        if not (self._possible and self._worth):
             return False
         if self._dealing is None:
             port = cast("ColumnPort", self._machine.ports[0])
@@ -195,7 +185,7 @@ class ShardedOperate(Parallel):
             both = 2 if self._machine.outs else 1  # what comes out is put in order again
             self._dealing = both * (time.thread_time() - began) / len(rows)
         costs = self._dealing * self._fired + PIECE * self._shards
-        return self._open or self._seconds >= GAIN * costs
+        return self._open or self._spent >= GAIN * costs
 
     def _divided(self) -> bool:
         """Deals the state to shards; False if that cannot be done."""

@@ -101,14 +101,20 @@ class Code:
     addresses: dict[str, int] = field(hash=False)
     facts: Any = field(default=None, eq=False)
 
-    def function(self, name: str, params: Iterable[Any], result: Any = None) -> Callable[..., Any]:
-        """A function to be called without the GIL; `params` and `result` are types of `ctypes`."""
-        return _callable(self.addresses[name], tuple(params), result)
+    def function(
+        self, name: str, params: Iterable[Any], result: Any = None, *, short: bool = False
+    ) -> Callable[..., Any]:
+        """A function to be called without the GIL; `params` and `result` are types of `ctypes`.
+
+        `short`: with the GIL, for what is sooner done than other threads give it back.
+        """
+        return _callable(self.addresses[name], tuple(params), result, short)
 
 
 @cache
-def _callable(address: int, params: tuple[Any, ...], result: Any) -> Callable[..., Any]:
-    return ctypes.CFUNCTYPE(result, *params)(address)
+def _callable(address: int, params: tuple[Any, ...], result: Any, short: bool) -> Callable[..., Any]:
+    make = ctypes.PYFUNCTYPE if short else ctypes.CFUNCTYPE
+    return make(result, *params)(address)
 
 
 def machine_code(text: str, level: int = OPTIMISATION) -> bytes:

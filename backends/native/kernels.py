@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _P: Final = ctypes.c_void_p
 _I: Final = ctypes.c_int64
 
+SHORT: Final = 1 << 16
+"""Rows that are looked through in less time than it may take to get the GIL back: some 20 us where two workers are busy."""
+
 
 @cache
 def _code() -> Code:
@@ -48,12 +51,12 @@ def first_fall(keys: int, count: int, least: int, code: str = "q") -> int:
 
     `code`: of the keys, in the module `array`.
     """
-    return _fall(code)(keys, count, least)
+    return _fall(code, short=count < SHORT)(keys, count, least)
 
 
 @cache
-def _fall(code: str) -> Callable[..., int]:
-    return _code().function(_FALLS[code], (_P, _I, _I), _I)
+def _fall(code: str, *, short: bool) -> Callable[..., int]:
+    return _code().function(_FALLS[code], (_P, _I, _I), _I, short=short)
 
 
 def shifted(to: int, source: int, count: int, by: int) -> None:
@@ -66,9 +69,9 @@ def runs(keys: int, count: int, firsts: int, starts: int, most: int) -> int:
 
     `firsts` gets their keys, `starts`, with room for one more, where they begin, and the end of the last.
     """
-    return _runs()(keys, count, firsts, starts, most)
+    return _runs(short=count < SHORT)(keys, count, firsts, starts, most)
 
 
 @cache
-def _runs() -> Callable[..., int]:
-    return _code().function("runs", (_P, _I, _P, _P, _I), _I)
+def _runs(*, short: bool) -> Callable[..., int]:
+    return _code().function("runs", (_P, _I, _P, _P, _I), _I, short=short)

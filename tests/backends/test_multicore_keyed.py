@@ -22,6 +22,7 @@ pytest.importorskip("llvmlite")
 
 from backends.multicore import BACKEND, sharded
 from backends.multicore.experiments import EXPERIMENTS
+from backends.multicore.parallel import portion
 from backends.multicore.sharded import ShardedOperate
 from backends.native.operator import NativeOperator
 from river.backend import Options
@@ -416,3 +417,13 @@ def test_no_more_workers_than_are_allowed_and_no_two_fire_the_same_code(
     assert dict(summary.variables["m"]) == {k: sum(i % 7 == k for i in range(2, 200)) for k in range(7)}
     assert len(used["less"]) == 2
     assert len(used["f"]) <= 12
+
+
+@given(st.integers(1, 1 << 18), st.integers(0, 1 << 20), st.floats(0, 1e3), st.sampled_from((4e-3, 8e-3)))
+def test_so_much_is_handed_out_as_takes_a_slice(most: int, firings: int, seconds: float, aim: float) -> None:
+    found = portion(most, firings, seconds, aim)
+    assert 1 <= found <= most
+    if firings and found > 1:
+        assert found * seconds / firings <= aim * 1.001
+    if firings and found < most:
+        assert (found + 1) * seconds / firings >= aim * 0.999
