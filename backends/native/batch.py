@@ -510,9 +510,9 @@ class _Pool:
         except IndexError:
             words = (ctypes.c_int64 * self.size)()
         for (first, _), kinds in zip(self._firsts, self._kinds, strict=True):
-            room = like[first] + (like[first] >> 2)
-            if room < _MANY:
+            if like[first] < _MANY:
                 continue
+            room = 1 << (like[first] - 1).bit_length()  # as growing does, so that limits are met at the same size
             data = [_libc.malloc((room + (kind is Kind.OFFSETS)) * kind.size) for kind in kinds]
             if not all(data):
                 for each in data:

@@ -309,6 +309,21 @@ def test_a_variable_has_a_limit() -> None:
     assert op.fire_batch([[3]])[0] == ([3],)
 
 
+@pytest.mark.parametrize("before", [0, 1500, 3000, 131_072])
+def test_a_column_of_an_output_has_a_limit_whatever_came_before(before: int) -> None:
+    op = native(body("for i in 0 .. x { emit o i; }"))
+    op.limit_memory(MEGABYTE)
+    batch = Batch.of(op.handlers[0].slots[0], [before, 131_072, 131_073])
+    kept = list[Batch]()  # while it lives its memory is not used again
+    for row in range(2):
+        assert op.fire("item.0", batch.addresses, row, row + 1).trap is None
+        kept += [made for _, made, _ in op.take()]
+    trap = op.fire("item.0", batch.addresses, 2, 3).trap
+    assert trap is not None
+    assert trap.code == "arena-limit"
+    assert [sum(made.values()) for made in kept] == [n * (n - 1) // 2 for n in (before, 131_072) if n]
+
+
 def test_the_process_has_a_limit() -> None:
     op = native(body("let l: list<i64> = fill(x, 1 << 22); emit o len(l);"))
     before, most = POOL.used, POOL.most
