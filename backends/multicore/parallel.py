@@ -91,10 +91,8 @@ class Parallel(Operate):
     ) -> None:
         super().__init__(index, instance, name, variables)
         self._part = part = min(part, instance.batch)
-        self._whole, instance.batch = (
-            instance.batch,
-            max(1, part // 8),
-        )  # until it is known how long that takes
+        self._whole = instance.batch
+        instance.batch = max(1, part // 8)  # until it is known how long that takes
         self._machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)

@@ -123,10 +123,9 @@ class Engine:
         self._spent = spent()
         self._alone = plan.workers == 1 and here().cores == 1
         self._cores = here().cores
+        # A step so short that all that a full queue asks for are not worth waking somebody.
         most = max((inf if edge.bound is None else edge.bound for edge in plan.edges), default=1) / plan.batch
-        self._light_step = WAKE / max(
-            1.0, most
-        )  # seconds: all steps of a full queue are not worth waking somebody
+        self._light_step = WAKE / max(1.0, most)
         self._between = self._helping = (
             0.0  # seconds of the reader for reading a turn, and then for helping, smoothed
         )

@@ -512,7 +512,8 @@ class _Pool:
         for (first, _), kinds in zip(self._firsts, self._kinds, strict=True):
             if like[first] < _MANY:
                 continue
-            room = 1 << (like[first] - 1).bit_length()  # as growing does, so that limits are met at the same size
+            # As growing makes it, so that limits are met at the same size.
+            room = 1 << (like[first] - 1).bit_length()
             data = [_libc.malloc((room + (kind is Kind.OFFSETS)) * kind.size) for kind in kinds]
             if not all(data):
                 for each in data:
