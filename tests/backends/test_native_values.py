@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, Refused, compile_native
+from backends.native import NativeOperator, Refused, batch, compile_native
 from backends.native.batch import Batch, concat
 from backends.native.lower import expressions
 from river.lang import typed
@@ -160,3 +160,41 @@ def test_what_is_not_compiled_is_refused_with_its_place(monkeypatch: pytest.Monk
     found = compile_native(op)
     assert isinstance(found, Refused)
     assert [reason.text for reason in found.reasons] == ["`re_test`"]
+
+
+@pytest.fixture(scope="module")
+def copiers() -> dict[t.Type, NativeOperator]:
+    """Operators that send what comes."""
+    return {type_: copying(type_) for type_ in (ROW, DEEP)}
+
+
+def copying(type_: t.Type) -> NativeOperator:
+    body = typed.Block((typed.Emit(0, typed.Local(type_, 0, "x")),))
+    op = typed.Operator(
+        "copying", (typed.Port("x", type_, None),), (), (typed.Out("y", type_, None, None),), (), (), (),
+        items=(typed.ItemHandler(0, 1, body),),
+    )  # fmt: skip
+    found = compile_native(op)
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+@pytest.mark.parametrize("type_", [ROW, DEEP], ids=["row", "deep"])
+@given(st.data())
+@few
+def test_tables_with_the_room_of_those_before(
+    copiers: dict[t.Type, NativeOperator], type_: t.Type, data: st.DataObject
+) -> None:
+    """What was made is kept, so that every batch has tables of its own: some are too small, some have never grown."""
+    op = copiers[type_]
+    values = data.draw(
+        st.lists(st.lists(values_of(type_, 3), min_size=1, max_size=6), min_size=2, max_size=4)
+    )
+    kept: list[Batch] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batch, "_MANY", 1)
+        for items in (*values, values[0] * 30):
+            given = Batch.of(type_, items)
+            assert op.fire("item.0", given.addresses, 0, len(items)).trap is None
+            kept += [made for _, made, _ in op.take([given])]
+    assert repr([made.values() for made in kept]) == repr([*values, values[0] * 30])
