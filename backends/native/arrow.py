@@ -16,7 +16,8 @@ from backends.native.batch import Batch
 from backends.native.egress.rows import add_row_same
 from backends.native.ir import Builder, Function
 from backends.native.layout import Unsupported, columns, widths
-from backends.native.module import Module, runtime
+from backends.native.library import runtime
+from backends.native.module import Module
 from backends.native.rtlang import Signature, Unit, compile_file, llvm
 from backends.native.shared import Made, compile_text, shared
 from river.io.schema import arrow, arrow_field, arrow_schema, arrow_type, to_batch

@@ -27,6 +27,7 @@ MAP: Final = f"[{MAP_WORDS} x i64]"
 SUM: Final = "{ i128, i64, ptr }"
 SUM_WORDS: Final = 76
 KEY_AT: Final = 16  # in an entry of a map
+LINE: Final = 64  # bytes that a processor fetches at once
 
 _REGISTERS: Final = {
     "bool": "i1", "i32": "i32", "i64": "i64", "u64": "i64", "i128": "i128", "f32": "float", "f64": "double",

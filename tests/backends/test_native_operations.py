@@ -18,8 +18,8 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native, library
 from backends.native.contract import CODES
+from backends.native.library import runtime
 from backends.native.lower.batches import Lowered, lower
-from backends.native.module import runtime
 from river.lang import memory, typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator

@@ -14,8 +14,9 @@ pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
+from backends.native.library import runtime
 from backends.native.lower.literals import pattern_table
-from backends.native.module import Module, runtime
+from backends.native.module import Module
 from backends.native.patterns import MOST
 from river.il.parse import parse
 from river.il.templates import Library

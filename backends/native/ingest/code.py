@@ -75,7 +75,7 @@ def _joined(unit: Unit, known: Unit) -> Unit:
 
 def _library(form: Form) -> Unit:
     from backends.native.ingest.vectors import vectors
-    from backends.native.module import runtime
+    from backends.native.library import runtime
     from backends.native.rtlang import compile_file
 
     unit = _joined(vectors(form.delimiter), runtime())

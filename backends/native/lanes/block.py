@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from backends.native.contract import MARK, STOP
+from backends.native.idioms import void
 from backends.native.ir import Builder, Function
 from backends.native.jit import host
 from backends.native.lanes import shuffle
@@ -32,7 +33,6 @@ from backends.native.lower import frame
 from backends.native.lower.firing import PARAMETERS, leave, prologue
 from backends.native.lower.frame import TEMPORARY, Frame, Row, Value
 from backends.native.lower.statements import Refusal, output
-from backends.native.module import void
 from river.lang import typed
 from river.lang import types as t
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, field
 
+from backends.native.idioms import if_
 from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, leaves
 from backends.native.lanes.places import Place, Vector
@@ -20,7 +21,6 @@ from backends.native.layout import Unsupported
 from backends.native.lower import expressions as scalar
 from backends.native.lower import frame
 from backends.native.lower.statements import statement
-from backends.native.module import if_
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted

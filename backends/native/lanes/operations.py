@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from backends.native.idioms import counted
 from backends.native.ir import hexadecimal
 from backends.native.lanes.leaves import SCALARS
 from backends.native.layout import register
 from backends.native.lower import functions
-from backends.native.module import counted
 from river.lang import types as t
 from river.lang.operations.functions import NAMES
 from river.lang.values import BOUNDS

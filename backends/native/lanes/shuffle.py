@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import counted, void
 from backends.native.ir import Builder, Function
-from backends.native.module import counted, void
 
 if TYPE_CHECKING:
     from backends.native.module import Module

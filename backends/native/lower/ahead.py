@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 from attrs import define, field
 
 from backends.native.contract import ARENA_SIZE, CONTEXT
+from backends.native.idioms import counted, void
 from backends.native.ir import Builder
-from backends.native.layout import register
+from backends.native.layout import register, shares
 from backends.native.lower.expressions import value
 from backends.native.lower.frame import TEMPORARY, Frame
-from backends.native.module import counted, shares, void
 from river.lang import typed
 from river.lang import types as t
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.derived.equality import same_scalar
 from backends.native.ir import hexadecimal
 from backends.native.layout import Unsupported, is_text, register
 from backends.native.lower import decimals, functions, texts
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
-from backends.native.module import same_scalar
 from river.lang import types as t
 from river.lang.operations.functions import NAMES
 from river.lang.values import BOUNDS

@@ -12,6 +12,7 @@ from typing import Final
 from attrs import frozen
 
 from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, key_type
+from backends.native.idioms import void
 from backends.native.ir import Builder, Function
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
@@ -31,7 +32,7 @@ from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.guard import guarded_move
 from backends.native.lower.literals import literal
 from backends.native.lower.statements import Refusal, block
-from backends.native.module import Module, void
+from backends.native.module import Module
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import unproven

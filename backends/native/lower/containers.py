@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import counted, positions, value_of
 from backends.native.layout import Unsupported, is_text, memory, register
 from backends.native.lower import arithmetic
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Sent, Value
-from backends.native.module import counted, positions, value_of
 from river.lang import typed
 from river.lang import types as t
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import void
 from backends.native.lower import arithmetic, texts
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.literals import literal
-from backends.native.module import void
 from river.lang import typed
 from river.lang import types as t
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from backends.native.contract import ARENA_SIZE
+from backends.native.idioms import if_, item, part
 from backends.native.layout import Unsupported, is_text, memory, register
 from backends.native.lower import (
     arithmetic,
@@ -31,7 +32,6 @@ from backends.native.lower.literals import literal
 from backends.native.lower.loops import Ahead, entry_loop, number_loop, point_loop
 from backends.native.lower.maps import put_entry
 from backends.native.lower.mutations import UNIT
-from backends.native.module import if_, item, part
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate.code import DEEPEST

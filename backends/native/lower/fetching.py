@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 from attrs import define, evolve, field, frozen
 
-from backends.native.layout import entry_layout, memory, register, shares
+from backends.native.idioms import counted, if_, item, list_parts, load, void
+from backends.native.layout import LINE, entry_layout, memory, register, shares
 from backends.native.lower.hints import replaced
-from backends.native.module import LINE, counted, if_, item, list_parts, load, void
 from river.lang import typed
 from river.lang import types as t
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import define, field
 
 from backends.native.contract import CONTEXT, FULL, MARK, SIDE
+from backends.native.idioms import void
 from backends.native.ir import Builder
 from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.library import may_release
@@ -19,13 +20,13 @@ from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
 from backends.native.lower.guard import guarded
 from backends.native.lower.hints import noted
 from backends.native.lower.statements import block, output
-from backends.native.module import Module, void
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backends.native.ir import Function
+    from backends.native.module import Module
     from river.lang import typed
 
 RATE: Final = "rate-violation"

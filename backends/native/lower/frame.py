@@ -13,6 +13,22 @@ from typing import TYPE_CHECKING, Final, assert_never
 from attrs import define, field, frozen
 
 from backends.native.contract import CODES, CONTEXT
+from backends.native.derived.copying import replaceable
+from backends.native.idioms import (
+    clear,
+    counted,
+    entries,
+    if_,
+    item,
+    key_of,
+    load,
+    move,
+    part,
+    positions,
+    store,
+    value_of,
+    void,
+)
 from backends.native.layout import (
     TEXT,
     Unsupported,
@@ -25,29 +41,13 @@ from backends.native.layout import (
     size_align,
     widths,
 )
-from backends.native.module import (
-    Module,
-    clear,
-    counted,
-    entries,
-    if_,
-    item,
-    key_of,
-    load,
-    move,
-    part,
-    positions,
-    replaceable,
-    store,
-    value_of,
-    void,
-)
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.ir import Builder
     from backends.native.lower.fetching import Sought
     from backends.native.lower.hints import Noted
+    from backends.native.module import Module
     from river.lang import typed
 
 TEMPORARY: Final = "%temporary"  # the arena that is emptied after each firing

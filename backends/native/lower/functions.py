@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import counted, if_
 from backends.native.ir import Builder, hexadecimal
-from backends.native.module import counted, if_
 from river.lang.operations import functions
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import void
 from backends.native.ir import Builder, Function
 from backends.native.lower.frame import Frame
-from backends.native.module import void
 
 if TYPE_CHECKING:
     from backends.native.module import Module

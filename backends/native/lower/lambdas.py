@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import item, list_parts
 from backends.native.layout import memory, size_align
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.lists import collected, put_item
 from backends.native.lower.loops import each_item, number_loop
-from backends.native.module import item, list_parts
 from river.lang import typed
 from river.lang import types as t
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import counted, entries, item, key_of, void
 from backends.native.layout import Unsupported, is_text, memory, shares, size_align
 from backends.native.lower import texts
 from backends.native.lower.containers import length_of
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.loops import number_loop
-from backends.native.module import counted, entries, item, key_of, void
 from river.lang import typed
 from river.lang import types as t
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from backends.native.idioms import entries, key_of, value_of
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
-from backends.native.module import entries, key_of, value_of
 from river.lang import types as t
 
 Ahead = tuple[int, Callable[[str, str], None]]

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import entries, if_, key_of, value_of, void
 from backends.native.layout import Unsupported, is_plain
 from backends.native.lower import arithmetic
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.lists import put_item
-from backends.native.module import entries, if_, key_of, value_of, void
 from river.lang import typed
 from river.lang import types as t
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import move, void
 from backends.native.layout import memory
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.literals import literal
-from backends.native.module import move, void
 from river.lang import typed
 from river.lang import types as t
 from river.lang.patterns import BadPattern, compile_pattern

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from backends.native.contract import MARK
+from backends.native.idioms import clear, if_, value_of
 from backends.native.layout import Unsupported, columns, entry_layout, memory
 from backends.native.lower.effects import changes
 from backends.native.lower.expressions import assign, loop, owned, place, straight, value
@@ -12,7 +13,6 @@ from backends.native.lower.fetching import Search, searches
 from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Sent, Value
 from backends.native.lower.maps import remove_entry
 from backends.native.lower.sending import sent
-from backends.native.module import clear, if_, value_of
 from river.lang import typed
 from river.lang import types as t
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import void
 from backends.native.lower import arithmetic
 from backends.native.lower.frame import TEMPORARY, Frame, Scalar, Value
 from backends.native.lower.loops import each_item
-from backends.native.module import void
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations.arithmetic import bounds

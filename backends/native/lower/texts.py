@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from backends.native.idioms import counted, list_parts, void
 from backends.native.layout import memory
 from backends.native.lower import decimals
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
-from backends.native.module import counted, list_parts, void
 from river.lang import types as t
 
 if TYPE_CHECKING:
