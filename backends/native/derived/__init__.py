@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.derived.copying import make_copy, make_drop, make_replace
 from backends.native.derived.equality import make_same
-from backends.native.derived.hashing import make_hash, make_index_hash, make_index_word, make_key_hash
+from backends.native.derived.hashing import make_hash, make_index_hash, make_index_word, make_stable_hash
 from backends.native.derived.keys import make_canonical, make_number
 from backends.native.derived.ordering import make_key_order, make_order
 
@@ -23,7 +23,7 @@ DERIVED: Final[dict[str, Maker]] = {
     "replace": make_replace,
     "same": make_same,
     "hash": make_hash,
-    "key_hash": make_key_hash,
+    "stable_hash": make_stable_hash,
     "index_hash": make_index_hash,
     "index_word": make_index_word,
     "number": make_number,

@@ -154,8 +154,8 @@ def make_index_word(module: Derives, type_: t.Type, name: str) -> Function:
     return _hash(module, type_, name, SECRET)
 
 
-def make_key_hash(module: Derives, type_: t.Type, name: str) -> Function:
-    """`key_hash(x) -> i64`: `values.hash64`."""
+def make_stable_hash(module: Derives, type_: t.Type, name: str) -> Function:
+    """`stable_hash(x) -> i64`: `values.hash64`."""
     b = Builder()
     h = b.call("i64", module.derived("hash", type_), [f"i64 {runtime().constants['SEED']}", "ptr %x"])
     b.end(f"ret i64 {b.call('i64', 'fold_last', [f'i64 {h}'])}")

@@ -67,7 +67,7 @@ def _parse_integer(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Valu
 
 
 def _hash64(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
-    name = f.module.derived("key_hash", values[0].type)
+    name = f.module.derived("stable_hash", values[0].type)
     return Scalar(t.U64, f.b.call("i64", name, [f"ptr {f.ptr(values[0])}"]))
 
 
