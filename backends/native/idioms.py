@@ -37,6 +37,15 @@ def if_(
     b.at(after)
 
 
+def if_rare(b: Builder, condition: str, then: Callable[[], None]) -> None:
+    """A branch that is hardly ever taken."""
+    yes, after = b.fresh("rare"), b.fresh("after")
+    b.branch(condition, yes, after, rare=True)
+    b.at(yes)
+    then()
+    b.at(after)
+
+
 def counted(b: Builder, count: str, body: Callable[[str], None], start: str = "0") -> None:
     """A loop from `start` to `count`; `body` gets the register of the number."""
     number = b.slot("i64")

@@ -29,7 +29,7 @@ from backends.native.lanes.uniformity import (
     written,
 )
 from backends.native.layout import Unsupported, columns
-from backends.native.lower import frame
+from backends.native.lower import frame, outputs
 from backends.native.lower.firing import PARAMETERS, leave, prologue
 from backends.native.lower.frame import TEMPORARY, Frame, Row, Value
 from backends.native.lower.statements import Refusal, output
@@ -175,8 +175,7 @@ def _remember(f: Frame, op: typed.Operator, row: str) -> None:
     tables = [each for i, out in enumerate(op.outs) for each in ((2 * i, out.type), (2 * i + 1, MARK))]
     for index, type_ in tables:
         place = f.block("outs", index)
-        for first, _ in f.out_tables(type_):
-            rows, before = (b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first + k}") for k in (0, 2))
+        for rows, before in outputs.cursors(b, type_, place):
             b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
 
 
@@ -279,7 +278,7 @@ def _reserve(
     room = b.op(f"load i64, ptr {b.op(f'getelementptr inbounds i64, ptr {block}, i64 1')}")
     b.branch(b.op(f"icmp slt i64 {room}, {after}"), grow, enough, rare=True)
     b.at(grow)
-    f.grow(type_, block)
+    outputs.grow(f, type_, block)
     b.go(grown)
     b.at(enough)
     return before

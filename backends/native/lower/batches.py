@@ -17,6 +17,7 @@ from backends.native.ir import Builder, Function
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
 from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
+from backends.native.lower import outputs
 from backends.native.lower.effects import is_short
 from backends.native.lower.expressions import owned
 from backends.native.lower.firing import (
@@ -245,7 +246,7 @@ def _save(module: Module, op: typed.Operator, type_: t.Type) -> Function:
     prologue(b)
     f = Frame(module, op, b, "trapped")
     at = b.op(f"getelementptr inbounds i8, ptr %block, i64 {ARENA_SIZE}")
-    f.scatter(type_, f.load(type_, at, "%block"), "%columns")
+    outputs.scatter(f, type_, f.load(type_, at, "%block"), "%columns")
     void(b, "reset", f"ptr {TEMPORARY}")
     b.end("ret i64 0")
     return guarded_move(module, "save", b)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import counted, positions, value_of
 from backends.native.layout import Unsupported, is_text, memory, register
-from backends.native.lower import arithmetic
+from backends.native.lower import arithmetic, outputs
 from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Sent, Value
 from river.lang import typed
 from river.lang import types as t
@@ -83,7 +83,7 @@ def length_of(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     (one,) = values
     b = f.b
     if isinstance(one, Sent):
-        return Scalar(t.I64, f.length(one))
+        return Scalar(t.I64, outputs.length(f, one))
     match one.type:
         case t.STRING:
             return Scalar(t.I64, b.call("i64", "text_length", [f"ptr {f.ptr(one)}"]))

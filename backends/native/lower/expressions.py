@@ -19,6 +19,7 @@ from backends.native.lower import (
     lists,
     maps,
     mutations,
+    outputs,
     regex,
     sums,
     texts,
@@ -249,12 +250,12 @@ def straight(f: Frame, expr: typed.Expr, list_: Sent) -> Sent:
     """A list whose items go to the columns of an output as they are made."""
     match expr:
         case typed.Comprehension():
-            _each(f, expr, lambda: f.send(list_, value(f, expr.value, lent=True)), None)
+            _each(f, expr, lambda: outputs.send(f, list_, value(f, expr.value, lent=True)), None)
         case typed.Apply(operation="bag_minus", args=args):
             plain = [each for each in args if not isinstance(each, typed.Lambda)]
             first, second = operands(f, plain)
             taken = f.b.slot("i1")
-            difference(f, (first, second), lambda one: f.send(list_, one), None, taken)
+            difference(f, (first, second), lambda one: outputs.send(f, list_, one), None, taken)
             if isinstance(first, Row) and isinstance(second, Row):  # these do not change
                 f.compared[first, second] = taken
         case typed.MakeList(_, ()):
@@ -357,7 +358,7 @@ def _change(f: Frame, expr: typed.Apply) -> Value:
     match target, rest:
         case typed.Local(slot=list_), [new] if isinstance(found := f.slots.get(list_), Sent):
             assert not isinstance(new, typed.Lambda)  # noqa: S101 - by the rule
-            f.send(found, value(f, new, lent=True))
+            outputs.send(f, found, value(f, new, lent=True))
             return UNIT
         case _:
             pass

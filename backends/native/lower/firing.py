@@ -15,6 +15,7 @@ from backends.native.idioms import void
 from backends.native.ir import Builder
 from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.library import may_release
+from backends.native.lower import outputs
 from backends.native.lower.ahead import Ahead, sought
 from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
 from backends.native.lower.guard import guarded
@@ -161,9 +162,7 @@ class Firing:
         """The addresses of the row counts of all tables of the outputs, and of what they were before the firing."""
         found: list[tuple[str, str]] = []
         for type_, place in self._blocks:
-            for first, _ in self.f.out_tables(type_):
-                rows = self.f.b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first}")
-                found.append((rows, self.f.b.op(f"getelementptr inbounds i64, ptr {place}, i64 {first + 2}")))
+            found += outputs.cursors(self.f.b, type_, place)
         return found
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import void
 from backends.native.ir import Builder, Function
-from backends.native.lower.frame import Frame
+from backends.native.lower import outputs
 
 if TYPE_CHECKING:
     from backends.native.module import Module
@@ -29,12 +29,11 @@ def guarded(
     Inside is rounded to nearest, and small numbers are not flushed to zero; what was set before is restored at the end.
     """
     b = Builder()
-    f = Frame(module, op, b, "")
     written = [i for i, var in enumerate(op.vars) if var.written]
     tables: list[int] = []
     for i, type_ in enumerate(blocks):
         place = 2 * i if i < len(op.outs) else 2 * (i - len(op.outs)) + 1
-        for first, _ in f.out_tables(type_):
+        for first, _ in outputs.tables(type_):
             tables += (place, first)
     if architecture == "x86_64":
         control, standard = b.slot("i32"), b.slot("i32")

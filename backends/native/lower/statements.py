@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from backends.native.contract import MARK
 from backends.native.idioms import clear, if_, value_of
 from backends.native.layout import Unsupported, columns, entry_layout, memory
+from backends.native.lower import outputs
 from backends.native.lower.effects import changes
 from backends.native.lower.expressions import assign, loop, owned, place, straight, value
 from backends.native.lower.fetching import Search, searches
@@ -32,7 +33,7 @@ def block(f: Frame, body: typed.Block) -> None:
                     if target.last == i:
                         list_ = f.slots[slot]
                         assert isinstance(list_, Sent)  # noqa: S101 - made when its turn came
-                        f.withdraw(list_)
+                        outputs.withdraw(f, list_)
         except Unsupported as refused:
             raise Refusal(refused.reason, item) from None
     f.targets, f.compared = before, compared
@@ -52,7 +53,9 @@ def statement(f: Frame, item: typed.Stmt) -> None:
     match item:
         case typed.Let(slot, _, expr) | typed.Var(slot, _, expr) if slot in f.targets:
             out, field = f.targets[slot]
-            f.slots[slot] = straight(f, expr, f.begin(f.operator.outs[out].type, output(f, out), field))
+            f.slots[slot] = straight(
+                f, expr, outputs.begin(f, f.operator.outs[out].type, output(f, out), field)
+            )
         case typed.Let(slot, _, expr):
             found = value(f, expr)
             f.slots[slot] = f.snapshot(found) if not isinstance(found, Scalar) else found
@@ -91,7 +94,7 @@ def statement(f: Frame, item: typed.Stmt) -> None:
         case typed.Return(expr):
             _return(f, expr)
         case typed.Emit(out, expr):
-            f.scatter(f.operator.outs[out].type, _item(f, out, expr), output(f, out))
+            outputs.scatter(f, f.operator.outs[out].type, _item(f, out, expr), output(f, out))
         case typed.Mark(out, expr):
             _mark(f, out, value(f, expr))
         case typed.Trap(_, site):
@@ -111,7 +114,7 @@ def _item(f: Frame, out: int, expr: typed.Expr) -> Value:
     for i in expr.order:
         match expr.values[i]:
             case typed.Comprehension(t.List()) as made if made.type == t.parts(type_)[i]:
-                found[i] = straight(f, made, f.begin(type_, output(f, out), i))
+                found[i] = straight(f, made, outputs.begin(f, type_, output(f, out), i))
             case other:
                 found[i] = value(f, other, lent=True)
     return Parts(type_, tuple(found[i] for i in range(len(expr.values))))
@@ -134,7 +137,7 @@ def _mark(f: Frame, out: int, key: Value) -> None:
     count = f.b.op(f"load i64, ptr {output(f, out)}")
     number = f.b.op(f"sext i32 {f.reg(key)} to i64") if key.type == t.I32 else f.reg(key)
     pair = Parts(MARK, (Scalar(t.I64, count), Scalar(t.I64, number)))
-    f.scatter(MARK, pair, f.block("outs", 2 * out + 1))
+    outputs.scatter(f, MARK, pair, f.block("outs", 2 * out + 1))
 
 
 def _enter(f: Frame, number: int, leave: str, again: str) -> None:
