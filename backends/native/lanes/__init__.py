@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from backends.native.lanes.uniformity import Fireable, Lanes, Scalar, fireable, lanes_of, side_by_side
 
 if TYPE_CHECKING:
-    from backends.native.lower.frame import Value
+    from backends.native.lower.values import Value
     from backends.native.module import Module
     from river.lang import typed
 

@@ -29,10 +29,11 @@ from backends.native.lanes.uniformity import (
     written,
 )
 from backends.native.layout import Unsupported, columns
-from backends.native.lower import frame, outputs
+from backends.native.lower import outputs, values
 from backends.native.lower.firing import PARAMETERS, leave, prologue
-from backends.native.lower.frame import TEMPORARY, Frame, Row, Value
+from backends.native.lower.frame import Frame
 from backends.native.lower.statements import Refusal, output
+from backends.native.lower.values import TEMPORARY, Row, Value
 from river.lang import typed
 from river.lang import types as t
 
@@ -235,7 +236,7 @@ def _windows(f: Frame, handler: Fireable, plan: Lanes) -> list[_Window]:
             peek = slot.size if handler.windows and isinstance(slot, t.Array) else 1
             found.append(_Window(i, item, first, max(peek, 1), pop))
         else:
-            f.slots[i] = Row(slot, first, "0") if handler.windows else frame.Scalar(slot, "0")
+            f.slots[i] = Row(slot, first, "0") if handler.windows else values.Scalar(slot, "0")
     return found
 
 

@@ -19,8 +19,9 @@ from backends.native.lanes.uniformity import everything, root, sends
 from backends.native.lanes.vectors import Found, Same, Vectors
 from backends.native.layout import Unsupported
 from backends.native.lower import expressions as scalar
-from backends.native.lower import frame
+from backends.native.lower.frame import Loop
 from backends.native.lower.statements import statement
+from backends.native.lower.values import Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted
@@ -48,7 +49,7 @@ class Body(Vectors):
         """Gives a slot a value that varies. The scalar code may only ask an array for its length."""
         self.names[slot] = (value, self.control)
         if has_arrays(value.type):
-            self.f.slots[slot] = frame.Memory(value.type, "null")
+            self.f.slots[slot] = Memory(value.type, "null")
 
     def outputs(self) -> None:
         """Makes room for the items."""
@@ -88,7 +89,7 @@ class Body(Vectors):
             case typed.If(_, cond, then, other):
                 return self.choice(expr, cond, lambda: self.value(then), lambda: self.value(other))
             case typed.Logic(_, op, left, right):
-                known = frame.Scalar(t.BOOL, "false" if op == "and" else "true")
+                known = Scalar(t.BOOL, "false" if op == "and" else "true")
                 sides = (lambda: self.value(right), lambda: known)
                 return self.choice(expr, left, *(sides if op == "and" else sides[::-1]))
             case typed.MakeRecord(type_, values, order):
@@ -176,7 +177,7 @@ class Body(Vectors):
     def call(self, expr: typed.Call) -> Found:
         """The body of a function in the place of its call."""
         f, fn = self.f, self.f.operator.fns[expr.function]
-        slots: dict[int, frame.Value] = {}
+        slots: dict[int, Value] = {}
         names: dict[int, tuple[Vector | Place, int]] = {}
         for i, (arg, param) in enumerate(zip(expr.args, fn.params, strict=True)):
             if param.ref:
@@ -187,7 +188,7 @@ class Body(Vectors):
             if isinstance(found, Vector | Place):
                 names[i] = (found, control)
                 if has_arrays(found.type):
-                    slots[i] = frame.Memory(found.type, "null")
+                    slots[i] = Memory(found.type, "null")
             else:
                 slots[i] = found if param.ref else f.snapshot(found)
         if fn.emits:
@@ -212,7 +213,7 @@ class Body(Vectors):
             finish(self.value(fn.body))
         f.slots, self.names, self.path, f.finish, f.loops, f.result_owned, f.flags = saved
         self.b.at(after)
-        return frame.Scalar(t.UNIT, "0") if result is None else result
+        return Scalar(t.UNIT, "0") if result is None else result
 
     def target(self, place: typed.Expr) -> tuple[Found, int]:
         """What a place names, and the control under which it is declared."""
@@ -251,7 +252,7 @@ class Body(Vectors):
             case typed.While(number, cond, body):
                 self.count(sends(f.operator, body))
                 again, inside, after = (self.b.fresh(name) for name in ("while", "inside", "left"))
-                f.loops[number] = frame.Loop(after, again, len(f.cleanups))
+                f.loops[number] = Loop(after, again, len(f.cleanups))
                 self.b.at(again)
                 f.poll()
                 self.b.branch(f.reg(scalar.value(f, cond)), inside, after)
@@ -339,7 +340,7 @@ class Body(Vectors):
                 if_(b, f.reg(scalar.value(f, item.cond)), lambda: self.block(item.then), rest)
                 return
             slot, found = item.cond.slot, scalar.value(f, item.cond.value)
-            found = found if isinstance(found, frame.Scalar) else f.snapshot(found)
+            found = found if isinstance(found, Scalar) else f.snapshot(found)
 
             def then() -> None:
                 f.slots[slot] = f.inner(found)
@@ -380,7 +381,7 @@ class Body(Vectors):
         self.count(sends(f.operator, item.body))
 
         def labels(leave: str, again: str) -> None:
-            f.loops[item.loop] = frame.Loop(leave, again, len(f.cleanups))
+            f.loops[item.loop] = Loop(leave, again, len(f.cleanups))
 
         if isinstance(item.range, typed.Counted) or not self.varies(item.range):
             scalar.loop(f, item.range, slots, lambda: self.block(item.body), labels)

@@ -1,7 +1,7 @@
 """Values of many lanes: vectors in registers, and places, where an element for each lane lies side by side.
 
 A type is cut into its leaves, the scalars in it, as its columns are: an array in memory is one array of vectors per leaf
-of its items. What all lanes have in common stays a value of the scalar code (`lower.frame`).
+of its items. What all lanes have in common stays a value of the scalar code (`lower.values`).
 """
 
 from __future__ import annotations

@@ -11,13 +11,14 @@ from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, item_kind, item_size, leaves, room
 from backends.native.lanes.places import Leaf, Place, Vector
 from backends.native.layout import Unsupported
-from backends.native.lower import frame
+from backends.native.lower.values import Scalar, Value
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backends.native.ir import Builder
+    from backends.native.lower.frame import Frame
 
 MOST_BYTES: Final = 256 << 10
 """Of variables, windows and items of a block on the stack."""
@@ -31,14 +32,14 @@ class Same:
     item: Found
 
 
-Found = frame.Value | Vector | Place | Same
+Found = Value | Vector | Place | Same
 
 
 @define(eq=False, repr=False)
 class Vectors:
     """A function of many lanes under construction. `control`: how many conditions that vary are around."""
 
-    f: frame.Frame
+    f: Frame
     lanes: int
     mask: str | None = None
     control: int = 0
@@ -191,7 +192,7 @@ class Vectors:
                 return value
             case Place(type_, parts, at):
                 return Vector(type_, tuple(self.load(*each) for each in zip(parts, at, strict=True)))
-            case frame.Scalar(type_, reg):
+            case Scalar(type_, reg):
                 return Vector(type_, (operations.splat(self, operations.kind(type_), reg),))
             case Same():
                 raise AssertionError(value)

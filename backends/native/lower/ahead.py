@@ -19,7 +19,8 @@ from backends.native.idioms import counted, void
 from backends.native.ir import Builder
 from backends.native.layout import register, shares
 from backends.native.lower.expressions import value
-from backends.native.lower.frame import TEMPORARY, Frame
+from backends.native.lower.frame import Frame
+from backends.native.lower.values import TEMPORARY
 from river.lang import typed
 from river.lang import types as t
 

@@ -10,7 +10,7 @@ from backends.native.derived.equality import same_scalar
 from backends.native.ir import hexadecimal
 from backends.native.layout import Unsupported, is_text, register
 from backends.native.lower import decimals, functions, texts
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import types as t
 from river.lang.operations.functions import NAMES
 from river.lang.values import BOUNDS
@@ -18,6 +18,7 @@ from river.lang.values import BOUNDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from backends.native.lower.frame import Frame
     from river.lang import typed
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]

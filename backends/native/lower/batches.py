@@ -29,10 +29,11 @@ from backends.native.lower.firing import (
     prologue,
     rows,
 )
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.frame import Frame
 from backends.native.lower.guard import guarded_move
 from backends.native.lower.literals import literal
 from backends.native.lower.statements import Refusal, block
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from backends.native.module import Module
 from river.lang import typed
 from river.lang import types as t

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 from backends.native.idioms import counted, positions, value_of
 from backends.native.layout import Unsupported, is_text, memory, register
 from backends.native.lower import arithmetic, outputs
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Sent, Value
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Sent, Value
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
 

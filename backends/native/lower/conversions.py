@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import void
 from backends.native.lower import arithmetic, texts
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.literals import literal
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.layout import register
-from backends.native.lower.frame import TEMPORARY, Frame, Scalar, Value
+from backends.native.lower.values import TEMPORARY, Scalar, Value
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backends.native.lower.frame import Frame
     from river.lang import typed
 
 DIGITS: Final = 38  # what 128 bits hold

@@ -27,12 +27,12 @@ from backends.native.lower import (
 from backends.native.lower.containers import as_index, item_of, item_place
 from backends.native.lower.effects import borrows, changes, is_short
 from backends.native.lower.fetching import STRIP, Fetching, Search
-from backends.native.lower.frame import Frame, Memory, Parts, Row, Scalar, Sent, Value
 from backends.native.lower.lists import difference, display, reserve
 from backends.native.lower.literals import literal
 from backends.native.lower.loops import Ahead, entry_loop, number_loop, point_loop
 from backends.native.lower.maps import put_entry
 from backends.native.lower.mutations import UNIT
+from backends.native.lower.values import Memory, Parts, Row, Scalar, Sent, Value
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate.code import DEEPEST
@@ -40,6 +40,8 @@ from river.lang.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
     Reach = Callable[[], Memory]
 

@@ -24,7 +24,8 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from backends.native.lower.frame import Frame, Value
+    from backends.native.lower.frame import Frame
+    from backends.native.lower.values import Value
 
 STRIP: Final = 32
 """Rows that are looked at together: more than a processor has loads under way."""

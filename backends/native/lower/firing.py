@@ -17,10 +17,11 @@ from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.library import may_release
 from backends.native.lower import outputs
 from backends.native.lower.ahead import Ahead, sought
-from backends.native.lower.frame import TEMPORARY, Frame, Row, Scalar, Value
+from backends.native.lower.frame import Frame
 from backends.native.lower.guard import guarded
 from backends.native.lower.hints import noted
 from backends.native.lower.statements import block, output
+from backends.native.lower.values import TEMPORARY, Row, Scalar, Value
 from river.lang import types as t
 
 if TYPE_CHECKING:

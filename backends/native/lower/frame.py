@@ -1,14 +1,13 @@
-"""Values under construction, and the function they are computed in.
+"""A function under construction: where it leaves, how values are read, put together, owned and kept in it.
 
-A value is a scalar in a register, an address, the parts of a record not put together, or a row of the input's columns. The
-evaluator's rules of owning become three questions: may a later write be seen through the value (`snapshot`), is it
+The evaluator's rules of owning become three questions: may a later write be seen through a value (`snapshot`), is it
 part of a place (`owned` copies), does it stay beyond the firing (`keep` copies into the arena of a variable).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, field, frozen
 
@@ -38,6 +37,7 @@ from backends.native.layout import (
     size_align,
     widths,
 )
+from backends.native.lower.values import TEMPORARY, Memory, Parts, Row, Scalar, Sent, Value
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -46,66 +46,6 @@ if TYPE_CHECKING:
     from backends.native.lower.hints import Noted
     from backends.native.module import Module
     from river.lang import typed
-
-TEMPORARY: Final = "%temporary"  # the arena that is emptied after each firing
-
-
-@frozen
-class Scalar:
-    """A register."""
-
-    type: t.Type
-    reg: str
-
-
-@frozen
-class Memory:
-    """An address. `arena`: of the place that it is part of; what a write puts there must live in it.
-
-    `lent`: its texts are the input's, which lie there as long as anybody has what the firing emits.
-    """
-
-    type: t.Type
-    ptr: str
-    arena: str = TEMPORARY
-    lent: bool = False
-
-
-@frozen
-class Parts:
-    """A record whose fields are where they are."""
-
-    type: t.Type
-    values: tuple[Value, ...]
-
-
-@frozen
-class Row:
-    """A row of columns from `column` on; of an array, `row` is that of its first item."""
-
-    type: t.Type
-    column: int
-    row: str
-
-
-@frozen
-class Sent:
-    """A list whose items are rows of an output's columns already (see `sending`), the last ones of their table.
-
-    They are part of the next item of type `of` of the output whose block is at `out`. `column`: of its offsets; `table`: of
-    its items. `starts`: how many rows that table and those for parts of its items had before; `sent`: the items.
-    """
-
-    type: t.Type
-    out: str
-    of: t.Type
-    column: int
-    table: int
-    starts: tuple[str, ...]
-    sent: str
-
-
-Value = Scalar | Memory | Parts | Row | Sent
 
 
 @frozen

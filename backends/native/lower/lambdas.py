@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import item, list_parts
 from backends.native.layout import memory, size_align
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.lists import collected, put_item
 from backends.native.lower.loops import each_item, number_loop
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
     Function = Callable[..., Value]

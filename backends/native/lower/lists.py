@@ -8,13 +8,15 @@ from backends.native.idioms import counted, entries, item, key_of, void
 from backends.native.layout import Unsupported, is_text, memory, shares, size_align
 from backends.native.lower import texts
 from backends.native.lower.containers import length_of
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.loops import number_loop
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
 

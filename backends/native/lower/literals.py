@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from backends.native.ir import hexadecimal
 from backends.native.layout import memory, register
 from backends.native.lower import constants
-from backends.native.lower.frame import Frame, Memory, Scalar, Value
+from backends.native.lower.values import Memory, Scalar, Value
 from backends.native.patterns import words
 from river.lang import types as t
 
 if TYPE_CHECKING:
+    from backends.native.lower.frame import Frame
     from backends.native.module import Module
     from river.lang.patterns import Regex
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import entries, key_of, value_of
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import types as t
+
+if TYPE_CHECKING:
+    from backends.native.lower.frame import Frame
 
 Ahead = tuple[int, Callable[[str, str], None]]
 """How many numbers a strip has at most, and what is done before each strip, which is told its start and end."""

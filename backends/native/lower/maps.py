@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Final
 from backends.native.idioms import entries, if_, key_of, value_of, void
 from backends.native.layout import Unsupported, is_plain
 from backends.native.lower import arithmetic
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.lists import put_item
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
 

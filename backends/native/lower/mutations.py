@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import clear, if_, item, key_of, list_parts, positions, void
 from backends.native.layout import Unsupported, is_plain
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.lists import set_count
 from backends.native.lower.maps import put_entry, remove_entry
 from backends.native.lower.sums import add_float
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
 UNIT: Final = Scalar(t.UNIT, "0")
 

@@ -23,13 +23,14 @@ from backends.native.idioms import (
     void,
 )
 from backends.native.layout import TEXT, columns, register, widths
-from backends.native.lower.frame import Frame, Memory, Parts, Row, Scalar, Sent, Value
+from backends.native.lower.values import Memory, Parts, Row, Scalar, Sent, Value
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backends.native.ir import Builder
+    from backends.native.lower.frame import Frame
 
 
 def tables(type_: t.Type) -> list[tuple[int, int]]:

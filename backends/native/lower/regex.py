@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import move, void
 from backends.native.layout import memory
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
 from backends.native.lower.literals import literal
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 from river.lang.patterns import BadPattern, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
 _FEW: Final = 256  # registers, as in regex.rt
 

@@ -11,9 +11,10 @@ from backends.native.lower import outputs
 from backends.native.lower.effects import changes
 from backends.native.lower.expressions import assign, loop, owned, place, straight, value
 from backends.native.lower.fetching import Search, searches
-from backends.native.lower.frame import TEMPORARY, Frame, Loop, Memory, Parts, Scalar, Sent, Value
+from backends.native.lower.frame import Frame, Loop
 from backends.native.lower.maps import remove_entry
 from backends.native.lower.sending import sent
+from backends.native.lower.values import TEMPORARY, Memory, Parts, Scalar, Sent, Value
 from river.lang import typed
 from river.lang import types as t
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import void
 from backends.native.lower import arithmetic
-from backends.native.lower.frame import TEMPORARY, Frame, Scalar, Value
 from backends.native.lower.loops import each_item
+from backends.native.lower.values import TEMPORARY, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations.arithmetic import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from backends.native.lower.frame import Frame
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 from backends.native.idioms import counted, list_parts, void
 from backends.native.layout import memory
 from backends.native.lower import decimals
-from backends.native.lower.frame import TEMPORARY, Frame, Memory, Scalar, Value
+from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from backends.native.lower.frame import Frame
     from river.lang import typed
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
