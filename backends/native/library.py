@@ -26,6 +26,7 @@ _FILES: Final = (
 _NAMED: Final = {
     "arena_close": BASE, "frame_close": BASE, "guard": BASE, "table_grow": BASE,
     "list_grow": "growth", "deque_grow": "growth", "regex_begin": "regex", "regex_skip": "regex", "regex_remain": "regex",
+    "regex_behind": "regex",
 }  # fmt: skip
 _LARGE: Final = 32
 """Lines from which on a function is a part: its calls cost nothing beside it."""

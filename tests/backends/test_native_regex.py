@@ -23,7 +23,7 @@ from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import typed
 from river.lang import types as t
-from river.lang.automata import program, tables
+from river.lang.automata import behind, program, tables
 from river.lang.evaluate import Trap, compile_operator, freeze_variables
 from river.lang.operations import OPERATIONS
 from river.lang.patterns import Regex, compile_pattern
@@ -218,6 +218,44 @@ def test_random_patterns_far_away_at_length(pattern: str, chance: random.Random,
     check(pattern, [*(one + text for one in parts), *(text * 20 + one for one in parts)])
 
 
+ENDS_ONLY = [
+    r"\.(jpg|com)$", "[0-9]+ b$", "(user|error) .* code$", r"(\w+)=(\w+)&$", r"(^|[ ,])(éé=|q=1.)$", r"[^ ]+$", r"\bb\z",
+    r"(\w+) \b(x|\.com)$|12$", r"é\B$", "(?i)(HTML|Q=[0-9]*)$", "[ж😀]*(a|ab)(c|bcd)(d*)$", "x?$", r"(a|b|\s)*a[ab\s]{11}$",
+    r"(\w+\s+){3}[^ ]*$", r"(?:\n|r=)[^=\n]*$",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", ENDS_ONLY)
+def test_patterns_that_match_at_the_end(pattern: str) -> None:
+    chance = random.Random(pattern)
+    samples = far_texts(chance)
+    check(
+        pattern, [*samples, *(text + "\n" for text in samples[:6]), "", *ENDS, *WORDS, "b" * 200, "a" * 3000]
+    )
+
+
+@pytest.mark.parametrize("pattern", [ENDS_ONLY[2], ENDS_ONLY[4], ENDS_ONLY[5], ENDS_ONLY[12]])
+def test_reading_from_behind_reads_nothing_outside(pattern: str) -> None:
+    regex, chance = compile_pattern(pattern), random.Random(len(pattern))
+    samples = [*(text[-1500:] for text in far_texts(chance)), "", "a", "12"]
+    agree(regex, tables.table(regex.machine.program), samples, r"<\0>", debug=True)
+
+
+@settings(max_examples=60)
+@given(patterns(empty_rounds=True), st.sampled_from(["$", r"\z", r"\b$", "(?:^|b)$"]), several)
+def test_random_patterns_that_match_at_the_end(pattern: str, end: str, samples: list[str]) -> None:
+    long = [(samples[0] + "é-") * 60 + text for text in samples[1:3]]
+    check(f"(?:{pattern}){end}", [*samples, *long])
+
+
+@pytest.mark.long
+@settings(max_examples=5000)
+@given(patterns(empty_rounds=True), st.sampled_from(["$", r"\z", r"\b$", "(?:^|b)$"]), several)
+def test_random_patterns_that_match_at_the_end_at_length(pattern: str, end: str, samples: list[str]) -> None:
+    long = [(samples[0] + "é-") * 60 + text for text in samples[1:3]]
+    check(f"(?:{pattern}){end}", [*samples, *long])
+
+
 def test_a_zero_is_the_empty_pattern() -> None:
     text = """river 1;
 input x: string;
@@ -293,6 +331,7 @@ def test_the_runtime_has_the_constants_of_the_tables() -> None:
         tables.DFA_HEAD,
         *(getattr(tables, name) for name in words[1:]),
     ]
+    assert (known["BEHIND_SYMBOLS"], known["BEHIND_STATES"]) == (behind.BEHIND_HEAD, behind.BEHIND_STATES)
     assert known["DFA_NEXT"] == tables.HIT - 1
     assert known["DFA_ENDS"] == tables.HIT | tables.DEAD
     assert known["DFA_STOPS"] == tables.HIT | tables.DEAD | tables.STAYS

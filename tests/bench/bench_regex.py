@@ -41,11 +41,13 @@ OF_URLS = (
     r"^https?://([^/:]+)", r"^(https?)://([^/:]+)(:\d+)?", r"([a-z]+)\.html", r"page\d+\.html", r"[?&]x=([^&]*)",
     r"(?i)INDEX/(\d+)$", r"^(\w+)://([\w.]+)(?::(\d+))?/([^?]*)(?:\?(.*))?$", r"\bq=\d+\b", r"\d+", r"(\w+)=(\w+)&",
     r"html|htm|php", r"^[^/]*//([^/]*)/(.*)$", r"org/index/(\d+)5$", r"[a-z]+://[a-z0-9.]*example9\d",
+    r"\.(jpg|gif)$", r"[?&](\w+)=(\w+)$",
 )  # fmt: skip
 OF_LINES = (
     r"https?://([^/:]+)", r"page\d+\.html", r"([a-z]+)\.html", r"[?&]x=([^&]*)", r"(\d+)-(\d+)-(\d+)", r"html|htm|php",
     r"(?i)HTML", r"zzz", r"(\w+)=(\w+)&", r"\bq=\d+\b", r"(error) (code)", r"^(.*) (\d+)-(\d+)", r"user.*https",
     r"([a-z]+) ([a-z]+) https", r"(x|y|z)+q", r"[0-9]{4}", r"(\w+\s+){3}https", r"\.com",
+    r"\.(jpg|gif)$", r"[0-9]+ ms$", r"(GET|POST) .* 404$", r"(\d+)-(\d+)-(\d+)$",
 )  # fmt: skip
 pc: Any = import_module("pyarrow.compute")  # its functions are made when it is loaded
 PROGRAM = """river 1;

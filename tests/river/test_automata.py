@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from river.lang.automata.behind import BEHIND_HEAD, BEHIND_STATES
 from river.lang.automata.machine import MOST_STATES, Machine, step
 from river.lang.automata.program import (
     AFTER_LINE,
@@ -315,7 +316,7 @@ def test_a_large_table_leads_nowhere_outside(pattern: str) -> None:
 
 def check_table(pattern: str) -> None:
     words = table(compile_pattern(pattern).machine.program)
-    slots, test, captures, code, _, _, registers, _, size = words[:HEAD]
+    slots, test, captures, code, _, _, registers, _, size, _ = words[:HEAD]
     assert size == len(words)
     assert test == captures == HEAD
     dfa = words[test:code]
@@ -420,3 +421,104 @@ def check_skip(dfa: array[int], place: int, skip: int, leaving: list[bool]) -> N
         most, double, first, these, second, those = dfa[-skip : 6 - skip]
         assert most == max(first, second) < 8
         assert double == any(array("i", (one,)).tobytes()[3] for one in (these, those))
+
+
+# -------------------------------------------------------------------------------------------------- from behind
+
+ENDINGS = ("$", r"\z", "\\b$", "\\B$", "(?:$|c$)", "(?:(?m:$)b?)$", "(?:^|a)$", "é?$")
+
+
+def begin(words: array[int], text: bytes, at: int) -> int:
+    """Where the first match from a place on begins, as machine code finds it; -1: there is none, -2: not known."""
+    states = words[words[9] + BEHIND_STATES :]
+    symbols = words[words[9] + BEHIND_HEAD : words[9] + BEHIND_STATES].tobytes()
+    found, state = -1, 0
+    for place in range(len(text), at - 1, -1):
+        symbol = words[words[9]] if place == 0 else symbols[text[place - 1]]
+        word = states[state + symbol]
+        found = place if word & HIT else found
+        if word & DEAD or place == at:
+            break
+        if word & STAYS:
+            return -2
+        state = word & ~FLAGS
+    return found
+
+
+def check_behind(pattern: str, samples: list[bytes]) -> bool:
+    """Whether there is such a table."""
+    machine = compile_pattern(pattern).machine
+    words = table(machine.program)
+    if words[9] == 0:
+        assert words[8] == len(words)
+        return False
+    states = words[words[9] + BEHIND_STATES :]
+    columns = words[words[9]] + 1
+    assert len(states) % columns == 0
+    assert {word & ~FLAGS for word in states} <= {*range(0, len(states), columns)}
+    assert all(word & DEAD for word in states[columns - 1 :: columns])
+    assert max(words[words[9] + BEHIND_HEAD : words[9] + BEHIND_STATES].tobytes()) < columns - 1
+    for text in samples:
+        symbols = machine.program.read(text)
+        assert begin(words, text, 0) == -2 or (begin(words, text, 0) >= 0) == machine.test(symbols)
+        for at in range(len(text) + 1):
+            first = machine.search(text, symbols, at)
+            assert begin(words, text, at) in (-2, -1 if first is None else first[0])
+            assert words[words[9] + 1] or begin(words, text, at) != -2
+    return True
+
+
+@settings(max_examples=300)
+@given(
+    patterns(empty_rounds=True),
+    st.sampled_from(ENDINGS),
+    st.lists(texts.map(str.encode) | st.binary(max_size=12), min_size=8, max_size=8),
+)
+def test_matches_begin_where_they_are_found_from_behind(pattern: str, end: str, samples: list[bytes]) -> None:
+    check_behind(f"(?:{pattern}){end}", samples)
+
+
+@pytest.mark.long
+@settings(max_examples=10_000)
+@given(
+    patterns(empty_rounds=True),
+    st.sampled_from(ENDINGS),
+    st.lists(texts.map(str.encode) | st.binary(max_size=12), min_size=8, max_size=8),
+)
+def test_matches_begin_where_they_are_found_from_behind_at_length(
+    pattern: str, end: str, samples: list[bytes]
+) -> None:
+    check_behind(f"(?:{pattern}){end}", samples)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "known"),
+    [
+        (r"\.(jpg|gif)$", True), (r"a\z", True), ("a|b$", False), ("(?m)a$", False), ("(a$|b$)", True), ("a$?", False),
+        ("(?:a$)+", True), ("^a$", False), ("(^|b)a$", True), ("a.*$", False), ("a.*b$", True), ("$", True), ("a", False),
+        ("(a|b)*a(a|b){11}$", True), ("^(a|b)*a(a|b){11}$", True), ("(a|b){13}a(a|b)*$", False), ("a$b", True),
+        (r"é\B$", True), ("[^,]*$", True), (r"\b[a-z]+$", True), ("x{500}$", True),
+    ],
+)  # fmt: skip
+def test_patterns_that_are_read_from_behind(pattern: str, known: bool) -> None:
+    samples = [
+        b"",
+        b"a",
+        b"b",
+        b"ba",
+        b"ab" * 20,
+        b".jpg",
+        b"x" * 510,
+        b"\xc3\xa9",
+        b"\xa9",
+        b"\xc3",
+        b"a\n",
+        b"a.b\n",
+    ]
+    assert check_behind(pattern, samples) == known
+
+
+def test_what_takes_long_to_read_from_behind_is_left_out() -> None:
+    program_ = compile_pattern("(a|b|c)*[ab]x$").machine.program
+    assert table(program_)[9] > 0
+    assert table(program_, 0)[9] == table(program_, work=0)[9] == 0

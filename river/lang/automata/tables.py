@@ -1,11 +1,11 @@
 """A program as one table of 32-bit words, for machine code: a tagged DFA if it is small, and the program itself.
 
 The table: {slots, DFA that tests, DFA that captures, program, its length, its start, registers, context of the program,
-words of the table}; the parts by word, 0 if absent. Both DFAs are the same one; if that is too large, there may be one that
-only tests. A DFA: {symbol of the end, kinds of symbols in pairs, 8 first states, where in a state its pairs begin, where
-the states without pairs begin, where the lists of moves and those of origins begin (0: there are none)}, 256 bytes of
-symbols, 256 of kinds, then the states, a dead one first. A first state is found by its context: 1 after a word byte, 2
-after a newline, 3 at the start, and 4 more if an empty match does not count.
+words of the table, DFA that reads backwards (`behind.py`)}; the parts by word, 0 if absent. The first two DFAs are the same
+one; if that is too large, there may be one that only tests. A DFA of these: {symbol of the end, kinds of symbols in pairs, 8
+first states, where in a state its pairs begin, where the states without pairs begin, where the lists of moves and those of
+origins begin (0: there are none)}, 256 bytes of symbols, 256 of kinds, then the states, a dead one first. A first state is
+found by its context: 1 after a word byte, 2 after a newline, 3 at the start, and 4 more if an empty match does not count.
 
 A state: by symbol the next state with flags; the transition back to the state itself that most bytes take (-1: none); how
 to pass over bytes (0: not at all). If it captures, by symbol the moves of the transition, then the saves of its match,
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, evolve, field, frozen
 
+from river.lang.automata.behind import DEAD, HIT, STAYS, behind
 from river.lang.automata.machine import MOST_STATES, Step, Threads, step
 from river.lang.automata.program import (
     AFTER_LINE,
@@ -50,16 +51,13 @@ if TYPE_CHECKING:
 
     from river.lang.automata.skipping import Words
 
-HEAD: Final = 9  # words of a table before its parts
+HEAD: Final = 10  # words of a table before its parts
 DFA_HEAD: Final = 14
 KINDS: Final = DFA_HEAD + 64
 STATES: Final = KINDS + 64  # where the states of a DFA begin
 
 MOVES: Final = 1 << 30  # a transition has moves
 NOTED: Final = 1 << 29
-STAYS: Final = 1 << 28  # the next state is another one, where bytes may be passed over
-DEAD: Final = 1 << 27  # there is no next state
-HIT: Final = 1 << 26  # a match is seen
 FLAGS: Final = MOVES | NOTED | STAYS | DEAD | HIT
 MATCHED: Final = 1 << 30  # of the moves of a transition: they save a match
 
@@ -104,8 +102,11 @@ def table(program: Program, most: int = MOST_STATES, work: int = MOST_WORK) -> a
     here = HEAD + len(parts)
     parts.extend(word for one in program.instructions for word in one)
     count = len(program.instructions)
-    head = [program.slots, *at, here, count, program.start, registers, program.context, HEAD + len(parts)]
-    return array("i", head) + parts
+    backwards = behind(program, most, work, alone=not at[0])
+    end = HEAD + len(parts)
+    size = end + len(backwards)
+    head = [program.slots, *at, here, count, program.start, registers, program.context]
+    return array("i", [*head, size, end if backwards else 0]) + parts + backwards
 
 
 def _explored(program: Program, most: int, work: int, *, captures: bool) -> _Dfa | None:
