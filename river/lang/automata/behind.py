@@ -31,6 +31,7 @@ from river.lang.automata.program import (
     WORD,
     WORD_BYTES,
     Program,
+    close,
 )
 
 BEHIND_HEAD: Final = 2
@@ -234,17 +235,12 @@ def _lasting(program: Program, rows: list[list[tuple[int, bool]]]) -> set[int]:
     """The states that no line of common text ends."""
     common = sorted({program.symbols[byte] for byte in _COMMON})
     before: list[list[int]] = [[] for _ in rows]
-    todo: list[int] = []
+    ended = set[int]()
     for number, row in enumerate(rows):
         following = {row[symbol][0] for symbol in common}
         if -1 in following:
-            todo.append(number)
+            ended.add(number)
         for to in following - {-1}:
             before[to].append(number)
-    ended = set(todo)
-    while todo:
-        for earlier in before[todo.pop()]:
-            if earlier not in ended:
-                ended.add(earlier)
-                todo.append(earlier)
+    close(ended, before)
     return {*range(len(rows))} - ended

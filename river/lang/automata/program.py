@@ -229,3 +229,13 @@ def _symbols(instructions: tuple[Instruction, ...], kinds: set[int]) -> tuple[by
             examples.append(first)
         symbols += bytes((numbers[told],)) * (after - first)
     return bytes(symbols), examples
+
+
+def close(found: set[int], ways: list[list[int]]) -> None:
+    """Adds the states that ways lead to, by state, from those found."""
+    todo = list(found)
+    while todo:
+        for to in ways[todo.pop()]:
+            if to not in found:
+                found.add(to)
+                todo.append(to)

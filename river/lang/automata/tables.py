@@ -43,6 +43,7 @@ from river.lang.automata.program import (
     SAVE,
     SPLIT,
     Program,
+    close,
 )
 from river.lang.automata.skipping import ANY, RARELY, RARELY_IN_PAIRS, Alphabet, checks
 
@@ -150,13 +151,13 @@ def _useful(program: Program, dfa: _Dfa) -> _Dfa:
                 before[to[0]].append(i)
                 if to[1].match:
                     good.add(i)
-    _close(good, before)
+    close(good, before)
     common = {first for first in dfa.firsts if first in good}
     order: dict[int, None] = {}
     for least in _COMMON:
         few = range(_before(program, least))
         ways = [[to[0] for to in map(row.__getitem__, few) if to and to[0] in good] for row in dfa.rows]
-        _close(common, [[], *ways])
+        close(common, [[], *ways])
         order |= dict.fromkeys(sorted(common))
     order |= dict.fromkeys(sorted(good))
     numbers = {one: i for i, one in enumerate(order, 1)}
@@ -175,16 +176,6 @@ def _useful(program: Program, dfa: _Dfa) -> _Dfa:
         [[kept(to) for to in dfa.rows[one - 1]] for one in order],
         len(common),
     )
-
-
-def _close(found: set[int], ways: list[list[int]]) -> None:
-    """Adds what ways lead to."""
-    todo = list(found)
-    while todo:
-        for to in ways[todo.pop()]:
-            if to not in found:
-                found.add(to)
-                todo.append(to)
 
 
 @define
