@@ -284,6 +284,7 @@ def test_replacements(replacement: str, text: str) -> None:
         assert found[3] == [meanings(regex, text, replacement)["re_replace"]]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(patterns(empty_rounds=True), texts, st.integers(0, 3))
 def test_matches_where_each_search_reads_to_the_end(pattern: str, text: str, ends: int) -> None:

@@ -181,7 +181,7 @@ def copying(type_: t.Type) -> NativeOperator:
 
 @pytest.mark.parametrize("type_", [ROW, DEEP], ids=["row", "deep"])
 @given(st.data())
-@few
+@settings(max_examples=12)
 def test_tables_with_the_room_of_those_before(
     copiers: dict[t.Type, NativeOperator], type_: t.Type, data: st.DataObject
 ) -> None:

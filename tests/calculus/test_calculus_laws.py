@@ -9,6 +9,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 
+import pytest
 from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,6 +159,7 @@ def everything(program, inputs):
     return Everything(frozenset(ends), len(graph), firings, cyclic, not waiting)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(cases())
 def test_reduction_changes_no_outcome_and_no_divergence(case):

@@ -436,6 +436,7 @@ def lookups(draw) -> str:
         """
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(lookups(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99))
 def test_joins_with_the_present_say_what_bags_say(text: str, s, t, p, seed: int) -> None:

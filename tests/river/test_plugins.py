@@ -193,6 +193,7 @@ GROUPS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(installed=st.lists(st.lists(st.tuples(NAMES, st.sampled_from((".dist-info", ".egg-info")), GROUPS))))
 @settings(max_examples=50)
 def test_entries_are_those_of_importlib(installed: list[list[tuple[str, str, Any]]]) -> None:
