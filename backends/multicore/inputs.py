@@ -118,7 +118,7 @@ def _counted(
 def _parsed(
     reader: Reader, helpers: int, spare: Callable[[], int], anchors: Anchors | None
 ) -> Iterator[Rows]:
-    """The rows of all blocks. Up to so many helpers parse ahead of the caller."""
+    """The rows of all blocks. Up to so many helpers parse ahead of the caller, and so many blocks wait for it."""
     from backends.native.ingest import Parsed
 
     pool: ThreadPoolExecutor | None = None
@@ -139,7 +139,7 @@ def _parsed(
         for block in reader.blocks():
             free = spare() - sum(not (isinstance(each, Parsed) or each.done()) for each in ahead)
             idle += ((free > 0) - idle) / 8
-            if helped := helpers > 0 and free > 0 and idle > IDLE:
+            if helped := len(ahead) < helpers and free > 0 and idle > IDLE:
                 if pool is None:
                     from concurrent.futures import ThreadPoolExecutor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from threading import Lock, Semaphore, current_thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,8 +38,6 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Who parsed blocks. How many workers are free is a matter of chance."""
-    from threading import current_thread
-
     found: set[str] = set()
     rng = random.Random(7)
     parse = Block.parse
@@ -79,3 +78,29 @@ def test_a_bad_row_ends_the_run_behind_the_rows_before_it(
 def test_one_worker_has_no_helpers(file: Path, threads: set[str]) -> None:
     assert len(river.compile(PROGRAM, "river").run({"rows": str(file)}, workers=1)["out"]) == ROWS * 3 // 4
     assert threads == {"river-reader"}
+
+
+def test_no_more_is_read_ahead_than_there_are_helpers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One block is parsed slowly: the others are not read to the end of the file meanwhile."""
+    path, rows = tmp_path / "long.csv", 450_000
+    path.write_text(
+        "n,text\n" + "\n".join(f"{n},the text of row {n} of them all" for n in range(rows)) + "\n"
+    )
+    others, slow, ahead = Semaphore(0), Lock(), list[int]()
+    parse = Block.parse
+
+    def late(self: Block) -> object:
+        if current_thread().name.startswith("river-parser") and slow.acquire(blocking=False):
+            ahead.append(sum(iter(lambda: others.acquire(timeout=0.3), False)))
+        else:
+            others.release()
+        return parse(self)
+
+    monkeypatch.setattr(inputs, "IDLE", -1.0)
+    monkeypatch.setattr(Engine, "_spare", lambda _: 9)
+    monkeypatch.setattr(Block, "parse", late)
+    found = river.compile(PROGRAM, "river").run({"rows": str(path)}, workers=3)
+    assert found["out"].num_rows == rows * 3 // 4
+    assert ahead[0] <= 3
