@@ -123,19 +123,19 @@ class _Execution:
         """Runs the stages, one after another. Raises: Trap."""
         if not self.plan.stages:
             return
-        spark = session(self.plan.workers)
         program = task.portable(self.plan)
         late: list[Caught] = []
-        for stage in self.plan.stages:
-            self.stage(spark, program, stage)
-            found = report.united(self.plan.graph, self.told(stage))
-            self.reports.append(found)
-            self.pass_on(stage, found)
-            late += [caught for caught in found.traps if caught.late]
-            traps = [caught for caught in found.traps if not caught.late]
-            traps = traps or [caught for caught in late if caught.instance in stage.instances]
-            if traps:
-                raise min(traps, key=lambda caught: _serial(stage, caught)).trap
+        with session(self.plan.workers) as spark:
+            for stage in self.plan.stages:
+                self.stage(spark, program, stage)
+                found = report.united(self.plan.graph, self.told(stage))
+                self.reports.append(found)
+                self.pass_on(stage, found)
+                late += [caught for caught in found.traps if caught.late]
+                traps = [caught for caught in found.traps if not caught.late]
+                traps = traps or [caught for caught in late if caught.instance in stage.instances]
+                if traps:
+                    raise min(traps, key=lambda caught: _serial(stage, caught)).trap
 
     def stage(self, spark: Session, program: Program, stage: Stage) -> None:
         """Runs one stage. Raises: Rejected("spark-failed"); KeyboardInterrupt."""

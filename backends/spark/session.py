@@ -6,8 +6,9 @@
 | `RIVER_SPARK_MASTER` | a master, as Spark writes it (`spark://host:7077`); without it `local[workers, 4]` |
 | `RIVER_SPARK_FOLDER` | where runs keep their files; driver and executors must see it under one name |
 
-A session that the caller has made is used first, with settings of its own for River. One that River starts stays for
-the next run of the process. It talks to this machine only.
+A session that the caller has made is used first, whichever thread made it. One that River starts stays for the next run
+of the process; it talks to this machine only. Either way a run gets a new session of the same Spark: what River sets
+there is seen by nobody else.
 """
 
 from __future__ import annotations
@@ -36,23 +37,27 @@ ATTEMPTS: Final = 4
 
 def check() -> None:
     """Sees that a session can be had. Raises: Rejected("spark-no-java")."""
-    if not os.environ.get(REMOTE) and _active() is None:
+    if not os.environ.get(REMOTE) and _given() is None:
         find_java()
 
 
-def session(workers: int) -> Session:
-    """The session to use; one that has to be started gets `workers` threads.
+@contextmanager
+def session(workers: int) -> Generator[Session]:
+    """A session for one run; a Spark that has to be started gets `workers` threads.
 
     Raises: Rejected("spark-no-java").
     """
-    if os.environ.get(REMOTE):
-        found = _remote()
+    if address := os.environ.get(REMOTE):
+        found = import_module("pyspark.sql.connect.session").SparkSession(address)
     else:
-        active = _active()
-        found = _started(workers) if active is None else active.newSession()
+        found = (_given() or _started(workers)).newSession()
     for key, value in _settings(workers).items():
         found.conf.set(key, value)
-    return found
+    try:
+        yield found
+    finally:
+        if address:
+            found.stop()  # elsewhere `stop` would end Spark itself, which stays for the next run
 
 
 def _settings(workers: int) -> Mapping[str, str]:
@@ -67,22 +72,20 @@ def _settings(workers: int) -> Mapping[str, str]:
     }
 
 
-def _active() -> Session | None:
-    return import_module("pyspark.sql").SparkSession.getActiveSession()
-
-
-def _builder() -> Any:
-    return import_module("pyspark.sql").SparkSession.builder.appName("river")
-
-
-def _remote() -> Session:
-    return _builder().remote(os.environ[REMOTE]).getOrCreate()
+def _given() -> Session | None:
+    """The session that this process has: of this thread, else of another. One that has been stopped is none."""
+    try:
+        found = import_module("pyspark.sql").SparkSession.active()
+    except import_module("pyspark.errors").PySparkRuntimeError:  # there is none
+        return None
+    context = getattr(found, "_sc", None)  # a client of Spark Connect has none
+    return None if context is not None and context._jsc is None else found  # noqa: SLF001 - no public way to ask
 
 
 def _started(workers: int) -> Session:
     """A session of its own, quiet and on the loopback interface."""
     master = os.environ.get(MASTER) or f"local[{workers},{ATTEMPTS}]"
-    builder = _builder().master(master)
+    builder = import_module("pyspark.sql").SparkSession.builder.appName("river").master(master)
     with resources.as_file(resources.files("backends.spark") / "log4j2.properties") as log:
         local = master.startswith("local")
         java = [f"-Dlog4j2.configurationFile={log.as_uri()}"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +46,8 @@ def _session() -> Iterator[None]:
         sessions.check()
     except Rejected as rejected:
         pytest.skip(rejected.diagnostics[0].message)
-    found = sessions.session(2)
+    with sessions.session(2) as found:
+        pass
     yield
     found.stop()
 
@@ -163,6 +166,24 @@ def test_a_run_can_be_stopped() -> None:
     looks = iter([False] * 3)
     with pytest.raises(KeyboardInterrupt):
         go(SPARK, text, {"a": [(1, "x", 1)]}, Options(workers=2, stopping=lambda: next(looks, True)))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["same thread", "another thread"])
+def test_the_users_session_keeps_its_settings(elsewhere: bool) -> None:
+    users = import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+    keys = ["spark.sql.adaptive.enabled", "spark.sql.execution.arrow.maxRecordsPerBatch"]
+    before = [users.conf.get(key) for key in keys]
+    assert before == ["true", "10000"]  # Spark's own; the runs before have left them alone, too
+    args = (
+        SPARK,
+        f"{HEAD}\ninput a: R; output o: R; (o) <- keep(a);",
+        {"a": [(1, "x", 1)]},
+        Options(workers=2),
+    )
+    with ThreadPoolExecutor(1) as pool:
+        _, found, _ = pool.submit(go, *args).result() if elsewhere else go(*args)
+    assert found["o"] == [(1, "x", 1)]
+    assert [users.conf.get(key) for key in keys] == before
 
 
 def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) -> None:

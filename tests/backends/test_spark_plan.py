@@ -172,7 +172,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("RIVER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(java, "find_spec", lambda _: None)
-    monkeypatch.setattr(session, "_active", lambda: None)
+    monkeypatch.setattr(session, "_given", lambda: None)
     return tmp_path
 
 

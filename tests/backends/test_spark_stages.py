@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import pytest
@@ -35,7 +36,7 @@ class StandIn:
 
     def run(self, *given: Any) -> Summary:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runs, "session", lambda _: Session(self.seed))
+            patch.setattr(runs, "session", lambda _: nullcontext(Session(self.seed)))
             return runs.run(*given)
 
 
