@@ -216,6 +216,8 @@ def _compiled(
         unit.signatures[target] = Signature(params, result)
     for written in text.functions:
         target = names[written.name]
+        if target in unit.functions:
+            own.fail(written.line, f"there are two functions `{written.name}`")
 
         def make(written: Written = written, target: str = target) -> Function:
             return _Body(own, written.tree(), target).compiled(written.kind)

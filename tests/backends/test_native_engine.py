@@ -220,6 +220,7 @@ def test_a_module_that_is_not_correct_is_our_mistake() -> None:
         ("def f(a: i64) -> i64:\n    a = i32(a)\n    return a", "bad.rt:2: `a` is i64, not i32"),
         ("def f(a: int) -> i64:\n    return a", "bad.rt:1: `int` is no type"),
         ("def f(a: i64) -> i64:\n    if a == 0:\n        return 1", "bad.rt:1: no result at the end"),
+        ("def f():\n    return\ndef f():\n    return", "bad.rt:3: there are two functions `f`"),
     ],
 )
 def test_mistakes_in_runtime_sources_have_a_line(source: str, message: str) -> None:

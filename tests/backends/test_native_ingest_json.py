@@ -42,6 +42,16 @@ def test_records_in_records_are_read_natively(data, block):
     same("n.jsonl", data.draw(json_files(NESTED)), NESTED, block)
 
 
+def test_a_record_may_begin_with_a_record():
+    country = t.Record((("country", t.STRING), ("zone", t.Optional(t.I32))))
+    geo = t.Record((("geo", t.Record((("where", country), ("b", t.I64)))), ("a", t.Optional(country))))
+    type_ = t.Record((("user", geo), ("home", t.Optional(geo))))
+    inner = '{"geo":{"where":{"country":"ch","zone":1},"b":2},"a":{"country":"d"}}'
+    other = '{"a":{"country":"d"},"geo":{"b":2,"where":{"zone":1,"country":"ch"}}}'
+    rows = [f'{{"user":{inner},"home":{other}}}', f'{{"user":{other}}}', '{"user":{"geo":{"where":{}}}}']
+    same("first.jsonl", "\n".join(rows).encode(), type_)
+
+
 def test_a_record_in_a_record_leaves_no_row_in_doubt():
     """What has been parsed is looked at before the general reader could see it."""
     path = FOLDER / "deep.jsonl"

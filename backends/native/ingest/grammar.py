@@ -150,20 +150,23 @@ def _finds(fields: tuple[Field, ...], form: Form, name: str = "find") -> list[st
     lines += indented([f"return {len(fields)}"])
     for field in fields:
         if field.parts:
-            lines += [*_finds(field.parts, form, f"find_{field.value}"), *_inside(field, form)]
+            lines += [*_finds(field.parts, form, f"find_{field.follow}"), *_inside(field, form)]
     return lines
 
 
 def _inside(field: Field, form: Form) -> list[str]:
-    """The function for the record of a field: behind it, or -1. Names of members that are skipped are noted from `base` on."""
+    """The function for the record of a field: behind it, or -1. Names of members that are skipped are noted from `base` on.
+
+    It is called by where its guesses lie: each record has its own, while a record and the first record in it begin at one column.
+    """
     columns_ = range(field.value, field.value + sum(part.width for part in field.parts))
     return [
-        f"def record_{field.value}(I: Ingest, at: i64, r: i64, base: i64) -> i64:",
+        f"def record_{field.follow}(I: Ingest, at: i64, r: i64, base: i64) -> i64:",
         *indented([
             "data = I.data", "p = at", f"follow = offset(I.follow, {field.follow})",
             *_pointers(form, columns_),
             "while True:",
-            *indented([*_object(field.parts, f"find_{field.value}"), "return p"]),
+            *indented([*_object(field.parts, f"find_{field.follow}"), "return p"]),
             "return -1",
         ]),
     ]  # fmt: skip
@@ -183,7 +186,7 @@ def _member(i: int, field: Field) -> list[str]:
         ]
         read = [*leave("data[p] != QUOTE"), "p += 1", *plain]
     elif field.parts:
-        read = [f"p = record_{field.value}(I, p, r, base + extras)", *leave("p < 0"), *field.present()]
+        read = [f"p = record_{field.follow}(I, p, r, base + extras)", *leave("p < 0"), *field.present()]
     else:
         read = value_at(field, strict=True)
     if field.optional:
