@@ -41,6 +41,14 @@ _DIGEST: Final = 32
 _SAMPLE: Final = 1 << 16
 
 
+LOCK: Final = "lock"
+
+
+def is_kept(name: str) -> bool:
+    """Whether a file in the folder of a checkpoint is one of ours, by its name."""
+    return name == LOCK or name.endswith((SUFFIX, f"{SUFFIX}.part"))
+
+
 @frozen
 class Checkpoint:
     """That the state of a run is kept in `folder`, `every` so many seconds. `restart`: what is there is dropped first."""
@@ -107,7 +115,7 @@ class Keeper:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._held = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._held = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise Rejected([_unusable(self.folder, error)]) from error
         try:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from river.cli.terminal import Streams
     from river.driver import Compiled, Job
+    from river.driver.places import Place
 
 
 def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[str, str]:
@@ -52,6 +53,22 @@ def program_of(streams: Streams, path: str, lang: str | None, *, once: bool = Fa
     compiled = (compile_once if once else compile_source)(read_source(path, text), lang)
     say(streams, compiled.warnings)
     return compiled
+
+
+def check_output(streams: Streams, program: str, output: str | None, modules: tuple[str, ...] = ()) -> None:
+    """Raises: Rejected("data-overwrite") where the file for `output` is the program's, or one of the modules that it calls."""
+    from river.driver.places import Place, check_places, extern_places
+
+    target = streams.stdout if output in (None, "-") else output
+    option = "standard output" if output in (None, "-") else f"`-o {output}`"
+    read = (_program_place(streams, program), *extern_places(functions(modules)))
+    check_places(read, (Place(option, target),))
+
+
+def _program_place(streams: Streams, program: str) -> Place:
+    from river.driver.places import program_place
+
+    return program_place(program, streams.stdin if program == "-" else None)
 
 
 def functions(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
@@ -263,6 +280,9 @@ EXPERIMENT = click.option(
     shell_complete=one_of(experiments),
     help="another way to run, for comparison: docs/multicore.md",
 )
+IN_PLACE = click.option(
+    "--in-place", is_flag=True, help="an output may replace the file of an input, when the run has ended well"
+)
 EXTERN = click.option(
     "--extern",
     "externs",
@@ -320,6 +340,7 @@ def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
         lateness=given["lateness"],
         iterations=given["iterations"],
         options=options,
+        read=(_program_place(streams, program),),
     )
 
 

@@ -21,6 +21,7 @@ from river.cli.arguments import (
     IDLE,
     IDLE_EXIT,
     IN,
+    IN_PLACE,
     ITERATIONS,
     LANG,
     LATENESS,
@@ -67,6 +68,7 @@ NOTED = 0.1
     metavar="NAME=FILE",
     help="where an output goes; without it, standard output",
 )
+@IN_PLACE
 @FORMAT_IN
 @click.option(
     "--out-format",
@@ -137,6 +139,7 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     from attrs import evolve
 
     from river.driver import execute
+    from river.driver.places import Place
     from river.io.sinks import known_format
 
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
@@ -162,6 +165,8 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         watch=progress.update,
         options=evolve(job.options, observe=progress.observe if progress.visible else None),
         metrics=given["metrics"],
+        in_place=given["in_place"],
+        written=(Place("standard output", streams.stdout),) if printed else (),
     )
     try:
         with ended_by_signals(job.live):

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from river.cli.arguments import EXTERN, LANG, PROGRAM, WORKERS, backends, functions, one_of, program_of
+from river.cli.arguments import (
+    EXTERN,
+    LANG,
+    PROGRAM,
+    WORKERS,
+    backends,
+    check_output,
+    functions,
+    one_of,
+    program_of,
+)
 from river.cli.terminal import coloured, say, write
 from river.diagnostics import Diagnostic, Rejected
 
@@ -77,6 +87,7 @@ def graph_(
     from river.pictures.drawing import Planned, drawing
 
     form = format_ or _format(output)
+    check_output(streams, program, output, externs)
     compiled, remarks = _passed(program_of(streams, program, lang), passes)
     say(streams, remarks)
     plan = None

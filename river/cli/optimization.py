@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, PROGRAM, program_of
+from river.cli.arguments import LANG, PROGRAM, check_output, program_of
 from river.cli.terminal import say, write
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def opt_(
     from river.passes import STANDARD, apply, pipeline
     from river.platform import Platform, here
 
+    check_output(streams, program, output)
     found = pipeline(passes or STANDARD, plugins.pass_)
     compiled = program_of(streams, program, lang)
     platform = Platform(here().cores if cores is None else cores, machines)

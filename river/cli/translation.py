@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, PROGRAM, program_of
+from river.cli.arguments import LANG, PROGRAM, check_output, program_of
 from river.cli.terminal import write
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def compile_(streams: Streams, program: str, lang: str | None, output: str | Non
       river compile q.cql -o q.river
       echo '...' | river compile --lang cql -
     """  # noqa: D301
+    check_output(streams, program, output)
     compiled = program_of(streams, program, lang)
     if not compiled.lowered:
         compiled.graph  # noqa: B018 - what a person wrote and does not verify is not handed out

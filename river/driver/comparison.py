@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from river import plugins
 from river.diagnostics import Diagnostic, Note, Rejected
 from river.driver.inputs import check_names, given_inputs, open_input
+from river.driver.places import check_job
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def compare(
     from river.io.errors import Refusals as Counter
     from river.io.live import asked
 
+    check_job(job)
     refusals = Counter(job.on_error)
     check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
     for name, spec in job.inputs.items():

@@ -18,6 +18,7 @@ from river.backend import Options
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.execution import execute
 from river.driver.job import Inputs, Job, Results
+from river.driver.places import program_place
 from river.platform import here
 from river.source import Source
 
@@ -43,13 +44,14 @@ class Compiled:
     """A program ready to run: River IL, and what people should know about it.
 
     `lowered`: a frontend has checked and made it; else a person wrote the IL. Made by `compile_source`; `river.compile` is
-    the door from Python. `keep` is told the graph when it has been verified.
+    the door from Python. `keep` is told the graph when it has been verified. `name`: of the text, as a rule its file.
     """
 
     program: Program
     warnings: tuple[Diagnostic, ...] = ()
     lowered: bool = False
     keep: Callable[[Graph], None] | None = None
+    name: str | None = None
     _tuned: dict[tuple[str, Platform], Compiled | None] = field(
         factory=dict["tuple[str, Platform]", "Compiled | None"], init=False, repr=False
     )
@@ -84,7 +86,7 @@ class Compiled:
         graph = tuned(self.program, passes, lambda: self.library, lambda: self.graph)
         if graph is None:
             return None
-        found = Compiled(graph.program, self.warnings)
+        found = Compiled(graph.program, self.warnings, name=self.name)
         vars(found)["graph"] = graph  # verified already
         return found
 
@@ -121,6 +123,7 @@ class Compiled:
         live: Live | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         metrics: str | os.PathLike[str] | None = None,
+        in_place: bool = False,
         **options: Any,
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs` are collected in memory.
@@ -131,7 +134,8 @@ class Compiled:
         own items. `live`: how a run goes on and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that
         wait). `checkpoint`: a folder where the state of the run is kept, so that the same call goes on there after a crash
         (`river.Checkpoint` says how often). `metrics`: a file that gets a JSON object a second
-        (docs/cli.md). Further keywords: see `river.backend.Options`.
+        (docs/cli.md). `in_place`: an output may take the place of an input when the run has ended well; else no file that is
+        read is written. Further keywords: see `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
         """
@@ -148,6 +152,8 @@ class Compiled:
             live=live,
             checkpoint=Wanted(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint,
             metrics=metrics,
+            in_place=in_place,
+            read=() if self.name is None else (program_place(self.name),),
         )
         return execute(self, backend, job)
 
@@ -161,10 +167,10 @@ def compile_source(source: Source, lang: str | None = None) -> Compiled:
     if name in IL_NAMES:
         from river.il.parse import parse
 
-        return Compiled(parse(source))
+        return Compiled(parse(source), name=source.name)
     frontend = plugins.frontend(name)
     typed = frontend.check(frontend.parse(source))
-    return Compiled(frontend.lower(typed), frontend.warnings(typed), lowered=True)
+    return Compiled(frontend.lower(typed), frontend.warnings(typed), lowered=True, name=source.name)
 
 
 def compile_once(source: Source, lang: str | None = None) -> Compiled:
@@ -186,7 +192,7 @@ def compile_once(source: Source, lang: str | None = None) -> Compiled:
             file.write(source, Kept(graph, warnings, lowered))
 
         return evolve(compiled, keep=keep)
-    compiled = Compiled(found.graph.program, found.warnings, found.lowered)
+    compiled = Compiled(found.graph.program, found.warnings, found.lowered, name=source.name)
     vars(compiled)["graph"] = found.graph
     return compiled
 

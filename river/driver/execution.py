@@ -23,7 +23,8 @@ from river.driver.inputs import (
     open_input,
 )
 from river.driver.job import Job, Results
-from river.driver.outputs import Counted, Writer, check_targets, open_output
+from river.driver.outputs import Counted, Writer, open_output
+from river.driver.places import check_job
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     check_names(
         "output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False
     )
-    check_targets(job)
+    check_job(job)
     chosen(platform.name, getattr(platform, "experiments", {}), job.options)
     if job.options.deadline is not None and not getattr(platform, "deadlines", False):
         message = f"the backend `{platform.name}` has no deadlines"

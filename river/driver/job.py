@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from river.backend import Summary
     from river.checkpoint import Checkpoint
     from river.diagnostics import Diagnostic
+    from river.driver.places import Place
     from river.io.errors import OnError
     from river.io.live import Live
     from river.io.sinks import Collector
@@ -32,6 +33,7 @@ class Job:
     `outputs` does not name (None: they are collected). `iterations`: how many ticks the input `clock` gets.
     `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
     `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
+    `in_place`: outputs may take the place of inputs. `read`, `written`: what else is, for `river.driver.places`.
     """
 
     inputs: Inputs
@@ -46,6 +48,9 @@ class Job:
     live: Live | None = None
     checkpoint: Checkpoint | None = None
     metrics: str | os.PathLike[str] | None = None
+    in_place: bool = False
+    read: tuple[Place, ...] = ()
+    written: tuple[Place, ...] = ()
 
 
 @frozen(slots=False, eq=False)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from attrs import define
-
-from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
     from river.backend import Items
@@ -16,22 +12,6 @@ if TYPE_CHECKING:
     from river.io.sinks import ArrowSink, Sink, TextSink
     from river.lang.types import Type
     from river.restart import Kept
-
-
-def check_targets(job: Job) -> None:
-    """Raises: Rejected("data-output") when two outputs would go to the same file: one of them would be lost."""
-    taken: dict[Path, str] = {}
-    given = [(f"output `{name}`", target) for name, target in job.outputs.items()]
-    for owner, target in (*given, ("the dead letters", job.on_error.path), ("the metrics", job.metrics)):
-        if not isinstance(target, str | os.PathLike):
-            continue
-        path = Path(cast("str | os.PathLike[str]", target))
-        if path.exists() and not path.is_file():
-            continue  # a device or a pipe takes what comes
-        other = taken.setdefault(path.resolve(), owner)
-        if other != owner:
-            message = f"{other} and {owner} cannot both go to `{path}`"
-            raise Rejected([Diagnostic("data-output", message, help="name a file for each")])
 
 
 def open_output(job: Job, name: str, type_: Type, keeper: Kept | None) -> Counted:

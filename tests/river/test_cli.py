@@ -213,18 +213,6 @@ def two(tmp_path):
     return tmp_path, ("run", tmp_path / "two.cql", "--in", f"s={tmp_path / 's.csv'}")
 
 
-def test_no_two_outputs_go_to_one_file(two):
-    folder, args = two
-    same = folder / "x" / ".." / "out.csv"
-    (folder / "x").mkdir()
-    status, _, err = river(*args, "--out", f"a={folder / 'out.csv'}", "--out", f"b={same}")
-    assert status == 1
-    assert "error[data-output]: output `a` and output `b` cannot both go to" in err
-    status, _, err = river(*args, "--out", f"b={same}", "--on-error", f"dead-letter={folder / 'out.csv'}")
-    assert "error[data-output]: output `b` and the dead letters cannot both go to" in err
-    assert not (folder / "out.csv").exists()
-
-
 def test_several_outputs_stand_under_their_names(two):
     _, args = two
     _, out, _ = river(*args)

@@ -22,7 +22,7 @@ from river.io.live.texts import Texts
 from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from river.io.errors import Refusals
     from river.io.live.control import Live
@@ -125,16 +125,23 @@ def _folder(path: Path, wanted: _Wanted) -> Arriving:
     if wanted.format is not None:
         _streamed("-", wanted)
 
-    def kind(name: str) -> str | None:
-        suffix = Path(name).suffix.lower()
-        if name.startswith(".") or suffix in PACKED:
-            return None
-        found = wanted.format or SUFFIXES.get(suffix)
-        return found if found in STREAMED else None
-
-    parts = files_of_folder(wanted.live, path, lambda name: kind(name) is not None)
-    formats = ((part, kind(Path(part.label).name) or "") for part in parts)
+    parts = files_of_folder(wanted.live, path, in_folder(wanted.format))
+    formats = ((part, _kind(Path(part.label).name, wanted.format) or "") for part in parts)
     return _texts(formats, wanted.format, str(path), wanted)
+
+
+def in_folder(format: str | None) -> Callable[[str], bool]:
+    """Which names of files are read in a folder that is followed; `format`: where the suffix does not tell."""
+    return lambda name: _kind(name, format) is not None
+
+
+def _kind(name: str, stated: str | None) -> str | None:
+    """The format of a file in a folder, None for one that is not read."""
+    suffix = Path(name).suffix.lower()
+    if name.startswith(".") or suffix in PACKED:
+        return None
+    found = stated or SUFFIXES.get(suffix)
+    return found if found in STREAMED else None
 
 
 def _connected(url: str, wanted: _Wanted) -> Arriving:
