@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from backends.spark import worker
@@ -47,6 +46,5 @@ def _whole(plan: Plan, stage: Stage, frame: Frame) -> Frame:
 def _by_channel(frame: Frame, channels: int) -> Frame:
     """One partition for each channel. Before Spark 4.1 some may share one, which the worker does not mind."""
     if hasattr(frame, "repartitionById"):
-        column = import_module("pyspark.sql.functions").col("channel")
-        return frame.repartitionById(channels, column)
+        return frame.repartitionById(channels, frame["channel"])
     return frame.repartition(channels, "channel")
