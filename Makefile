@@ -27,7 +27,7 @@ demo: $(VENV)/.runtime ## run examples/flights: delays per airport over the last
 	@sed 's/^/    /' examples/flights/delays.cql
 	@echo
 	@echo "Its result changes whenever a flight leaves, and when one has left an hour ago: + comes, - goes."
-	@echo "'ts' counts minutes from 2013-01-01 00:00. The first changes, computed on all cores:"
+	@echo "'ts' counts minutes from 2013-01-01 00:00. The first changes, computed by machine code:"
 	@echo
 	$(BIN)/river run $(FLIGHTS) --format table --limit 20
 	@echo

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Fuse:
-    """`@Fuse(id)`: the uses with the same id become one operator."""
+    """`@Fuse(id)`: the uses with the same id shall become one operator; the pass `fusion` does so where it can."""
 
     id: str
 
@@ -46,7 +46,7 @@ class Keys:
 
 @frozen
 class Group:
-    """`@Group(id)`: the uses with the same id are placed together."""
+    """`@Group(id)`: the uses with the same id belong on one machine; no backend reads it yet."""
 
     id: str
 
