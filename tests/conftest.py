@@ -1,4 +1,4 @@
-"""What every test shares: golden cases, and how hard the property tests search.
+"""What every test shares: golden cases, the seed of random tests, and how hard the property tests search.
 
 Golden cases are the files `tests/golden/**/*.golden`. One file is one case:
 
@@ -27,10 +27,13 @@ import pytest
 from attrs import frozen
 from hypothesis import HealthCheck, settings
 
+from river.testing import seeds
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples", "tests"]
 RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
@@ -40,11 +43,14 @@ for profile, examples in (("check", 10), ("dev", 50), ("ci", 200), ("long", 50_0
         max_examples=examples,
         deadline=None,
         print_blob=True,
-        # In CI the same cases every time; whoever works here searches further.
-        derandomize="CI" in os.environ,
+        derandomize=False,  # which cases: `river.testing.seeds`
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis-profile wins over it
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seeds.install(config, ROOT, SOURCES)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
@@ -31,8 +30,12 @@ from river.lang import types as t
 from river.lang.values import same
 from river.platform import Platform
 from river.source import Source
+from river.testing import seeds
 from river.testing.graph_strategies import contents, graphs
 from river.testing.value_strategies import types, values_of
+
+if TYPE_CHECKING:
+    import random
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = Library.of({})
@@ -173,7 +176,7 @@ both: relation = select a.k as k, sum(a.v) as s, count(*) as n from a[range 20],
 
 def program(name: str) -> tuple[Any, dict[str, Any]]:
     """A program and its data."""
-    chance = random.Random(7)
+    chance = seeds.chance("checkpoint", 7)
     match name:
         case "windows":
             return river.load(str(ROOT / "examples/flights/delays.cql")), {
@@ -500,7 +503,7 @@ def ended(process: subprocess.Popen[bytes], state: Path, chance: random.Random) 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_command_that_is_killed_goes_on(form, workers, tmp_path):
-    chance = random.Random(f"{form} {workers}")
+    chance = seeds.chance("killed", form, workers)
     want, got, state = tmp_path / f"want.{form}", tmp_path / f"got.{form}", tmp_path / "state"
     examples = ROOT / "examples/flights"
     command = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +17,7 @@ from river.il.verify import verify
 from river.lang import typed
 from river.lang import types as t
 from river.source import Source
+from river.testing import seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ def test_instants_of_keys_that_do_not_ascend_are_not_told() -> None:
 @pytest.mark.parametrize("batch", [16, 4096])
 def test_a_program_says_the_same(tmp_path: Path, most: int, batch: int) -> None:
     """`most`: rows of an instant."""
-    chance = random.Random(most)
+    chance = seeds.chance("gathers", most)
     lines, ts = ["ts,n,k"], 0
     while len(lines) < 1500:
         lines += [

@@ -6,7 +6,6 @@ random time, so that they are done in any order.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from contextlib import suppress
@@ -35,7 +34,7 @@ from river.il.verify import verify
 from river.lang.evaluate import Trap
 from river.platform import Platform
 from river.source import Source
-from river.testing import laws
+from river.testing import laws, seeds
 from river.testing.graph_strategies import contents, graphs
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    chance, before = random.Random(1), ShardedOperate._operate
+    chance, before = seeds.chance("multicore keyed", 1), ShardedOperate._operate
 
     def delayed(task: ShardedOperate, shard: int, piece: Any) -> Any:
         time.sleep(chance.choice([0.0, 0.0, 0.0, 0.0003]))
@@ -120,7 +119,7 @@ def program(text: str) -> Compiled:
 
 
 def rows(size: int, seed: int) -> list[tuple[int, str, int]]:
-    chance = random.Random(seed)
+    chance = seeds.chance("multicore keyed", seed)
     found = [(chance.randrange(size), f"k{chance.randrange(9)}", chance.randrange(5)) for _ in range(size)]
     return sorted(found)
 

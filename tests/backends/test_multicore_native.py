@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from backends.native.lower import expressions
 from river.backend import Options
 from river.driver import Compiled, compile_source, observe
 from river.source import Source
+from river.testing import seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +100,7 @@ def program(name: str) -> Compiled:
 
 
 def data(compiled: Compiled, count: int, seed: int) -> dict[str, list[Any]]:
-    chance = random.Random(seed)
+    chance = seeds.chance("multicore native", seed)
     found: dict[str, list[Any]] = {}
     for name in compiled.graph.inputs:
         match name, compiled.graph.queues[name].by:

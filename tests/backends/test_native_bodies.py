@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import given, settings
 
 pytest.importorskip("llvmlite")
 
@@ -200,20 +200,19 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_many_random_bodies(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if chunk % OPTIMISED:
         monkeypatch.setattr(native_operator, "OPTIMISATION", 0)
-    _many(chunk, debug=False)
+    _many(debug=False)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
 @chunks(400)
 def test_many_random_bodies_that_check_themselves(chunk: int) -> None:
-    _many(chunk, debug=True)
+    _many(debug=True)
 
 
-def _many(chunk: int, *, debug: bool) -> None:
-    """The cases of a chunk: by the number of the chunk others, and the same every time."""
+def _many(*, debug: bool) -> None:
+    """The cases of a chunk; other ones in each chunk."""
 
-    @seed(2 * chunk + debug)
     @settings(max_examples=CHUNK, database=None)
     @given(bodies(firings=4))
     def run(case: Case) -> None:

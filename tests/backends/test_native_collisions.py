@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +17,7 @@ from river.il.verify import verify
 from river.lang import typed
 from river.lang.evaluate import Trap, compile_operator
 from river.source import Source
+from river.testing import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +98,8 @@ def compiled(key: str, *, debug: bool = False) -> tuple[Graph, typed.Operator, N
 @pytest.mark.parametrize("key", KINDS)
 def test_keys_whose_hashes_are_alike(key: str, *, debug: bool) -> None:
     graph, operator, native = compiled(key, debug=debug)
-    chance, keys = random.Random(key), keys_for(key, list(jit.secrets), 150 if debug else MANY)
+    chance = seeds.chance("native collisions", key)
+    keys = keys_for(key, list(jit.secrets), 150 if debug else MANY)
     rows = [(0, each) for each in keys]
     kinds = [0, 0, 1, 1, 2, 4, 4]
     rows += [(chance.choice(kinds), chance.choice(keys)) for _ in range(2 * len(keys))]
@@ -152,7 +153,7 @@ def probes(key: str, keys: list[Any]) -> int:
 
 @pytest.mark.parametrize("key", KINDS)
 def test_keys_are_alike_by_one_secret_only(key: str, secrets: Callable[[Sequence[int]], None]) -> None:
-    keys, chance = keys_for(key, PUBLIC), random.Random(key)
+    keys, chance = keys_for(key, PUBLIC), seeds.chance("native collisions", key)
     secrets(PUBLIC)
     assert probes(key, keys) == MANY
     for _ in range(4):
@@ -183,7 +184,7 @@ def scattered(kind: str, many: int) -> list[Any]:
     "key", ["i64", "f64", "string", "(string, string)", "{a: i64, b: i64, c: i64?}", "(list<i32>, bool)"]
 )
 def test_keys_as_they_come_are_found_soon(key: str, secrets: Callable[[Sequence[int]], None]) -> None:
-    chance = random.Random(key)
+    chance = seeds.chance("native collisions", key)
     for _ in range(3):
         secrets([chance.getrandbits(64) for _ in PUBLIC])
         assert probes(key, scattered(key, MANY)) < 50

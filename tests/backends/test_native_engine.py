@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from river.il.templates import Library
 from river.il.verify import verify
 from river.lang.values import Mark
 from river.source import Source
+from river.testing import seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +108,7 @@ def test_ordered_maps_and_bags_of_many_items() -> None:
             emit o {low: first_key($m), floor: floor($m, x.k + 1), ceil: ceil($m, x.k - 1), n: count($b, s)};
           } }
         (o, $m, $b) <- f(t, $m, $b);""")
-    chance = random.Random(3)
+    chance = seeds.chance("native engine", 3)
     items = [(chance.randrange(-900, 900), chance.random() < 0.6) for _ in range(6000)]
     (found,), fired = op.fire_batch([items])
     assert fired.trap is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import random
 import struct
 from array import array
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,12 @@ pytest.importorskip("llvmlite")
 from backends.native import Fired, NativeOperator, compile_native
 from backends.native.batch import address_of
 from river.lang.operations.functions import NAMES, OPERANDS
+from river.testing import seeds
 from tests.backends.lanes import SPECIAL, bits, evaluated, in_lanes, native, operator, single
 
 if TYPE_CHECKING:
+    import random
+
     from river.lang import typed
 
 TYPES = ("f32", "f64")
@@ -49,7 +51,7 @@ def item(type_: str, chance: random.Random) -> float:
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bits_are_those_of_the_evaluator(name: str, type_: str) -> None:
-    chance = random.Random(name)
+    chance = seeds.chance("native functions", name)
     items: list[Any] = [item(type_, chance) for _ in range(333)]
     ran, trap = in_lanes(function(name, type_), [single(x) for x in items] if type_ == "f32" else items)
     assert trap is None
@@ -59,12 +61,12 @@ def test_the_bits_are_those_of_the_evaluator(name: str, type_: str) -> None:
 def test_a_function_under_a_condition() -> None:
     body = "var v = w[0]; if v > 0.0 { v = log(v) + sin(v * 1000000000.0); } else { v = atan2(v, 2.0); } emit y v;"
     op = operator(f"operator f(x: f64) -> (y[push 1]: f64) {{ on x[pop 1](w) {{ {body} }} }}", "f64")
-    in_lanes(op, [item("f64", random.Random(n)) for n in range(100)])
+    in_lanes(op, [item("f64", seeds.chance("native functions", n)) for n in range(100)])
 
 
 @pytest.mark.parametrize("name", ["sin", "atan2"])
 def test_code_that_checks_its_accesses(name: str) -> None:
-    op, chance = function(name, "f64"), random.Random(name)
+    op, chance = function(name, "f64"), seeds.chance("native functions", name)
     found = compile_native(op, debug=True)
     assert isinstance(found, NativeOperator)
     items = [item("f64", chance) for _ in range(99)]
@@ -92,7 +94,7 @@ def domain(name: str, chance: random.Random) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_f32_is_the_rounded_result_of_c(name: str) -> None:
-    chance, count = random.Random(name), OPERANDS[name]
+    chance, count = seeds.chance("native functions", name), OPERANDS[name]
     items = array("f", (domain(name, chance) for _ in range(ROWS + count - 1)))
     found = native(function(name, "f32"))
     assert found.fire("rated", [address_of(items)], 0, ROWS).row == ROWS

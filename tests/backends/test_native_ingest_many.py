@@ -6,7 +6,6 @@ What `hypothesis` finds in hundreds of files it finds with care; this finds what
 from __future__ import annotations
 
 import os
-import random
 import struct
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,11 @@ import pytest
 
 from river.io.errors import SKIP, STOP
 from river.lang import types as t
+from river.testing import seeds
 from tests.backends.ingest_files import FOLDER, TYPES, general, inner, native, quoted
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -146,7 +147,7 @@ def damaged(data: bytes, tokens: Sequence[bytes], chance: random.Random) -> byte
 
 
 def fuzzed(name: str, make: Callable[[t.Record, random.Random], bytes], chunk: int) -> None:
-    chance = random.Random(f"{name} {chunk}")
+    chance = seeds.chance(name, chunk)
     path = FOLDER / f"many-{name}"
     for _ in range(CHUNK):
         type_ = TYPES[chance.choice(list(TYPES))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,10 @@ from river.il.verify import verify
 from river.lang.evaluate import Trap, compile_operator, freeze_variables
 from river.lang.values import NAN, default
 from river.source import Source
+from river.testing import seeds
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
 PROGRAM = """river 1;
@@ -145,7 +146,7 @@ def test_entries_are_remembered_while_the_map_stays(line: str, remembered: bool)
     )
     found = {slot: (each.variable, each.steady) for slot, each in noted(op.items[0].body).items()}
     assert found == ({1: (0, False)} if remembered else {})
-    agree(op, native, changes(random.Random(5), KEYS["string"], 20, 12, 20))
+    agree(op, native, changes(seeds.chance("native keyed", 5), KEYS["string"], 20, 12, 20))
 
 
 STEADY = """river 1;
@@ -222,7 +223,7 @@ def test_noted_entries_are_not_used_again_where_keys_are_not_compared(key: str, 
     assert isinstance(native, NativeOperator)
     assert {each.steady for each in noted(op.items[0].body).values()} == {steady}
     make = (lambda k: (f"key number {k} of several", k % 3)) if key.startswith("{") else KEYS[key]
-    chance = random.Random(way)
+    chance = seeds.chance("native keyed", way)
     rows = [(*row, make(chance.randrange(30))) for row in changes(chance, make, 30, 25, 30)]
     agree(op, native, rows)
 
@@ -233,4 +234,4 @@ def test_noted_entries_are_not_used_again_where_keys_are_not_compared(key: str, 
 )
 def test_keyed_as_the_evaluator(key: str, keys: int, size: int, ticks: int) -> None:
     op, native = operator(key)
-    agree(op, native.again(), changes(random.Random(keys), KEYS[key], keys, size, ticks))
+    agree(op, native.again(), changes(seeds.chance("native keyed", keys), KEYS[key], keys, size, ticks))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +16,10 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.check.operators import KEYS
 from river.source import Source
+from river.testing import seeds
+
+if TYPE_CHECKING:
+    import random
 
 PROGRAM = """river 1;
 type R = {name: string, t: KEY};
@@ -56,7 +59,7 @@ def rows(key: t.Primitive, count: int, chance: random.Random) -> list[tuple[Any,
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_merges_of_every_key(key: t.Primitive) -> None:
-    compiled, chance = program(key), random.Random(1)
+    compiled, chance = program(key), seeds.chance("native keys", 1)
     for instance in compiled.graph.instances:
         assert isinstance(instance.operator, typed.Operator)
         assert isinstance(compile_native(instance.operator), NativeOperator)

@@ -24,6 +24,7 @@ from river.lang import memory, typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator
 from river.lang.operations import OPERATIONS
+from river.testing import seeds
 from river.testing.value_strategies import types, values_of
 
 SCALARS = (t.BOOL, t.I32, t.I64, t.U64, t.I128, t.F32, t.F64, t.STRING, t.BYTES, t.TIME, t.DURATION, t.UNIT,
@@ -169,7 +170,7 @@ def test_an_operation_on_all_its_types(name: str) -> None:
             continue
         native = native_of(case)
 
-        @seed(number)
+        @seed(seeds.number(name, number))
         @settings(max_examples=int(os.environ.get("RIVER_CASES", "10")), database=None)
         @given(st.just((case, native)), values_of(operator(*case).ports[0].type))
         def run(made: tuple[Case, NativeOperator], value: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +17,7 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator
 from river.source import Source
+from river.testing import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,7 @@ def agree(ops: Sequence[typed.Operator], *, debug: bool = False, codes: int = 1)
 
 
 def arguments(count: int, seed: int) -> list[tuple[int, str, float]]:
-    draw = random.Random(seed)
+    draw = seeds.chance("native parameters", seed)
     texts = ["", "a", "twelve bytes", "thirteen byte", "\N{GREEK SMALL LETTER LAMDA}" * 9, 'quote " and \\']
     reals = [0.0, -0.0, 0.1, -1e300, 5e-324]
     return [(draw.randrange(-9, 9), draw.choice(texts), draw.choice(reals)) for _ in range(count)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +28,11 @@ from river.lang.operations import OPERATIONS
 from river.lang.patterns import Regex, compile_pattern
 from river.lang.values import TrapSignal
 from river.source import Source
+from river.testing import seeds
 from river.testing.pattern_strategies import patterns, texts
 
 if TYPE_CHECKING:
+    import random
     from array import array
 
     from river.il.graph import Graph
@@ -124,7 +125,7 @@ def test_random_patterns_at_length(pattern: str, samples: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_chosen_patterns(pattern: str) -> None:
-    chance = random.Random(len(pattern))
+    chance = seeds.chance("native regex", len(pattern))
     samples = ["", "a", "é", "x\0y", "a" * 5000, "the  quick brown 😀 fox" * 20]
     samples += ["http://www.example.com:80/a/b?c=d", "https://x/", "ab\nab\n", "ä" * 300 + "ab"]
     samples += ["".join(chance.choices("ab xé\n", k=chance.randrange(60))) for _ in range(20)]
@@ -186,7 +187,7 @@ def far_texts(chance: random.Random) -> list[str]:
 
 @pytest.mark.parametrize("pattern", FAR)
 def test_matches_far_away(pattern: str) -> None:
-    check(pattern, far_texts(random.Random(pattern)))
+    check(pattern, far_texts(seeds.chance("native regex", pattern)))
 
 
 def test_a_match_longer_than_what_is_kept() -> None:
@@ -197,7 +198,7 @@ def test_a_match_longer_than_what_is_kept() -> None:
 
 @pytest.mark.parametrize("pattern", [*FAR[:4], FAR[7], FAR[9], FAR[13], FAR[16]])
 def test_searching_far_reads_nothing_outside(pattern: str) -> None:
-    regex, chance = compile_pattern(pattern), random.Random(len(pattern))
+    regex, chance = compile_pattern(pattern), seeds.chance("native regex", len(pattern))
     samples = [text[:1500] for text in far_texts(chance)]
     agree(regex, tables.table(regex.machine.program), samples, r"<\0>", debug=True)
 
@@ -227,7 +228,7 @@ ENDS_ONLY = [
 
 @pytest.mark.parametrize("pattern", ENDS_ONLY)
 def test_patterns_that_match_at_the_end(pattern: str) -> None:
-    chance = random.Random(pattern)
+    chance = seeds.chance("native regex", pattern)
     samples = far_texts(chance)
     check(
         pattern, [*samples, *(text + "\n" for text in samples[:6]), "", *ENDS, *WORDS, "b" * 200, "a" * 3000]
@@ -236,7 +237,7 @@ def test_patterns_that_match_at_the_end(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", [ENDS_ONLY[2], ENDS_ONLY[4], ENDS_ONLY[5], ENDS_ONLY[12]])
 def test_reading_from_behind_reads_nothing_outside(pattern: str) -> None:
-    regex, chance = compile_pattern(pattern), random.Random(len(pattern))
+    regex, chance = compile_pattern(pattern), seeds.chance("native regex", len(pattern))
     samples = [*(text[-1500:] for text in far_texts(chance)), "", "a", "12"]
     agree(regex, tables.table(regex.machine.program), samples, r"<\0>", debug=True)
 
@@ -477,7 +478,7 @@ PIECES = [
 
 @pytest.mark.parametrize("debug", [False, True])
 def test_patterns_made_while_the_program_runs(debug: bool) -> None:
-    op, chance = operator(MADE), random.Random(5)
+    op, chance = operator(MADE), seeds.chance("native regex", 5)
     initial = [variable.initial for variable in graph_of(MADE).variables]
     items = [
         (

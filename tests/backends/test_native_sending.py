@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from river.lang import typed
 from river.lang.evaluate import Trap, compile_operator, freeze_variables
 from river.lang.values import default
 from river.source import Source
+from river.testing import seeds
 
 
 def operator(text: str) -> typed.Operator:
@@ -95,7 +95,7 @@ APART = {
 
 
 def rows() -> list[Any]:
-    chance = random.Random(5)
+    chance = seeds.chance("native sending", 5)
     texts = ["", "k", "twelve bytes", "thirteen bytes", "a text of more than sixty-four bytes " * 2, "é"]
     return [(t, tuple((chance.choice(texts), chance.randrange(5)) for _ in range(t % 6))) for t in range(20)]
 
@@ -139,7 +139,7 @@ operator f(d: {k: i64, a: string, b: string?}; $m: map<i64, Pair>, $p: {x: strin
 
 @pytest.mark.parametrize("debug", [False, True])
 def test_texts_that_are_replaced(debug: bool) -> None:
-    chance = random.Random(6)
+    chance = seeds.chance("native sending", 6)
     texts = ["", "short", "a text of many letters", "another text of letters", "a text of many lettors" * 5]
     items = [(chance.randrange(4), chance.choice(texts), chance.choice([None, *texts])) for _ in range(400)]
     agree(operator(TEXTS), items, debug=debug)
@@ -168,7 +168,7 @@ operator f(d: list<{{k: {key}, n: i64}}>; $m: map<{key}, i64>, $at: map<{key}, i
 
 @pytest.mark.parametrize("key", ["i64", "i32", "u64", "string", "{a: string, b: i64}", "f64", "list<i64>"])
 def test_entries_that_are_fetched_ahead(key: str) -> None:
-    chance = random.Random(7)
+    chance = seeds.chance("native sending", 7)
 
     def made(i: int) -> Any:
         text = f"{i}" if i % 2 else f"a key of many letters, {i}"
@@ -207,7 +207,7 @@ def test_lists_that_are_compared_both_ways(name: str, debug: bool) -> None:
         operator f(d: {DELTA}) -> (o: {DELTA}) {{ on d(x) {{ {COMPARED[name]} }} }}
         (o) <- f(d);"""
     )
-    chance = random.Random(11)
+    chance = seeds.chance("native sending", 11)
 
     def rows(most: int, kinds: int) -> tuple[Any, ...]:
         return tuple((f"key {chance.randrange(kinds)} " * 3, 0) for _ in range(chance.randrange(most)))

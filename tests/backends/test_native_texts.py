@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-import random
 import struct
 import sys
 from decimal import Decimal, localcontext
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +25,10 @@ from river.lang import types as t
 from river.lang.operations import OPERATIONS
 from river.lang.operations.convert import parse_f64, single_text
 from river.source import Source
+from river.testing import seeds
+
+if TYPE_CHECKING:
+    import random
 
 CASES = int(os.environ.get("RIVER_CASES", "3000"))
 
@@ -65,12 +68,12 @@ def doubles(chance: random.Random) -> list[float]:
 
 
 def test_f64_as_text() -> None:
-    values = doubles(random.Random(1))
+    values = doubles(seeds.chance("native texts", 1))
     assert results("string", (t.F64,), t.STRING, values) == list(map(repr, values))
 
 
 def test_f32_as_text() -> None:
-    chance = random.Random(2)
+    chance = seeds.chance("native texts", 2)
     words = [chance.getrandbits(32) for _ in range(CASES)]
     words += [(exponent << 23) + step for exponent in range(1, 255) for step in (-1, 0, 1)] + list(
         range(1, 60)
@@ -110,7 +113,7 @@ def texts(chance: random.Random) -> list[str]:
 
 
 def test_floats_in_text() -> None:
-    given = texts(random.Random(3))
+    given = texts(seeds.chance("native texts", 3))
     wanted = [parse_f64(text) for text in given]
     assert list(map(repr, results("parse_f64", (t.STRING,), t.Optional(t.F64), given))) == list(
         map(repr, wanted)
@@ -124,7 +127,7 @@ def test_floats_in_text() -> None:
 def test_case_of_every_code_point(name: str) -> None:
     points = [*range(0xD800), *range(0xE000, 0x110000)]
     given = ["".join(map(chr, points[i : i + 64])) for i in range(0, len(points), 64)]
-    chance = random.Random(4)
+    chance = seeds.chance("native texts", 4)
     marks = ["Σ", "a", "1", ".", "\u0301", "ß", "İ", "ﬁ", "'", "\N{DESERET CAPITAL LETTER LONG I}", " "]
     given += ["".join(chance.choices(marks, weights=[3] + [1] * 10, k=6)) for _ in range(CASES)]
     assert results(name, (t.STRING,), t.STRING, given) == [getattr(text, name)() for text in given]
@@ -138,7 +141,7 @@ def test_sigma_beside_every_code_point() -> None:
 
 
 def test_utf8() -> None:
-    chance = random.Random(5)
+    chance = seeds.chance("native texts", 5)
     pieces = [b"a", "é".encode(), "€".encode(), "𝄞".encode(), b"\x80", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
               b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf", b"\xc3", b"\xe2\x82", b"\xf5", b"\xff",
               b"\xed\x9f\xbf", b"\xf4\x8f\xbf\xbf"]  # fmt: skip
@@ -156,7 +159,7 @@ def test_utf8() -> None:
 
 
 def test_times_in_text() -> None:
-    chance = random.Random(6)
+    chance = seeds.chance("native texts", 6)
     forms = ["2024-02-29", "2023-02-29", "1969-12-31T23:59:59.999999Z", "2024-01-01 10:20", "2024-01-01T10:20:30,5+01:00",
              "+294247-01-10T04:00:54.775807Z", "+294247-01-10T04:00:54.775808Z", "-290308-12-21T19:59:05.224192Z",
              "+294247-01-10T05:00:54.775807+01:00", "2024-13-01", "2024-01-01T24:00",
@@ -176,7 +179,7 @@ def test_times_in_text() -> None:
 
 @pytest.mark.parametrize("kind", [t.Decimal(9, 2), t.Decimal(38, 10), t.Decimal(5, 5), t.Decimal(38, 0)])
 def test_decimals_and_wide_numbers_in_text(kind: t.Type) -> None:
-    chance = random.Random(7)
+    chance = seeds.chance("native texts", 7)
     given = ["", ".", "-", "+.5", "5.", "00000000000000000000000000000000000000000001", "1.10", "1e5", str(2**127),
              str(-(2**127)), str(2**127 - 1), "9" * 38, "-" + "9" * 39, "1" * 200, "ff", "0." + "0" * 50]  # fmt: skip
     for _ in range(CASES):

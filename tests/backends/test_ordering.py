@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from backends.multicore.ordering.reorder import NOTHING, Failed, LockedReorder, 
 from backends.multicore.ordering.shared import SharedQueue
 from backends.multicore.ordering.worklist import Worklist
 from river.diagnostics import InternalError
+from river.testing import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -300,7 +300,7 @@ def test_a_stateless_operator_on_threads(scheme: Any) -> None:
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_keyed_operator_on_threads(scheme: Any, fails: bool) -> None:
-    chosen = random.Random(7)
+    chosen = seeds.chance("ordering", 7)
     batches = [[(int(chosen.gauss(5, 2)) % 10, chosen.randrange(13)) for _ in range(12)] for _ in range(100)]
     if fails:
         batches[70][5] = (3, 13)

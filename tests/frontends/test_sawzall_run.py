@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import random
 import re
 import runpy
 import shlex
@@ -24,6 +23,7 @@ from frontends.sawzall.tables import ABSENT, KINDS
 from river import plugins
 from river.cli import main
 from river.diagnostics import Rejected
+from river.testing import seeds
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "log_analyzer"
@@ -513,7 +513,7 @@ b: table sum of counts: map [int] of int;
 emit a[r.h] <- r.m;
 emit b <- r.n;
 """
-    chance = random.Random(4)
+    chance = seeds.chance("sawzall run", 4)
     rows: list[Row] = [
         {
             "h": chance.choice("xyz"),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, seed, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends.multicore.plan import plan
@@ -26,6 +25,7 @@ from river.il.verify import verify
 from river.lang.values import Mark
 from river.platform import Platform
 from river.source import Source
+from river.testing import seeds
 from river.testing.graph_strategies import contents, graphs
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def delayed(step: Callable[..., Any], pause: Callable[[], None]) -> Callable[...
 @pytest.mark.parametrize("chunk", range(-(-CASES // CHUNK)))
 def test_many_graphs_end_with_the_results_of_the_calculus(chunk, monkeypatch):
     """Quiet branches and loops, small bounds, and workers that are held up anywhere: no run stalls."""
-    chance = random.Random(chunk)
+    chance = seeds.chance("many graphs", chunk)
     often = [0.0]
 
     def pause() -> None:
@@ -141,7 +141,6 @@ def test_many_graphs_end_with_the_results_of_the_calculus(chunk, monkeypatch):
     for kind in (Operate, Deliver):
         monkeypatch.setattr(kind, "step", delayed(kind.step, pause))
 
-    @seed(chunk)
     @settings(max_examples=CHUNK, database=None)
     @given(graphs(9), contents(20), DELAYED, st.integers(1, 9), st.sampled_from([0.0, 0.05, 0.5]))
     def run_all(text, items, options, size, delays):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import math
-import random
 import struct
 from decimal import Decimal, localcontext
 from functools import cache
@@ -15,8 +14,10 @@ import pytest
 
 from river.lang.operations.formula import Formula, Real, evaluator, record
 from river.lang.operations.functions import NAMES, OPERANDS, formula, meaning
+from river.testing import seeds
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
 COUNT = 250
@@ -157,7 +158,7 @@ def error(found: float, truth: Decimal) -> float:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_less_than_a_unit_in_the_last_place_from_the_truth(name: str) -> None:
-    chance, function, worst = random.Random(name), meaning(name), (0.0, ())
+    chance, function, worst = seeds.chance("functions", name), meaning(name), (0.0, ())
     with localcontext(prec=DIGITS, Emin=-(10**6), Emax=10**6):
         for _ in range(COUNT):
             args = arguments(name, chance)
