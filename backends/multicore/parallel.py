@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from attrs import define, evolve, field, frozen
 
 from backends.firing.machine import MachineRated, told
-from backends.multicore.ordering.reorder import Failed
+from backends.multicore.ordering.reorder import Failed, Wait
+from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.tasks import Operate, Outcome
 from river.lang.evaluate import Trap
 from river.lang.values import END, Mark
@@ -98,19 +99,19 @@ class Parallel(Operate):
         self._natives = tuple(clones)
         self._stopping = False
         self._open = choices.gate == "open"
-        self._serial = 0
         self._steps = 0
         self._spent = 0.0  # seconds of this thread that firings took which were made at once
         self._slice = SLICE
         self._fired = 0.0  # how many these were; both are smoothed, and alike
         self._order = choices.order(AHEAD * len(clones), self._send, instance.drain)
+        self._worklist: Worklist[Firings | Made | Failed, Made] = Worklist(self._order, self._next)
         self.detached: Firings | None = None
         self.ticket = 0
 
     @property
     def given(self) -> int:
         """How many results will have been sent when all that was taken so far is done."""
-        return self._serial
+        return self._worklist.given
 
     @property
     def sent(self) -> int:
@@ -129,23 +130,19 @@ class Parallel(Operate):
         return self._open or self._spent * min(1.0, self._part / max(self._fired, 1.0)) > WORTH
 
     def step(self, engine: Engine) -> Outcome:
-        if not self._worth and self._order.next == self._serial and not self.dead:
+        if not self._worth and not self.dead and self._worklist.alone():
             return self._together(engine)
-        if not self._order.flush():
+        taken = self._worklist.take()
+        if taken is Wait.ROOM:
             return Outcome.FULL
-        if self._failed(engine) or not self._clones or not self._order.admits(self._serial):
-            return Outcome.IDLE  # who hands in next wakes the task
-        try:
-            found = self._take()
-        except Trap as trap:  # keys that fall: what came before is delivered first
-            found = Failed(trap)
-        if found is None:
+        if isinstance(taken, Wait):  # who hands in next wakes the task
+            self._failed(engine)
             return Outcome.IDLE
-        serial, self._serial = self._serial, self._serial + 1
+        serial, found = taken
         if isinstance(found, Firings):  # by the clone used last: its outputs are still in the cache
             self.detached, self.ticket = evolve(found, native=self._clones.pop()), serial
             return Outcome.SPLIT
-        room = self._order.hand_in(serial, found)
+        room = self._worklist.hand_in(serial, found)
         if self._failed(engine):
             return Outcome.IDLE
         return Outcome.MORE if room else Outcome.FULL
@@ -163,7 +160,7 @@ class Parallel(Operate):
 
     def work(self, firings: Firings, serial: int, engine: Engine) -> None:
         """Does what was handed out, while others run the task."""
-        self._order.hand_in(serial, self._made(firings))
+        self._worklist.hand_in(serial, self._made(firings))
         self._failed(engine)
 
     def _failed(self, engine: Engine) -> bool:
@@ -177,7 +174,16 @@ class Parallel(Operate):
 
     # -- what is next
 
-    def _take(self) -> Firings | Made | Failed | None:
+    def _next(self) -> Firings | Made | Failed | None:
+        """What is to be given a serial number, None if there is nothing now."""
+        if self.dead or not self._clones:
+            return None
+        try:
+            return self._take()
+        except Trap as trap:  # keys that fall: what came before is delivered first
+            return Failed(trap)
+
+    def _take(self) -> Firings | Made | None:
         """What comes next in the input: firings, a mark that is passed on, or the end."""
         machine = self._machine
         port = cast("ColumnPort", machine.ports[0])

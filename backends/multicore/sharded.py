@@ -19,7 +19,7 @@ from attrs import define, evolve, field, frozen
 
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
-from backends.multicore.ordering.reorder import Failed
+from backends.multicore.ordering.reorder import Failed, Wait
 from backends.multicore.parallel import Firings, Made, Parallel
 from backends.multicore.regions import Sharded, Stateless
 from backends.multicore.tasks import Outcome
@@ -125,18 +125,9 @@ class ShardedOperate(Parallel):
                 return self._together(engine)
             queue = self._queue
             assert queue is not None  # noqa: S101 - it has just been divided
-        if not self._order.flush():
+        wait = queue.feed(self._next)
+        if wait is Wait.ROOM:
             return Outcome.FULL
-        if self._failed(engine):
-            return Outcome.IDLE
-        room, found = True, None
-        if queue.admits():
-            try:
-                found = self._take()
-            except Trap as trap:  # keys that fall: what came before is delivered first
-                found = Failed(trap)
-            if found is not None:
-                room = queue.put(found)
         if self._failed(engine):
             return Outcome.IDLE
         worker = next((w for w, busy in enumerate(self._busy) if not busy and queue.waiting(w)), None)
@@ -144,9 +135,7 @@ class ShardedOperate(Parallel):
             self._busy[worker] = True
             self.detached, self.ticket = _PIECES, worker
             return Outcome.SPLIT
-        if found is None:
-            return Outcome.IDLE  # who fires the last piece wakes the task
-        return Outcome.MORE if room else Outcome.FULL
+        return Outcome.MORE if wait is None else Outcome.IDLE  # who fires the last piece wakes the task
 
     def work(self, firings: Firings, serial: int, engine: Engine) -> None:
         """Fires about as many pieces as a batch has. `serial`: which worker of this operator's does it."""

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 PACKAGE = "backends.multicore.ordering"
 MODULES = ("reorder", "worklist", "keyed", "hybrid", "partitioned", "shared")
-CALLBACKS = {"_send", "_operate"}
+CALLBACKS = {"_send", "_drain", "_operate"}
 """What the test gives as generators; other callbacks happen at once."""
 FIXED = {
     "capacity", "order", "_order", "serial", "batch", "parts", "partition", "rows", "positions", "before", "error",
-    "_split", "_join",
+    "_split", "_join", "ROOM", "NEXT",
 }  # fmt: skip
 """Fields that are never written once their object is seen by others, nor is what they hold."""
-GUARDED = {"_serial", "_source", "_waiting", "pending"}
-"""Fields that are touched only under the lock, or by who set the flag, that guards them."""
+GUARDED = {"given", "_source", "_waiting", "pending"}
+"""Fields that are touched only under the lock, or by who set the flag or has the task, that guards them."""
 LOCK = type(Lock())
 PLAIN = {int, str, bool, type(None)}
 
@@ -83,7 +83,7 @@ def _classes(tree: ast.Module) -> list[ast.ClassDef]:
         node
         for node in tree.body
         if isinstance(node, ast.ClassDef)
-        and node.name not in ("Order", "Missing", "Failed", "Part", "Parent")
+        and node.name not in ("Order", "Missing", "Wait", "Failed", "Part", "Parent")
     ]
 
 

@@ -25,7 +25,7 @@ from backends.multicore.ordering.heuristics import (
 from backends.multicore.ordering.hybrid import HybridQueue
 from backends.multicore.ordering.keyed import Part, by_position
 from backends.multicore.ordering.partitioned import PartitionedQueues
-from backends.multicore.ordering.reorder import NOTHING, Failed, LockedReorder, ReorderBuffer
+from backends.multicore.ordering.reorder import NOTHING, Failed, LockedReorder, ReorderBuffer, Wait
 from backends.multicore.ordering.shared import SharedQueue
 from backends.multicore.ordering.worklist import Worklist
 from river.diagnostics import InternalError
@@ -123,9 +123,36 @@ def test_a_worklist_gives_no_number_without_a_place_or_an_input(scheme: Any) -> 
     inputs = ["a", "b", "c"]
     order = scheme(2, print, always)
     worklist = Worklist(order, lambda: inputs.pop(0) if inputs else None)
-    assert [worklist.take() for _ in range(3)] == [(0, "a"), (1, "b"), None]
-    order.hand_in(0, NOTHING)
-    assert [worklist.take() for _ in range(2)] == [(2, "c"), None]
+    assert [worklist.take() for _ in range(3)] == [(0, "a"), (1, "b"), Wait.NEXT]
+    worklist.hand_in(0, NOTHING)
+    assert [worklist.take() for _ in range(2)] == [(2, "c"), Wait.NEXT]
+    assert worklist.given == 3
+
+
+@orders
+def test_who_takes_and_finds_no_room_is_told_so(scheme: Any) -> None:
+    sent: list[str] = []
+    worklist: Worklist[str, str] = Worklist(scheme(2, sent.append, lambda: not sent), lambda: "a")
+    assert worklist.take() == (0, "a")
+    assert not worklist.hand_in(0, "made")
+    assert worklist.take() is Wait.ROOM
+
+
+@orders
+def test_a_worker_is_alone_when_all_that_was_given_out_is_sent(scheme: Any) -> None:
+    unsent: list[str] = []
+    order = scheme(3, unsent.append, lambda: not unsent)
+    worklist: Worklist[str, str] = Worklist(order, lambda: "input")
+    assert worklist.alone()
+    worklist.take()
+    assert not worklist.alone()
+    worklist.take()
+    worklist.hand_in(0, "made")
+    worklist.hand_in(1, NOTHING)  # all are back, one waits for room
+    assert not worklist.alone()
+    unsent.clear()
+    order.flush()
+    assert worklist.alone()
 
 
 # -- keyed operators
@@ -190,8 +217,9 @@ def test_a_keyed_operator_makes_what_a_loop_makes(
     queue = scheme(PARTITIONS, order, split, Sums().operate, by_position)
     left = list(batches)
     while left and order.failure is None:
-        assert queue.feed(lambda: left.pop(0) if left else None)
-        if len(left) % 2 or not queue.admits():
+        wait = queue.feed(lambda: left.pop(0) if left else None)
+        assert wait is not Wait.ROOM
+        if len(left) % 2 or wait is Wait.NEXT:
             for worker in range(PARTITIONS):
                 queue.work(worker)
     for worker in range(PARTITIONS):
@@ -207,7 +235,7 @@ def test_a_keyed_operator_makes_what_a_loop_makes(
 def test_a_join_that_forgets_a_failure_is_a_mistake(scheme: Any) -> None:
     order = ReorderBuffer(1, print, always)
     queue = scheme(PARTITIONS, order, split, Sums().operate, lambda *_: [])
-    queue.put([(0, 13)])
+    assert queue.feed(lambda: [(0, 13)]) is None
     with pytest.raises(InternalError, match="failure was lost"):
         queue.work(0)
 
@@ -283,14 +311,14 @@ def test_a_stateless_operator_on_threads(scheme: Any) -> None:
     order = scheme(4, narrow.send, narrow.drain)
     inputs = iter(range(count))
     worklist = Worklist(order, lambda: next(inputs, None))
+    task = threading.Lock()
 
     def step(_worker: int) -> bool:
-        taken = worklist.take()
-        return (
-            order.flush()
-            if taken is None
-            else order.hand_in(taken[0], NOTHING if taken[1] % 5 == 0 else taken[1])
-        )
+        with task:
+            taken = worklist.take()
+        if isinstance(taken, Wait):
+            return taken is Wait.NEXT
+        return worklist.hand_in(taken[0], NOTHING if taken[1] % 5 == 0 else taken[1])
 
     on_threads(narrow, order, step, lambda: order.next == count, workers=4)
     assert narrow.taken == [i for i in range(count) if i % 5]
@@ -309,10 +337,12 @@ def test_a_keyed_operator_on_threads(scheme: Any, fails: bool) -> None:
     order = ReorderBuffer(6, narrow.send, narrow.drain)
     queue = scheme(PARTITIONS, order, split, Sums().operate, by_position)
     inputs = iter(batches)
+    task = threading.Lock()
 
     def step(worker: int) -> bool:
-        fed = queue.feed(lambda: next(inputs, None))
-        return queue.work(worker) and fed
+        with task:
+            wait = queue.feed(lambda: next(inputs, None))
+        return queue.work(worker) and wait is not Wait.ROOM
 
     def done() -> bool:
         return order.next == len(batches) or order.failure is not None

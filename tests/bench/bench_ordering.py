@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from backends.multicore.ordering.hybrid import HybridQueue
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.partitioned import PartitionedQueues
-from backends.multicore.ordering.reorder import LockedReorder, ReorderBuffer
+from backends.multicore.ordering.reorder import LockedReorder, ReorderBuffer, Wait
 from backends.multicore.ordering.shared import SharedQueue
 from backends.multicore.ordering.worklist import Worklist
 
@@ -109,14 +109,16 @@ def stateless(scheme: str, work: Work, count: int, workers: int, sink: Sink) -> 
     order = REORDER[scheme](CAPACITY, sink.send, lambda: True)
     inputs = iter(range(count))
     worklist = Worklist(order, lambda: next(inputs, None))
+    task = threading.Lock()
 
     def step(_worker: int) -> bool:
-        taken = worklist.take()
-        if taken is None:
+        with task:
+            taken = worklist.take()
+        if isinstance(taken, Wait):
             return False
         begun = time.perf_counter()
         work()
-        order.hand_in(taken[0], (taken[1], begun))
+        worklist.hand_in(taken[0], (taken[1], begun))
         sink.busy += time.perf_counter() - begun  # races lose little
         return True
 
@@ -140,9 +142,12 @@ def keyed(scheme: str, work: Work, keys: Sequence[float], workers: int, sink: Si
 
     queue = KEYED[scheme](parts, order, split, operate, lambda _batch, _parts, results: results[0])
     inputs = iter(range(len(keys)))
+    task = threading.Lock()
 
     def step(worker: int) -> bool:
-        queue.feed(lambda: next(inputs, None))
+        if task.acquire(blocking=False):
+            queue.feed(lambda: next(inputs, None))
+            task.release()
         if not queue.waiting(worker):
             return False
         queue.work(worker, 1)

@@ -22,6 +22,11 @@ class Counter:
         self._value = value
         self._lock = Lock()
 
+    @property
+    def value(self) -> int:
+        """What it is now."""
+        return self._value
+
     def fetch_add(self) -> int:
         """Adds one; what it was before."""
         with self._lock:

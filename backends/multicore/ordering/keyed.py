@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from backends.multicore.ordering.atomic import Counter
-from backends.multicore.ordering.reorder import NOTHING, Failed, Nothing, Order
+from backends.multicore.ordering.reorder import NOTHING, Failed, Nothing, Order, Wait
 from river.diagnostics import InternalError
 
 B = TypeVar("B")
@@ -60,9 +59,9 @@ Piece = tuple[Parent[B, R], int]
 
 
 class Keyed(ABC, Generic[B, R]):
-    """A keyed operator. `put` is called by one worker at a time, `work` by any number.
+    """A keyed operator. `feed` is called by one worker at a time, the one that has the operator's task; `work` by any number.
 
-    What both return is what `Order.flush` returns: False asks the caller to see to it that somebody comes back.
+    What `work` returns is what `Order.flush` returns: False asks the caller to see to it that somebody comes back.
     """
 
     def __init__(self, order: Order[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]) -> None:
@@ -70,45 +69,31 @@ class Keyed(ABC, Generic[B, R]):
         self._split = split
         self._operate = operate
         self._join = join
-        self._serial = 0
-        self._feeding = Lock()
         self._failed: set[int] = set()
+        self.given = 0
 
-    @property
-    def given(self) -> int:
-        """The serial numbers given out so far."""
-        return self._serial
+    def feed(self, source: Callable[[], B | None]) -> Wait | None:
+        """Takes the next batch of `source`, if it has one and there is capacity; else, what to wait for.
 
-    def admits(self) -> bool:
-        """Whether `put` may be called."""
-        serial = self._serial
-        return self.order.admits(serial)
-
-    def put(self, batch: B) -> bool:
-        """Takes the next batch. Paper: Fig. 7, `addInput`."""
+        Capacity comes before the serial number: who has a number never waits. Paper: Fig. 7, `addInput`.
+        """
+        if not self.order.flush():
+            return Wait.ROOM
+        serial = self.given
+        if not self.order.admits(serial):
+            return Wait.NEXT
+        batch = source()
+        if batch is None:
+            return Wait.NEXT
+        self.given = serial + 1
         parts = self._split(batch)
-        serial = self._serial
         parent: Parent[B, R] = Parent(serial, batch, parts)
-        self._serial = serial + 1
         if not parts:
-            return self._complete(parent)
+            room = self._complete(parent)
+            return None if room else Wait.ROOM
         for i, part in enumerate(parts):
             self._enqueue(part.partition, (parent, i))
-        return True
-
-    def feed(self, source: Callable[[], B | None]) -> bool:
-        """Puts the next batch of `source` if it has one, there is capacity, and no other worker is at it."""
-        if not self._feeding.acquire(blocking=False):
-            return True
-        try:
-            if not self.admits():
-                return True
-            batch = source()
-            if batch is None:
-                return True
-            return self.put(batch)
-        finally:
-            self._feeding.release()
+        return None
 
     @abstractmethod
     def waiting(self, worker: int) -> int:

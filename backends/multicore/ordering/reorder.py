@@ -41,6 +41,13 @@ NOTHING: Final = Missing.NOTHING
 Nothing = Literal[Missing.NOTHING]
 
 
+class Wait(Enum):
+    """What a worker that may take something waits for, where it gets nothing; it leaves, and somebody wakes it."""
+
+    ROOM = auto()  # downstream
+    NEXT = auto()  # an input, or a result that another worker hands in
+
+
 @frozen
 class Failed:
     """The result of an input that could not be handled to its end; `before` is what had been made, and is sent."""
@@ -52,8 +59,12 @@ class Failed:
 class Order(Protocol[R_contra]):
     """Where results are handed in. Any worker may call anything at any time.
 
+    `next`: the serial number whose result is due; what stands before it was sent.
     `failure`: the error of the smallest serial number that failed, as soon as all that stands before it was sent.
     """
+
+    @property
+    def next(self) -> int: ...
 
     @property
     def failure(self) -> Exception | None: ...

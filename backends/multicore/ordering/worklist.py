@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from backends.multicore.ordering.atomic import Counter
+from backends.multicore.ordering.reorder import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backends.multicore.ordering.reorder import Order
+    from backends.multicore.ordering.reorder import Failed, Nothing, Order
 
 B = TypeVar("B")
+R = TypeVar("R")
 
 
-class Worklist(Generic[B]):
-    """Gives out inputs with their serial numbers. `source` is the next input, None if there is none now."""
+class Worklist(Generic[B, R]):
+    """Gives out inputs with their serial numbers, and takes the results. `source` is the next input, None if there is none now.
 
-    def __init__(self, order: Order[Any], source: Callable[[], B | None]) -> None:
+    `take` and `alone` are called by one worker at a time: the one that has the operator's task. `hand_in` is called by all.
+    """
+
+    def __init__(self, order: Order[R], source: Callable[[], B | None]) -> None:
         self._order = order
         self._source = source
-        self._lock = Lock()  # an input and its number are taken together
-        self._serial = 0
+        self._back = Counter(0)  # of the results: those whose worker has left the order again
+        self.given = 0
 
-    def take(self) -> tuple[int, B] | None:
-        """The next serial number and input; the result must be handed in. None if there is none, or no capacity.
+    def take(self) -> tuple[int, B] | Wait:
+        """The next serial number and input, the result of which is to be handed in; or what to wait for.
 
         Capacity comes before the number: who has a number never waits.
         """
-        with self._lock:
-            serial = self._serial
-            if not self._order.admits(serial):
-                return None
-            batch = self._source()
-            if batch is None:
-                return None
-            self._serial = serial + 1
-            return serial, batch
+        if not self._order.flush():
+            return Wait.ROOM
+        serial = self.given
+        if not self._order.admits(serial):
+            return Wait.NEXT
+        batch = self._source()
+        if batch is None:
+            return Wait.NEXT
+        self.given = serial + 1
+        return serial, batch
+
+    def hand_in(self, serial: int, result: R | Failed | Nothing) -> bool:
+        """Takes the result of what was given out. Returns what `Order.flush` does."""
+        room = self._order.hand_in(serial, result)
+        self._back.fetch_add()
+        return room
+
+    def alone(self) -> bool:
+        """Whether all that was given out is sent, and no other worker is still at it: until the next `take` none will be.
+
+        Then the caller may fire and send by himself. That the last result is sent is not enough: who sent it may be
+        draining still.
+        """
+        back = self._back.value
+        if back < self.given:
+            return False
+        return self._order.next == self.given
