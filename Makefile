@@ -50,6 +50,7 @@ campaigns: $(VENV)/.dev ## run the random campaigns at full length, which takes 
 	RIVER_CASES=10000 $(CAMPAIGN) tests/properties/test_backends.py -k many_graphs
 	RIVER_CASES=20000 $(CAMPAIGN) tests/backends/test_native_ingest_many.py
 	RIVER_CASES=10000 $(CAMPAIGN) tests/backends/test_native_ingest_schemas.py
+	RIVER_CASES=10000 $(PYTEST) -m long tests/backends/test_damaged_tables.py
 	RIVER_CASES=50 $(CAMPAIGN) tests/backends/test_checkpoint.py -k killed
 
 check: $(VENV)/.dev ## format, lint, types, layers, fast tests

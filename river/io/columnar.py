@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -13,10 +14,11 @@ from river.io.errors import RowError, unreadable
 from river.io.jsonlines import mismatch
 from river.io.pieces import pieces
 from river.io.schema import arrow, columns, decode, refusal
+from river.io.validate import validate
 from river.lang.types import Record, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
 
 @frozen(eq=False)
@@ -31,7 +33,8 @@ class Part:
 
     def batch(self) -> Batch:
         """The items, and errors for rows that are none."""
-        return _batch(self.data, self.fields, isinstance(self.type, Record), self.origin, self.before)
+        with _readable(self.origin):
+            return _batch(self.data, self.fields, isinstance(self.type, Record), self.origin, self.before)
 
 
 class Tables(Iterator[Batch]):
@@ -63,10 +66,8 @@ def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]
     """The columns of `schema` to read, with the types to read them as. Raises: Rejected, see `read`."""
     fields = columns(type_)
     place = origin.file or origin.input
-    try:
+    with _readable(origin):
         names: list[str] = schema.names
-    except UnicodeDecodeError as error:
-        raise Rejected([unreadable(place, error)]) from error
     if not isinstance(type_, Record) and len(names) == 1:
         fields = ((names[0], type_),)
     wrong: list[Diagnostic] = []
@@ -92,19 +93,32 @@ def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]
 def _parts(
     batches: Iterable[Any], fields: Sequence[tuple[str, Type]], type_: Type, origin: Origin, size: int
 ) -> Iterator[Part]:
+    names = [name for name, _ in fields]
     done = 0
-    for whole in _guarded(batches, origin):
+    following = iter(batches)
+    while (whole := _next(following, names, origin)) is not None:
         for start in range(0, whole.num_rows, size):
             yield Part(whole.slice(start, size), fields, type_, origin, done + start)
         done += whole.num_rows
 
 
-def _guarded(batches: Iterable[Any], origin: Origin) -> Iterator[Any]:
-    """The batches; a broken file is the user's to hear of."""
+def _next(batches: Iterator[Any], names: Sequence[str], origin: Origin) -> Any:
+    """The columns `names` of the next record batch, whose buffers may be followed; None if there is none."""
+    with _readable(origin):
+        found = next(batches, None)
+        return None if found is None else validate(found, names)
+
+
+@contextmanager
+def _readable(origin: Origin) -> Generator[None]:
+    """A broken file is the user's to hear of, whatever Arrow's readers say of it."""
     try:
-        yield from batches
-    except (arrow().ArrowException, OSError) as error:
-        raise Rejected([unreadable(origin.file or origin.input, error)]) from error
+        yield
+    except (arrow().ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
+        help_ = None
+        if getattr(error, "errno", None) is None:  # else the system has said why
+            help_ = "it may be damaged or cut off: make it again, or try another reader of such data on it"
+        raise Rejected([unreadable(origin.file or origin.input, error, help_)]) from error
 
 
 def _batch(part: Any, fields: Sequence[tuple[str, Type]], record: bool, origin: Origin, before: int) -> Batch:
@@ -128,11 +142,9 @@ def _batch(part: Any, fields: Sequence[tuple[str, Type]], record: bool, origin: 
 
 def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
     """Items of an open Parquet file, row group after row group."""
-    try:
-        opened = arrow("parquet").ParquetFile(file)
-    except (arrow().ArrowException, OSError) as error:
-        raise Rejected([unreadable(origin.file or origin.input, error)]) from error
-    schema = opened.schema_arrow
+    with _readable(origin):
+        opened = arrow("parquet").ParquetFile(file, page_checksum_verification=True)
+        schema = opened.schema_arrow
     names = [name for name, _ in check(schema, type_, origin)]
 
     def batches(most: int) -> Iterator[Any]:
@@ -144,27 +156,29 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
 def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
     """Items of an Arrow IPC file or stream; which one, its first bytes say."""
     pa = arrow("ipc")
-    try:
-        if file.seekable():
-            start = file.read(6)
-            file.seek(0)
-            if start == b"ARROW1":
-                opened = pa.open_file(file)
-                names = [name for name, _ in check(opened.schema, type_, origin)]
-                found = pieces(file, opened, names)
-                if found is not None:
-                    return read(opened.schema, found.read, type_, origin, size)
-                whole = (opened.get_batch(i) for i in range(opened.num_record_batches))
-                return read(opened.schema, lambda _: whole, type_, origin, size)
-        stream = pa.open_stream(file)
-    except (arrow().ArrowException, OSError) as error:
-        raise Rejected([unreadable(origin.file or origin.input, error)]) from error
-    return read(stream.schema, lambda _: stream, type_, origin, size)
+    with _readable(origin):
+        if not (file.seekable() and _begins(file, b"ARROW1")):
+            stream = pa.open_stream(file)
+            return read(stream.schema, lambda _: stream, type_, origin, size)
+        opened = pa.open_file(file)
+        names = [name for name, _ in check(opened.schema, type_, origin)]
+        found = pieces(file, opened, names)
+        if found is not None:
+            return read(opened.schema, found.read, type_, origin, size)
+        whole = (opened.get_batch(i) for i in range(opened.num_record_batches))
+        return read(opened.schema, lambda _: whole, type_, origin, size)
+
+
+def _begins(file: Any, mark: bytes) -> bool:
+    start = file.read(len(mark))
+    file.seek(0)
+    return start == mark
 
 
 def in_memory(data: Any, type_: Type, origin: Origin, size: int) -> Tables | None:
     """Items of Arrow data, or of a frame that offers it; None if `data` does not."""
-    reader = _reader(data)
+    with _readable(origin):
+        reader = _reader(data)
     return None if reader is None else read(reader.schema, lambda _: reader, type_, origin, size)
 
 

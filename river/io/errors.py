@@ -174,9 +174,9 @@ def missing_file(path: str) -> Diagnostic:
     return Diagnostic("data-missing-file", f"there is no file `{path}`")
 
 
-def unreadable(path: str, error: Exception) -> Diagnostic:
+def unreadable(path: str, error: Exception, help_: str | None = None) -> Diagnostic:
     """The diagnostic for an input that exists and cannot be read."""
-    return Diagnostic("data-unreadable", f"cannot read `{path}`: {_reason(error)}")
+    return Diagnostic("data-unreadable", f"cannot read `{path}`: {_reason(error)}", help=help_)
 
 
 def unwritable(path: str, error: Exception) -> Diagnostic:
@@ -186,4 +186,7 @@ def unwritable(path: str, error: Exception) -> Diagnostic:
 
 def _reason(error: Exception) -> str:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return (text.splitlines() or [type(error).__name__])[0].lower()
+    if not text and isinstance(error, MemoryError):
+        return "there is not enough memory"
+    first = (text.splitlines() or [type(error).__name__])[0]
+    return first if first[1:2].isupper() else first[:1].lower() + first[1:]
