@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from attrs import define, field, frozen
 
 from river.diagnostics import Diagnostic, Rejected, Severity
+from river.io.atomic import settle_folder
 from river.io.packed import Damaged, pack, unpack
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class Keeper:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        _settle_folder(self.folder)
+        settle_folder(self.folder)
         for path in sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True):
             if path.name > final.name or path.name <= f"{self._number - KEPT:012}{SUFFIX}":
                 path.unlink(missing_ok=True)
@@ -224,15 +225,6 @@ class Keeper:
         if held is not None:
             with suppress(OSError):
                 os.close(held)
-
-
-def _settle_folder(folder: Path) -> None:
-    """Brings the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], bytes]:

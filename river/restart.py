@@ -186,10 +186,19 @@ class Kept(Keeper):
         }
         self.save(found, complete=True, read=self.read)
 
+    def _files(self) -> Iterator[Path]:
+        """The outputs that are files."""
+        for name, (position, _) in self.header["outputs"].items():
+            place = self.identity.get(f"the place of output `{name}`")
+            if position is not None and place is not None:
+                yield Path(place[0])
+
     def ended(self, compiled: Compiled) -> tuple[Summary, dict[str, int], int]:
         """What the run that has ended gave: its summary, rows by output, items read."""
         found = self.found or Snapshot()
         message = f"the run whose state is in `{self.folder}` has ended well; nothing was done"
+        if gone := [f"`{path}`" for path in self._files() if not path.exists()]:
+            message += f", although its output {' and '.join(gone)} is not there any more"
         remark = Diagnostic(
             "run-checkpoint-complete", message, severity=Severity.WARNING, help="`--restart` begins anew"
         )

@@ -8,6 +8,7 @@ from typing import TextIO
 
 import click
 
+from river.cli import OK, signals
 from river.cli.execution import check_, run_
 from river.cli.insight import explain_, graph_
 from river.cli.optimization import opt_
@@ -16,7 +17,7 @@ from river.cli.translation import compile_
 from river.cli.versions import version_
 from river.diagnostics import Diagnostic, InternalError, Rejected
 
-OK, USER_ERROR, INTERNAL, INTERRUPTED = 0, 1, 2, 130
+USER_ERROR, INTERNAL, INTERRUPTED = 1, 2, 130
 
 
 def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
@@ -37,12 +38,15 @@ def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
         say(streams, rejected.diagnostics)
         return USER_ERROR
     except (KeyboardInterrupt, click.Abort):
-        print("interrupted", file=stderr)
-        return INTERRUPTED
+        status = signals.ended(stderr)
+        if status is None:  # of whoever calls us
+            print("interrupted", file=stderr)
+        return INTERRUPTED if status is None else status
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the last line of defence: people get words, not a traceback
-        return _internal(streams, error)
+        status = signals.ended(stderr)
+        return _internal(streams, error) if status is None else status
     return OK
 
 

@@ -44,7 +44,8 @@ from river.cli.arguments import (
     pairs,
     program_of,
 )
-from river.cli.terminal import BINARY, Progress, Screen, ended_by_signals, say
+from river.cli.signals import ended_by_signals
+from river.cli.terminal import BINARY, Progress, Screen, say
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:

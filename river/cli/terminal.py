@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from river.diagnostics import Diagnostic
-    from river.io.live import Live
     from river.io.sinks import Sink
     from river.lang.types import Type
     from river.metrics import Metrics
@@ -129,31 +128,6 @@ class Progress:
 
 BINARY = ("arrow", "parquet")
 """Formats that are not text: nothing can stand beside them."""
-
-
-@contextmanager
-def ended_by_signals(live: Live | None) -> Generator[None]:
-    """Within it the first Ctrl-C, or SIGTERM, ends a live run well; the next one interrupts it."""
-    import signal
-    import threading
-
-    if live is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.getsignal(number) for number in numbers]
-
-    def end(number: int, _frame: object) -> None:
-        live.stop()
-        signal.signal(number, signal.default_int_handler)
-
-    for number in numbers:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 @define

@@ -1,15 +1,19 @@
 """Outputs that appear whole or not at all.
 
 A file is written beside its target under another name and moved over it when it is complete; until then, and
-after a failure, the target is what it was. Targets that are not regular files (devices, pipes), standard output,
-and files that are written in place get the items as they come.
+after a failure, the target is what it was. What a process that was killed left of that is removed by the next one
+that writes the same target: it is locked as long as somebody writes it. Targets that are not regular files (devices,
+pipes), standard output, and files that are written in place get the items as they come.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
+import fcntl
 import io
 import os
+import re
 import stat
 import sys
 import weakref
@@ -17,6 +21,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from attrs import evolve
 
 from river.diagnostics import Rejected
 from river.io.errors import unwritable
@@ -26,6 +32,10 @@ if TYPE_CHECKING:
 
 AHEAD: Final = 4 << 20
 """Bytes of a file after which the system is asked to write them: to do so earlier costs more than it gains."""
+
+_AGAIN: Final = (
+    "a run that goes on writes behind that: put the file back as it was, or begin anew with `--restart`"
+)
 
 _WRITE: Final = 2  # SYNC_FILE_RANGE_WRITE: begin, and wait for nothing
 
@@ -42,6 +52,7 @@ class Output:
         self._temporary: Path | None = None
         self._owned = False
         self._begun = 0
+        self._named: Path | None = None  # a folder whose new name for this output may not be on the disk
         self.file: Any
         if isinstance(target, str | os.PathLike):
             path = os.fspath(cast("str | os.PathLike[str]", target))
@@ -52,7 +63,8 @@ class Output:
                 try:
                     self._open(Path(path), in_place=in_place, resume=resume)
                 except OSError as error:
-                    raise Rejected([unwritable(path, error)]) from error
+                    again = None if resume is None else _AGAIN
+                    raise Rejected([evolve(unwritable(path, error), help=again)]) from error
         else:
             label = getattr(target, "name", None)
             self.label = label if isinstance(label, str) else "<output>"
@@ -73,16 +85,25 @@ class Output:
             return
         if in_place or (final.exists() and not final.is_file()):
             self.file = final.open("wb")
+            self._named = final.parent
             return
+        _remove_stale(final)
         self._final = final
-        self._temporary = final.with_name(f".{final.name}.{os.urandom(4).hex()}.part")
-        # an interrupt may come before anybody has this object, which could give it up
-        files: list[io.BufferedWriter] = []
-        weakref.finalize(self, _discarded, self._temporary, files, os.getpid())
-        files.append(self._temporary.open("xb"))
-        self.file = files[0]
+        temporary, self.file = self._made(final)
         with suppress(FileNotFoundError):
-            self._temporary.chmod(stat.S_IMODE(final.stat().st_mode))
+            temporary.chmod(stat.S_IMODE(final.stat().st_mode))
+
+    def _made(self, final: Path) -> tuple[Path, io.BufferedWriter]:
+        """A new file beside the target, which others know to be in use. Raises: OSError."""
+        while True:
+            temporary = self._temporary = final.with_name(f".{final.name}.{os.urandom(4).hex()}.part")
+            # an interrupt may come before anybody has this object, which could give it up
+            files: list[io.BufferedWriter] = []
+            weakref.finalize(self, _discarded, temporary, files, os.getpid())
+            files.append(temporary.open("xb"))
+            if _claimed(files[0].fileno(), temporary):
+                return temporary, files[0]
+            files[0].close()
 
     def write(self, text: str) -> None:
         """Append `text` in UTF-8; what streams is flushed. Raises: Rejected("data-output")."""
@@ -124,9 +145,16 @@ class Output:
             if not stat.S_ISREG(os.fstat(self.file.fileno()).st_mode):
                 return None
             os.fsync(self.file.fileno())
+            self._settle_name()
             return self.file.tell()
         except OSError as error:
             raise Rejected([unwritable(self.label, error)]) from error
+
+    def _settle_name(self) -> None:
+        """Brings the name of the file to the disk, too. Raises: OSError."""
+        if self._named is not None:
+            settle_folder(self._named)
+            self._named = None
 
     def close(self) -> None:
         """Complete the output: the target now is what was written. Raises: Rejected("data-output")."""
@@ -134,11 +162,13 @@ class Output:
             self.file.flush()
             if self._temporary is not None:
                 os.fsync(self.file.fileno())
+            if self._temporary is not None and self._final is not None:
+                self._temporary.replace(self._final)  # before it is closed, and with that unlocked
+                self._temporary = None
+                self._named = self._final.parent
+                self._settle_name()
             if self._owned:
                 self.file.close()
-            if self._temporary is not None and self._final is not None:
-                self._temporary.replace(self._final)
-                self._temporary = None
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -153,6 +183,55 @@ class Output:
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)
             self._temporary = None
+
+
+def settle_folder(folder: Path) -> None:
+    """Brings the names in a folder to the disk, where its system can do that and we may ask. Raises: OSError."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # one in which we may write and not look
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _claimed(descriptor: int, path: Path) -> bool:
+    """Locks a file that was just made; False where somebody took it for a stale one before that."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # of a system without locks, where nobody takes it for stale
+        return True
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_stale(final: Path) -> None:
+    """Removes what processes that are no more left beside their target: it is not locked."""
+    name = re.compile(rf"\.{re.escape(final.name)}\.[0-9a-f]{{8}}\.part")
+    with suppress(OSError), os.scandir(final.parent) as entries:
+        for path in [entry.path for entry in entries if name.fullmatch(entry.name)]:
+            with suppress(OSError):
+                _remove_unlocked(path)
+
+
+def _remove_unlocked(path: str) -> None:
+    """Removes a file that nobody has locked. Raises: OSError, also for one that somebody has."""
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.stat(path), os.fstat(descriptor)):  # noqa: PTH116 - as it was listed
+            os.unlink(path)  # noqa: PTH108
+    finally:
+        os.close(descriptor)
 
 
 @cache

@@ -268,7 +268,13 @@ def test_a_run_that_has_ended_well_is_not_run_again(tmp_path):
     files = texts(tmp_path)
     again = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state"))
     assert [w.code for w in again.warnings] == ["run-checkpoint-complete"]
+    assert "is not there any more" not in again.warnings[0].message
     assert (again.rows, again.read, again.variables) == (first.rows, first.read, first.variables)
+    removed = next(tmp_path.glob("*.csv"))
+    removed.unlink()
+    (warning,) = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state")).warnings
+    assert f"`{removed}` is not there any more" in warning.message
+    assert warning.help == "`--restart` begins anew"
     anew = runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state", restart=True))
     assert anew.warnings == ()
     assert texts(tmp_path) == files
@@ -400,6 +406,9 @@ def test_what_cannot_go_on_is_refused(tmp_path, monkeypatch):
     whole = output.read_bytes()
     output.write_bytes(whole[:3])
     assert refused(compiled, inputs, tmp_path, state) == "data-output"
+    output.unlink()
+    with pytest.raises(Rejected, match="put the file back as it was, or begin anew with `--restart`"):
+        runs(compiled, inputs, tmp_path, state)
     output.write_bytes(whole)
     keeper = Keeper(state, {})
     with monkeypatch.context() as patch:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import gc
 import io
 import os
 import random
+import stat
+import subprocess
+import sys
 from array import array
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from river.diagnostics import Rejected
 from river.io.atomic import AHEAD, Output
 from river.io.schema import arrow_schema
 from river.io.sinks import ArrowSink, open_sink
@@ -109,3 +116,158 @@ def test_the_systems_own_function_is_called(tmp_path: Path) -> None:
         output.write_bytes(data[start : start + 100_000])
     output.close()
     assert (tmp_path / "out.csv").read_bytes() == data
+
+
+# ------------------------------------------------------------------------------------------------ what is left over
+
+KILLED = """
+import os, signal, sys
+from river.diagnostics import Rejected
+from river.io.atomic import Output
+output = Output(sys.argv[1])
+output.write("half")
+output.file.flush()
+print("written", flush=True)
+if sys.argv[2] == "wait":
+    sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.suffix == ".part")
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    target = tmp_path / "out[1].csv"
+    for other in ("out[1].csv.deadbeef.part", ".out[1].csv.short.part", ".out1.csv.deadbeef.part"):
+        (tmp_path / other).write_text("not ours")
+    others = left(tmp_path)
+    command = [sys.executable, "-c", KILLED, str(target)]
+    subprocess.run([*command, "die"], check=False, stdout=subprocess.DEVNULL)
+    (tmp_path / ".out[1].csv.00000000.part").symlink_to(target)  # nobody makes links
+    assert len(left(tmp_path)) == len(others) + 2
+    output = Output(target)
+    assert len(left(tmp_path)) == len(others) + 2  # its own, and the link
+    output.write("whole")
+    output.close()
+    (tmp_path / ".out[1].csv.00000000.part").unlink()
+    assert left(tmp_path) == others
+    assert target.read_text() == "whole"
+
+
+def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    command = [sys.executable, "-c", KILLED, str(target), "wait"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"written\n"
+        one, two = Output(target), Output(target)  # of one process, too
+        assert len(left(tmp_path)) == 3
+        one.write("one")
+        one.close()
+        two.write("two")
+        two.close()
+        assert len(left(tmp_path)) == 1
+        process.stdin.close()
+    Output(target).abort()
+    assert left(tmp_path) == []
+    assert target.read_text() == "two"
+
+
+@pytest.mark.parametrize("moment", ["before", "behind"])
+def test_a_file_that_somebody_took_for_stale_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Between making a file and locking it there is a moment in which nobody knows that it is in use."""
+    target = tmp_path / "out.csv"
+    taken: list[str] = []
+    lock = fcntl.flock
+
+    def disturbed(descriptor: int, how: int) -> None:
+        if not taken:
+            taken.extend(left(tmp_path))
+            if moment == "before":  # it is being removed now
+                raise BlockingIOError
+            (tmp_path / taken[0]).unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", disturbed)
+    output = Output(target)
+    output.write("whole")
+    output.close()
+    assert target.read_text() == "whole"
+    assert len(taken) == 1
+    del output
+    gc.collect()
+    assert left(tmp_path) == []
+
+
+def test_a_system_without_locks_writes_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    (tmp_path / ".out.csv.deadbeef.part").write_text("perhaps in use")
+    monkeypatch.setattr(fcntl, "flock", none)
+    output = Output(tmp_path / "out.csv")
+    output.write("whole")
+    output.close()
+    assert (tmp_path / "out.csv").read_text() == "whole"
+    assert left(tmp_path) == [".out.csv.deadbeef.part"]
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is brought to the disk, in that order, and when the target gets its name."""
+    found: list[str] = []
+    sync, replace = os.fsync, Path.replace
+
+    def noted(descriptor: int) -> None:
+        found.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    def renamed(self: Path, target: Path) -> Path:
+        found.append("name")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(Path, "replace", renamed)
+    return found
+
+
+def test_the_name_of_an_output_is_brought_to_the_disk_behind_its_content(
+    tmp_path: Path, synced: list[str]
+) -> None:
+    output = Output(tmp_path / "out.csv")
+    output.write("whole")
+    output.close()
+    assert synced == ["file", "name", "folder"]
+
+
+def test_so_is_that_of_an_output_whose_state_is_kept(tmp_path: Path, synced: list[str]) -> None:
+    output = Output(tmp_path / "out.csv", in_place=True)
+    for _ in range(2):
+        output.write("row")
+        output.settled()
+    output.close()
+    assert synced == ["file", "folder", "file"]
+
+
+@pytest.mark.parametrize(("number", "fails"), [(errno.EINVAL, False), (errno.EIO, True)])
+def test_a_folder_whose_names_cannot_be_brought_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, fails: bool
+) -> None:
+    sync = os.fsync
+
+    def failing(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    output = Output(tmp_path / "out.csv")
+    output.write("whole")
+    with pytest.raises(Rejected, match="data-output") if fails else nullcontext():
+        output.close()
+    assert (tmp_path / "out.csv").read_text() == "whole"
