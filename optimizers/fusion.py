@@ -91,14 +91,6 @@ class Fusion:
         if (reason := _obstacle(graph, first, second)) is not None:
             both = f"`{first.use.operator}` and `{second.use.operator}`"
             return Note(f"{both} stay apart: {reason}", second.use.span)
-        try:
-            verified.rewritten(self, site)
-        except Rejected as rejected:
-            reasons = "; ".join(d.message for d in rejected.diagnostics)
-            return Note(
-                f"the body of `{first.use.operator}` cannot hold that of the other: {reasons}",
-                second.use.span,
-            )
         return None
 
     def rewrite(self, verified: Verified, site: Site, /) -> Program:

@@ -3,6 +3,9 @@
 What the selection drops need not be computed. Safe if the first keeps no state, the selection only asks for fields that the
 first passes on unchanged, and neither can trap on an item that the other would have kept from it.
 
+A selection may build its item again, `emit out {k: v.k, l: v.l}`. Items of the first's input have other fields: what is sent
+there is the item itself.
+
 Paper: River §4.1 (the third of Brooklet's optimizations).
 """
 
@@ -61,7 +64,9 @@ class Hoisting:
 
     def guard(self, verified: Verified, site: Site, /) -> Note | None:
         one, selection = (verified.graph.instances[i] for i in (site.operator, site.selection))
-        reason = _obstacle(one, selection)
+        text = source(verified, selection.use.operator)
+        assert isinstance(text, s.Operator)  # noqa: S101 - by the policy
+        reason = _obstacle(one, selection, _asked(text))
         names = f"`{selection.use.operator}` stays behind `{one.use.operator}`"
         return None if reason is None else Note(f"{names}: {reason}", selection.use.span)
 
@@ -112,22 +117,68 @@ def _plain(operator: s.Operator) -> bool:
             pass
         case _:
             return False
-    allowed = 0
-    found = 0
-    for node in walk(handler.body):
-        match node:
-            case s.Member(s.Name(name), _) | s.Emit(_, s.Name(name)) if name == handler.name:
-                allowed += 1
-            case s.Name(name) if name == handler.name:
-                found += 1
-            case _:
-                pass
+    nodes = list(walk(handler.body))
+    sent = [node.value for node in nodes if isinstance(node, s.Emit)]
+    uses = sum(isinstance(node, s.Name) and node.name == handler.name for node in nodes)
+    by_field = sum(_field_of(node, handler.name) is not None for node in nodes)
+    whole = sum(isinstance(value, s.Name) for value in sent)
+    again = any(_binds(node, handler.name) for node in nodes)
     sends = any(isinstance(n, s.Emit | s.Mark) for fn in operator.fns for n in walk(fn))
-    return found == allowed and not sends and not any(isinstance(n, s.Mark) for n in walk(handler))
+    return (
+        uses == by_field + whole
+        and all(_item(value, handler.name) for value in sent)
+        and not (again or sends or any(isinstance(node, s.Mark) for node in nodes))
+    )
 
 
-def _obstacle(one: g.Instance, selection: g.Instance) -> str | None:
-    """Why a selection cannot go before an operator."""
+def _field_of(node: s.Node, item: str) -> str | None:
+    """The field, if a node is a field of the item."""
+    match node:
+        case s.Member(s.Name(name), field) if name == item:
+            return field
+        case _:
+            return None
+
+
+def _binds(node: s.Node, item: str) -> bool:
+    """Whether another value may have the item's name somewhere."""
+    match node:
+        case s.Lambda(params, _):
+            return item in params
+        case s.Bind(_, name):
+            return name == item
+        case _:
+            return False
+
+
+def _asked(operator: s.Operator) -> tuple[str, ...]:
+    """The fields by which a selection decides: those that it looks at, other than to send its item."""
+    (handler,) = operator.handlers
+    assert isinstance(handler, s.ItemHandler)  # noqa: S101 - selections are
+    found: dict[str, None] = {}
+
+    def look(node: s.Node) -> s.Node:
+        if (field := _field_of(node, handler.name)) is not None:
+            found[field] = None
+        return node if isinstance(node, s.Emit) else rebuild(node, look)
+
+    look(handler.body)
+    return tuple(found)
+
+
+def _item(value: s.Expr, item: str) -> bool:
+    """Whether a value that is sent is the item, or made of its fields alone; which ones, the model knows."""
+    match value:
+        case s.Name(name):
+            return name == item
+        case s.RecordValue(fields):
+            return all(isinstance(f, s.FieldValue) and _field_of(f.value, item) is not None for f in fields)
+        case _:
+            return False
+
+
+def _obstacle(one: g.Instance, selection: g.Instance, asked: Iterable[str]) -> str | None:
+    """Why a selection, which asks for some fields, cannot go before an operator."""
     op, model = one.operator, instance_model(one)
     wants = instance_model(selection)
     if not isinstance(op, typed.Operator) or not op.items:
@@ -141,9 +192,7 @@ def _obstacle(one: g.Instance, selection: g.Instance) -> str | None:
     if wants.can_trap and model.selectivity[0].least == 0:
         return "it might trap on an item which that does not send"
     forwarded = dict(model.forwarded[0])
-    if wants.reads is None:
-        return "it is not known which fields it asks for"
-    if missing := [name for name in wants.reads if name not in forwarded]:
+    if missing := [name for name in asked if name not in forwarded]:
         return f"it asks for `{missing[0]}`, which that computes"
     return None
 
@@ -158,8 +207,10 @@ def _hoisted(first: s.Operator, second: s.Operator, forwarded: Iterable[tuple[st
 
     def rewrite(node: s.Node) -> s.Node:
         match node:
+            case s.Emit():
+                return evolve(node, value=s.Name(item, span=node.span))
             case s.Member(s.Name(name) as value, field) if name == item:
-                return s.Member(value, names.get(field, field), span=node.span)
+                return s.Member(value, names[field], span=node.span)
             case _:
                 return rebuild(node, rewrite)
 

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from optimizers.queries import Names, again, changed, downstream, joint, source, successors, topological
 from optimizers.windows import filled, sent
-from river.diagnostics import Note, Rejected
+from river.diagnostics import Note
 from river.il.annotations import annotated
 from river.il.loops import loops
 from river.il.program import Program, Queue, Use
@@ -65,11 +65,6 @@ class Zipping:
         reason = _apart(graph, first, second)
         if reason is None:
             reason = _split_obstacle(first, second) if site.split else _join_obstacle(graph, first, second)
-        if reason is None:
-            try:
-                verified.rewritten(self, site)
-            except Rejected as rejected:
-                reason = "; ".join(d.message for d in rejected.diagnostics)
         both = f"`{first.use.operator}` and `{second.use.operator}`"
         return None if reason is None else Note(f"{both} stay apart: {reason}", second.use.span)
 

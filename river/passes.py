@@ -5,6 +5,9 @@ rewrites, verifies the new program and sees that its interface is what it was. A
 ask why an operator was not replicated. A rewrite consumes the directive that asked for it, so a pass applied twice is a
 pass applied once.
 
+A rewrite that does not verify is a mistake of the pass, not of the program: the program stays as it is, and a warning with a
+code of its own says so. No test of a pass may meet one.
+
 Paper: River §4.1 (safety guard and rewrite rule), §4.2 (policy and mechanism).
 """
 
@@ -94,7 +97,7 @@ class Applied:
 def apply(program: Program, passes: Iterable[Pass[Any]], platform: Platform, library: Library) -> Applied:
     """The program after all passes, each applied until it finds nothing more to do.
 
-    Raises: Rejected if `program` does not verify; InternalError if a pass breaks it.
+    Raises: Rejected if `program` does not verify; InternalError if a pass does not end.
     """
     verified = Verified.of(program, library)
     remarks: dict[Diagnostic, None] = {}
@@ -110,10 +113,14 @@ def _fixpoint(one: Pass[Any], verified: Verified, platform: Platform) -> tuple[V
         rewritten: Verified | None = None
         for site in one.sites(verified, platform):
             reason = one.guard(verified, site)
-            if reason is None:
-                rewritten = _checked(one, verified, site)
+            if reason is not None:
+                refused.append(remark(one.name, reason))
+                continue
+            tried = _tried(one, verified, site)
+            if isinstance(tried, Verified):
+                rewritten = tried
                 break
-            refused.append(remark(one.name, reason))
+            refused.append(tried)
         if rewritten is None:
             return verified, refused
         verified = rewritten
@@ -126,20 +133,24 @@ def remark(name: str, reason: Note) -> Diagnostic:
     return Diagnostic("pass-refused", message, reason.span, Severity.REMARK, place=name)
 
 
-def _checked(one: Pass[Any], before: Verified, site: object) -> Verified:
+def _tried(one: Pass[Any], before: Verified, site: object) -> Verified | Diagnostic:
+    """The program with a site rewritten, or what is wrong with it."""
     try:
         after = before.rewritten(one, site)
     except Rejected as rejected:
-        program = one.rewrite(before, site)
-        raise InternalError(
-            f"pass `{one.name}` broke the program: {rejected}\n{pretty(program)}"
-        ) from rejected
-    program = after.program
+        return unverified(one.name, "; ".join(d.message for d in rejected.diagnostics))
     if (changed := _interface(before.graph)) != _interface(after.graph):
-        raise InternalError(f"pass `{one.name}` changed the interface {changed} of\n{pretty(program)}")
+        return unverified(one.name, f"the interface would not be {changed}")
     if lost := set(_observed(before.graph)) - set(_observed(after.graph)):
-        raise InternalError(f"pass `{one.name}` lost the variables {sorted(lost)} of\n{pretty(program)}")
+        return unverified(one.name, f"the variables {sorted(lost)} would be lost")
     return after
+
+
+def unverified(name: str, reason: str) -> Diagnostic:
+    """A rewrite of the pass `name` that its guard let through and verification did not."""
+    message = f"no {name}: what it made is no program that could stand for this one: {reason}"
+    help_ = "this is a mistake of the pass; the program is right as it is. Please report it"
+    return Diagnostic("pass-unverified", message, severity=Severity.WARNING, place=name, help=help_)
 
 
 def _interface(graph: Graph) -> object:

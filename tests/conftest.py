@@ -53,6 +53,18 @@ def pytest_configure(config: pytest.Config) -> None:
     seeds.install(config, ROOT, SOURCES)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _passes_break_nothing() -> Iterator[None]:
+    """A rewrite that does not verify is a warning, and the program stays as it is; in a test it is a failure."""
+
+    def broken(name: str, reason: str) -> None:
+        raise AssertionError(f"pass-unverified: what `{name}` made does not verify: {reason}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("river.passes.unverified", broken)
+        yield
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite what golden cases expect to what is printed now"
@@ -121,6 +133,8 @@ class GoldenCase(pytest.Item):
     def runtest(self) -> None:
         case = read(self.path.read_text(encoding="utf-8"))
         code, printed = run(case)
+        if "[pass-unverified]" in printed:
+            raise GoldenMismatch(printed)
         if code != case.exit:  # stated by hand: an update must not bless a crash
             message = f"exit status {code}, not {case.exit}; printed:\n{printed}"
             raise GoldenMismatch(message)

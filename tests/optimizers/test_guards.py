@@ -20,6 +20,7 @@ from river.lang import typed
 from river.passes import apply
 from river.platform import Platform
 from river.source import Source
+from river.testing.pass_laws import check_pipeline
 
 LIBRARY = Library.of({})
 HEAD = """river 1;
@@ -212,6 +213,63 @@ HOISTING = {
         "`sel` stays behind `some`: a border of a parallel region is between them",
     ),
 }
+
+
+HOISTED = {
+    "swapped": (
+        (
+            "type S = {k: string, l: string}; input p: S; output q: S;"
+            " operator swap(x: S) -> (out: S) { on x(v) { emit out {k: v.l, l: v.k}; } }"
+            ' operator sel(x: S) -> (out: S) { on x(v) { if v.k == "a" { emit out {k: v.k, l: v.l}; } } }'
+            " (r) <- swap(p); (q) <- sel(r);"
+        ),
+        [("a", "b"), ("b", "a"), ("a", "a")],
+    ),
+    "narrowed": (
+        (
+            "type W = {k: string, n: i64, z: bool}; input p: W; output q: T;"
+            " operator less(x: W) -> (out: T) { on x(v) { emit out {k: v.k, n: v.n +% 1}; } }"
+            ' operator sel(x: T) -> (out: T) { on x(v) { if v.k == "a" { emit out {k: v.k, n: v.n}; } } }'
+            " (r) <- less(p); (q) <- sel(r);"
+        ),
+        [("a", 1, True), ("b", 2, False)],
+    ),
+    "widened": (
+        (
+            "type W = {n: i64, k: string, m: i64}; input p: T; output q: W;"
+            " operator more(x: T) -> (out: W) { on x(v) { emit out {n: 7, k: v.k, m: v.n}; } }"
+            " operator sel(x: W) -> (out: W) { on x(v) { if v.m > 1 { emit out {n: v.n, k: v.k, m: v.m}; } } }"
+            " (r) <- more(p); (q) <- sel(r);"
+        ),
+        [("a", 1), ("b", 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOISTED)
+def test_what_is_hoisted_computes_the_same(name: str) -> None:
+    text, items = HOISTED[name]
+    before = parse(Source("p.river", HEAD + text))
+    after = check_pipeline(before, (Hoisting(),), Platform(2), LIBRARY, {"p": items})
+    assert after.uses[0].operator == "sel_first"
+
+
+LEFT = {
+    "a copy": ('on x(v) { let r: T = {k: v.k, n: v.n}; if r.k == "a" { emit out r; } }'),
+    "a part that is computed": 'on x(v) { if v.k == "a" { emit out {k: v.k, n: v.n + 0}; } }',
+    "a part that is chosen": 'on x(v) { if v.k == "a" { emit out if v.k == "a" {v} else {v}; } }',
+    "the whole": "on x(v) { if v == v { emit out v; } }",
+    "another name": 'on x(v) { let w = v.k; if w == "a" { emit out {k: w, n: v.n}; } }',
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_hoisting_leaves_what_is_not_plainly_a_selection(name: str) -> None:
+    text = "operator bump(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: v.n *% 2}; } }"
+    text += f"operator sel(x: T) -> (out: T) {{ {LEFT[name]} }} input p: T; output q: T; (r) <- bump(p); (q) <- sel(r);"
+    program = parse(Source("p.river", HEAD + text))
+    applied = apply(program, (Hoisting(),), Platform(2), LIBRARY)
+    assert (applied.program, applied.remarks) == (program, ())
 
 
 @pytest.mark.parametrize("name", HOISTING)

@@ -144,7 +144,7 @@ NEEDED: dict[str, tuple[str, tuple[Any, ...], dict[str, list[Any]], str, Any]] =
         (Hoisting(),),
         {"p": [("b", 0)]},
         "optimizers.hoisting._obstacle",
-        lambda _one, _selection: None,
+        lambda _one, _selection, _asked: None,
     ),
 }
 
