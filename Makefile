@@ -43,15 +43,8 @@ test: $(VENV)/.dev ## run all tests but those that take many minutes
 long: $(VENV)/.dev ## run the tests that take many minutes: all operations, all interleavings, RIVER_CASES random programs
 	$(PYTEST) $(PARALLEL) -m "long or slow"
 
-CAMPAIGN := $(PYTEST) -m slow
-campaigns: $(VENV)/.dev ## run the random campaigns at full length, which takes hours: bodies, graphs, damaged files, killed runs
-	RIVER_CASES=50000 $(CAMPAIGN) tests/backends/test_native_bodies.py -k "many_random_bodies and not check_themselves"
-	RIVER_CASES=10000 $(CAMPAIGN) tests/backends/test_native_bodies.py -k check_themselves
-	RIVER_CASES=10000 $(CAMPAIGN) tests/properties/test_backends.py -k many_graphs
-	RIVER_CASES=20000 $(CAMPAIGN) tests/backends/test_native_ingest_many.py
-	RIVER_CASES=10000 $(CAMPAIGN) tests/backends/test_native_ingest_schemas.py
-	RIVER_CASES=10000 $(PYTEST) -m long tests/backends/test_damaged_tables.py
-	RIVER_CASES=50 $(CAMPAIGN) tests/backends/test_checkpoint.py -k killed
+campaigns: $(VENV)/.dev ## run every law at length, which takes hours; the results go into docs/trust.md
+	$(BIN)/python tests/campaigns/run.py --workers 2 --table docs/trust.md
 
 check: $(VENV)/.dev ## format, lint, types, layers, fast tests
 	$(BIN)/ruff format --check .
