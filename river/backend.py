@@ -108,7 +108,7 @@ class Summary:
     `fired`: firings by instance name; `skipped`: items that trapped and were skipped, by instance name; `host_calls`:
     how often Python ran where machine code was wanted (firings, and patterns compiled meanwhile), by instance name;
     `remarks`: what the user should know of how it ran; `metrics`: where its time went, if the backend says so;
-    `compiling`: seconds of the run in which machine code was made that the next run finds on disk.
+    `compiling`: seconds of the run in which machine code was made, which is kept on disk.
     """
 
     variables: Mapping[str, Any]

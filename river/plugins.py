@@ -169,13 +169,18 @@ def _owner(entry: Point) -> str:
 
 
 def _requirement(entry: Point, module: str) -> str:
-    """What to install to get `module`: the extra of the plugin's distribution that brings it, else the module."""
+    """What to install to get `module`: the extra of the plugin's distribution that brings it, else the module.
+
+    Of several extras that one which brings least: others are for who works on the distribution.
+    """
+    extras: dict[str, list[str]] = {}
     for requirement in (entry.dist.requires if entry.dist else None) or ():
         brought = re.match(r"[\w.-]+", requirement)
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", requirement)
-        if brought and extra and _normal(brought[0]) == _normal(module):
-            return f"'{_owner(entry)}[{extra[1]}]'"
-    return module
+        if brought and extra:
+            extras.setdefault(extra[1], []).append(_normal(brought[0]))
+    found = [extra for extra, all_ in extras.items() if _normal(module) in all_]
+    return f"'{_owner(entry)}[{min(found, key=lambda each: len(extras[each]))}]'" if found else module
 
 
 def _normal(name: str) -> str:

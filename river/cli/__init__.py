@@ -1,7 +1,7 @@
 """The command line: `river compile | opt | run | check | graph | explain | version`. The only package that prints.
 
-Exit status: 0 all right, 1 a mistake in the text, the data or the arguments, 2 a mistake of River's, 130 interrupted, 143
-terminated.
+Exit status: 0 all right, 1 a mistake in the text, the data or the arguments, 2 a mistake of River's, 130 interrupted, 141
+the reader of our output is gone, 143 terminated.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from river.cli import signals
+from river.cli import signals, standard
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -23,7 +23,8 @@ def run() -> None:
     """The entry point of the `river` command."""
     signals.heed()
     try:
-        status = _run() or signals.ended(sys.stderr) or OK
+        stdin, stdout, stderr = standard.opened()
+        status = _run(stdin, stdout, stderr) or signals.ended(sys.stderr) or OK
     except BaseException:  # a signal may come before `main` begins, or behind it
         ended = signals.ended(sys.stderr)
         if ended is None:
@@ -33,7 +34,7 @@ def run() -> None:
     sys.exit(status)
 
 
-def _run() -> int:
+def _run(stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
     # Trees and items are made by the hundred thousand and hardly any is garbage: looking for cycles that often costs 12 %,
     # while modules are imported, too.
     gc.set_threshold(200_000, 20, 20)
@@ -42,14 +43,15 @@ def _run() -> int:
     if instruction := os.environ.get("_RIVER_COMPLETE"):
         from click.shell_completion import shell_complete
 
-        return shell_complete(river, {}, "river", "_RIVER_COMPLETE", instruction)
-    try:
-        status = main(sys.argv[1:], sys.stdin, sys.stdout, sys.stderr)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output is gone (`river run ... | head`): nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = OK
+        from river.diagnostics import Rejected
+
+        try:
+            status = shell_complete(river, {}, "river", "_RIVER_COMPLETE", instruction)
+        except (BrokenPipeError, Rejected):  # the shell that asked is gone
+            status = 1
+    else:
+        status = main(sys.argv[1:], stdin, stdout, stderr)
+    standard.closed(stdout)
     return status
 
 

@@ -39,7 +39,6 @@ def program_of(streams: Streams, path: str, lang: str | None, *, once: bool = Fa
     """
     from river.driver import compile_once, compile_source, read_source
 
-    text = streams.stdin.read() if path == "-" else None
     if path == "-" and lang is None:
         raise Rejected(
             [
@@ -50,9 +49,19 @@ def program_of(streams: Streams, path: str, lang: str | None, *, once: bool = Fa
                 )
             ]
         )
+    text = _piped(streams) if path == "-" else None
     compiled = (compile_once if once else compile_source)(read_source(path, text), lang)
     say(streams, compiled.warnings)
     return compiled
+
+
+def _piped(streams: Streams) -> str | bytes:
+    """The text on standard input. Raises: Rejected("missing-file")."""
+    try:
+        return getattr(streams.stdin, "buffer", streams.stdin).read()
+    except OSError as error:
+        message = f"cannot read standard input: {(error.strerror or str(error)).lower()}"
+        raise Rejected([Diagnostic("missing-file", message)]) from error
 
 
 def check_output(streams: Streams, program: str, output: str | None, modules: tuple[str, ...] = ()) -> None:

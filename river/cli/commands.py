@@ -17,7 +17,7 @@ from river.cli.translation import compile_
 from river.cli.versions import version_
 from river.diagnostics import Diagnostic, InternalError, Rejected
 
-USER_ERROR, INTERNAL, INTERRUPTED = 1, 2, 130
+USER_ERROR, INTERNAL, INTERRUPTED, UNREAD = 1, 2, 130, 141
 
 
 def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
@@ -29,6 +29,7 @@ def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
             river.make_context("river", list(argv) or ["--help"], obj=streams) as context,
         ):
             river.invoke(context)
+            stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.UsageError as error:
@@ -42,8 +43,8 @@ def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
         if status is None:  # of whoever calls us
             print("interrupted", file=stderr)
         return INTERRUPTED if status is None else status
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError:  # who read our output has had enough (`river run ... | head`): nothing is wrong
+        return UNREAD
     except Exception as error:  # noqa: BLE001 - the last line of defence: people get words, not a traceback
         status = signals.ended(stderr)
         return _internal(streams, error) if status is None else status
@@ -68,7 +69,27 @@ def _internal(streams: Streams, error: Exception) -> int:
     return INTERNAL
 
 
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"river {version('river-streams')}"
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(_version())
+        context.exit()
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def river() -> None:
     """River runs stream programs on all cores: CQL, other languages, and its own intermediate language.
 

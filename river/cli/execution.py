@@ -94,7 +94,7 @@ NOTED = 0.1
     show_default=True,
     metavar="NAME",
     shell_complete=one_of(backends),
-    help="multicore or reference",
+    help="multicore, reference or spark",
 )
 @ON_ERROR
 @WORKERS
@@ -184,7 +184,8 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         print(f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr)
         if compiling >= NOTED:
             print(
-                f"before that, machine code was made in {compiling:.1f} s: the next run finds it",
+                f"before that, machine code was made in {compiling:.1f} s;"
+                " it is kept for runs with the same formats",
                 file=streams.stderr,
             )
         calls = sum(results.summary.host_calls.values())

@@ -238,20 +238,25 @@ def _needed(files: tuple[Traversable, ...], names: set[str]) -> tuple[Traversabl
     return tuple(file for file in files if found[file] & names or shared.search(texts[file]))
 
 
-def read_source(path: str, text: str | None = None) -> Source:
+def read_source(path: str, text: str | bytes | None = None) -> Source:
     """The program text at `path` (or `text`, already read from standard input).
 
     Raises: Rejected("missing-file"), ("not-text").
     """
-    if text is not None:
-        return Source("<stdin>" if path == "-" else path, text.removeprefix("\ufeff"))
+    name = "<stdin>" if path == "-" else path
     try:
-        return Source(path, Path(path).read_text(encoding="utf-8-sig"))  # some editors write a mark first
+        found = Path(path).read_bytes() if text is None else text
+        if isinstance(found, bytes):
+            found = _LINE_END.sub("\n", found.decode())
     except UnicodeDecodeError as error:
-        message = f"`{path}` is not UTF-8 text (byte {error.start})"
+        message = f"`{name}` is not UTF-8 text (byte {error.start})"
         raise Rejected([Diagnostic("not-text", message)]) from None
     except OSError as error:
         raise Rejected([_missing(path, error)]) from None
+    return Source(name, found.removeprefix("\ufeff"))  # some editors write a mark first
+
+
+_LINE_END = re.compile(r"\r\n?")
 
 
 def _missing(path: str, error: OSError) -> Diagnostic:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -120,7 +121,13 @@ class Refusals:
             counts[error.code] = counts.get(error.code, 0) + 1
             self._first.setdefault(error.input, error)
             if self._file is not None:
-                self._file.write(_letter(error))
+                try:
+                    self._file.write(_letter(error))
+                except OSError as full:
+                    self._file, file = None, self._file
+                    with suppress(OSError):  # what is held for it cannot be written either
+                        file.close()
+                    raise Rejected([unwritable(str(self.policy.path), full)]) from full
 
     def count(self, name: str | None = None, code: str | None = None) -> int:
         """How many rows were refused: in all, of input `name`, with `code`."""
@@ -148,11 +155,14 @@ class Refusals:
         return Diagnostic("data-skipped", message, severity=Severity.WARNING, notes=(first,))
 
     def close(self) -> None:
-        """Finish the dead-letter file."""
+        """Finish the dead-letter file. Raises: Rejected("data-output")."""
         with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
+            self._file, file = None, self._file
+            try:
+                if file is not None:
+                    file.close()
+            except OSError as error:
+                raise Rejected([unwritable(str(self.policy.path), error)]) from error
 
 
 def _letter(error: RowError) -> str:

@@ -120,6 +120,10 @@ def test_two_owners_are_both_named(install: Install) -> None:
     ("requires", "fix"),
     [
         (('Acme.Engine>=4; extra == "fast"',), "pip install 'acme[fast]'"),
+        (
+            ("acme-engine; extra == 'all'", "another; extra == 'all'", "acme-engine; extra == 'fast'"),
+            "pip install 'acme[fast]'",
+        ),
         (("acme_engine>=4",), "pip install acme_engine"),
         (('another; extra == "fast"',), "pip install acme_engine"),
     ],
