@@ -49,13 +49,21 @@ from river.cli.terminal import BINARY, Progress, Screen, say
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from river.cli.terminal import Streams
-    from river.driver import Comparison
+    from river.driver import Comparison, Compiled, Job, Parting
     from river.metrics import Metrics
 
 
 NOTED = 0.1
 """Seconds of compiling that are worth a word."""
+
+STATES = 100_000
+"""States after which trying all schedules gives up, unless it is said: some seconds."""
+
+LINES = 12
+"""Firings of a schedule that are shown."""
 
 
 @click.command("run")
@@ -227,21 +235,44 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @DEBUG_NATIVE
 @EXPERIMENT
 @EXTERN
+@click.option(
+    "--outcomes",
+    is_flag=True,
+    help="try all schedules on the calculus, for a small program on a few rows: how many results there are",
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"with --outcomes: give up after so many states  [default: {STATES}]",
+)
 @click.pass_obj
 def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
     """Run PROGRAM on every backend and compare the results with the calculus.
 
-    The reference backend is the Brooklet calculus itself: slow, and the definition of what is right.
+    The reference backend is the Brooklet calculus itself: slow, and the definition of what is right. With `--outcomes`, every
+    order in which operators may fire is tried instead; where the result depends on it, two orders are shown.
 
     \b
-    Example:
+    Examples:
       river check delays.cql --in flights=flights.csv
+      river check --outcomes race.river --in a=a.csv --in b=b.csv
     """  # noqa: D301
+    job = job_of(streams, program, given)
+    compiled = program_of(streams, program, lang)
+    if given["outcomes"]:
+        _outcomes(streams, compiled, job, given)
+        return
+    if given["max_states"] is not None:
+        raise click.UsageError("`--max-states` goes with `--outcomes`")
+    _compare(streams, compiled, job, given)
+
+
+def _compare(streams: Streams, compiled: Compiled, job: Job, given: Mapping[str, Any]) -> None:
+    """Every backend against the calculus."""
     from river import plugins
     from river.driver import compare
 
-    job = job_of(streams, program, given)
-    compiled = program_of(streams, program, lang)
     others = given["backends"] or plugins.backends()
     if given["experiments"] and not given["backends"]:
         others = [name for name in others if getattr(plugins.backend(name), "experiments", {})]
@@ -274,3 +305,66 @@ def _verdict(one: Comparison, *, measure: bool) -> str:
     word = "is the measure" if measure else "DIFFERS" if one.differences else "agrees"
     rows = ", ".join(f"{name}: {count:,} items" for name, count in one.rows.items())
     return f"{one.backend:<10} {word:<14} {one.seconds:8.2f} s  {rows}"
+
+
+def _outcomes(streams: Streams, compiled: Compiled, job: Job, given: Mapping[str, Any]) -> None:
+    """All schedules on the calculus."""
+    from river.driver import schedules
+
+    if given["backends"] or given["experiments"]:
+        raise click.UsageError(
+            "`--outcomes` is about the calculus: it goes without `--backend` and `--experiment`"
+        )
+    limit: int = given["max_states"] or STATES
+    found = schedules(compiled, job, limit)
+    states, ends = _counted(found.states, "state"), _counted(found.outcomes, "outcome")
+    if found.parting is not None:
+        least = "" if found.complete else "at least "
+        print(f"{states}, {least}{ends}: the result depends on what fires first", file=streams.stdout)
+        for line in _parted(found.parting):
+            print(line, file=streams.stdout)
+        help_ = "`river explain` says where the program leaves the order open"
+        message = f"{least}{ends}: what comes out depends on the schedule"
+        raise Rejected([Diagnostic("check-outcomes", message, help=help_)])
+    if not found.complete:
+        message = f"not all schedules were tried: there are more than {_counted(limit, 'state')}"
+        help_ = "give it fewer rows, or more time: `--max-states N`"
+        raise Rejected([Diagnostic("check-states", message, help=help_)])
+    if found.endless:
+        message = "some schedule never ends: it comes back to where it was"
+        help_ = "a loop must stop sending some time, whatever else fires"
+        raise Rejected([Diagnostic("check-endless", message, help=help_)])
+    print(
+        f"{states}, {ends}: on these rows the result does not depend on what fires first", file=streams.stdout
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _parted(parting: Parting) -> Iterator[str]:
+    """Two schedules as text."""
+    if parting.both:
+        yield "both schedules begin:"
+        yield from _numbered(parting.both, 1, last=True)
+    begun = len(parting.both) + 1
+    yield "then one goes on:" if parting.both else "one schedule:"
+    yield from _numbered(parting.one, begun)
+    yield "and the other:"
+    yield from _numbered(parting.other, begun)
+    yield "in the end:"
+    for difference in parting.differences:
+        yield f"  {difference}"
+
+
+def _numbered(firings: Sequence[str], first: int, *, last: bool = False) -> Iterator[str]:
+    """Firings with their numbers, the first or the last of them if there are many."""
+    left = len(firings) - LINES
+    numbered = list(enumerate(firings, first))
+    if left > 1 and last:
+        yield f"       ({left} firings)"
+        numbered = numbered[left:]
+    yield from (f"  {number:>4}  {firing}" for number, firing in (numbered[:LINES] if left > 1 else numbered))
+    if left > 1 and not last:
+        yield f"        ({left} more firings)"

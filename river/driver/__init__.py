@@ -10,6 +10,7 @@ from river.driver.execution import execute, trap_diagnostic
 from river.driver.inputs import Reading
 from river.driver.job import Inputs, Job, Results
 from river.driver.outputs import Counted, Writer
+from river.driver.schedules import Parting, Schedules, schedules
 
 __all__ = [
     "Comparison",
@@ -17,8 +18,10 @@ __all__ = [
     "Counted",
     "Inputs",
     "Job",
+    "Parting",
     "Reading",
     "Results",
+    "Schedules",
     "Writer",
     "compare",
     "compile_once",
@@ -27,5 +30,6 @@ __all__ = [
     "library",
     "observe",
     "read_source",
+    "schedules",
     "trap_diagnostic",
 ]

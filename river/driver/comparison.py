@@ -9,8 +9,7 @@ from attrs import evolve, frozen
 
 from river import plugins
 from river.diagnostics import Diagnostic, Note, Rejected
-from river.driver.inputs import check_names, given_inputs, open_input
-from river.driver.places import check_job
+from river.driver.inputs import collected
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -48,23 +47,9 @@ def compare(
     if not graph.deterministic:
         remarks = tuple(Note(r.message, r.span) for r in graph.remarks if r.code == "il-not-deterministic")
         message = "the program is not deterministic by construction: its backends may rightly differ"
-        raise Rejected([Diagnostic("check-nondeterministic", message, notes=remarks)])
-    from river.io.errors import Refusals as Counter
-    from river.io.live import asked
-
-    check_job(job)
-    refusals = Counter(job.on_error)
-    check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
-    for name, spec in job.inputs.items():
-        if asked(spec):
-            message = f"input `{name}` is live: it has no end up to which backends could be compared"
-            raise Rejected(
-                [Diagnostic("check-live", message, help="keep what comes in a file, and check with that")]
-            )
-    data = {
-        name: [item for batch in open_input(graph, name, job, refusals, None) for item in batch]
-        for name in graph.inputs
-    }
+        help_ = "with a few rows, `river check --outcomes` shows two schedules with different results, if there are any"
+        raise Rejected([Diagnostic("check-nondeterministic", message, notes=remarks, help=help_)])
+    data = collected(graph, job)
     expected: Mapping[str, Any] | None = None
     for name in backends:
         began = time.perf_counter()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field
 
 from river.diagnostics import Diagnostic, Rejected, closest
+from river.driver.places import check_job
 from river.lang.types import UNIT
 
 if TYPE_CHECKING:
@@ -121,6 +122,26 @@ def open_input(
         by=queue.by,
         lateness=job.lateness,
     )
+
+
+def collected(graph: Graph, job: Job) -> dict[str, list[Any]]:
+    """All items of all inputs, which are read to their ends. Raises: Rejected where one is missing or has no end."""
+    from river.io.errors import Refusals as Counter
+    from river.io.live import asked
+
+    check_job(job)
+    refusals = Counter(job.on_error)
+    check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
+    for name, spec in job.inputs.items():
+        if asked(spec):
+            message = f"input `{name}` is live: it has no end up to which it could be read"
+            raise Rejected(
+                [Diagnostic("check-live", message, help="keep what comes in a file, and check with that")]
+            )
+    return {
+        name: [item for batch in open_input(graph, name, job, refusals, None) for item in batch]
+        for name in graph.inputs
+    }
 
 
 @define
