@@ -31,19 +31,21 @@ def validate(batch: Any, names: Sequence[str]) -> Any:
 
 
 def _bare(column: Any) -> Any:
-    """A column as one of a type whose every value is correct: what is left to check is how it lies in memory."""
+    """A column as one of a type whose every value is correct: what is left to check is how it lies in memory.
+
+    Itself where Arrow cannot view it so: then the values are checked, too.
+    """
     kind = _layout(column.type)
-    if kind == column.type:
+    if kind is None or kind == column.type:
         return column
     try:
         return column.view(kind)
-    except (
-        arrow().ArrowException
-    ):  # of a type that Arrow does not view as another; then the values are checked, too
+    except arrow().ArrowException:
         return column
 
 
 def _layout(kind: Any) -> Any:
+    """The type of the same layout that says nothing about values; None if there is none that Arrow views rightly."""
     pa = arrow()
     types = pa.types
     if types.is_string(kind):
@@ -56,22 +58,31 @@ def _layout(kind: Any) -> Any:
         return pa.binary(kind.byte_width)
     if types.is_date64(kind):
         return pa.int64()
+    if types.is_dictionary(kind):
+        inner = _layout(kind.value_type)
+        return None if inner is None else pa.dictionary(kind.index_type, inner, kind.ordered)
+    if types.is_nested(kind):
+        return _nested(kind)
+    return None if types.is_null(kind) else kind  # pyarrow 26 loses the length of nulls in records
+
+
+def _nested(kind: Any) -> Any:
+    pa = arrow()
+    types = pa.types
+    inside = [_layout(kind.field(i).type) for i in range(kind.num_fields)]
+    if None in inside:
+        return None
+    fields = [kind.field(i).with_type(each) for i, each in enumerate(inside)]
     if types.is_struct(kind):
-        return pa.struct([each.with_type(_layout(each.type)) for each in kind])
+        return pa.struct(fields)
     if types.is_map(kind):
-        return pa.map_(_inside(kind.key_field), _inside(kind.item_field))
+        return pa.map_(*fields[0].type)
     if types.is_fixed_size_list(kind):
-        return pa.list_(_inside(kind.value_field), kind.list_size)
+        return pa.list_(fields[0], kind.list_size)
     for test, make in (
         (types.is_list, pa.list_), (types.is_large_list, pa.large_list), (types.is_list_view, pa.list_view),
         (types.is_large_list_view, pa.large_list_view),
     ):  # fmt: skip
         if test(kind):
-            return make(_inside(kind.value_field))
-    if types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, _layout(kind.value_type), kind.ordered)
-    return kind
-
-
-def _inside(field: Any) -> Any:
-    return field.with_type(_layout(field.type))
+            return make(fields[0])
+    return None

@@ -133,6 +133,13 @@ def test_columns_that_nobody_declared_are_not_looked_at() -> None:
     assert list(open_source(data, t.Record((("n", t.I64),)), name="xs")) == [[(1,), (2,), (3,)]]
 
 
+def test_records_of_units_are_no_contradiction() -> None:
+    kind = pa.struct([("u", pa.null()), ("s", pa.string())])
+    data = pa.table({"r": pa.array([None, {"u": None, "s": "a"}], kind)})
+    type_ = t.Record((("r", t.Optional(t.Record((("u", t.UNIT), ("s", t.STRING))))),))
+    assert list(open_source(data, type_, name="xs")) == [[(None,), (((), "a"),)]]
+
+
 def test_what_values_say_is_a_matter_of_rows() -> None:
     latin = pa.array([b"a", b"\xe9", b"b"]).view(pa.string())
     inside = pa.StructArray.from_arrays([pa.array([1, 2, 3]), latin], names=["n", "s"])
