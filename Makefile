@@ -13,10 +13,10 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long campaigns check format bench experiments clean
+.PHONY: help venv demo test long campaigns check format bench bench-compare experiments clean
 
 help: ## list what make can do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.dev ## make .venv with everything that development needs
 
@@ -57,8 +57,11 @@ format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
 
-bench: $(VENV)/.dev ## run the benchmarks
-	@for script in tests/bench/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: $(VENV)/.dev ## run the benchmarks, or those that NAMES says; one table at the end, and build/bench.json
+	$(BIN)/python tests/bench/run_all.py $(NAMES)
+
+bench-compare: $(VENV)/.dev ## what is faster or slower than at BASE=commit by more than the spread, in build/bench-compare.json
+	$(BIN)/python tests/bench/compare.py $(or $(BASE),$(error say BASE=commit)) $(NAMES)
 
 experiments: $(VENV)/.dev ## run the figures of the ordered multicore paper, with plots in build/experiments
 	@for name in skew latency reordering; do \

@@ -198,6 +198,7 @@ def main() -> None:
         for kind, text in programs.items():
             for way, least in measured(folder, kind, text, alone, given.runs).items():
                 took, cpu = least.pop("compiled"), least.pop("of the processor")
+                measure.record(f"{kind}, {way}", {"river": [took / 1000]})
                 most = TARGETS[kind].get(way)
                 said = "" if most is None else measure.target(cpu, most)
                 rest = ", ".join(f"{step} {ms:.0f}" for step, ms in least.items())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
+from measure import record
 
 from backends.native.arrow import from_arrow, to_arrow
 from backends.native.batch import Batch
@@ -107,6 +108,14 @@ def main() -> None:
     }
     for shape, number in shapes.items():
         found = measured([(i, draw.randrange(10**6), number(), draw.choice(names)) for i in range(ROWS)])
+        for form in ("csv", "jsonl"):
+            ways = {way: found.get(f"{way} {form}") for way in ("native", "pyarrow", "snprintf", "items")}
+            record(
+                f"{form}, {shape}",
+                {"river" if w == "native" else w: [took] for w, took in ways.items() if took},
+            )
+        for way in ("to Arrow", "from Arrow", "from Arrow, dictionary"):
+            record(f"{way}, {shape}", {"river": [found[way]]}, unit=1e-9)
         print(f"-- floats: {shape}")
         for name, took in found.items():
             print(f"{name:24} {took:8.1f} ns/row  {took / found['native csv']:6.2f} of native csv")

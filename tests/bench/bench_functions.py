@@ -7,7 +7,6 @@ operator that only copies is the floor.
 from __future__ import annotations
 
 import ctypes
-import math
 import random
 import shutil
 import subprocess
@@ -17,6 +16,8 @@ from array import array
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+import measure
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import address_of
@@ -52,12 +53,7 @@ def compiled(type_: str, value: str, *, lanes: bool) -> tuple[NativeOperator, fl
 
 def best(run: Callable[[], object]) -> float:
     """The best time, in nanoseconds for an item."""
-    found = math.inf
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        run()
-        found = min(found, time.perf_counter() - start)
-    return found / ITEMS * 1e9
+    return measure.best(run, RUNS) / ITEMS * 1e9
 
 
 def fired(native: NativeOperator, items: array[float]) -> Callable[[], None]:
@@ -100,6 +96,11 @@ def main(gcc: str, names: list[str]) -> None:
                 ctypes.c_void_p(address_of(found)),
             )
             theirs = best(lambda function=function, places=places: function(*places))
+            measure.record(
+                f"{type_} {name}",
+                {"river, lanes": [ours], "river, one by one": [single], "C": [theirs]},
+                unit=1e-9,
+            )
             print(
                 f"{type_} {name:6} lanes {ours:6.2f} ns, one by one {single:6.2f}, C {theirs:6.2f};"
                 f" ratio {ours / theirs:.2f}; compiled in {took * 1e3:.0f} ms"

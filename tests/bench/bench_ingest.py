@@ -17,6 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from measure import record
+
 from backends.native.ingest import open_native
 from river.io.schema import arrow, arrow_schema
 from river.io.sources import open_source
@@ -132,6 +134,8 @@ def main() -> None:
         for label, path, type_ in files(folder, rows):
             assert native(path, type_) == rows
             seconds = times(path, type_, loop, runs)
+            names = ("river", "river, parsing", "river, 2 threads", "pyarrow", "pyarrow, 2 threads", "memchr")
+            record(label, {way: [each] for way, each in zip(names, seconds, strict=True)})
             print(f"{label:16s}" + "".join(f"{each / rows * 1e9:10.1f}" for each in seconds))
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import measure
 from attrs import frozen
 
 from backends.native import NativeOperator, compile_native
@@ -260,22 +261,11 @@ def compiled(text: str) -> NativeOperator:
     return found
 
 
-def race(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """The best time of each, in seconds."""
-    best = dict.fromkeys(runs, math.inf)
-    for _ in range(RUNS):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
-
-
 def compare(name: str, each: Filter, c: ctypes.CDLL) -> None:
     """Prints the times of one filter."""
     start = time.perf_counter()
     native = compiled(HEAD.replace("{t}", "i32" if each.whole else "f32") + each.text)
-    took = time.perf_counter() - start
+    made = time.perf_counter() - start
     ((_, plan),) = lanes_of(native.operator).items()
     chance = random.Random(7)
     firings = ITEMS // each.pop * (20 if each.peek == 1 else 1)  # a call of a cheap filter is not to count
@@ -293,16 +283,21 @@ def compare(name: str, each: Filter, c: ctypes.CDLL) -> None:
         native.clear()
         assert native.fire("rated", columns, 0, firings).row == firings
 
-    times = race({"lanes": lanes, "C": lambda: function(ctypes.c_long(firings), x, y, table)})
+    runs: dict[str, Callable[[], object]] = {
+        "river": lanes,
+        "C": lambda: function(ctypes.c_long(firings), x, y, table),
+    }
+    took = measure.race({way: lambda run=run: measure.timed(run) for way, run in runs.items()}, RUNS, name)
+    times = {way: each.wall for way, each in took.items()}
     lanes()
     ours = native.outputs[0].batch().values()
     worst = max(abs(a - b) for a, b in zip(ours, found, strict=True))
     ns = {way: seconds / firings * 1e9 for way, seconds in times.items()}
-    ratio = times["lanes"] / times["C"]
+    ratio = times["river"] / times["C"]
     target = "" if each.target is None else f" (target {each.target})"
     print(
-        f"{name:13} {'lanes' if isinstance(plan, Lanes) else plan.reason} {ns['lanes']:8.2f} ns, C {ns['C']:8.2f},"
-        f" ratio {ratio:.2f}{target}; compiled in {took * 1e3:.0f} ms; differs by {worst:.1e}"
+        f"{name:13} {'lanes' if isinstance(plan, Lanes) else plan.reason} {ns['river']:8.2f} ns, C {ns['C']:8.2f},"
+        f" ratio {ratio:.2f}{target}; compiled in {made * 1e3:.0f} ms; differs by {worst:.1e}"
     )
 
 

@@ -181,9 +181,9 @@ def race(
     """Times both by turns, after a first run of each, and prints the ratio."""
     ours()
     theirs()
-    ways = {"native": lambda: measure.timed(ours), "c": lambda: measure.timed(theirs)}
-    took = measure.race(ways, RUNS)
-    told(name, took["native"].cpu, took["c"].cpu, most, rows)
+    ways = {"river": lambda: measure.timed(ours), "c": lambda: measure.timed(theirs)}
+    took = measure.race(ways, RUNS, name, clock="cpu")
+    told(name, took["river"].cpu, took["c"].cpu, most, rows)
 
 
 def told(name: str, ours: float, theirs: float, most: float, rows: int) -> None:
@@ -299,6 +299,7 @@ def windows(
         other.append(measure.timed(theirs).cpu)
         if first:
             compare(name, line, out)
+    measure.record(name, {"river": ours[1:], "c": other[1:]})
     told(name, min(ours), min(other), most, rows)
 
 

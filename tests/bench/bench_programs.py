@@ -1,10 +1,14 @@
 """The programs of the River paper's applications from file to file: thousands of records a second, and private memory.
 
-Each figure is that of a process of its own, the least of a few that take turns: from the start of reading to the answers
-written, the start of the process not counted. Beside River: C (gcc -O3 -march=native) that maps the file, does the work that
-the program declares with arrays and a ring, and writes the same answers; DuckDB, if it is installed, with SQL for the
-same question; and a plain Python loop. First River's answers to the beginning of the data are compared with the loop's,
-then to all of them with those in C.
+Each way runs in processes of its own, which take turns. Two figures of each: `fresh` is the process from its start to its end,
+with one run; `warm` is a later run in the same process, from the start of reading to the answers written. For C, warm is the
+same without the start of the process. Beside River: C (gcc -O3 -march=native) that maps the file, does the work that the program
+declares with arrays and a ring, and writes the same answers (`c` remembers keys where they lie in the mapped file, `c, own keys`
+copies them to memory of its own, as whoever does not hold the whole input must); DuckDB, if it is installed, with the fastest
+SQL that we know for the same question; and a plain Python loop. First River's answers to the beginning of the data are compared
+with the loop's, then to all of them with those in C.
+
+The query log comes with three kinds of keys: 10,000 origins by Zipf's law, 5,000 and a million that are equally likely.
 
 Run: python tests/bench/bench_programs.py [--programs all|NAME,...] [--rows N] [--runs N] [--format csv|jsonl]
      [--input NAME=FILE] [--without duckdb,python]
@@ -20,6 +24,7 @@ import sys
 import time
 from array import array
 from collections import Counter
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -29,10 +34,10 @@ from typing import TYPE_CHECKING, Any
 import data
 import measure
 import oracle
-from attrs import frozen
+from attrs import evolve, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 PROGRAMS = Path(__file__).parent / "programs"
 PREFIX = 3_000
@@ -58,14 +63,24 @@ static long map(const char *name) {
 static void header(void) { p = (const char *)memchr(p, '\n', end - p) + 1; }
 static long number(void) { long x = 0; while (*p >= '0') x = x * 10 + *p++ - '0'; p++; return x; }
 /* texts, by number */
-#define SLOTS (1u << 18)
+#ifndef BITS
+#define BITS 18
+#endif
+#define SLOTS (1u << BITS)
+#ifdef OWN
+static const char *kept(const char *k, uint32_t n) {
+  static char *room; static size_t left; if (left < n) { left = 1 << 20; room = malloc(left); }
+  char *to = room; memcpy(to, k, n); room += n; left -= n; return to; }
+#else
+#define kept(k, n) (k)
+#endif
 typedef struct { const char *k; uint32_t len, h; } Slot;
 static uint32_t id_of(Slot *slot, const char *k, uint32_t n) {
   uint64_t h = n * 0x9E3779B97F4A7C15ull, w; const char *q = k; uint32_t m = n;
   while (m >= 8) { memcpy(&w, q, 8); h = (h ^ w) * 0x9E3779B97F4A7C15ull; h ^= h >> 29; q += 8; m -= 8; }
   w = 0; memcpy(&w, q, m); h = (h ^ w) * 0x9E3779B97F4A7C15ull; h ^= h >> 32;
   for (uint32_t i = h & (SLOTS - 1);; i = (i + 1) & (SLOTS - 1)) {
-    if (!slot[i].k) { slot[i].k = k; slot[i].len = n; slot[i].h = h; return i; }
+    if (!slot[i].k) { slot[i].k = kept(k, n); slot[i].len = n; slot[i].h = h; return i; }
     if (slot[i].h == (uint32_t)h && slot[i].len == n && !memcmp(slot[i].k, k, n)) return i; } }
 /* output */
 static FILE *out; static char text[1 << 16]; static size_t used;
@@ -151,6 +166,7 @@ int main(int argc, char **v) {
   INSTANT(); flush(); fclose(out);
   printf("%.6f\n", now() - began); }
 """
+# with SHARED the upper end of a band is the lower end of the next: 11 filters of the 20 that the program declares
 FM_RADIO = r"""
 #define TAPS 64
 #define POP 5
@@ -179,9 +195,16 @@ static void *work(void *number) {
       d[j] = s; }
     for (int j = 0; j < k - 1; j++) d[j] = gain * atanf(d[j] * d[j + 1]);
     memset(to, 0, m * 4);
+#ifdef SHARED
+    filter(d, low[0], l, m);
+    for (int b = 0; b < BANDS; b++) {
+      filter(d, high[b], h, m);
+      for (int j = 0; j < m; j++) { to[j] += (h[j] - l[j]) * gains[b]; l[j] = h[j]; } } }
+#else
     for (int b = 0; b < BANDS; b++) {
       filter(d, high[b], h, m); filter(d, low[b], l, m);
       for (int j = 0; j < m; j++) to[j] += (h[j] - l[j]) * gains[b]; } }
+#endif
   return 0; }
 int main(int argc, char **v) {
   double began = now(); long n = map(v[1]) / 4; threads = atol(v[3]);
@@ -203,11 +226,16 @@ int main(int argc, char **v) {
 """
 
 DUCK_WINDOW = "over (partition by {} order by ts range between {} preceding and current row)"
+QUERIES = {
+    "": """create temp table counted as select origin, target, grouping(origin) side, count(*) n
+      from {source} group by grouping sets ((origin), (target))""",
+    "origins": "select origin, n from counted where side = 0 order by 1",
+    "targets": "select target, n from counted where side = 1 order by 1",
+}
 DUCK = {
-    "query_log": {
-        "origins": "select origin, count(*) n from {source} group by 1 order by 1",
-        "targets": "select target, count(*) n from {source} group by 1 order by 1",
-    },
+    "query_log": QUERIES,
+    "query_log_5k": QUERIES,
+    "query_log_1m": QUERIES,
     "request_counts": {
         "answers": f"select ts, origin, count(*) {DUCK_WINDOW.format('origin', 300)} n from {{source}}",
     },
@@ -221,7 +249,7 @@ DUCK = {
           where before is distinct from (xway, dir, seg) and mean < 40 and vehicles > 50"""
     },
 }
-"""For each output of a program what asks DuckDB for it."""
+"""For each output of a program what asks DuckDB for it; "" stands for what is computed before."""
 
 
 def bargains(rows: Iterable[data.Row]) -> Iterator[data.Row]:
@@ -261,11 +289,28 @@ class App:
     many: int = 1
     """Records for one that the caller asks for."""
 
+    keys: int | None = None
+    """How many equally likely origins there are; None: they follow Zipf's law."""
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How the C program is compiled: its tables have room for the keys."""
+        fast = ("-ffast-math",) if self.kind == "samples" else ()
+        return (*fast, f"-DBITS={max(18, 2 + (self.keys or 0).bit_length())}")
+
+
+QUERY_LOG_APP = App(
+    "query_log.szl",
+    "queries",
+    "query",
+    {"origins": ("origin", "n"), "targets": ("target", "n")},
+    oracle.query_log,
+    QUERY_LOG,
+)
 APPS = {
-    "query_log": App(
-        "query_log.szl", "queries", "query", {"origins": ("origin", "n"), "targets": ("target", "n")}, oracle.query_log, QUERY_LOG
-    ),
+    "query_log": QUERY_LOG_APP,
+    "query_log_5k": evolve(QUERY_LOG_APP, keys=5_000),
+    "query_log_1m": evolve(QUERY_LOG_APP, keys=1_000_000, many=10),
     "request_counts": App(
         "request_counts.cql", "requests", "requests", {"answers": ("ts", "origin", "n")}, oracle.request_counts,
         "#define CHANGES 0\n" + REQUESTS,
@@ -284,7 +329,7 @@ APPS = {
     "fm_radio": App("fm_radio.str", "samples", "input", {"output": ("value",)}, oracle.fm_radio, FM_RADIO, many=4),
 }  # fmt: skip
 
-FEW = ("query_log", "request_counts", "linear_road", "fm_radio")
+FEW = ("query_log", "query_log_5k", "query_log_1m", "request_counts", "linear_road", "fm_radio")
 """The programs that are measured unless others are asked for."""
 
 # ---------------------------------------------------------------------------------------------------- data
@@ -317,7 +362,8 @@ def written(app: App, folder: Path, rows: int, form: str) -> Path:
     file = folder / f"{app.kind}.{form}"
     if not file.exists():
         with file.open("w") as out:
-            data.write(make(rows), columns, form, out)
+            more: Any = {} if app.keys is None else {"origins": app.keys, "alike": True}
+            data.write(make(rows * app.many, **more), columns, form, out)
     return file
 
 
@@ -347,34 +393,42 @@ def beginning(app: App, file: Path, folder: Path) -> Path:
 def answers(app: App, way: str, folder: Path) -> dict[str, Path]:
     """Where the outputs go."""
     suffix = "arrow" if app.kind == "samples" and way.startswith("river") else "csv"
-    return {output: folder / f"{way}-{output}.{suffix}" for output in app.outputs}
+    return {output: folder / f"{way.replace(', ', '-')}-{output}.{suffix}" for output in app.outputs}
 
 
 # ------------------------------------------------------------------------------------------ in a process
+
+
+WARM = 2
+"""How often a process runs the program again after the first time."""
+
+
+def told(run: Callable[[], object]) -> None:
+    """Runs some times, and prints the seconds of each."""
+    print(*(measure.timed(run).wall for _ in range(1 + WARM)))
 
 
 def in_river(app: App, file: Path, folder: Path, workers: int) -> None:
     import river
 
     program = river.load(str(PROGRAMS / app.file))
-    outputs = {name: str(path) for name, path in answers(app, f"river{workers}", folder).items()}
-    began = time.perf_counter()
-    program.run({app.input: str(file)}, outputs, workers=workers)
-    print(time.perf_counter() - began)
+    outputs = {name: str(path) for name, path in answers(app, f"river, {workers}", folder).items()}
+    told(lambda: program.run({app.input: str(file)}, outputs, workers=workers))
 
 
 def in_duckdb(name: str, file: Path, folder: Path, workers: int) -> None:
     import duckdb
 
     source = f"read_{'csv' if file.suffix == '.csv' else 'json'}('{file}')"
-    connection = duckdb.connect(config={"threads": workers})
-    began = time.perf_counter()
-    if len(DUCK[name]) > 1:  # so that the file is read once
-        connection.execute(f"create temp table source as from {source}")
-        source = "source"
-    for output, path in answers(APPS[name], f"duckdb{workers}", folder).items():
-        connection.execute(f"copy ({DUCK[name][output].format(source=source)}) to '{path}' (header)")
-    print(time.perf_counter() - began)
+
+    def run() -> None:
+        with duckdb.connect(config={"threads": workers}) as connection:
+            if first := DUCK[name].get(""):
+                connection.execute(first.format(source=source))
+            for output, path in answers(APPS[name], f"duckdb, {workers}", folder).items():
+                connection.execute(f"copy ({DUCK[name][output].format(source=source)}) to '{path}' (header)")
+
+    told(run)
 
 
 def in_python(app: App, file: Path, folder: Path) -> None:
@@ -414,13 +468,13 @@ def same(ours: Iterable[float], theirs: Iterable[float]) -> bool:
 
 def check_beginning(name: str, app: App, small: Path, folder: Path) -> None:
     """Compares River's answers to the first rows with the oracle's."""
-    found = answers(app, "river2", folder)
+    found = answers(app, "river, 2", folder)
     rows = list(rows_of(app, small))
     if app.kind == "samples":
         if not same(floats_of(found["output"]), oracle.fm_radio(rows)):
             sys.exit(f"{name}: River and the oracle differ")
         return
-    meant = getattr(oracle, name)(rows)
+    meant = getattr(oracle, Path(app.file).stem)(rows)
     outputs = [sorted(c.items()) for c in meant] if isinstance(meant, tuple) else [meant]
     for output, wanted in zip(app.outputs, outputs, strict=True):
         lines = [",".join(map(str, row)) for row in (app.outputs[output], *wanted)]
@@ -430,7 +484,7 @@ def check_beginning(name: str, app: App, small: Path, folder: Path) -> None:
 
 def check_all(name: str, app: App, folder: Path, ways: Iterable[str]) -> None:
     """Compares all answers of all ways: as bags, since the order within an instant is free."""
-    first = answers(app, "river1", folder)
+    first = answers(app, "river, 1", folder)
     for way in ways:
         for output, path in answers(app, way, folder).items():
             if app.kind == "samples":
@@ -464,44 +518,65 @@ def compare(name: str, app: App, file: Path, folder: Path, runs: int, without: C
     small = beginning(app, file, folder)
     itself("river", 2, small)
     check_beginning(name, app, small, folder)
-    fixed = {way: float(itself("river", w, small).told) for way, w in (("river1", 1), ("river2", 2))}
 
     ways: dict[str, Callable[[], measure.Took]] = {
-        "river1": lambda: itself("river", 1, file),
-        "river2": lambda: itself("river", 2, file),
+        f"river, {workers}": partial(itself, "river", workers, file) for workers in (1, 2)
     }
     if app.c is not None and file.suffix != ".jsonl":
-        program = measure.built(
-            folder, f"{name}-c", HEAD + app.c, *(["-ffast-math"] if app.kind == "samples" else [])
-        )
         source = file.with_suffix(".f32") if app.kind == "samples" else file
-        for threads in (1, 2) if app.kind == "samples" else (1,):
-            outs = list(answers(app, f"c{threads}", folder).values())
-            command = [program, source, *outs, threads]
-            ways[f"c{threads}"] = lambda c=command: measure.process(c, watched=True)
+        for way, more, threads in C_WAYS[app.kind == "samples"]:
+            program = measure.built(folder, f"{name}-{way}", HEAD + app.c, *app.flags, *more)
+            outs = list(answers(app, way, folder).values())
+            ways[way] = partial(measure.process, [program, source, *outs, threads], watched=True)
     if name in DUCK and "duckdb" not in without and find_spec("duckdb") is not None:
-        ways["duckdb1"] = lambda: itself("duckdb", 1, file)
-        ways["duckdb2"] = lambda: itself("duckdb", 2, file)
-    took = measure.race(ways, runs)
-    if app.kind != "samples" and "python" not in without:
-        took["python"] = itself("python", 1, file)
-    check_all(name, app, folder, took)
-    rows = sum(1 for _ in rows_of(app, file))
-    print(f"{name}: {rows} records, {file.stat().st_size >> 20} MB")
-    reference = float(took["c1" if "c1" in took else "river1"].told.split()[0])
-    for way, found in took.items():
-        seconds = float(found.told.split()[0])
-        label = way if way == "python" else f"{way[:-1]}, {way[-1]}"
-        rest = ""
-        if way in fixed:
-            beyond = (rows - PREFIX) / max(seconds - fixed[way], 1e-9) / 1000
-            rest = f"; without the {fixed[way]:.3f} s of {PREFIX} records {beyond:.0f} k/s"
-        print(
-            f"  {label:10} {rows / seconds / 1000:9.0f} k/s  {seconds:7.3f} s, {seconds / reference:6.2f} times"
-            f" {'C, 1' if 'c1' in took else 'river, 1'}; process {found.wall:6.2f} s, of the processors {found.cpu:6.2f},"
-            f" {found.peak / 2**20:6.0f} MB private{rest}",
-            flush=True,
-        )
+        ways |= {f"duckdb, {threads}": partial(itself, "duckdb", threads, file) for threads in (1, 2)}
+    rounds = measure.rounds(ways, runs)
+    if app.kind != "samples" and "python" not in without and not measure.ALONE:
+        rounds["python"] = [itself("python", 1, file)]
+    rounds = {way: took for way, took in rounds.items() if not math.isnan(took[0].wall)}
+    check_all(name, app, folder, rounds)
+    show(name, file, sum(1 for _ in rows_of(app, file)), rounds)
+
+
+C_WAYS: dict[bool, list[tuple[str, tuple[str, ...], int]]] = {
+    False: [("c, 1", (), 1), ("c, own keys, 1", ("-DOWN",), 1)],
+    True: [("c, 1", (), 1), ("c, 2", (), 2)],
+}
+"""Of texts and of samples: the ways in C, how they are compiled, and their threads."""
+
+
+def show(name: str, file: Path, rows: int, rounds: Mapping[str, Sequence[measure.Took]]) -> None:
+    """Prints what each way took, fresh and warm, and keeps both as contests."""
+    times = {way: [list(map(float, each.told.split())) for each in took] for way, took in rounds.items()}
+    fresh = {
+        way: [
+            each.wall - sum(said[1:] if way.startswith(REPEATING) else ())
+            for each, said in zip(took, times[way], strict=True)
+        ]
+        for way, took in rounds.items()
+    }
+    warm = {
+        way: [min(said[1:] if way.startswith(REPEATING) else said[:1]) for said in each]
+        for way, each in times.items()
+    }
+    print(f"{name}: {rows} records, {file.stat().st_size >> 20} MB of {file.suffix[1:]}")
+    print(
+        f"  {'':15} {'fresh: k/s':>11} {'s':>8} {'over':>6}   {'warm: k/s':>11} {'s':>8} {'over':>6}   MB private"
+    )
+    reference = "c, 1" if "c, 1" in rounds else "river, 1"
+    for way, took in rounds.items():
+        shown = [
+            f"{rows / min(found[way]) / 1000:11.0f} {min(found[way]):8.3f} {min(found[way]) / min(found[reference]):6.2f}"
+            for found in (fresh, warm)
+        ]
+        print(f"  {way:15} {'   '.join(shown)}   {max(each.peak for each in took) >> 20:10}", flush=True)
+    print(f"  over: the time of `{reference}`; the least of {max(map(len, rounds.values()))} runs")
+    for kind, found in (("fresh", fresh), ("warm", warm)):
+        measure.record(f"{name} {file.suffix[1:]}, {kind}", found)
+
+
+REPEATING = ("river", "duckdb")
+"""What runs more than once in a process; C prints what its work and the processors took."""
 
 
 def main() -> None:
@@ -512,7 +587,7 @@ def main() -> None:
     parser.add_argument(
         "--rows", type=int, default=200_000, help="records; the radio gets four times as many"
     )
-    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--format", choices=("csv", "jsonl"), default="csv")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=FILE", help="a file instead of generated data"

@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from measure import record
 
 from backends.native import NativeOperator, compile_native
 from backends.native.batch import Batch
@@ -140,6 +141,8 @@ def measure(name: str, texts: list[str], patterns: Sequence[str]) -> None:
 
             other = re2_of(kind, pattern, array)
             ours, theirs = both(run, other, count)
+            each = {"river": [ours], "RE2": [theirs]} if other is not None else {"river": [ours]}
+            record(f"{kind} {pattern} in {name}", each, unit=1e-9)
             values = compiled.outputs[0].batch().values()
             if kind == "test":
                 assert sum(values) == sum(plain.search(text) is not None for text in texts)

@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import measure
+
 from backends.spark import run as runs
 from river.backend import Options
 from river.driver import Job, compile_source, execute
@@ -73,6 +75,7 @@ def main() -> None:
                 before = time.perf_counter()
                 execute(compiled, "spark", job)
                 wholes.append(time.perf_counter() - before)
+            measure.record(f"native {native}", {"river": wholes[1:], "river, stages": stages[1:]})
             best[native] = min(wholes[1:]), min(stages[1:])
             whole, alone = (f"{given.rows / seconds / 1000:8.0f} k rows/s" for seconds in best[native])
             print(f"native {native:3}: {whole} from file to file, {alone} in the stages")

@@ -84,6 +84,7 @@ def main() -> None:
         warm = measure.race(
             {n: lambda c=c: measure.process(c, env={"RIVER_CACHE": str(full)}) for n, c in asked.items()},
             given.runs,
+            "full cache",
         )
         first = measure.race(
             {
@@ -92,6 +93,7 @@ def main() -> None:
                 if n.startswith(("river compile", "river run"))
             },
             min(3, given.runs),
+            "empty cache",
         )
         for label, found in (("full cache", warm), ("empty cache", first)):
             for what, took in found.items():

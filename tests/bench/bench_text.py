@@ -95,12 +95,14 @@ def against_c(folder: Path, gcc: str) -> None:
             best(lambda n=numbers: c.print_all(size, n)),
             best(lambda v=values: list(map(repr, v))),
         )
+        measure.record(f"print {name}", {"river": [ours], "C": [theirs], "Python": [python]}, unit=1e-9)
         print(
             f"print {name:12} native {ours:6.1f}  C {theirs:6.1f}  Python {python:6.1f}  native/C {ours / theirs:.2f}"
         )
         ours = best(fired(operator(t.STRING, "f64", t.F64), texts))
         theirs = best(lambda j=joined, p=places: c.parse_all(size, j, p))
         python = best(lambda x=texts: list(map(float, x)))
+        measure.record(f"parse {name}", {"river": [ours], "C": [theirs], "Python": [python]}, unit=1e-9)
         print(
             f"parse {name:12} native {ours:6.1f}  C {theirs:6.1f}  Python {python:6.1f}  native/C {ours / theirs:.2f}"
         )

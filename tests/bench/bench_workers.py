@@ -168,16 +168,19 @@ def main() -> None:
         river(2)
         took = measure.race(
             {
-                "River, 1": lambda: river(1),
+                "river, 1": lambda: river(1),
                 "C, 1": lambda: in_c(1),
-                "River, 2": lambda: river(2),
+                "river, 2": lambda: river(2),
                 "C, 2": lambda: in_c(2),
             },
             given.runs,
+            "heavy",
         )
-    assert {(end.rows, end.sum) for end in ends} == {(given.items, crc32(found))}, "River and C differ"
+    assert {(end.rows, end.sum) for end in ends} == {(given.items, crc32(found))} or measure.ALONE, (
+        "River and C differ"
+    )
     show("heavy", given.items, took)
-    ours, theirs = (took[f"{who}, 1"].wall / took[f"{who}, 2"].wall for who in ("River", "C"))
+    ours, theirs = (took[f"{who}, 1"].wall / took[f"{who}, 2"].wall for who in ("river", "C"))
     print(
         f"heavy: speedup {ours:.2f}, in C {theirs:.2f}, ratio {ours / theirs:.2f} {at_least(ours / theirs, 0.9)}"
     )
@@ -185,9 +188,9 @@ def main() -> None:
     many = array("q", range(100 * given.items))  # so that what threads take to start does not count
     light = runner(LIGHT, many, given.batch, ends, counted=True)
     light(2)
-    took = measure.race({"River, 1": lambda: light(1), "River, 2": lambda: light(2)}, 3 * given.runs)
+    took = measure.race({"river, 1": lambda: light(1), "river, 2": lambda: light(2)}, 3 * given.runs, "light")
     show("light", len(many), took)
-    ratio = took["River, 1"].wall / took["River, 2"].wall
+    ratio = took["river, 1"].wall / took["river, 2"].wall
     print(f"light: speedup {ratio:.2f} {at_least(ratio, 0.95)}")
     for name, text, times, least in (("keyed", KEYED, 1, 1.5), ("counts", COUNTS, 10, 0.95)):
         many = array("q", range(times * given.items))
@@ -198,9 +201,9 @@ def main() -> None:
         assert len({(end.rows, end.sum) for end in mine}) == 1, "one worker and two differ"
         run = runner(text.replace("ROUNDS", str(given.rounds)), many, given.batch, mine, counted=True)
         run(2)
-        took = measure.race({"River, 1": partial(run, 1), "River, 2": partial(run, 2)}, 2 * given.runs)
+        took = measure.race({"river, 1": partial(run, 1), "river, 2": partial(run, 2)}, 2 * given.runs, name)
         show(name, len(many), took)
-        one, two = took["River, 1"], took["River, 2"]
+        one, two = took["river, 1"], took["river, 2"]
         print(
             f"{name}: speedup {one.wall / two.wall:.2f} {at_least(one.wall / two.wall, least)}, "
             f"processors' time {two.cpu / one.cpu:.2f} times that of one"

@@ -31,6 +31,11 @@ MILE = 5280
 Row = tuple[Any, ...]
 
 
+def uniform(rng: random.Random, count: int, rows: int) -> Iterator[int]:
+    """Numbers below `count`, each as likely as any other."""
+    return (rng.randrange(count) for _ in range(rows))
+
+
 def zipf(rng: random.Random, count: int, exponent: float, rows: int) -> Iterator[int]:
     """Numbers below `count`; number i comes with a frequency like 1 / (i + 1) ** exponent."""
     weights = list(accumulate(1 / (i + 1) ** exponent for i in range(count)))
@@ -46,8 +51,10 @@ def addresses(rng: random.Random, count: int) -> list[str]:
     return list(found)
 
 
-def queries(rows: int, *, seed: int = SEED, origins: int = ORIGINS, targets: int = TARGETS) -> Iterator[Row]:
-    """Search queries: origin, target."""
+def queries(
+    rows: int, *, seed: int = SEED, origins: int = ORIGINS, targets: int = TARGETS, alike: bool = False
+) -> Iterator[Row]:
+    """Search queries: origin, target. Some origins are popular, unless all are `alike`."""
     rng = random.Random(seed)
     places = addresses(rng, origins)
     words = ("news", "maps", "mail", "shop", "video", "docs", "img", "wiki", "blog", "app")
@@ -55,7 +62,8 @@ def queries(rows: int, *, seed: int = SEED, origins: int = ORIGINS, targets: int
         f"http://www.{words[i % 10]}{i // 100}.example/{words[i // 10 % 10]}/p{i}" for i in range(targets)
     ]
     rng.shuffle(pages)
-    ways = zip(zipf(rng, origins, 1, rows), zipf(random.Random(seed + 1), targets, 1, rows), strict=True)
+    asking = uniform(rng, origins, rows) if alike else zipf(rng, origins, 1, rows)
+    ways = zip(asking, zipf(random.Random(seed + 1), targets, 1, rows), strict=True)
     return ((places[origin], pages[target]) for origin, target in ways)
 
 

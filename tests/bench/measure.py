@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import Factory, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+RESULTS: Final = "RIVER_BENCH_RESULTS"
+"""The environment's name for a file that gets a line of JSON for each contest."""
+
+ALONE: Final = bool(os.environ.get("RIVER_BENCH_ALONE"))
+"""Whether only River runs, because it is compared with another version of itself."""
+
+OURS: Final = "river"
+"""What the names of River's ways begin with; all other ways are peers."""
 
 SAMPLED = 0.02
 """Seconds between two looks at the memory of a process."""
@@ -63,14 +74,34 @@ def best(run: Callable[[], object], runs: int) -> float:
     return min(timed(run).wall for _ in range(runs))
 
 
-def race(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, Took]:
-    """The least of each over some rounds, in each of which all take their turn."""
-    best: dict[str, Took] = {}
+def rounds(ways: Mapping[str, Callable[[], Took]], runs: int) -> dict[str, list[Took]]:
+    """What each took in some rounds, in each of which all take their turn; peers take no time where River is `ALONE`."""
+    found: dict[str, list[Took]] = {name: [] for name in ways}
     for _ in range(runs):
         for name, run in ways.items():
-            took = run()
-            best[name] = best[name].least(took) if name in best else took
-    return best
+            skipped = ALONE and not name.startswith(OURS)
+            found[name].append(Took(math.nan, math.nan, told="nan") if skipped else run())
+    return found
+
+
+def race(
+    ways: Mapping[str, Callable[[], Took]], runs: int, what: str, *, clock: str = "wall"
+) -> dict[str, Took]:
+    """The least of each over some rounds. Kept as a contest called `what`, by the `clock` on the wall or that of the `cpu`."""
+    found = rounds(ways, runs)
+    record(what, {name: [getattr(took, clock) for took in each] for name, each in found.items()})
+    return {name: reduce(Took.least, each) for name, each in found.items()}
+
+
+def record(what: str, ways: Mapping[str, Sequence[float]], *, unit: float = 1.0) -> None:
+    """Keeps the times of a contest's ways, one of each round, where somebody wants them; `unit`: in seconds."""
+    file = os.environ.get(RESULTS)
+    told = {
+        way: [unit * took for took in each] for way, each in ways.items() if not any(map(math.isnan, each))
+    }
+    if file and told:
+        with Path(file).open("a") as out:
+            print(json.dumps({"bench": Path(sys.argv[0]).stem, "what": what, "ways": told}), file=out)
 
 
 @cache
