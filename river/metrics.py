@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 PERIOD: Final = 1.0
 """Seconds between two lines of a file of metrics."""
@@ -68,11 +68,19 @@ class Latency:
 
 
 @frozen
+class ConnectionFigures:
+    """Those who connected to an input; `closed`: how many were refused or ended badly, by the code of the reason."""
+
+    accepted: int
+    closed: Mapping[str, int]
+
+
+@frozen
 class Metrics:
     """A run so far.
 
     `inputs`: items sent by input; `read`: all of them; `host_calls`: how often Python ran where machine code was wanted
-    (firings, and patterns compiled meanwhile), by instance.
+    (firings, and patterns compiled meanwhile), by instance; `connections`: of the inputs that listen.
     """
 
     seconds: float
@@ -82,6 +90,7 @@ class Metrics:
     queues: Mapping[str, QueueFigures]
     latency: Latency
     host_calls: Mapping[str, int]
+    connections: Mapping[str, ConnectionFigures] = field(factory=dict[str, ConnectionFigures])
 
     @property
     def read(self) -> int:
@@ -151,6 +160,10 @@ class Metrics:
                 "max": round(self.latency.most, 6),
             },
             "host_calls": dict(self.host_calls),
+            "connections": {
+                name: {"accepted": each.accepted, "closed": dict(each.closed)}
+                for name, each in self.connections.items()
+            },
         }
 
 
@@ -228,11 +241,19 @@ def table(metrics: Metrics) -> str:
         bound = "none" if queue.bound is None else f"{queue.bound:,}"
         queues.append((name, f"{queue.peak:,}", bound, f"{queue.blocked:.3f}"))
     lines += ["", *_aligned(queues)]
+    if metrics.connections:
+        lines += ["", *_aligned([("connections to", "accepted", "ended badly"), *_visits(metrics)])]
     late = metrics.latency
     if late.count:
         shown = [f"{seconds * 1000:.1f} ms" for seconds in (late.median, late.p99, late.most)]
         lines += ["", "latency of {:,} turns: median {}, 99 % {}, longest {}".format(late.count, *shown)]
     return "\n".join(lines)
+
+
+def _visits(metrics: Metrics) -> Iterator[tuple[str, ...]]:
+    for name, each in metrics.connections.items():
+        reasons = ", ".join(f"{number:,} {code}" for code, number in each.closed.items())
+        yield name, f"{each.accepted:,}", reasons or "0"
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:

@@ -17,7 +17,7 @@ from river.backend import Summary
 from river.checkpoint import Checkpoint, Keeper, Snapshot, fingerprint
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.io.errors import missing_file, unreadable
-from river.io.live import Follow
+from river.io.live import Follow, asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,12 @@ def _again(name: str, spec: object) -> list[Any] | _Followed | None:
             return _Followed(name, spec.path)
         case str() | os.PathLike():
             path = os.fspath(cast("str | os.PathLike[str]", spec))
-            if path != "-" and "://" not in path and (Path(path).is_file() or not Path(path).exists()):
+            if (
+                path != "-"
+                and "://" not in path
+                and not asked(path)
+                and (Path(path).is_file() or not Path(path).exists())
+            ):
                 try:
                     return fingerprint(path)
                 except FileNotFoundError:

@@ -252,6 +252,22 @@ STOP_AFTER = click.option("--stop-after", type=Seconds(), help="end a live run w
 IDLE_EXIT = click.option(
     "--idle-exit", type=Seconds(), help="end a live run well when nothing came for so long"
 )
+TOKEN = click.option(
+    "--token",
+    metavar="TOKEN",
+    help="the line that who connects has to send first; others see it in `ps`: better $RIVER_TOKEN or --token-file",
+)
+TOKEN_FILE = click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="a file whose first line is the token",
+)
+HANG_UP = click.option(
+    "--hang-up",
+    type=Seconds(),
+    help="end connections that have been silent for so long; without it, they stay",
+)
 CHECKPOINT = click.option(
     "--checkpoint",
     metavar="FOLDER",
@@ -374,7 +390,7 @@ def live_of(job: Job, given: Mapping[str, Any]) -> Job:
     """What the options of `run` say of inputs that go on. Raises: Rejected for a name that is no input."""
     from attrs import evolve
 
-    from river.io.live import Follow, Live, asked
+    from river.io.live import Follow, Live, asked, listens
 
     names = given["follow_inputs"]
     if unknown := [name for name in names if name not in job.inputs]:
@@ -386,7 +402,13 @@ def live_of(job: Job, given: Mapping[str, Any]) -> Job:
         else spec
         for name, spec in job.inputs.items()
     }
-    settings = {key: given[key] for key in ("idle", "stop_after", "idle_exit")}
+    settings = {key: given[key] for key in ("idle", "stop_after", "idle_exit", "hang_up")}
+    listening = any(map(listens, inputs.values()))
+    for key in ("token", "token_file", "hang_up"):
+        if given[key] is not None and not listening:
+            message = f"`--{key.replace('_', '-')}` is for those who connect, and no input listens"
+            help_ = "listen at `tcp://127.0.0.1:PORT` or `unix:PATH`"
+            raise Rejected([Diagnostic("usage", message, help=help_)])
     if not (
         given["follow"]
         or given["clock"] != "data"
@@ -394,4 +416,36 @@ def live_of(job: Job, given: Mapping[str, Any]) -> Job:
         or any(value is not None for value in settings.values())
     ):
         return job
-    return evolve(job, inputs=inputs, live=Live(clock=given["clock"], **settings))
+    token = _token(given) if listening else None
+    if given["token_file"] is not None:
+        from river.driver.places import Place
+
+        place = Place(f"`--token-file {given['token_file']}`", given["token_file"])
+        job = evolve(job, read=(*job.read, place))
+    return evolve(job, inputs=inputs, live=Live(clock=given["clock"], token=token, **settings))
+
+
+def _token(given: Mapping[str, Any]) -> str | None:
+    """The token of `--token`, `--token-file` or $RIVER_TOKEN. Raises: Rejected("usage") for two of them, and for no line."""
+    import os
+
+    stated, path = given["token"], given["token_file"]
+    if stated is not None and path is not None:
+        raise Rejected([Diagnostic("usage", "`--token` and `--token-file` both state a token")])
+    if path is not None:
+        from pathlib import Path
+
+        from river.io.errors import missing_file, unreadable
+
+        try:
+            stated = Path(path).read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+        except FileNotFoundError:
+            raise Rejected([missing_file(path)]) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise Rejected([unreadable(path, error)]) from error
+    token = os.environ.get("RIVER_TOKEN") if stated is None else stated
+    if token is not None and (
+        not token.strip() or "\n" in token or "\r" in token or len(token.encode()) > 1000
+    ):
+        raise Rejected([Diagnostic("usage", "a token is a line of at most 1000 bytes that is not empty")])
+    return token

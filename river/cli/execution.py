@@ -18,6 +18,7 @@ from river.cli.arguments import (
     FOLLOW,
     FOLLOW_INPUT,
     FORMAT_IN,
+    HANG_UP,
     IDLE,
     IDLE_EXIT,
     IN,
@@ -34,6 +35,8 @@ from river.cli.arguments import (
     SEED,
     STOP_AFTER,
     SUMMARY,
+    TOKEN,
+    TOKEN_FILE,
     WALL,
     WORKERS,
     backends,
@@ -119,6 +122,9 @@ LINES = 12
 @FOLLOW_INPUT
 @IDLE
 @WALL
+@TOKEN
+@TOKEN_FILE
+@HANG_UP
 @STOP_AFTER
 @IDLE_EXIT
 @OPTIMIZE
@@ -152,6 +158,8 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     from river.io.sinks import known_format
 
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
+    if job.live is not None:
+        job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
     compiled = program_of(streams, program, lang, once=True)
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}

@@ -88,7 +88,7 @@ def _execute(
     options = options if keeper is None else evolve(options, keeper=keeper)
     recorder = _recorder(job, platform)
     if recorder is not None:
-        options = evolve(options, observe=_both(recorder.take, options.observe))
+        options = evolve(options, observe=_both(_noting(recorder, live), options.observe))
     plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
     sinks: dict[str, Counted] = {}
@@ -109,6 +109,8 @@ def _execute(
             if recorder is not None:
                 recorder.open()
             summary = _run(platform, plan, graph, sources, sinks)
+            if summary.metrics is not None and live.doors:
+                summary = evolve(summary, metrics=evolve(summary.metrics, connections=live.connections()))
             if recorder is not None and summary.metrics is not None:
                 recorder.take(summary.metrics, end=True)
             for view in graph.views:
@@ -140,7 +142,7 @@ def _execute(
         (
             *(() if keeper is None else keeper.remarks),
             *summary.remarks,
-            *live.remarks,
+            *live.report(),
             *refusals.report(),
             *_skipped(summary, trapped),
         ),
@@ -157,6 +159,11 @@ def _recorder(job: Job, platform: Backend[Any]) -> Recorder | None:
         message = f"the backend `{platform.name}` tells nothing of its runs"
         raise Rejected([Diagnostic("run-metrics", message, help="use `multicore`")])
     return File(job.metrics)
+
+
+def _noting(recorder: Recorder, live: Live) -> Callable[[Metrics], None]:
+    """What the backend tells is recorded, and of connections, which the backend knows nothing of."""
+    return lambda metrics: recorder.take(evolve(metrics, connections=live.connections()))
 
 
 def _both(

@@ -93,7 +93,7 @@ def check_live(job: Job, sources: Iterable[object]) -> None:
     from river.io.live import Arriving
 
     if job.live is not None and not any(isinstance(source, Arriving) for source in sources):
-        help_ = "follow a file or a folder, read a pipe, or listen at `tcp://127.0.0.1:PORT`"
+        help_ = "follow a file or a folder, read a pipe, or listen at `tcp://127.0.0.1:PORT` or `unix:PATH`"
         raise Rejected([Diagnostic("run-live", "the run is to be live, and no input is", help=help_)])
 
 

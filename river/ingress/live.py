@@ -138,7 +138,8 @@ class _Input:
         if isinstance(self.source, Arriving):
             source = self.source.source
             if key is not None:
-                self.ordering = Ordering(source.type, key, self.live.lateness, source.origin)
+                strict = source.refusals.policy.action == "stop"
+                self.ordering = Ordering(source.type, key, self.live.lateness, source.origin, strict=strict)
             self.taker = taker_of(self.source, self.ordering)
 
     def start(self) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attrs import frozen
 
+from river.diagnostics import Rejected
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from river.backend import Items, Rows
+    from river.io.batches import Batch, Origin
     from river.io.live import Arriving
     from river.io.order import Ordering
+
+Entry = TypeVar("Entry")
+Taken = TypeVar("Taken")
 
 
 class Taker(Protocol):
@@ -31,6 +37,24 @@ def taker_of(arriving: Arriving, ordering: Ordering | None) -> Taker:
     return _Batches(arriving, ordering) if arriving.taker is None else arriving.taker(ordering)
 
 
+def of_senders(
+    entries: Iterable[Entry],
+    origin: Callable[[Entry], Origin | None],
+    take: Callable[[Entry], Iterator[Taken]],
+) -> Iterator[Taken]:
+    """What `take` makes of entries. An error in what one of several senders sent ends that one; other errors are raised."""
+    for entry in entries:
+        found = origin(entry)
+        sender = None if found is None else found.sender
+        if sender is None:
+            yield from take(entry)
+        elif not sender.parted:
+            try:
+                yield from take(entry)
+            except Rejected as rejected:
+                sender.part(rejected)
+
+
 @frozen
 class _Batches:
     """That of the general readers."""
@@ -40,9 +64,13 @@ class _Batches:
 
     def take(self, entries: list[Any]) -> Iterator[Items]:
         """See `Taker`."""
-        for batch in self.arriving.batches(entries):
-            taken = batch if self.ordering is None else self.ordering.push(batch)
-            yield from self.arriving.source.accepted(taken)
+        yield from of_senders(self.arriving.batches(entries), lambda batch: batch.origin, self._accepted)
+
+    def _accepted(self, batch: Batch) -> Iterator[Items]:
+        source = self.arriving.source
+        if source.refusals.policy.action == "stop":
+            batch = batch.until_error()
+        yield from source.accepted(batch if self.ordering is None else self.ordering.push(batch))
 
     def release(self, bound: int | None) -> Iterator[Items]:
         """See `Taker`."""

@@ -5,26 +5,44 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from river.io.errors import OnError, Refusals, RowError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from river.diagnostics import Rejected
     from river.io.order import Ordering
     from river.lang.types import Type
 
 Item = Any
 
 
+class Sender(Protocol):
+    """One of several who send rows to an input: a bad row ends what that one sends, and the others go on.
+
+    `parted`: that has happened, so nothing that came of it and was not taken is.
+    """
+
+    parted: bool
+
+    def part(self, rejected: Rejected) -> None:
+        """Ends it, and tells the reason. From any thread."""
+        ...
+
+
 @frozen
 class Origin:
-    """Where the rows of a source come from: the input's name, the file, and whether lines or rows are counted."""
+    """Where the rows of a source come from: the input's name, the file, and whether lines or rows are counted.
+
+    `sender`: who sent them, where a bad row ends that one alone.
+    """
 
     input: str
     file: str | None = None
     rows: bool = False
+    sender: Sender | None = field(default=None, eq=False, repr=False)
 
     def error(self, line: int, code: str, reason: str, **more: Any) -> RowError:
         """The row error at `line` of this origin."""
@@ -46,6 +64,13 @@ class Batch:
     errors: Sequence[tuple[int, RowError]] = ()
     text: Callable[[int], str] = repr
     origin: Origin | None = None
+
+    def until_error(self) -> Batch:
+        """What comes before the first error, and that."""
+        if not self.errors:
+            return self
+        position, _ = self.errors[0]
+        return evolve(self, items=self.items[:position], lines=self.lines[:position], errors=self.errors[:1])
 
 
 class RowReader(Protocol):

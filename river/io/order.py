@@ -43,11 +43,13 @@ class Ordering:
     """The order of one input, batch by batch (see `ordered`).
 
     `top`: the largest key seen; `given`: the largest given out; `promised`: what others have been told that no item
-    will lie below, so that one below it is late (`data-late`), whatever the lateness.
+    will lie below, so that one below it is late (`data-late`), whatever the lateness. `strict`: of a batch in which an item
+    is refused nothing behind that is taken.
     """
 
-    def __init__(self, type_: Type, key: int, lateness: int, origin: Origin) -> None:
+    def __init__(self, type_: Type, key: int, lateness: int, origin: Origin, *, strict: bool = False) -> None:
         self.key = key
+        self.strict = strict
         self.lateness = max(lateness, 0)
         self.top: int | None = None
         self.given: int | None = None
@@ -86,6 +88,8 @@ class Ordering:
             now = item[self.key]
             if reason := self._late(now, self.top):
                 out.refuse(batch, number, "data-late", reason, self._name)
+                if self.strict:
+                    break
                 continue
             self._arrived += 1
             heappush(self._waiting, (now, self._arrived, item, batch.lines[number], batch.text(number)))
@@ -111,6 +115,8 @@ class Ordering:
             now = item[self.key]
             if reason := self._late(now, top):
                 out.refuse(batch, number, "data-late", reason, self._name)
+                if self.strict:
+                    break
                 continue
             top = now if top is None else max(now, top)
             out.take(item, batch.lines[number], batch.text(number))
@@ -156,6 +162,9 @@ class Ordering:
             else:
                 self.top = self.given = now
                 out.take(item, batch.lines[number], batch.text(number))
+                continue
+            if self.strict:
+                break
         earlier(len(batch.items), out)
         return out.batch()
 

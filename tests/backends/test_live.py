@@ -258,7 +258,7 @@ def test_connections(tmp_path):
         with connected() as three:
             three.sendall(b"nothing,here\n1,2\n")  # does not fit, and ends neither the run nor the others
         with connected() as four:
-            four.sendall(b"t,v\n4,40")
+            four.sendall(b"t,v\n4,40\n")
         until(lambda: rows() == ["1,10", "2,20", "4,40"])
     finally:
         live.stop()

@@ -20,6 +20,7 @@ from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut, record_end
 from backends.native.ingest.reader import LARGEST, MARK, Rest
 from river.diagnostics import Rejected
+from river.ingress.taking import of_senders
 from river.io.batches import Batch as General
 from river.io.delimited import Table
 from river.io.schema import columns
@@ -86,6 +87,11 @@ class _Block:
         """Rows, bad ones included."""
         return sum(segment.batch.rows + len(segment.errors) for segment in self.segments)
 
+    @property
+    def origin(self) -> Origin:
+        """Where it comes from."""
+        return self.text.origin
+
     def again(self) -> Iterator[General]:
         """What the general reader makes of it."""
         return self.text.general(io.BytesIO(MARK + self.data), self.line)
@@ -119,11 +125,12 @@ class _Taker:
             raise failure
 
     def _delivered(self, entries: list[_Block | General]) -> Iterator[Batch]:
-        for entry in entries:
-            if isinstance(entry, General):
-                yield from self.delivery.general(entry)
-            else:
-                yield from self.delivery.take(entry.segments, entry.line, entry.again)
+        return of_senders(entries, lambda entry: entry.origin, self._given)
+
+    def _given(self, entry: _Block | General) -> Iterator[Batch]:
+        if isinstance(entry, General):
+            return self.delivery.general(entry)
+        return self.delivery.take(entry.segments, entry.line, entry.again)
 
     def release(self, bound: int | None) -> Iterator[Batch]:
         """See there."""

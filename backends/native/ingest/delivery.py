@@ -48,6 +48,8 @@ class Delivery:
 
         `again` is the block as the general reader reads it, which tells what is wrong with the order of its rows.
         """
+        if self._stops:
+            segments = _until_error(segments)
         if self._falls([segment.batch for segment in segments if segment.batch.rows]):
             for batch in again():
                 yield from self.general(batch)
@@ -57,6 +59,8 @@ class Delivery:
 
     def general(self, batch: General) -> Iterator[Batch]:
         """The same for rows that the general reader has read."""
+        if self._stops:
+            batch = batch.until_error()
         if self._waiting is not None and self.ordering is not None:
             batch = self.ordering.sieved(batch)
         elif self.ordering is not None:
@@ -67,6 +71,11 @@ class Delivery:
         """The rows that wait, up to a key, or all of them."""
         if self._waiting is not None:
             yield self._waiting.release(bound)
+
+    @property
+    def _stops(self) -> bool:
+        """Whether nothing behind an error is taken: order must not depend on it, where others go on."""
+        return self.refusals.policy.action == "stop"
 
     def _falls(self, batches: Sequence[Batch]) -> bool:
         """Whether keys do not ascend; if they do, they have been taken in. With lateness: whether one is late."""
@@ -86,7 +95,7 @@ class Delivery:
         """The rows between the errors."""
         done = 0
         for position, error in segment.errors:
-            if self.refusals.policy.action == "stop":
+            if self._stops:
                 yield self._passed(segment.batch[done:position])
                 done = position
             self.refusals.refuse(attrs.evolve(error, line=error.line + before))
@@ -94,3 +103,13 @@ class Delivery:
 
     def _passed(self, batch: Batch) -> Batch:
         return batch if self._waiting is None else self._waiting.push(batch)
+
+
+def _until_error(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """What comes before the first error, and that."""
+    for number, segment in enumerate(segments):
+        if segment.errors:
+            position, _ = segment.errors[0]
+            last = attrs.evolve(segment, batch=segment.batch[:position], errors=segment.errors[:1])
+            return [*segments[:number], last]
+    return segments

@@ -7,11 +7,17 @@ import select
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from attrs import define, field
 
 from river.diagnostics import Diagnostic, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from river.io.live.connections import Door
+    from river.metrics import ConnectionFigures
 
 POLL: Final = 0.05
 """Seconds between two looks at what nobody tells us of: files that may have grown."""
@@ -28,16 +34,21 @@ class Live:
     `idle`: an input that has been silent for so long no longer holds up the others (None: they wait for it). `clock`: with
     `wall`, a silent input whose time stamps are times is taken to have reached the time of day, less the lateness. The run
     ends `stop_after` its begin, when no input has given anything for `idle_exit`, or by `stop`: what was read is finished.
-    Units: seconds. `remarks`: what the user should know of how it ended.
+    `token`: the line that who connects has to send first; `hang_up`: a connection ends that has been silent for so long.
+    Units: seconds. `tell` is told, in any thread, what the user should know at once; `remarks`: how it ended.
     """
 
     idle: float | None = None
     clock: Literal["data", "wall"] = "data"
     stop_after: float | None = None
     idle_exit: float | None = None
+    token: str | None = field(default=None, kw_only=True, repr=False)
+    hang_up: float | None = field(default=None, kw_only=True)
+    tell: Callable[[Diagnostic], None] | None = field(default=None, kw_only=True)
     lateness: int = field(default=0, kw_only=True)
     stopped: bool = field(default=False, init=False)
     remarks: list[Diagnostic] = field(factory=list[Diagnostic], init=False)
+    doors: list[Door] = field(factory=list["Door"], init=False)
     _wake: tuple[int, int] | None = field(default=None, init=False)
     _used: bool = field(default=False, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
@@ -87,6 +98,15 @@ class Live:
             self.remarks.append(
                 Diagnostic("data-incomplete", message, place=place, severity=Severity.WARNING)
             )
+
+    def connections(self) -> dict[str, ConnectionFigures]:
+        """The counts of each input that listens."""
+        return {door.name: door.figures() for door in self.doors}
+
+    def report(self) -> list[Diagnostic]:
+        """What the user should know of how it ended."""
+        doors = [reason for door in self.doors if (reason := door.report()) is not None]
+        return [*self.remarks, *doors]
 
     def today(self) -> int | None:
         """The time of day that silent inputs are taken to have reached, None without clock. Units: microseconds."""

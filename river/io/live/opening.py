@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attrs import evolve, frozen
 
-from river.diagnostics import Diagnostic, Rejected
+from river.diagnostics import Diagnostic, Rejected, Severity
 from river.io import columnar, memory
 from river.io.batches import Batch, Origin, Source
-from river.io.errors import RowError, unreadable
+from river.io.errors import unreadable
 from river.io.live import sockets
 from river.io.live.inbox import Arriving
 from river.io.live.streams import Pipe, Stream, files_of_folder, is_pipe, lines_of_file
@@ -53,7 +53,7 @@ class _Wanted:
 
 def asked(spec: object) -> bool:
     """Whether an input is live because the user says so; pipes and iterators are read as live ones, too."""
-    return isinstance(spec, Follow) or (isinstance(spec, str) and spec.startswith(sockets.SCHEME))
+    return isinstance(spec, Follow) or sockets.listens(spec)
 
 
 def arriving(
@@ -66,7 +66,7 @@ def arriving(
     format: str | None = None,
     batch: int = 4096,
 ) -> Arriving | None:
-    """The input `name` of items of `type`, if it is live: a `Follow`, `tcp://...`, a pipe, an iterator; else None.
+    """The input `name` of items of `type`, if it is live: a `Follow`, `tcp://...`, `unix:...`, a pipe, an iterator; else None.
 
     Its items come in the order in which they arrive. Raises: Rejected for what can be seen before anything arrives.
     """
@@ -74,7 +74,7 @@ def arriving(
     match spec:
         case Follow():
             return _followed(spec, wanted)
-        case str() if spec.startswith(sockets.SCHEME):
+        case str() if sockets.listens(spec):
             return _connected(spec, wanted)
         case str() | os.PathLike():
             return _piped_path(os.fspath(cast("str | os.PathLike[str]", spec)), wanted)
@@ -144,30 +144,46 @@ def _kind(name: str, stated: str | None) -> str | None:
     return found if found in STREAMED else None
 
 
-def _connected(url: str, wanted: _Wanted) -> Arriving:
+def _connected(address: str, wanted: _Wanted) -> Arriving:
     if wanted.format is None:
         help_ = f"say one of {', '.join(STREAMED)}"
         raise Rejected(
-            [Diagnostic("data-format", f"input `{wanted.name}`: `{url}` tells no format", help=help_)]
+            [Diagnostic("data-format", f"input `{wanted.name}`: `{address}` tells no format", help=help_)]
         )
-    kind = _streamed(url, wanted)
-    listener = sockets.listening(url, wanted.name)
+    kind = _streamed(address, wanted)
+    from river.io.live.connections import Connection, Door, serve  # hardly any run listens
+
+    found = sockets.listening(address, wanted.name)
+    if found.address != address and wanted.live.tell is not None:
+        message = f"input `{wanted.name}` listens at `{found.address}`"
+        wanted.live.tell(Diagnostic("data-address", message, severity=Severity.REMARK))
+    address = found.address
+    stops = wanted.refusals.policy.action == "stop"
+    door = Door(wanted.live, wanted.name, address, web=address.startswith(sockets.TCP), stops=stops)
+    wanted.live.doors.append(door)
     texts = Texts(wanted.type, wanted.name, wanted.size, kind)
 
-    def text(stream: Stream, inbox: Inbox) -> None:
+    def text(connection: Connection, inbox: Inbox) -> None:
+        origin, line, rest = Origin(wanted.name, connection.label), 1, ""
+        reason = None
         try:
-            texts.put([(stream, kind)], inbox)
-        except Rejected as rejected:
-            if wanted.refusals.policy.action == "stop":
-                raise
-            first = rejected.diagnostics[0]  # of a text that does not fit as a whole, such as by its header
-            error = RowError(wanted.name, first.code, first.message, 1, file=stream.label, help=first.help)
+            texts.put([(connection, kind)], inbox)
+        except Rejected as rejected:  # of a text that does not fit as a whole, such as by its header
+            reason = rejected.diagnostics[0]
+        if connection.incomplete is not None and reason is None:
+            line, rest = connection.lines + 1, connection.rest
+            reason = origin.error(line, "data-incomplete", connection.incomplete).diagnostic
+            connection.end(reason)
+        elif reason is not None and stops:
+            connection.end(reason)
+        if reason is not None and not stops:
+            error = origin.error(line, reason.code, reason.message, help=reason.help, text=rest)
             inbox.put(Batch([], [], [(0, error)]), 1)
 
-    source = Source(wanted.type, Origin(wanted.name, url), (), wanted.refusals, listener.close)
+    source = Source(wanted.type, Origin(wanted.name, address), (), wanted.refusals, found.close)
 
     def read(inbox: Inbox) -> None:
-        sockets.serve(wanted.live, listener, url, inbox, text)
+        serve(door, found.socket, inbox, text)
 
     return Arriving(source, wanted.live, read, texts=texts)
 

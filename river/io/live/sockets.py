@@ -1,41 +1,64 @@
-"""An input that listens: each connection is a text of its own. Only this machine can connect."""
+"""Where an input listens: a port of this machine, or a socket in the file system, which only its owner may use."""
 
 from __future__ import annotations
 
-import ipaddress
+import fcntl
+import os
 import re
-import threading
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
 
 from river.diagnostics import Diagnostic, Rejected
 from river.io.errors import unreadable
-from river.io.live.control import POLL
-from river.io.live.streams import Pipe
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
-    from river.io.live.control import Live
-    from river.io.live.inbox import Inbox
-    from river.io.live.streams import Stream
-
-SCHEME: Final = "tcp://"
-MOST: Final = 64
-"""Connections at a time; more wait to be accepted."""
+TCP: Final = "tcp://"
+UNIX: Final = "unix:"
+BACKLOG: Final = 64
 
 _ADDRESS = re.compile(r"tcp://(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d{1,5})/?")
 
 
-def listening(url: str, name: str) -> socket.socket:
-    """A socket that listens at `tcp://HOST:PORT`, where the host is this machine.
+def listens(spec: object) -> bool:
+    """Whether an input is the address of a socket."""
+    return isinstance(spec, str) and spec.startswith((TCP, UNIX))
 
-    Raises: Rejected("data-address") for others, ("data-unreadable") when the port is taken.
+
+@frozen
+class Listening:
+    """A socket that listens, at an address whose port is known; `close` leaves nothing of it."""
+
+    socket: socket.socket
+    address: str
+    close: Callable[[], None]
+
+
+def listening(address: str, name: str) -> Listening:
+    """What listens at `tcp://HOST:PORT`, where the host is this machine, or at `unix:PATH`. Port 0: one that is free.
+
+    Raises: Rejected("data-address") for other addresses and for a place that is taken, ("data-unreadable") where the system
+    refuses.
     """
+    found = _local(address, name) if address.startswith(UNIX) else _loopback(address, name)
+    found.socket.setblocking(False)
+    return found
+
+
+def _loopback(url: str, name: str) -> Listening:
     found = _ADDRESS.fullmatch(url)
     if found is None or int(found["port"]) > 65535:
         help_ = "write `tcp://127.0.0.1:PORT`"
         raise Rejected([Diagnostic("data-address", f"input `{name}`: `{url}` is no address", help=help_)])
+    import ipaddress  # hardly any run listens
+    import socket
+
     host = found["six"] or found["host"]
     try:
         address = ipaddress.ip_address("127.0.0.1" if host.lower() == "localhost" else host)
@@ -45,55 +68,78 @@ def listening(url: str, name: str) -> socket.socket:
         message = f"input `{name}`: River listens on this machine only, not at `{host}`"
         help_ = "use 127.0.0.1, and forward to it what comes from elsewhere (`ssh -L`, `socat`)"
         raise Rejected([Diagnostic("data-address", message, help=help_)])
-    import socket  # hardly any run listens
-
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
-        listener = socket.create_server((str(address), int(found["port"])), family=family, backlog=MOST)
+        listener = socket.create_server((str(address), int(found["port"])), family=family, backlog=BACKLOG)
     except OSError as error:
         raise Rejected([unreadable(url, error)]) from error
-    listener.setblocking(False)
-    return listener
+    if not int(found["port"]):
+        url = url[: found.start("port")] + str(listener.getsockname()[1])
+    return Listening(listener, url, listener.close)
 
 
-def serve(
-    live: Live, listener: socket.socket, url: str, inbox: Inbox, text: Callable[[Stream, Inbox], None]
-) -> None:
-    """Takes connections until the run is stopped; `text` reads one of them. Raises: Stopped."""
-    threads: list[threading.Thread] = []
+def _local(address: str, name: str) -> Listening:
+    import socket
+
+    path = Path(address.removeprefix(UNIX))
+    if not path.name:
+        help_ = "write `unix:PATH`"
+        raise Rejected([Diagnostic("data-address", f"input `{name}`: `{address}` is no address", help=help_)])
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        while True:
-            threads = [thread for thread in threads if thread.is_alive()]
-            if len(threads) >= MOST:
-                live.wait(seconds=POLL)
-                continue
-            live.wait(listener)
-            try:
-                connection, peer = listener.accept()
-            except OSError:  # gone before it was accepted
-                continue
-            stream = Pipe(live, f"{url} from {peer[1]}", connection.fileno())
-            connection.setblocking(False)
-            thread = threading.Thread(
-                target=_talk, args=(connection, stream, inbox, text), name="river-connection", daemon=True
-            )
-            threads.append(thread)
-            thread.start()
+        with _alone(path.parent):
+            _make_room(path, name)
+            listener.bind(str(path))
+            path.chmod(0o600)  # before anybody can connect
+            listener.listen(BACKLOG)
+            ours = path.stat()
+    except OSError as error:
+        listener.close()
+        raise Rejected([unreadable(address, error)]) from error
+    except Rejected:
+        listener.close()
+        raise
+
+    def close() -> None:
+        with suppress(OSError):
+            if os.path.samestat(path.lstat(), ours):
+                path.unlink()
+        listener.close()
+
+    return Listening(listener, address, close)
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Keeps others, who look for the same, from making or removing a socket in a folder. Raises: OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
-        for thread in threads:
-            thread.join()
+        os.close(descriptor)
 
 
-def _talk(
-    connection: socket.socket, stream: Stream, inbox: Inbox, text: Callable[[Stream, Inbox], None]
-) -> None:
-    from river.io.live.control import Stopped
+def _make_room(path: Path, name: str) -> None:
+    """Removes a socket at which nobody listens any more. Raises: Rejected("data-address") for all else; OSError."""
+    import socket
 
     try:
-        text(stream, inbox)
-    except Stopped:
-        pass
-    except BaseException as error:  # noqa: BLE001 - who takes from the inbox raises it
-        inbox.fail(error)
-    finally:
-        connection.close()
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        message = f"input `{name}`: `{path}` is there and is no socket"
+        raise Rejected([Diagnostic("data-address", message, help="name a place where there is nothing")])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
+        trial.setblocking(False)
+        try:
+            trial.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except BlockingIOError:  # it has no room, so somebody listens
+            pass
+    message = f"input `{name}`: another process listens at `{path}`"
+    raise Rejected([Diagnostic("data-address", message, help="name another place, or end that process")])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from river.io.batches import Sender
     from river.io.live.control import Live
 
 LOOK: Final = 0.2
@@ -21,11 +22,15 @@ LOOK: Final = 0.2
 
 
 class Stream:
-    """One text of an input from its first byte to its end. `read1` waits for bytes; an end of text is b""."""
+    """One text of an input from its first byte to its end. `read1` waits for bytes; an end of text is b"".
+
+    `sender`: who it comes from, if others may go on when that one has to end.
+    """
 
     def __init__(self, live: Live, label: str) -> None:
         self.live = live
         self.label = label
+        self.sender: Sender | None = None
         self._first = b""
         self._open = 0  # bytes of the last line, which has no end yet
 
@@ -33,29 +38,36 @@ class Stream:
         """The next bytes, b"" at the end. Raises: Stopped."""
         raise NotImplementedError
 
+    @property
+    def unfinished(self) -> int:
+        """Bytes of the last line that have come, while it has no end."""
+        return self._open
+
     def begins(self) -> bool:
         """Waits for the first byte; False if the text is empty. Raises: Stopped."""
-        self._first = self._next(1 << 16)
+        self._first = self._following(1 << 16)
         return bool(self._first)
 
     def read1(self, size: int) -> bytes:
         """The next bytes, as many as there are; b"" at the end. Raises: Stopped."""
         data, self._first = self._first, b""
-        try:
-            data = data or self._next(size)
-        except Stopped:
-            if self._open:
-                self.live.remark(
-                    f"the last line has no end yet: its {self._open} bytes were not read", self.label
-                )
-            raise
+        data = data or self._following(size)
         end = data.rfind(b"\n")
         self._open = self._open + len(data) if end < 0 else len(data) - end - 1
         return data
 
+    def _following(self, size: int) -> bytes:
+        try:
+            return self._next(size)
+        except Stopped:
+            if self.unfinished:
+                message = f"the last line has no end yet: its {self.unfinished} bytes were not read"
+                self.live.remark(message, self.label)
+            raise
+
 
 class Pipe(Stream):
-    """A pipe, a terminal, or a connection, by descriptor. `begun`: bytes that have been read from it."""
+    """A pipe or a terminal, by descriptor. `begun`: bytes that have been read from it."""
 
     def __init__(self, live: Live, label: str, descriptor: int, begun: bytes = b"") -> None:
         super().__init__(live, label)

@@ -47,6 +47,7 @@ class Texts:
         """Puts texts, each with its format, into an inbox. Raises: Rejected; Stopped."""
         for stream, kind in parts:
             if stream.begins():
-                for entry, size in self.read(stream, kind, Origin(self.name, stream.label)):
+                origin = Origin(self.name, stream.label, sender=stream.sender)
+                for entry, size in self.read(stream, kind, origin):
                     if not inbox.put(entry, size):
                         return
