@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import river
+from backends.firing.queues import Queue
 from backends.multicore import BACKEND
 from river.backend import Options
 from river.cli import main
@@ -74,15 +75,24 @@ def test_counts_agree_with_what_happened(shape, workers, native):
     assert told.latency.count > 1
 
 
-def test_who_waits_for_room_is_told():
+def test_who_waits_for_room_is_told(monkeypatch):
+    waits = threading.Event()
+    want = Queue.want
+
+    def noted(self: Queue, *, wanted: bool) -> None:
+        want(self, wanted=wanted)
+        if wanted and self.name == "ys":
+            waits.set()
+
     def slow(_: list[int]) -> None:
+        assert waits.wait(60)  # for the producer, which has no room as long as this item is not delivered
         time.sleep(0.01)
 
-    busy = "operator same(x: i64) -> (y: i64) { on x(v) { for i in 0 .. 20000 { let n = i; } emit y v; } }"
+    monkeypatch.setattr(Queue, "want", noted)
     xs = [[i] for i in range(30)]
-    _, told = metrics((busy, *LINE[1:]), {"xs": xs}, slow, workers=2, batch=1, bound=1, native="off")
+    _, told = metrics(LINE, {"xs": xs}, slow, workers=2, batch=1, bound=1, native="off")
     assert told.queues["ys"].peak == 1
-    assert told.queues["ys"].blocked > 0.1
+    assert told.queues["ys"].blocked >= 0.01
     assert told.outputs["ys"].seconds > 0.2
     assert told.latency.most >= 0.01
 
@@ -128,6 +138,7 @@ def test_the_file_has_a_line_a_second_and_one_at_the_end(tmp_path, capsys):
     assert last["items"] == last["inputs"]["flights"] == rows
     assert set(last) == {
         "seconds", "end", "items", "items_per_second", "inputs", "outputs", "operators", "queues", "latency", "host_calls",
+        "connections",
     }  # fmt: skip
     assert "operator " in errors.getvalue()
     assert "queue " in errors.getvalue()
