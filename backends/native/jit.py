@@ -19,6 +19,7 @@ from attrs import define, field, frozen
 
 from backends.native.tables import SECRET_WORDS, SECRETS
 from river.diagnostics import InternalError
+from river.lang import memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -67,6 +68,7 @@ class _Linker:
     linked: list[Any] = field(factory=list[Any])  # keeps the code mapped
 
 
+@memory.lifted()
 def _linker() -> _Linker:
     with _STARTING:  # else two threads could have one each, and the code of one would be unmapped with it
         return _started()
@@ -117,6 +119,7 @@ def _callable(address: int, params: tuple[Any, ...], result: Any, short: bool) -
     return make(result, *params)(address)
 
 
+@memory.lifted()
 def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
     """An LLVM module as an object file for this processor, optimised from 0 (not at all) to 3.
 
@@ -164,6 +167,7 @@ def _emitted(llvm: ctypes.CDLL, target: Any, module: Any) -> bytes:
     return code
 
 
+@memory.lifted()
 def linked(code: bytes, exports: tuple[str, ...], imports: Mapping[str, int]) -> Code:
     """The functions of an object file; `imports`: addresses of functions that it needs."""
     with _LOCK:

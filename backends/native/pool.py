@@ -40,8 +40,8 @@ class Pool:
 
 
 def default_limit() -> int:
-    """What the process may have."""
-    return memory.most()
+    """What the process may have; where somebody set a limit, what is left of that, less some for all that is not an arena."""
+    return memory.most() if memory.limited() is None else max(0, memory.most() - memory.used()) // 8 * 7
 
 
 POOL: Final = Pool()

@@ -12,6 +12,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
+from river.diagnostics import Diagnostic, Rejected
+from river.lang.memory import limited
+
 if TYPE_CHECKING:
     from backends.spark.plan import Plan
     from river.backend import Options, Sinks, Sources, Summary
@@ -30,6 +33,10 @@ class Spark:
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
         """The stages. Raises: Rejected("spark-no-java"), or with what the program has that cannot run here."""
+        if limited() is not None:
+            message = "Spark works in processes of its own, for which `--memory` has no effect"
+            help_ = "leave it out, and set Spark's own: `spark.driver.memory`, `spark.executor.memory`"
+            raise Rejected([Diagnostic("run-memory", message, help=help_)])
         from backends.spark.plan import plan
         from backends.spark.session import check
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +206,7 @@ DEBUG_NATIVE = click.option(
 
 
 class Seconds(click.ParamType[float]):
-    """A duration: a number and a unit. Units: seconds."""
+    """A duration: a number and a unit, as in data, and `m` for minutes. Units: seconds."""
 
     name = "DURATION"
 
@@ -213,7 +214,7 @@ class Seconds(click.ParamType[float]):
         from river.io.scalars import Mismatch, parse_duration
 
         try:
-            micros = parse_duration(value)
+            micros = parse_duration(re.sub(r"(?<=\d)m$", "min", value))
         except Mismatch:
             micros = -1
         if micros < 0:

@@ -11,6 +11,7 @@ import click
 from river.cli import OK, signals
 from river.cli.execution import check_, run_
 from river.cli.insight import explain_, graph_
+from river.cli.limits import exhausted
 from river.cli.optimization import opt_
 from river.cli.terminal import Streams, say
 from river.cli.translation import compile_
@@ -45,9 +46,19 @@ def main(argv: list[str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> int:
         return INTERRUPTED if status is None else status
     except BrokenPipeError:  # who read our output has had enough (`river run ... | head`): nothing is wrong
         return UNREAD
+    except MemoryError:
+        say(streams, [exhausted()])
+        return USER_ERROR
     except Exception as error:  # noqa: BLE001 - the last line of defence: people get words, not a traceback
         status = signals.ended(stderr)
-        return _internal(streams, error) if status is None else status
+        if status is not None:
+            return status
+        if isinstance(error, RuntimeError) and "can't start new thread" in str(
+            error
+        ):  # no memory for its stack
+            say(streams, [exhausted()])
+            return USER_ERROR
+        return _internal(streams, error)
     return OK
 
 

@@ -47,6 +47,7 @@ from river.cli.arguments import (
     pairs,
     program_of,
 )
+from river.cli.limits import MEMORY, TIME
 from river.cli.signals import ended_by_signals
 from river.cli.terminal import BINARY, Progress, Screen, say
 from river.diagnostics import Diagnostic, Rejected
@@ -135,6 +136,8 @@ LINES = 12
 @METRICS
 @SUMMARY
 @click.option("-q", "--quiet", is_flag=True, help="no progress and no summary")
+@TIME
+@MEMORY
 @click.pass_obj
 def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
     """Run PROGRAM over data files.
@@ -254,6 +257,8 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
     metavar="N",
     help=f"with --outcomes: give up after so many states  [default: {STATES}]",
 )
+@TIME
+@MEMORY
 @click.pass_obj
 def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
     """Run PROGRAM on every backend and compare the results with the calculus.

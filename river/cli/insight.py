@@ -18,6 +18,7 @@ from river.cli.arguments import (
     one_of,
     program_of,
 )
+from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import coloured, say, write
 from river.diagnostics import Diagnostic, Rejected
 
@@ -58,6 +59,8 @@ BACKEND = click.option(
 @PASSES
 @WORKERS
 @EXTERN
+@TIME
+@MEMORY
 @click.pass_obj
 def graph_(
     streams: Streams,
@@ -161,6 +164,8 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
     "--native", is_flag=True, help="which operators run as machine code and how, and why others do not"
 )
 @click.option("--json", "json_", is_flag=True, help="for programs: one JSON object")
+@TIME
+@MEMORY
 @click.pass_obj
 def explain_(
     streams: Streams,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from river.cli.arguments import LANG, PROGRAM, check_output, program_of
+from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import say, write
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 @click.option("--machines", type=click.IntRange(1, 4096), default=1, show_default=True, help="machines alike")
 @click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
 @click.option("-q", "--quiet", is_flag=True, help="say nothing of what was refused")
+@TIME
+@MEMORY
 @click.pass_obj
 def opt_(
     streams: Streams,

@@ -5,13 +5,15 @@ Imports nothing of River and little of Python: what comes while modules are impo
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from types import FrameType
     from typing import TextIO
 
@@ -22,7 +24,14 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 AGAIN = 0.01
 """Seconds after which an interrupt that got lost is sent again."""
 
+TIME_OVER = 124
+"""The exit status of a command that took too long, as that of `timeout`."""
+
+GRACE = 5.0
+"""Seconds that a command has to clean up when its time is over; then the process ends, whatever it is about."""
+
 _came: list[signal.Signals] = []
+_words: list[str] = []  # of the alarm
 _told: list[signal.Signals] = []
 
 
@@ -53,8 +62,54 @@ def ended(stderr: TextIO) -> int | None:
     if not _came:
         return None
     _told.append(_came[0])  # what comes now changes nothing
+    if _came[0] is signal.SIGALRM:
+        print(_words[0], file=stderr)
+        return TIME_OVER
     print(WORDS[_came[0]], file=stderr)
     return 128 + _came[0]
+
+
+def end_after(seconds: float, words: str) -> Callable[[], None]:
+    """Has the command end after so many seconds as by a signal, and tell `words`; what it returns takes that back.
+
+    Where that does not help, such as in a library that does not come back, its outputs are removed and the process ends.
+    To be called in the main thread.
+    """
+    import threading
+
+    lock, done = threading.Lock(), threading.Event()
+    before = signal.signal(signal.SIGALRM, _interrupt)
+
+    def wait() -> None:
+        if done.wait(min(seconds, threading.TIMEOUT_MAX)):
+            return
+        with lock:
+            if done.is_set():
+                return
+            _words.append(words)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
+        time.sleep(GRACE)
+        _leave(words)
+
+    def take_back() -> None:
+        with lock:
+            done.set()
+            if not _words:
+                signal.signal(signal.SIGALRM, before)
+
+    threading.Thread(target=wait, name="river-time", daemon=True).start()
+    return take_back
+
+
+def _leave(words: str) -> None:
+    """Ends the process, from whichever thread."""
+    from river.io.atomic import discard_all
+
+    discard_all()
+    if not _told:
+        with suppress(OSError):
+            os.write(2, f"{words}\n".encode(errors="backslashreplace"))
+    os._exit(128 + _told[0] if _told and _told[0] is not signal.SIGALRM else TIME_OVER)
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from river.cli.arguments import LANG, PROGRAM, check_output, program_of
+from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import write
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 @LANG
 @click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
 @click.option("--expand", is_flag=True, help="show the bodies behind template instances")
+@TIME
+@MEMORY
 @click.pass_obj
 def compile_(streams: Streams, program: str, lang: str | None, output: str | None, *, expand: bool) -> None:
     """Translate PROGRAM to River IL, which is readable and can be edited.

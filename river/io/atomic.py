@@ -37,6 +37,9 @@ _AGAIN: Final = (
     "a run that goes on writes behind that: put the file back as it was, or begin anew with `--restart`"
 )
 
+_UNFINISHED: Final[set[Path]] = set()
+"""Files that are not at their places yet."""
+
 _WRITE: Final = 2  # SYNC_FILE_RANGE_WRITE: begin, and wait for nothing
 
 
@@ -100,6 +103,7 @@ class Output:
             # an interrupt may come before anybody has this object, which could give it up
             files: list[io.BufferedWriter] = []
             weakref.finalize(self, _discarded, temporary, files, os.getpid())
+            _UNFINISHED.add(temporary)
             files.append(temporary.open("xb"))
             if _claimed(files[0].fileno(), temporary):
                 return temporary, files[0]
@@ -251,5 +255,13 @@ def _discarded(temporary: Path, files: list[io.BufferedWriter], process: int) ->
         with suppress(OSError):
             for file in files:
                 file.close()
+        _UNFINISHED.discard(temporary)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def discard_all() -> None:
+    """Removes what is not at its place yet: the process ends at once, whatever its threads do."""
+    for temporary in list(_UNFINISHED):
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -8,9 +8,16 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Final
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 LARGE: Final = 1 << 20
 """Bytes that are taken without asking."""
@@ -22,9 +29,81 @@ _SHARE: Final = (3, 4)  # of the memory of the machine, or of the group of proce
 _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-@cache
+@define
+class _Limit:
+    """What somebody asked for: bytes, and how often it is lifted just now; `before`: what the system allowed."""
+
+    size: int | None = None
+    before: int = 0
+    lifted: int = 0
+    lock: Lock = field(factory=Lock)
+
+
+_LIMIT: Final = _Limit()
+
+
+def limit(size: int | None) -> None:
+    """From now on the process may have so many bytes of its own, None: as many as the system lets it have.
+
+    The system refuses more, which ends a firing in a trap, and everything else in a `MemoryError`. What counts is what can be
+    written: neither code nor files that are mapped, nor room that is only set aside.
+    """
+    with _LIMIT.lock:
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if _LIMIT.size is None:
+            _LIMIT.before = soft
+        wanted = _LIMIT.before if size is None else size
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
+        _LIMIT.size = size
+
+
+def limited() -> int | None:
+    """The limit that was asked for, in bytes."""
+    return _LIMIT.size
+
+
+@contextmanager
+def lifted() -> Generator[None]:
+    """Without the limit meanwhile, for libraries that end the process when they get no memory: it is looked at behind them.
+
+    Raises: MemoryError if the process has too much then.
+    """
+    if _LIMIT.size is None:
+        yield
+        return
+    _lift(1)
+    try:
+        yield
+    finally:
+        _lift(-1)
+    check()
+
+
+def _lift(by: int) -> None:
+    with _LIMIT.lock:
+        _LIMIT.lifted += by
+        if _LIMIT.size is not None:
+            _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            soft = hard if _LIMIT.lifted else _LIMIT.size if hard < 0 else min(_LIMIT.size, hard)
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def taken() -> int:
+    """Bytes of its own that the process has, as `limit` counts them; where the system does not say, what it uses."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - the quickest way
+            return int(file.read().split()[5]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return used()
+
+
 def most() -> int:
-    """Bytes that the process may have: three quarters of what the machine has, or lets this process have."""
+    """Bytes that the process may have: three quarters of what the machine has, or lets this process have, or the limit."""
+    return _share() if _LIMIT.size is None else min(_share(), _LIMIT.size)
+
+
+@cache
+def _share() -> int:
     above, below = _SHARE
     return _available() * above // below
 

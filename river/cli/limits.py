@@ -1,0 +1,83 @@
+"""What a command may take: `--time` and `--memory`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import click
+
+from river.cli.arguments import Seconds
+from river.cli.signals import end_after
+from river.diagnostics import Diagnostic, Rejected, render
+
+_MOST: Final = (1 << 62) - 1  # more than any machine has, and what the system takes
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kmgt])(i?b)?|b)?", re.IGNORECASE)
+
+BEGIN: Final = 64 << 20
+"""Bytes that a command needs to begin, besides what the process has when its options are read."""
+
+
+class Size(click.ParamType[int]):
+    """A size of memory. Units: bytes; `500M` and `500MiB` are 500 times 1024 squared bytes, `500MB` 500 times 1000 squared."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = _SIZE.fullmatch(value)
+        if found is None:
+            self.fail(
+                f"`{value}` is no size: write a number and a unit, such as 500M, 2G, 1.5GiB", param, ctx
+            )
+        number, unit, power = found.groups()
+        step = 1000 if power and power.lower() == "b" else 1024
+        return min(int(float(number) * step ** (" kmgt".index(unit.lower()) if unit else 0)), _MOST)
+
+
+def shown(size: int) -> str:
+    """A size for people, rounded up."""
+    return f"{-(-size >> 20)}M"
+
+
+def _begin_time(context: click.Context, _parameter: click.Parameter, seconds: float | None) -> None:
+    if seconds is not None:
+        from river.io.scalars import format_duration
+
+        message = f"the command took longer than `--time {format_duration(round(seconds * 1_000_000))}`"
+        words = render(Diagnostic("run-time", message, help="give it more"))
+        context.call_on_close(end_after(seconds, words))
+
+
+def _begin_memory(context: click.Context, _parameter: click.Parameter, size: int | None) -> None:
+    if size is not None:
+        from river.lang import memory
+
+        if size < memory.taken() + BEGIN:
+            message = f"`--memory {shown(size)}` is too little to begin"
+            help_ = f"give it {shown(memory.taken() + BEGIN)} at least"
+            raise Rejected([Diagnostic("run-memory", message, help=help_)])
+        memory.limit(size)
+        context.call_on_close(lambda: memory.limit(None))
+
+
+def exhausted() -> Diagnostic:
+    """What is told when there is no memory left for something that cannot trap."""
+    message = "the command needs more memory than it may have"
+    help_ = "give it more, or run it with fewer `--workers` or a smaller `--batch`"
+    return Diagnostic("run-memory", message, help=help_)
+
+
+TIME = click.option(
+    "--time",
+    type=Seconds(),
+    expose_value=False,
+    callback=_begin_time,
+    help="how long the command may take, compiling included: then it ends with status 124",
+)
+MEMORY = click.option(
+    "--memory",
+    type=Size(),
+    expose_value=False,
+    callback=_begin_memory,
+    help="how much memory the command may have, such as 500M or 2G: what needs more ends in a trap",
+)
