@@ -2,18 +2,22 @@
 
 The first record names the columns; declared fields are found by name in any order, other columns are not
 read. A field in quotes may span lines; a quote inside it is doubled; a quote anywhere else, text after a
-closing quote and a carriage return outside quotes (but before a line feed) are errors. Where there is more
-than one column, blank lines are skipped. Items that are not records come from the only column, or from the
-column `value`.
+closing quote and a carriage return outside quotes (but before a line feed) are errors. A record whose quotes
+close as they should is one, whatever its lines look like. Any other has failed: nobody knows where it ends,
+so only its first line is taken for bad, and the next record begins at the next line. Where there is more than
+one column, blank lines are skipped. Items that are not records come from the only column, or from the column
+`value`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
+import attrs
 from attrs import frozen
 
-from river.diagnostics import Diagnostic, Rejected, closest
+from river.diagnostics import Diagnostic, InternalError, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
 from river.io.cells import EMPTY, converter
 from river.io.jsonlines import mismatch
@@ -21,142 +25,173 @@ from river.io.schema import Column, columns
 from river.lang.types import Record, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from river.io.errors import RowError
 
 MOST: Final = 1 << 24
-"""Characters of the longest record: a longer one is a quote that was not closed."""
+"""Bytes, as UTF-8, of the lines through which a record may go on in quotes: more are a quote that was not closed."""
+
+_CLOSES: Final = "a closing quote stands before a delimiter or the end of a line; inside, a quote is doubled"
 
 
 class Fault(Exception):  # noqa: N818 - control flow of this module
-    """A record that breaks the rules: why, at which of its lines (from 0) and column (from 1)."""
+    """A record that breaks the rules: why, and at which of its characters.
 
-    def __init__(self, reason: str, line: int, column: int) -> None:
+    `end`: where the record ends in its text; None if its quotes do not tell, so that the record has failed.
+    """
+
+    help: str | None = None
+
+    def __init__(self, reason: str, at: int, end: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.line = line
-        self.column = column
+        self.at = at
+        self.end = end
+
+
+class Unclosed(Fault):
+    """A quote that is open where the text ends."""
+
+    help = _CLOSES
+
+    def __init__(self, at: int) -> None:
+        super().__init__("the quote is not closed", at)
 
 
 @frozen
 class Cells:
     """Scanned records: the cells of each, the number of its first line, its text."""
 
-    rows: list[list[str]]
-    lines: list[int]
-    texts: list[str]
-    errors: list[tuple[int, RowError]]
+    rows: list[list[str]] = attrs.field(factory=list[list[str]])
+    lines: list[int] = attrs.field(factory=list[int])
+    texts: list[str] = attrs.field(factory=list[str])
+    errors: list[tuple[int, RowError]] = attrs.field(factory=list[tuple[int, "RowError"]])
 
 
-def scan(
-    line: str,
-    delimiter: str,
-    more: Callable[[], str | None],
-    starts: list[tuple[int, int]] | None = None,
-) -> list[str]:
-    """The cells of the record that begins with `line`; `more` gives further lines while a quote is open.
+def scan(text: str, delimiter: str, start: int = 0, starts: list[int] | None = None) -> tuple[list[str], int]:
+    """The cells of the record that begins at `start`, and where it ends: behind a line feed, as `text` does.
 
-    `starts` receives the line (from 0) and column (from 1) of each cell. Raises: Fault.
+    `starts` receives where each cell begins. Raises: Fault, Unclosed.
     """
     cells: list[str] = []
-    number, at = 0, 0
+    at, line, turn = start, -1, -1
     while True:
         if starts is not None:
-            starts.append((number, at + 1))
-        if line[at : at + 1] != '"':
-            end = line.find(delimiter, at)
-            cell = line[at:] if end < 0 else line[at:end]
-            if end < 0:
-                cell = cell.removesuffix("\r")
-            _check_plain(cell, number, at)
-            cells.append(cell)
-        else:
-            begun = (number, at + 1)
-            parts: list[str] = []
-            size = 0
-            at += 1
-            while True:
-                close = line.find('"', at)
-                if close < 0:
-                    parts.append(line[at:] + "\n")
-                    size += len(line) + 1
-                    following = more() if size <= MOST else None
-                    if following is None:
-                        raise Fault("the quote is not closed", *begun)
-                    line = following
-                    number, at = number + 1, 0
-                elif line[close + 1 : close + 2] == '"':
-                    parts.append(line[at : close + 1])
-                    at = close + 2
-                else:
-                    parts.append(line[at:close])
-                    break
-            cells.append("".join(parts) or EMPTY)
-            end = close + 1
-            if line[end:] in ("", "\r"):
-                return cells
-            if line[end] != delimiter:
-                raise Fault("there is text after a closing quote", number, end + 1)
-        if end < 0:
-            return cells
-        at = end + 1
-
-
-def _check_plain(cell: str, number: int, at: int) -> None:
-    quote = cell.find('"')
-    if quote >= 0:
-        raise Fault("there is a quote inside a cell without quotes", number, at + quote + 1)
-    turn = cell.find("\r")
+            starts.append(at)
+        if text[at] == '"':
+            close = _closing(text, at, start)
+            cell = text[at + 1 : close]
+            cells.append(cell.replace('""', '"') or EMPTY)
+            at = close + 1
+            if text[at] == delimiter:
+                at += 1
+                continue
+            if text[at] != "\n" and not text.startswith("\r\n", at):
+                raise Fault("there is text after a closing quote", at - start)
+            end = text.index("\n", at) + 1
+            break
+        if line < at:
+            line = text.index("\n", at)
+        stop = text.find(delimiter, at, line)
+        cell = text[at:stop] if stop >= 0 else text[at:line].removesuffix("\r")
+        if '"' in cell:
+            raise Fault("there is a quote inside a cell without quotes", at + cell.index('"') - start)
+        if turn < 0 and "\r" in cell:
+            turn = at + cell.index("\r")
+        cells.append(cell)
+        if stop < 0:
+            end = line + 1
+            break
+        at = stop + 1
     if turn >= 0:
-        raise Fault("there is a carriage return outside quotes", number, at + turn + 1)
+        raise Fault("there is a carriage return outside quotes", turn - start, end)
+    return cells, end
+
+
+def _closing(text: str, at: int, start: int) -> int:
+    """The quote that closes the one at `at`. Raises: Unclosed."""
+    close = text.find('"', at + 1)
+    while close >= 0 and text[close + 1] == '"':
+        close = text.find('"', close + 2)
+    if close < 0:
+        raise Unclosed(at - start)
+    return close
+
+
+def _record(text: str, delimiter: str, at: int) -> tuple[list[str] | Fault, int]:
+    """The cells of a record or what is wrong with it, and where what comes next begins. Raises: Unclosed."""
+    try:
+        cells, end = scan(text, delimiter, at)
+    except Unclosed:
+        raise
+    except Fault as fault:
+        if fault.end is None:
+            return _failed(text, delimiter, at)
+        cells, end = fault, fault.end
+    if 4 * (end - at) > MOST and _size(text[at : text.rfind("\n", at, end - 1) + 1]) > MOST:
+        return _failed(text, delimiter, at)
+    return cells, end
+
+
+def _failed(text: str, delimiter: str, at: int) -> tuple[Fault, int]:
+    """What is wrong with the first line of a record that has failed, and where the next one begins."""
+    end = text.index("\n", at) + 1
+    try:
+        scan(text[at:end], delimiter)
+    except Fault as fault:
+        return fault, end
+    raise InternalError("a record of one line has failed without a reason")
+
+
+def _size(text: str) -> int:
+    """Bytes of a text as UTF-8, in which a byte that is none is a lone surrogate."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 class Scanner:
-    """The records of blocks of lines, block by block."""
+    """The records of blocks of lines, block by block.
+
+    A record that has failed gives its first line, and what follows is read as if it were not there. No line is looked at
+    often: a line at whose end a quote stays open has an odd number of quotes if it was begun outside quotes, and an even
+    number otherwise, so none of the lines that a failed record kept open begins another such record.
+    """
 
     def __init__(self, blocks: Iterable[list[str]], delimiter: str, origin: Origin) -> None:
         self._blocks = iter(blocks)
+        self._ahead: deque[str] = deque()  # texts of blocks that were read in vain for the end of a record
         self._delimiter = delimiter
         self._origin = origin
-        self._waiting: list[str] = []  # lines of a block that are not scanned yet, from the last to the first
-        self._taken: list[str] = []  # lines that the record at hand has taken beyond its first
         self.line = 0
 
-    def _more(self) -> str | None:
-        if not self._waiting:
-            block = next(self._blocks, None)
-            if block is None:
-                return None
-            self._waiting = block[::-1]
-        self._taken.append(self._waiting.pop())
-        return self._taken[-1]
+    def _next(self) -> list[str] | None:
+        """The lines of the next block."""
+        return self._ahead.popleft()[:-1].split("\n") if self._ahead else next(self._blocks, None)
 
     def header(self) -> list[str] | None:
         """The cells of the first record, or None in an empty file. Raises: Rejected."""
-        first = self._more()
-        if first is None:
+        block = self._next()
+        if block is None:
             return None
-        self._taken = []
-        self.line = 1
+        text = _joined(block)
         try:
-            cells = scan(first, self._delimiter, self._more)
-        except Fault as fault:
-            raise Rejected([_fault(self._origin, fault, self.line, first).diagnostic]) from None
-        self.line += len(self._taken)
+            cells, end = _record(text, self._delimiter, 0)
+        except Unclosed:
+            text, cells, end = self._longer(text)
+        if isinstance(cells, Fault):
+            raise Rejected([_fault(self._origin, cells, 1, text[:end]).diagnostic])
+        self.line = text.count("\n", 0, end)
+        if end < len(text):
+            self._ahead.appendleft(text[end:])
         return cells
 
     def __iter__(self) -> Iterator[Cells]:
-        while True:
-            if self._waiting:
-                block = self._waiting[::-1]
-                self._waiting = []
+        while (block := self._next()) is not None:
+            found = self._plain(block)
+            if found is None:
+                yield from self._careful(_joined(block))
             else:
-                following = next(self._blocks, None)
-                if following is None:
-                    return
-                block = following
-            yield self._plain(block) or self._careful(block)
+                yield found
 
     def _plain(self, block: list[str]) -> Cells | None:
         """The records of a block without quotes: one line each."""
@@ -173,33 +208,73 @@ class Scanner:
         rows = [line.split(self._delimiter) for line in lines]
         return Cells(rows, list(range(first, self.line + 1)), lines, [])
 
-    def _careful(self, block: list[str]) -> Cells:
-        found = Cells([], [], [], [])
-        self._waiting = block[::-1]
-        wanted = self.line + len(block)
-        while self.line < wanted:
-            first = self._waiting.pop()
-            self._taken = []
-            self.line += 1
+    def _careful(self, text: str) -> Iterator[Cells]:
+        """The records that begin in a text of whole lines. Those at hand do not wait for the end of the next one."""
+        found, at = Cells(), 0
+        while at < len(text):
             try:
-                found.rows.append(scan(first, self._delimiter, self._more))
-                found.lines.append(self.line)
-                found.texts.append(_record(first, self._taken))
-            except Fault as fault:
-                error = _fault(self._origin, fault, self.line, _record(first, self._taken))
+                cells, end = _record(text, self._delimiter, at)
+            except Unclosed:
+                if found.rows or found.errors:
+                    yield found
+                    found = Cells()
+                text, cells, end = self._longer(text[at:])
+                at = 0
+            if isinstance(cells, Fault):
+                error = _fault(self._origin, cells, self.line + 1, text[at:end])
                 found.errors.append((len(found.rows), error))
-            self.line += len(self._taken)
-        return found
+            else:
+                found.rows.append(cells)
+                found.lines.append(self.line + 1)
+                found.texts.append(_bare(text[at:end]))
+            self.line += text.count("\n", at, end)
+            at = end
+        if found.rows or found.errors:
+            yield found
+
+    def _longer(self, text: str) -> tuple[str, list[str] | Fault, int]:
+        """For a text that ends in quotes of its first record: the same, continued to its end; then as `_record`."""
+        parts, size = [text], _size(text)
+        while size <= MOST and (block := self._next()) is not None:
+            part = _joined(block)
+            parts.append(part)
+            try:
+                _, end = scan('"' + part, self._delimiter)
+            except Unclosed:
+                size += _size(part)
+                continue
+            except Fault as fault:
+                if fault.end is None:
+                    break
+                end = fault.end
+            if size + _size(part[: part.rfind("\n", 0, end - 2) + 1]) > MOST:
+                break
+            text = "".join(parts)
+            return (text, *_record(text, self._delimiter, 0))
+        self._ahead.extendleft(reversed(parts[1:]))
+        return (text, *_failed(text, self._delimiter, 0))
 
 
-def _record(first: str, more: Sequence[str]) -> str:
+def _joined(block: list[str]) -> str:
+    return "\n".join(block) + "\n"
+
+
+def _bare(text: str) -> str:
     """The text of a record without its end."""
-    return "\n".join((first, *more)).removesuffix("\r")
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def _fault(origin: Origin, fault: Fault, line: int, text: str) -> RowError:
     """The error of a record that begins at `line`."""
-    return origin.error(line + fault.line, "data-syntax", fault.reason, column=fault.column, text=text)
+    number, column = _position(text, fault.at)
+    return origin.error(
+        line + number, "data-syntax", fault.reason, column=column, text=_bare(text), help=fault.help
+    )
+
+
+def _position(text: str, at: int) -> tuple[int, int]:
+    """Line (from 0) and column (from 1) of a character."""
+    return text.count("\n", 0, at), at - text.rfind("\n", 0, at)
 
 
 def open_delimited(
@@ -264,18 +339,17 @@ class Table:
         self._record = isinstance(type_, Record)
 
     def rows(self, texts: Sequence[str], lines: Sequence[int]) -> Batch:
-        """The items of records given one by one, with the line of each."""
-        found = Cells([], [], [], [])
+        """The items of records given one by one, with the line of each; of one that has failed, its first line is given."""
+        found = Cells()
         for line, text in zip(lines, texts, strict=True):
-            first, *following = text.split("\n")
-            more = iter(following)
             try:
-                found.rows.append(scan(first, self._delimiter, lambda more=more: next(more, None)))
-                found.lines.append(line)
-                found.texts.append(text.removesuffix("\r"))
+                cells, _ = scan(text + "\n", self._delimiter)
             except Fault as fault:
-                error = _fault(self._origin, fault, line, text.removesuffix("\r"))
-                found.errors.append((len(found.rows), error))
+                found.errors.append((len(found.rows), _fault(self._origin, fault, line, text)))
+            else:
+                found.rows.append(cells)
+                found.lines.append(line)
+                found.texts.append(_bare(text))
         return self.batch(found)
 
     def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
@@ -306,18 +380,17 @@ class Table:
 
     def _start(self, cells: Cells, row: int, place: int) -> tuple[int, int]:
         """Line and column of a cell."""
-        lines = cells.texts[row].split("\n")
-        rest = iter(lines[1:])
-        starts: list[tuple[int, int]] = []
-        scan(lines[0], self._delimiter, lambda: next(rest, None), starts)
-        line, column = starts[place]
+        text = cells.texts[row] + "\n"
+        starts: list[int] = []
+        scan(text, self._delimiter, starts=starts)
+        line, column = _position(text, starts[place])
         return cells.lines[row] + line, column
 
     def _shaped(self, cells: Cells) -> Cells:
         """The rows with as many cells as the header; errors for the others."""
         if all(len(row) == self.width for row in cells.rows):
             return cells
-        kept = Cells([], [], [], [])
+        kept = Cells()
         earlier = iter([*cells.errors, (len(cells.rows) + 1, None)])
         position, error = next(earlier)
         for number, row in enumerate(cells.rows):

@@ -26,20 +26,26 @@ def blocks(stream: Any, name: str, size: int) -> Iterator[list[str]]:
 
     Raises: Rejected("data-unreadable") when the stream fails.
     """
-    rest = ""
+    rest: list[str] = []  # parts of the last line, which has no end yet
+    length = 0  # its characters
     first = True
     for chunk in _texts(stream, name):
         if first:
             first = not chunk
             chunk = chunk.removeprefix("\ufeff")
-        lines = (rest + chunk).split("\n") if "\n" in chunk else [rest + chunk]
-        rest = lines.pop()
-        if len(rest) > LONGEST:
+        lines = chunk.split("\n")
+        if len(lines) > 1:
+            lines[0] = "".join((*rest, lines[0]))
+            rest, length = [], 0
+        if last := lines.pop():
+            rest.append(last)
+            length += len(last)
+        if length > LONGEST:
             raise Rejected([unreadable(name, ValueError(f"a line is longer than {LONGEST} characters"))])
         for start in range(0, len(lines), size):
             yield lines[start : start + size]
     if rest:
-        yield [rest]
+        yield ["".join(rest)]
 
 
 def _texts(stream: Any, name: str) -> Iterator[str]:

@@ -17,9 +17,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from river.diagnostics import Rejected, render
+from river.io import delimited
 from river.io.batches import Origin
 from river.io.delimited import Scanner
-from river.io.errors import SKIP, OnError, Refusals
+from river.io.errors import SKIP, STOP, OnError, Refusals
 from river.io.sources import open_source
 from river.io.text import blocks
 from river.lang import types as t
@@ -163,7 +164,6 @@ def test_values_that_are_not_records_come_from_one_column() -> None:
         ("a,b\n1,xx,3\n", ("data-extra-field", 2, 6, None)),
         ('a,b\n1,x"y\n', ("data-syntax", 2, 4, None)),
         ('a,b\n1,"x"y\n', ("data-syntax", 2, 6, None)),
-        ('a,b\n1,"x\ny"z\n', ("data-syntax", 3, 3, None)),
         ('a,b\n1,"xy\n2,z\n', ("data-syntax", 2, 3, None)),
         ("a,b\n1,x\ry\n", ("data-syntax", 2, 4, None)),
         (b"a,b\n1,x\xff\n", ("data-utf8", 2, 3, "b")),
@@ -172,6 +172,45 @@ def test_values_that_are_not_records_come_from_one_column() -> None:
 )
 def test_errors_have_their_place(text: str | bytes, expected: tuple[Any, ...]) -> None:
     assert errors(text, AB) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "places"),
+    [
+        ('1,"x\n2,y\n3,z\n', [(2, "y"), (3, "z")], [(2, 3)]),  # the file ends
+        ('1,"x\n2,y"z\n3,z\n', [(3, "z")], [(2, 3), (3, 4)]),  # text follows a closing quote
+        ('1,"x\n2,",y"\n3,z\n', [(2, ",y"), (3, "z")], [(2, 3)]),  # a quote stands in a cell without quotes
+        (
+            '1,"x\n2,y\n' + "z" * 40 + '\n3,z\n4,"v"\n',
+            [(2, "y"), (3, "z"), (4, "v")],
+            [(2, 3), (4, 41)],
+        ),  # too long
+        ('1,"x\n2,y\n"\n3,z\n', [(1, "x\n2,y\n"), (3, "z")], []),
+        ('1,"x\n2,y",q\rz,"\n3,z"\n4,u\n', [(4, "u")], [(3, 7)]),  # its quotes close, so it is not cut
+    ],
+)
+def test_only_the_first_line_of_a_record_that_fails_is_lost(
+    text: str, rows: list[Any], places: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delimited, "MOST", 32)
+    assert read("a,b\n" + text, AB, on_error=SKIP) == rows
+    assert [(line, column) for _, line, column, _ in errors("a,b\n" + text, AB)] == places
+
+
+def test_a_record_that_fails_says_how_quotes_close() -> None:
+    with pytest.raises(Rejected) as caught:
+        read('a,b\n1,"x\n2,y\n', AB)
+    (diagnostic,) = caught.value.diagnostics
+    assert render(diagnostic) == (
+        "<in>:2:3: error[data-syntax]: the quote is not closed\n"
+        "  = help: a closing quote stands before a delimiter or the end of a line; inside, a quote is doubled"
+    )
+
+
+def test_a_header_whose_quotes_do_not_close_is_an_error_whatever_is_done_with_rows() -> None:
+    for policy in (STOP, SKIP):
+        with pytest.raises(Rejected, match="the quote is not closed"):
+            read('a,"b\n1,x\n', AB, on_error=policy)
 
 
 def test_an_error_reads_well() -> None:

@@ -1,7 +1,7 @@
 """Texts that arrive, as columns: what has come is cut behind its last whole record and parsed at once, however little it is.
 
 A text is parsed in the thread that reads it, and put in order where it is taken. The rules are those of the general readers,
-which read the rows that the parser leaves, and the rest of a text from a record on that is too long.
+which read the rows that the parser leaves, and the rest of a text from a line on that is too long.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
-from backends.native.ingest.parse import EDGE, Parse, Segment, cut, record_end
-from backends.native.ingest.reader import LARGEST, MARK, Rest
+from backends.native.ingest.parse import EDGE, Parse, Segment, cut, cut_of_good, parts, record_end
+from backends.native.ingest.reader import BLOCK, LARGEST, MARK, Rest
 from river.diagnostics import Rejected
 from river.ingress.taking import of_senders
+from river.io import delimited
 from river.io.batches import Batch as General
 from river.io.delimited import Table
 from river.io.schema import columns
@@ -28,7 +29,7 @@ from river.io.sources import STREAMED, read_text
 from river.io.text import CHUNK, blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from backends.native.ingest.code import Parser
     from river.io.batches import Origin, RowReader
@@ -218,25 +219,24 @@ class _Text:
     def __attrs_post_init__(self) -> None:
         self._follow = bytearray(guesses(self.form))
 
-    @property
-    def _delimited(self) -> bool:
-        return self.form.format in ("csv", "tsv")
-
     def entries(self, begun: bytes, stream: Stream, *, ended: bool) -> Iterator[Entry]:
         """The text, of which `begun` has been read: the header, if it has one."""
         rest = bytearray()
-        begun = begun.removeprefix(MARK) if self._delimited else begun
+        line = 0  # where in `rest` the last line begins, which has no end yet
+        begun = begun.removeprefix(MARK) if self.form.delimited else begun
         chunk = begun or (b"" if ended else stream.read1(CHUNK))
         while chunk:
             before = len(rest)
             rest += chunk
             last = rest.rfind(b"\n", before) + 1
+            line = last or line
             stop = self._cut(rest, last) if last else 0
             if stop:
                 yield from self._parsed(rest, stop)
                 del rest[:stop]
-            if len(rest) > self.reader.largest:
-                mark = b"" if self._first and not self._delimited else MARK
+                line -= stop
+            if len(rest) - line > self.reader.largest:
+                mark = b"" if self._first and not self.form.delimited else MARK
                 following = Rest([mark + rest], (lambda _: b"") if ended else stream.read1)
                 for batch in self.general(following, self.lines):
                     yield batch, _size(batch)
@@ -247,21 +247,31 @@ class _Text:
             yield from self._parsed(rest, len(rest))
 
     def _cut(self, rest: bytearray, last: int) -> int:
-        """Where the last whole record ends, which is at or before `last`, the end of the last line."""
+        """How far it is known where records begin, which is at or before `last`, the end of the last line."""
         seen = self._seen
-        if not self._delimited or rest.find(b'"', seen, last) < 0:
-            self._seen = last if seen else 0
-            return 0 if seen else last
-        # What was seen need not be seen again: behind it the quote is still open.
-        part = b'"' + rest[seen:last] if seen else rest[:last]
+        if not self.form.delimited or rest.find(b'"', seen, last) < 0:
+            end = 0 if seen else last
+        elif not seen:
+            end = self._cut_by(cut, rest[:last])
+        else:
+            # What was seen need not be seen again: behind it the quote is still open.
+            end = self._cut_by(cut_of_good, b'"' + rest[seen:last])
+            end = end + seen - 1 if end else end
+        if end is None or (seen and last > delimited.MOST):  # the record has failed, or may have
+            end = self._cut_by(cut, rest[:last])
+        stop = end or 0
+        self._seen = last - stop
+        return stop
+
+    def _cut_by(
+        self, way: Callable[[Parser, bytearray, int, int], int | None], part: bytes | bytearray
+    ) -> int | None:
+        """What `way` finds, from the beginning of `part` on."""
         lease = Lease(self.reader.pool)
         data = lease.take(len(part) + 2 * EDGE)
         data[EDGE : EDGE + len(part)] = part
-        end = cut(self.parser, data, EDGE, EDGE + len(part)) - EDGE
-        if end and seen:
-            end += seen - 1
-        self._seen = last - end
-        return end
+        end = way(self.parser, data, EDGE, EDGE + len(part))
+        return end if end is None else end - EDGE
 
     def _parsed(self, rest: bytearray, stop: int) -> Iterator[Entry]:
         """The records up to `stop`."""
@@ -271,7 +281,7 @@ class _Text:
         data[start:end] = rest if stop == len(rest) else rest[:stop]
         if self._first:
             self._first = False
-            if self._delimited:
+            if self.form.delimited:
                 header = record_end(self.parser, data, start, end)
                 self.lines += data.count(b"\n", start, header)
                 start = header
@@ -279,12 +289,20 @@ class _Text:
                 start += len(MARK)
             if start == end:
                 return
-        task = Parse(self.form, self.parser, self.rows, lease, data, start, end, self._expected, self._follow)
+        known = self.form.delimited and end - start > BLOCK
+        for first, last in parts(self.parser, data, start, end, BLOCK) if known else ((start, end),):
+            yield self._block(lease, data, first, last)
+
+    def _block(self, lease: Lease, data: bytearray, start: int, end: int) -> Entry:
+        """Whole records."""
+        own = Lease(self.reader.pool)
+        own.others.append(lease)
+        task = Parse(self.form, self.parser, self.rows, own, data, start, end, self._expected, self._follow)
         line = self.lines
         self.lines += task.run()
         self._expected = task.rows / (end - start)
         block = _Block(self, tuple(task.segments), memoryview(data)[start:end], line)
-        yield block, block.size
+        return block, block.size
 
     def general(self, text: Any, line: int) -> Iterator[General]:
         """What the general reader makes of a text behind so many lines."""

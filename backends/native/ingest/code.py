@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _EXPORTS: Final = {
     "parse": (("ptr",), "void"),
     "record_end": (("ptr", "i64"), "i64"),
+    "border": (("ptr", "i64"), "i64"),
     "cut": (("ptr",), "i64"),
+    "cut_slowly": (("ptr",), "i64"),
     "scatter": (("ptr", "ptr", "i64", "ptr", "i64"), "void"),
     "compact": (("ptr", "i64", "ptr", "i64", "i64"), "void"),
 }
@@ -80,7 +82,7 @@ def _library(form: Form) -> Unit:
 
     unit = _joined(vectors(form.delimiter), runtime())
     files: list[tuple[str, dict[str, int]]] = [("ingest.rt", {})]
-    if form.format in ("csv", "tsv"):
+    if form.delimited:
         files.append(("ingest_csv.rt", {"DELIMITER": ord(form.delimiter)}))
     if form.format == "jsonl":
         files.append(("ingest_json.rt", {}))

@@ -80,6 +80,11 @@ class Form:
     places: tuple[int, ...] = ()
 
     @property
+    def delimited(self) -> bool:
+        """Whether rows are records of cells, which quotes may keep open over lines."""
+        return self.format in ("csv", "tsv")
+
+    @property
     def delimiter(self) -> str:
         """What stands between cells."""
         return "\t" if self.format == "tsv" else ","

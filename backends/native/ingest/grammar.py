@@ -25,7 +25,6 @@ def source(form: Form) -> str:
     """The function `parse` of a covered form, and what it calls."""
     fields = form.fields()
     assert fields  # noqa: S101 - of a covered form
-    quotes = form.format in ("csv", "tsv")
     more: list[str] = []
     match form.format:
         case "csv" | "tsv":
@@ -33,6 +32,7 @@ def source(form: Form) -> str:
             blank = when("rare(e - at <= 1)", when("data[at] == LINE or data[at] == RETURN", _NEXT))
             before = [
                 "inner = I.inner",
+                "used = I.used",
                 "moved = False",
                 "start = line + inner",
                 *(blank if form.width > 1 else []),
@@ -60,7 +60,7 @@ def source(form: Form) -> str:
                 "while True:",
                 *indented([*row, "good = True", "break"]),
                 *when("rare(good == False)", [
-                    *(["I.inner = inner", "e = record_end(I, at) - 1"] if quotes else []),
+                    *(["I.inner = inner", "I.used = used", "e = record_end(I, at) - 1"] if form.delimited else []),
                     "doubt(I, r, at, e, start)",
                     *when("I.doubt == I.most", ["room = r + 1"]),
                 ]),
@@ -100,7 +100,7 @@ def _record(form: Form, fields: tuple[Field, ...]) -> list[str]:
 
 def _cell(field: Field | None, form: Form, *, last: bool) -> list[str]:
     if field is None or field.type == t.STRING:
-        quoted = [f"p = quoted(I, p + 1, {field is not None})", *leave("p < 0"), "moved = True"]
+        quoted = [f"p = quoted(I, p + 1, at, {field is not None})", *leave("p < 0"), "moved = True"]
         if field is None:
             return when("rare(data[p] == QUOTE)", quoted, ["p = cell(I, p)"])
         quoted += field.view("I.text, I.size, I.plain != 0")

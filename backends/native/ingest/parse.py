@@ -11,9 +11,10 @@ from attrs import define, field, frozen
 
 from backends.native.batch import Batch
 from backends.native.ingest.memory import address
+from river.io import delimited
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from backends.native.ingest.code import Parser
     from backends.native.ingest.form import Form
@@ -46,14 +47,29 @@ def words(parser: Parser, data: bytearray, start: int, stop: int) -> Any:
     found = (ctypes.c_int64 * parser.count)()
     found[parser.words["data"]] = address(data) + start
     found[parser.words["end"]] = stop - start
+    found[parser.words["limit"]] = delimited.MOST
     return found
 
 
 def cut(parser: Parser, data: bytearray, start: int, fill: int) -> int:
-    """Where the last whole record between `start` and `fill` ends; `start` if none does. Byte `fill` is changed."""
+    """How far it is known between `start` and `fill` where records begin: up to one that may go on behind `fill`.
+
+    Byte `fill` is changed.
+    """
+    found = cut_of_good(parser, data, start, fill)
+    return start + _cut("ingest_cut_slowly", parser, data, start, fill) if found is None else found
+
+
+def cut_of_good(parser: Parser, data: bytearray, start: int, fill: int) -> int | None:
+    """The same; None if there are quotes that do not close as they should, or there may be."""
+    found = _cut("ingest_cut", parser, data, start, fill)
+    return None if found < 0 else start + found
+
+
+def _cut(name: str, parser: Parser, data: bytearray, start: int, fill: int) -> int:
     data[fill] = ord("\n")
     state = words(parser, data, start, fill + 1)
-    return start + parser.code.function("ingest_cut", _PARSE, ctypes.c_int64)(ctypes.addressof(state))
+    return parser.code.function(name, _PARSE, ctypes.c_int64)(ctypes.addressof(state))
 
 
 def record_end(parser: Parser, data: bytearray, start: int, stop: int) -> int:
@@ -61,6 +77,18 @@ def record_end(parser: Parser, data: bytearray, start: int, stop: int) -> int:
     state = words(parser, data, start, stop)
     end = parser.code.function("ingest_record_end", _END, ctypes.c_int64)
     return start + end(ctypes.addressof(state), 0)
+
+
+def parts(parser: Parser, data: bytearray, start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+    """Parts of `size` bytes or a few more, but the last, between `start` and `stop`, where in each a record begins."""
+    border = parser.code.function("ingest_border", _END, ctypes.c_int64)
+    while stop - start > 2 * size:
+        state = words(parser, data, start, stop)
+        end = start + border(ctypes.addressof(state), size)
+        yield start, end
+        start = end
+    if stop > start:
+        yield start, stop
 
 
 @define(eq=False)

@@ -2,7 +2,7 @@
 
 `blocks` is cheap and sequential, `Block.parse` does the work and may run on any thread, `deliver` takes what was parsed, in
 the order of the blocks. The rules are those of the general readers (`river.io`): a row that the native parser leaves is read
-by them, and so is the rest of a file from a record on that is longer than `LARGEST`.
+by them, and so is the rest of a file from a line on that is longer than `LARGEST`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from backends.native.ingest.delivery import Delivery
 from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
-from backends.native.ingest.parse import EDGE, Parse, Segment, cut
+from backends.native.ingest.parse import EDGE, Parse, Segment, cut, parts
 from river.diagnostics import Rejected
 from river.io.delimited import Table
 from river.io.errors import unreadable
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 20
 LARGEST: Final = 1 << 22
-"""Bytes of a block; of the longest record that is read natively."""
+"""Bytes of a block; of the longest line that is read natively."""
 
 _SMALLEST: Final = 4
 MARK: Final = b"\xef\xbb\xbf"
@@ -233,10 +233,10 @@ class Reader:
         self._bytes = bytes_ = _Bytes(file, unpacked(file, self.file.packed))
         place = self._place
         file.seek(place)
-        rest, first, header = b"", not place, not place and self.form.format in ("csv", "tsv")
+        rest, first, header = b"", not place, not place and self.form.delimited
         while not bytes_.ended:
             lease = Lease(self.pool)
-            size = max(self.block, len(rest))
+            size = max(self.block, min(len(rest), LARGEST))
             data = lease.take(len(rest) + size + 2 * EDGE)
             data[EDGE : EDGE + len(rest)] = rest
             fill = bytes_.fill(data, EDGE + len(rest), EDGE + len(rest) + size)
@@ -248,25 +248,32 @@ class Reader:
                 data[fill] = ord("\n")
                 fill += 1
             stop = fill if bytes_.ended else self._cut(data, start, fill)
-            if stop > start:
-                yield Block(self, lease, data, start, stop, header, place=place)
+            for begin, end in self._parts(data, start, stop):
+                behind = 0 if begin == start else begin - EDGE
+                yield Block(self, lease, data, begin, end, header, place=place + behind)
                 header = False
             place += stop - EDGE
-            rest = bytes(data[stop:fill])
+            rest = bytes(memoryview(data)[stop:fill])
             if bytes_.failure is not None:
                 yield self._failed(bytes_.failure)
                 return
-            if len(rest) > self.largest:
+            if len(rest) - rest.rfind(b"\n") > self.largest:
                 yield Block(self, lease, data, rest=rest, last=True)
                 return
         if self._delivery.waits:
             yield Block(self, Lease(self.pool), bytearray(), last=True)
 
     def _cut(self, data: bytearray, start: int, fill: int) -> int:
-        """Where the last whole record ends."""
-        if self.form.format in ("csv", "tsv") and data.find(b'"', start, fill) >= 0:
+        """How far it is known where records begin."""
+        if self.form.delimited and data.find(b'"', start, fill) >= 0:
             return cut(self.parser, data, start, fill)
         return max(data.rfind(b"\n", start, fill) + 1, start)
+
+    def _parts(self, data: bytearray, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Whole records as blocks: what a quote kept open for long, in vain, is more than one."""
+        if self.form.delimited:
+            return parts(self.parser, data, start, stop, self.block)
+        return iter([(start, stop)] if stop > start else [])
 
     def _failed(self, error: Exception) -> Block:
         failure = Rejected([unreadable(self.file.path, error)])
