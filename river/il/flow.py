@@ -1,30 +1,30 @@
 """What a body does with its item: a conservative abstract reading of one handler.
 
 Every value is described by where it comes from: an unchanged part of the item, the key of the firing, a record or list
-made of such, a place in a variable, or anything. Loops and functions are read until nothing changes. `model` and
-`verify` ask the findings.
+made of such, a place in a variable, or anything. `model` and `verify` ask the findings.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from river.il.annotations import row_type
 from river.lang import typed
 from river.lang import types as t
-from river.lang.operations import OPERATIONS
+from river.lang.dataflow import Reading
+from river.lang.operations import OPERATIONS, Borrows, Change
+from river.lang.trees import effect, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
 Path = tuple[int | str, ...]
 """Positions of fields, and `ELEMENT` for any element of a list; `ROW` for any row of a delta, inserted or deleted."""
 
 ELEMENT: Final = "*"
 ROW: Final = "row"
-DEPTH: Final = 12  # nested calls that are read; deeper ones (recursion) are taken for anything
 
 
 @frozen
@@ -107,36 +107,22 @@ class Access:
 class Findings:
     """What was seen in one handler.
 
-    `reads` are the parts of items whose value matters to anything but being passed on. `ordered`: the order of the rows
-    inside an item, or of the entries of a variable, is looked at. `plain`: a variable's value is used in another way
-    than being accumulated into; `accumulated` are the operations by which, per variable.
+    `reads` are the parts of items whose value matters to anything but being passed on. `plain`: a variable's value is used
+    in another way than being accumulated into; `accumulated` are the operations by which, per variable, and `begun` what an
+    entry begins with that is not there, per variable and type.
     """
 
     emits: list[tuple[int, Origin]] = field(factory=list[tuple[int, Origin]])
     marks: list[tuple[int, Origin]] = field(factory=list[tuple[int, Origin]])
     accesses: set[Access] = field(factory=set[Access])
     reads: set[Part] = field(factory=set[Part])
-    ordered: bool = False
     plain: bool = False
     accumulated: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
+    begun: dict[tuple[int, t.Type], typed.Expr] = field(factory=dict["tuple[int, t.Type]", typed.Expr])
 
     def touched(self) -> int:
         """Grows whenever something new is seen."""
-        return len(self.accesses) + len(self.reads) + len(self.accumulated) + self.ordered + self.plain
-
-
-KEYED: Final = frozenset(
-    {"get", "has", "contains", "delete", "set"}
-)  # on one entry of a map: (map, key, ...)
-GROWING: Final = frozenset(
-    {"push", "push_back", "add"}
-)  # put their second argument into a list, deque or bag
-SHRINKING: Final = frozenset({"pop", "pop_front", "pop_back", "remove"})
-POSITIONAL: Final = frozenset({
-    "get", "set", "slice", "take", "drop_first", "reverse", "index_of", "front", "back", "pop", "pop_front", "pop_back",
-    "fold", "remove", "bag_minus", "join",
-})  # fmt: skip
-ACCUMULATING: Final = frozenset({"+%", "*%", "&", "|", "^", "min", "max", "add"})
+        return len(self.accesses) + len(self.reads) + len(self.accumulated) + self.plain
 
 
 def item_findings(op: typed.Operator) -> tuple[Findings, ...]:
@@ -155,87 +141,33 @@ def item_findings(op: typed.Operator) -> tuple[Findings, ...]:
 
 
 def _read(op: typed.Operator, body: typed.Block, slots: dict[int, Origin]) -> Findings:
-    reader = _Reader(op, Findings(), dict(slots), 0)
-    while True:
-        before = dict(reader.slots), reader.findings.touched()
-        reader.findings.emits.clear()
-        reader.findings.marks.clear()
-        reader.block(body)
-        if before == (reader.slots, reader.findings.touched()):
-            return reader.findings
+    reading = _Origins(op.fns, dict(slots), Nothing(), op=op, findings=Findings())
+
+    def once() -> None:
+        reading.findings.emits.clear()
+        reading.findings.marks.clear()
+        reading.known.clear()
+        reading.block(body)
+
+    reading.settle(once)
+    return reading.findings
 
 
-@define
-class _Reader:
+@define(eq=False, kw_only=True)
+class _Origins(Reading[Origin]):
+    """The reading of one handler, or of a function that it calls. What is forgotten where two facts meet counts as used."""
+
     op: typed.Operator
     findings: Findings
-    slots: dict[int, Origin]
-    depth: int
-    returned: Origin = field(factory=Nothing)
 
-    # -- statements
+    # -- the lattice
 
-    def block(self, body: typed.Block) -> None:
-        for item in body.items:
-            self.statement(item)
-
-    def statement(self, item: typed.Stmt) -> None:
-        match item:
-            case typed.Let(slot, _, value) | typed.Var(slot, _, value):
-                self.bind(slot, self.of(value))
-            case typed.Assign(place, value):
-                self.assign(place, value)
-            case typed.With(slot, _, container, key, default, body, _):
-                self.bind(slot, self.entry(self.of(container), container.type, key))
-                if default is not None:
-                    self.use(self.of(default))
-                elif isinstance(self.slots[slot], Place):
-                    self.findings.plain = True  # whether it traps depends on what came before
-                self.block(body)
-            case typed.Drop(slot, _):
-                self.write(self.slots.get(slot, Anything()))
-            case typed.Branch(cond, then, other):
-                match cond:
-                    case typed.Bind(value, slot, _):
-                        origin = self.of(value)
-                        if not isinstance(origin, Part) or origin.path:  # presence of a side is not a field
-                            self.use(origin)
-                        self.bind(slot, origin)
-                    case _:
-                        self.use(self.of(cond))
-                self.block(then)
-                if other is not None:
-                    self.block(other)
-            case typed.For(_, slots, _, range_, body):
-                self.loop(range_, slots)
-                self.block(body)
-            case typed.While(_, cond, body):
-                self.use(self.of(cond))
-                self.block(body)
-            case typed.Return(value):
-                if value is not None:
-                    self.returned = self.blend(self.returned, self.of(value))
-            case typed.Emit(out, value):
-                self.findings.emits.append((out, self.passed(self.of(value))))
-            case typed.Mark(out, value):
-                self.findings.marks.append((out, self.passed(self.of(value))))
-            case typed.Do(call):
-                self.of(call)
-            case typed.Break() | typed.Continue() | typed.Trap():
-                pass
-            case _:
-                assert_never(item)
-
-    def bind(self, slot: int, origin: Origin) -> None:
-        self.slots[slot] = self.blend(self.slots.get(slot, Nothing()), origin)
-
-    def blend(self, a: Origin, b: Origin) -> Origin:
-        """What is true of both; what is forgotten by that counts as used."""
+    def join(self, a: Origin, b: Origin) -> Origin:
         match a, b:
             case Made(left), Made(right) if len(left) == len(right):
-                return Made(tuple(map(self.blend, left, right)))
+                return Made(tuple(map(self.join, left, right)))
             case Items(left), Items(right):
-                return Items(self.blend(left, right))
+                return Items(self.join(left, right))
             case _:
                 both = join(a, b)
                 for origin in (a, b):
@@ -243,12 +175,29 @@ class _Reader:
                         self.use(origin)
                 return both
 
-    def assign(self, place: typed.Expr, value: typed.Expr) -> None:
+    def nothing(self) -> Origin:
+        return Nothing()
+
+    def found(self) -> Hashable:
+        return self.findings.touched()
+
+    # -- statements
+
+    def present(self, _bind: typed.Bind, fact: Origin, /) -> Origin:
+        if not isinstance(fact, Part) or fact.path:  # presence of a side is not a field
+            self.use(fact)
+        return fact
+
+    def decide(self, fact: Origin) -> None:
+        self.use(fact)
+
+    def assign(self, item: typed.Assign) -> None:
+        place, value = item.place, item.value
         target = self.of(place)
         if isinstance(target, Place):
-            self.write(target, _accumulation(place, value))
-            operands = _others(place, value)
-            for operand in (value,) if operands is None else operands:
+            self.write(target, accumulation(place, value))
+            others = other_operands(place, value)
+            for operand in (value,) if others is None else others:
                 self.use(self.of(operand))
             return
         origin = self.of(value)
@@ -259,26 +208,38 @@ class _Reader:
                 self.use(origin)
                 self.spoil(place)
 
-    def spoil(self, place: typed.Expr) -> None:
+    def spoil(self, place: typed.Expr | typed.Lambda) -> None:
         """Forgets what was known of a local of which some part was changed."""
         while isinstance(place, typed.Get | typed.At):
             place = place.value
         if isinstance(place, typed.Local):
             self.bind(place.slot, Anything())
 
-    def loop(self, range_: typed.Counted | typed.Expr, slots: tuple[int, ...]) -> None:
-        if isinstance(range_, typed.Counted):
-            self.use(self.of(range_.low))
-            self.use(self.of(range_.high))
-            self.bind(slots[0], Anything())
+    def enter(self, item: typed.With) -> None:
+        place = self.entry(self.of(item.container), item.container.type, self.of(item.key))
+        self.bind(item.slot, place)
+        if item.default is not None:
+            self.use(self.of(item.default))
+        if not isinstance(place, Place):
             return
-        origin = self.of(range_)
-        if len(slots) == 2 and isinstance(range_.type, t.List | t.Array | t.Deque):
-            self.findings.ordered = True  # positions are visible
-        element = self.element(origin)
-        for slot in slots:
-            single = len(slots) == 1 or (slot == slots[-1] and not isinstance(range_.type, t.Map | t.OMap))
-            self.bind(slot, element if single else Anything())
+        if item.default is None or not is_closed(item.default):
+            self.findings.plain = True  # whether it traps, or how it begins, depends on what came before
+        else:
+            first = self.findings.begun.setdefault((place.variable, item.default.type), item.default)
+            self.findings.plain = self.findings.plain or first != item.default
+
+    def drop(self, item: typed.Drop) -> None:
+        self.write(self.slots.get(item.slot, Anything()))
+
+    def items(self, loop: typed.For | typed.Comprehension, fact: Origin | None) -> tuple[Origin, ...]:
+        if fact is None or isinstance(loop.range, typed.Counted):
+            return (Anything(),)
+        element = self.element(fact)
+        pairs = isinstance(loop.range.type, t.Map | t.OMap)
+        last = len(loop.slots) - 1
+        return tuple(
+            element if last == 0 or (i == last and not pairs) else Anything() for i in range(last + 1)
+        )
 
     def element(self, origin: Origin) -> Origin:
         """What the elements of a container come from; looking at all of them."""
@@ -289,62 +250,48 @@ class _Reader:
                 return Part(port, (ROW,))
             case Part(port, path):
                 return Part(port, (*path, ELEMENT))
-            case Place():
-                self.use(origin)
-                self.findings.ordered = True
-                return Anything()
             case _:
                 self.use(origin)
                 return Anything()
+
+    def send(self, item: typed.Emit | typed.Mark, fact: Origin) -> None:
+        found = self.findings.emits if isinstance(item, typed.Emit) else self.findings.marks
+        found.append((item.out, self.passed(fact)))
 
     # -- expressions
 
-    def of(self, expr: typed.Expr) -> Origin:
+    def leaf(self, expr: typed.Literal | typed.ConstRef | typed.State) -> Origin:
+        return Place(expr.index) if isinstance(expr, typed.State) else Anything()
+
+    def made(self, expr: typed.Expr, facts: tuple[Origin, ...]) -> Origin:
         match expr:
-            case typed.Literal() | typed.ConstRef():
-                return Anything()
-            case typed.Local(_, slot, _, _):
-                return self.slots.get(slot, Nothing())
-            case typed.State(_, index, _):
-                return Place(index)
-            case typed.Get(_, value, index, _):
-                return self.part(self.of(value), index)
-            case typed.At(_, value, index, _):
-                return self.at(value, index)
+            case typed.Get(_, _, index, _):
+                return self.part(facts[0], index)
+            case typed.At(_, value, _, _):
+                return self.at(value.type, *facts)
             case typed.Apply():
-                return self.apply(expr)
-            case typed.Call():
-                return self.call(expr)
-            case typed.Some(_, value):
-                return self.of(value)
-            case typed.If(_, cond, then, other):
-                self.use(self.of(cond))
-                return self.blend(self.of(then), self.of(other))
-            case typed.Logic(_, _, left, right):
-                self.use(self.of(left))
-                self.use(self.of(right))
-                return Anything()
-            case typed.MakeRecord(_, values, _):
-                return Made(tuple(map(self.of, values)))
-            case typed.MakeList(_, values):
-                return Items(self.joined(map(self.of, values)))
-            case typed.MakeMap(type_, items):
-                for key, value in items:
-                    self.use(self.of(key))
-                    self.use(self.of(value))
-                return Items(Nothing()) if isinstance(type_, t.List | t.Deque | t.Bag) else Anything()
-            case typed.Comprehension(_, value, slots, _, range_, cond):
-                self.loop(range_, slots)
-                if cond is not None:
-                    self.use(self.of(cond))
-                return Items(self.of(value))
+                return self.operation(expr, facts)
+            case typed.Some():
+                return facts[0]
+            case typed.If():
+                self.use(facts[0])
+                return self.join(facts[1], facts[2])
+            case typed.MakeRecord():
+                return Made(facts)
+            case typed.MakeList():
+                return Items(self.joined(facts))
+            case typed.Comprehension():
+                return Items(facts[0])
             case _:
-                assert_never(expr)
+                for fact in facts:
+                    self.use(fact)
+                empty = isinstance(expr, typed.MakeMap) and isinstance(expr.type, t.List | t.Deque | t.Bag)
+                return Items(Nothing()) if empty else Anything()
 
     def joined(self, origins: Iterable[Origin]) -> Origin:
         found: Origin = Nothing()
         for origin in origins:
-            found = self.blend(found, origin)
+            found = self.join(found, origin)
         return found
 
     def part(self, origin: Origin, index: int) -> Origin:
@@ -358,121 +305,101 @@ class _Reader:
             case _:
                 return Anything()
 
-    def at(self, value: typed.Expr, index: typed.Expr) -> Origin:
-        origin = self.of(value)
-        if isinstance(value.type, t.Map | t.OMap):
-            return self.entry(origin, value.type, index)
-        self.use(self.of(index))
-        self.findings.ordered = True
-        if isinstance(origin, Place) and origin.key is None:
-            return origin
+    def at(self, type_: t.Type, origin: Origin, index: Origin) -> Origin:
+        if isinstance(type_, t.Map | t.OMap):
+            return self.entry(origin, type_, index)
+        self.use(index)
         return origin if isinstance(origin, Place) else self.element(origin)
 
-    def entry(self, origin: Origin, type_: t.Type, key: typed.Expr) -> Origin:
+    def entry(self, origin: Origin, type_: t.Type, key: Origin) -> Origin:
         """The entry of `key` in a map; the key of the outermost map counts."""
-        found = self.of(key)
         if not isinstance(origin, Place):
-            self.use(found)
+            self.use(key)
             self.use(origin)
             return Anything()
         if origin.key is not None or not isinstance(type_, t.Map | t.OMap):
-            self.use(found)
+            self.use(key)
             return origin
-        self.see(found)
-        self.findings.accesses.add(Access(origin.variable, found, write=False))
-        return Place(origin.variable, found)
+        self.see(key)
+        self.findings.accesses.add(Access(origin.variable, key, write=False))
+        return Place(origin.variable, key)
 
-    def apply(self, expr: typed.Apply) -> Origin:
-        name, args = expr.operation, expr.args
-        head = args[0] if args else None
+    def operation(self, expr: typed.Apply, facts: tuple[Origin, ...]) -> Origin:
+        head = expr.args[0] if expr.args else None
         if head is None or isinstance(head, typed.Lambda):
             return Anything()
-        origin = self.of(head)
-        rest = args[1:]
-        if name in KEYED and isinstance(head.type, t.Map | t.OMap) and not isinstance(rest[0], typed.Lambda):
+        stated, changes = effect(expr), OPERATIONS[expr.operation].mutates is not None
+        origin, rest = facts[0], facts[1:]
+        if stated.at_key and isinstance(head.type, t.Map | t.OMap):
             place = self.entry(origin, head.type, rest[0])
-            self.arguments(rest[1:], origin)
-            if name in ("delete", "set"):
+            self.use_all(rest[1:])
+            if changes:
                 self.write(place)
                 self.spoil(head)
             self.use(place)
             return Anything()
-        if name == "force":
+        if stated.borrows is Borrows.ITSELF:
             return origin
-        sequence = isinstance(head.type, t.List | t.Array | t.Deque | t.Bag)
-        listing = name in ("keys", "values", "to_list") and not isinstance(head.type, t.OMap)
-        if listing or (name in POSITIONAL and sequence):
-            self.findings.ordered = True
-        if OPERATIONS[name].mutates is not None:
-            return self.mutation(name, head, origin, rest)
+        if changes:
+            return self.mutation(expr, head, facts)
         self.use(origin)
-        self.arguments(rest, origin)
+        self.use_all(rest)
         return Anything()
 
-    def mutation(
-        self, name: str, head: typed.Expr, origin: Origin, rest: tuple[typed.Expr | typed.Lambda, ...]
-    ) -> Origin:
+    def mutation(self, expr: typed.Apply, head: typed.Expr, facts: tuple[Origin, ...]) -> Origin:
         """An operation that changes its first argument."""
+        stated, origin = effect(expr), facts[0]
         if isinstance(origin, Place):
-            exact = head.type == t.FSUM and name in ("add", "sub", "merge")
-            commutes = exact or (name == "add" and isinstance(head.type, t.Bag))
-            self.write(origin, "sum" if exact else name if commutes else None)
-            self.arguments(rest, origin)
+            self.write(origin, stated.combines)
+            self.use_all(facts[1:])
             return Anything()
-        operand = rest[0] if rest and not isinstance(rest[0], typed.Lambda) else None
-        match head:
-            case typed.Local(_, slot, _, _) if (
-                name in GROWING and operand is not None and isinstance(origin, Items)
-            ):
-                self.bind(slot, Items(self.of(operand)))
+        if isinstance(head, typed.Local) and isinstance(origin, Items):
+            if stated.change is Change.GROWS and stated.puts is not None:
+                self.bind(head.slot, Items(facts[stated.puts]))
                 return Anything()
-            case typed.Local() if name in SHRINKING and isinstance(origin, Items):
-                self.arguments(rest, origin)
+            if stated.change is Change.SHRINKS:
+                self.use_all(facts[1:])
                 return origin.item
-            case _:
-                self.arguments(rest, origin)
-                self.spoil(head)
-                return Anything()
+        self.use_all(facts[1:])
+        self.spoil(head)
+        return Anything()
 
-    def arguments(self, args: tuple[typed.Expr | typed.Lambda, ...], origin: Origin) -> None:
-        """Arguments whose values matter; the one parameter of a lambda is an element of `origin`."""
+    def use_all(self, origins: Iterable[Origin]) -> None:
+        for origin in origins:
+            self.use(origin)
+
+    def given(
+        self, _expr: typed.Apply, function: typed.Lambda, facts: tuple[Origin, ...], /
+    ) -> tuple[Origin, ...]:
+        """The one parameter of a lambda is an element of the first operand."""
+        element = self.element(facts[0]) if facts and isinstance(facts[0], Items | Part) else Anything()
+        if len(function.slots) == 1:
+            return (element,)
+        self.use(element)
+        return (Anything(),) * len(function.slots)
+
+    # -- functions
+
+    def frame(self, _expr: typed.Call, args: tuple[Origin, ...], /) -> _Origins:
+        return evolve(self, slots=dict(enumerate(args)), returned=Nothing())
+
+    def opaque(self, _expr: typed.Call, args: tuple[Origin, ...], /) -> Origin:
         for arg in args:
-            if not isinstance(arg, typed.Lambda):
-                self.use(self.of(arg))
-                continue
-            element = self.element(origin) if isinstance(origin, Items | Part) else Anything()
-            if len(arg.slots) > 1:
-                self.use(element)
-            for slot in arg.slots:
-                self.bind(slot, element if len(arg.slots) == 1 else Anything())
-            self.use(self.of(arg.body))
+            self.use(arg)
+            self.write(arg)
+        return Anything()
 
-    def call(self, expr: typed.Call) -> Origin:
-        fn = self.op.fns[expr.function]
-        args = [self.of(arg) for arg in expr.args]
-        if self.depth >= DEPTH:
-            for arg in args:
-                self.use(arg)
-                self.write(arg)
-            return Anything()
-        inner = _Reader(self.op, self.findings, dict(enumerate(args)), self.depth + 1)
-        while True:
-            before = dict(inner.slots), self.findings.touched()
-            if isinstance(fn.body, typed.Block):
-                inner.block(fn.body)
-            else:
-                inner.returned = inner.blend(inner.returned, inner.of(fn.body))
-            if before == (inner.slots, self.findings.touched()):
-                break
-        for i, (param, arg) in enumerate(zip(fn.params, expr.args, strict=True)):
-            if param.ref and not isinstance(args[i], Place):
-                match arg:
-                    case typed.Local(_, slot, _, _):
-                        self.bind(slot, inner.slots[i])
-                    case _:
-                        self.use(inner.slots[i])
-                        self.spoil(arg)
-        return inner.returned
+    def back(self, expr: typed.Call, inner: Reading[Origin]) -> None:
+        for i, (param, arg) in enumerate(zip(self.fns[expr.function].params, expr.args, strict=True)):
+            fact = inner.slots[i]
+            if not param.ref or isinstance(fact, Place):
+                continue
+            match arg:
+                case typed.Local(_, slot, _, _):
+                    self.bind(slot, fact)
+                case _:
+                    self.use(fact)
+                    self.spoil(arg)
 
     # -- effects
 
@@ -530,15 +457,19 @@ class _Reader:
                 pass
 
 
-def _accumulation(place: typed.Expr, value: typed.Expr) -> str | None:
-    """The operation by which `place = place op e` accumulates, if it may be done in any order."""
-    if not isinstance(value, typed.Apply) or _others(place, value) is None:
+def is_closed(expr: typed.Expr) -> bool:
+    """Whether an expression has the same value in every firing."""
+    return not any(isinstance(node, typed.Local | typed.State) for node in nodes(expr))
+
+
+def accumulation(place: typed.Expr, value: typed.Expr) -> str | None:
+    """The name by which `place = place op e` accumulates, if it may be done in any order."""
+    if not isinstance(value, typed.Apply) or other_operands(place, value) is None:
         return None
-    exact = value.type in t.INTEGERS  # sums of floats depend on their order
-    return value.operation if exact and value.operation in ACCUMULATING else None
+    return effect(value).combines
 
 
-def _others(place: typed.Expr, value: typed.Expr) -> tuple[typed.Expr, ...] | None:
+def other_operands(place: typed.Expr, value: typed.Expr) -> tuple[typed.Expr, ...] | None:
     """The other operand of `place op e` or `e op place`, None if `value` is no such."""
     match value:
         case typed.Apply(_, _, (left, right), _) if not isinstance(left, typed.Lambda) and not isinstance(

@@ -14,6 +14,7 @@ import attrs
 from attrs import evolve, frozen
 
 from river.il.annotations import annotated, row_type
+from river.il.arrangement import reads_rows_in_order
 from river.il.flow import (
     ROW,
     Anything,
@@ -103,7 +104,8 @@ class Model:
     on a delta, of the rows (`rows`). `computed` by output: the other fields. `reads`: the fields of the items (or rows)
     whose value matters to more than being forwarded, None if any may. `hidden`: there is state besides the variables: a
     tail, a cycle, the heads of a merge. `order_reading`: the result depends on the order of the items, or of the rows
-    inside one. `commutative`: the final variables, and the outputs as bags, do not depend on the order of the items.
+    inside one. `commutative`: the final variables, and the outputs as bags, depend neither on the order of the items nor on
+    that of the rows inside one.
     """
 
     state: State
@@ -196,7 +198,7 @@ def _derived(op: typed.Operator) -> Model:
     commutes = _commutes(op, findings)
     reads = _reads(op, findings, rows=rows)
     forwarded = tuple(_forwarded(op, i, findings, rows=rows) for i in range(len(op.outs)))
-    hidden = not op.items
+    hidden, in_order = not op.items, reads_rows_in_order(op)
     return Model(
         state=_state(op, findings, rows=rows) if touched else Stateless(),
         selectivity=tuple(_selectivity(op, i) for i in range(len(op.outs))),
@@ -208,9 +210,9 @@ def _derived(op: typed.Operator) -> Model:
         reads=reads,
         rows=rows,
         hidden=hidden,
-        order_reading=hidden or any(found.ordered for found in findings) or (touched and not commutes),
+        order_reading=hidden or in_order or (touched and not commutes),
         can_trap=_can_trap(op),
-        commutative=commutes and not hidden,
+        commutative=commutes and not hidden and not in_order,
     )
 
 

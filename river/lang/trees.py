@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import attrs
 
 from river.lang import typed
+from river.lang.operations import OPERATIONS, effect_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from river.lang.operations import Effect
 
 
 def children(node: typed.Node) -> Iterator[typed.Node]:
@@ -25,6 +28,42 @@ def nodes(tree: typed.Node | tuple[typed.Node, ...]) -> Iterator[typed.Node]:
     for node in _of(tree):
         yield node
         yield from nodes(tuple(children(node)))
+
+
+def operands(
+    node: typed.Expr | typed.Lambda | typed.Counted,
+) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:
+    """The expressions directly inside one; of a comprehension its range first, as they are evaluated."""
+    match node:
+        case typed.Literal() | typed.Local() | typed.State() | typed.ConstRef():
+            return ()
+        case typed.Get(_, value, _, _) | typed.Some(_, value):
+            return (value,)
+        case typed.At(_, value, index, _):
+            return (value, index)
+        case typed.Apply(_, _, args, _):
+            return args
+        case typed.Call(_, _, _, args, _):
+            return args
+        case typed.If(_, cond, then, other):
+            return (cond, then, other)
+        case typed.Logic(_, _, left, right) | typed.Counted(left, right):
+            return (left, right)
+        case typed.MakeRecord(_, values, _) | typed.MakeList(_, values):
+            return values
+        case typed.MakeMap(_, items):
+            return tuple(part for item in items for part in item)
+        case typed.Comprehension(_, value, _, _, range_, cond):
+            return (range_, value) if cond is None else (range_, value, cond)
+        case typed.Lambda(_, _, _, body):
+            return (body,)
+        case _:
+            assert_never(node)
+
+
+def effect(apply: typed.Apply) -> Effect:
+    """What an operation does on its operands, as the table states it."""
+    return effect_of(OPERATIONS[apply.operation], tuple(arg.type for arg in apply.args))
 
 
 def _of(value: object) -> Iterator[typed.Node]:

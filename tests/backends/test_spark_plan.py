@@ -54,6 +54,44 @@ def shown(text: str, **options: object) -> str:
     return plan(graph, Platform(2), Options(**options)).show().partition("\n")[2]  # pyright: ignore[reportArgumentType]
 
 
+DELTAS = """river 1;
+type T = {k: string, n: i64};
+type D = {tau: i64, ins: list<T>, del: list<T>};
+type H = {tau: i64, h: u64};
+operator counts(d: D by tau; $c: map<string, i64>) -> (out: D by tau) {
+  on d(x) {
+    var ins: list<T> = [];
+    for r in x.ins { with c = $c[r.k] else 0 { c = c +% 1; push(ins, {k: r.k, n: c}); } }
+    emit out {tau: x.tau, ins: ins, del: []};
+  } }
+operator hashed(d: D by tau) -> (out: H by tau) { on d(x) { HERE } }
+input p: D by tau; queue r: D by tau; output q: H by tau;
+var $c: map<string, i64> = {};
+@Parallel(3) @Keys(k) (r, $c) <- counts(p, $c);
+(q) <- hashed(r);
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "divided"),
+    [
+        ("emit out {tau: x.tau, h: hash64(x.ins)};", False),
+        ("emit out {tau: x.tau, h: hash64(x.ins[0].k)};", False),
+        ("for r in x.ins { emit out {tau: x.tau, h: hash64(r)}; }", False),
+        ("if x.ins == x.del { emit out {tau: x.tau, h: 0}; }", False),
+        ("emit out {tau: x.tau, h: hash64(len(x.ins))};", True),
+        ("emit out {tau: x.tau, h: hash64(sort(x.ins))};", True),
+    ],
+)
+def test_deltas_are_divided_only_where_nothing_after_them_reads_the_order_of_rows(
+    body: str, *, divided: bool
+) -> None:
+    graph = verify(parse(Source("p.river", DELTAS.replace("HERE", body))), Library.of({}))
+    found = plan(graph, Platform(2), Options()).show()
+    assert ("counts#0: keyed by rows (k)" in found) == divided
+    assert ("counts#0: hashed#1 reads the order of rows" in found) != divided
+
+
 def test_the_flights_are_divided_by_airport() -> None:
     compiled = compile_source(read_source(str(ROOT / "examples/flights/delays.cql")))
     assert plan(compiled.graph, Platform(2), Options(batch=4096)).show() == dedent(

@@ -14,6 +14,7 @@ from optimizers import Expand, Fission, Fusion, Hoisting
 from optimizers.rows import Rows
 from river.diagnostics import InternalError
 from river.il.parse import parse
+from river.il.pretty import pretty
 from river.il.templates import Library
 from river.platform import Platform
 from river.source import Source
@@ -156,3 +157,34 @@ def test_without_the_condition_the_laws_are_broken(name: str, monkeypatch: pytes
     monkeypatch.setattr(condition, instead)
     with pytest.raises((AssertionError, InternalError)):
         check(text, passes, data)
+
+
+NAMED = """operator named(d: D by tau; $c: map<string, i64>) -> (out: D by tau) {
+  on d(x) {
+    var ins: list<T> = [];
+    for r in x.ins { with c = $c[r.k] else 0 { c = c +% 1; push(ins, {k: r.k, n: c}); } }
+    emit out {tau: x.tau, ins: ins, del: []};
+  } }
+"""
+
+
+@pytest.mark.parametrize(
+    "hashed",
+    [
+        "emit out {tau: x.tau, h: hash64(x.ins[0].k)};",
+        "emit out {tau: x.tau, h: hash64(x.ins)};",
+        "for r in x.ins { emit out {tau: x.tau, h: hash64(r.k)}; }",
+        'var k = ""; for r in x.ins { k = r.k; } emit out {tau: x.tau, h: hash64(k)};',
+    ],
+)
+def test_an_operator_without_state_may_read_the_order_of_rows(hashed: str) -> None:
+    program = f"""operator hashed(d: D by tau) -> (out: {{tau: i64, h: u64}} by tau) {{ on d(x) {{ {hashed} }} }}
+    input p: D by tau; output q: {{tau: i64, h: u64}} by tau;
+    var $c: map<string, i64> = {{}}; @Parallel() (r, $c) <- named(p, $c); (q) <- hashed(r);"""
+    data = {
+        "p": [
+            (i, tuple((k, 0) for k in ks), ()) for i, ks in enumerate(("ab", "ba", "cd", "dc", "ac", "ca"), 1)
+        ]
+    }
+    after = check(NAMED + program, (Fission(degree=3), Expand()), data)
+    assert "split" not in pretty(after)

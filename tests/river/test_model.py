@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import attrs
 import pytest
 
 from river.diagnostics import Rejected
@@ -11,8 +12,9 @@ from river.il.model import Keyed, Model, Selectivity, Stateless, Unknown, instan
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
-from river.lang import check, typed
+from river.lang import check, trees, typed
 from river.lang import syntax as s
+from river.lang.operations import OPERATIONS, Operation
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -244,6 +246,9 @@ def test_a_join_is_keyed_on_both_sides() -> None:
         ("on x(v) { with c = $m[v.k] else 0 { c = c +% v.n; emit o {k: v.k, m: c}; } }", "$m: map<string, i64>", False),
         ("on x(v) { with c = $m[v.k] else 0 { c = v.n; } }", "$m: map<string, i64>", False),
         ("on x(v) { with c = $m[v.k] else 0 { if c > 5 { c = c +% v.n; } } }", "$m: map<string, i64>", False),
+        ("on x(v) { with c = $m[v.k] else v.n { c = c +% v.n; } }", "$m: map<string, i64>", False),  # begins with the first
+        ("on x(v) { if v.n > 0 { with c = $m[v.k] else 0 { c = c +% 1; } } else { with c = $m[v.k] else 5 { c = c +% 1; } } }",
+         "$m: map<string, i64>", False),
         ("on x(v) { push($m, v); }", "$m: list<R>", False),
         ('on x(v) { with c = $m[v.k] else 0 { c = c +% v.n; } if has($m, "") { emit o {k: "", m: 0}; } }',
          "$m: map<string, i64>", False),
@@ -265,10 +270,88 @@ def test_commutative(body: str, variables: str, *, commutes: bool) -> None:
             "on d(x) { let t = take(x.ins, 1); emit o {tau: x.tau, ins: [{k: r.k, m: 0} for r in t], del: []}; }",
             True,
         ),
+        # What an operation does not let through is the same for any order.
+        ('on d(x) { emit o {tau: x.tau, ins: [{k: "", m: len(x.ins)}], del: []}; }', False),
+        ('on d(x) { emit o {tau: x.tau, ins: [{k: "", m: sum(map(x.ins, fn(r) => r.n))}], del: []}; }', False),
+        ("on d(x) { if any(x.ins, fn(r) => r.n > 1) { emit o {tau: x.tau, ins: [], del: []}; } }", False),
+        ("on d(x) { let k = sort([r.k for r in x.ins]); emit o {tau: x.tau, ins: [{k: k[0], m: 0}], del: []}; }", False),
+        ("on d(x) { let y = sort([r.x for r in x.ins]); emit o {tau: x.tau, ins: [{k: string(y[0]), m: 0}], del: []}; }",
+         True),  # -0.0 is 0.0
+        # The rows one by one, and what only accumulates.
+        ("on d(x) { var o1: list<O> = []; for r in x.ins { push(o1, {k: r.k, m: 0}); } emit o {tau: x.tau, ins: o1, del: []}; }",
+         False),
+        ('on d(x) { var n = 0; for r in x.ins { n = n +% r.n; } emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }', False),
+        (("fn step(ref n: i64, r: R) { n = n +% r.n; } on d(x) { var n = 0; for r in x.ins { step(n, r); } "
+         'emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }'), False),
+        (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { with e = c[r.k] else 0 { e = e +% 1; } } "
+         "emit o {tau: x.tau, ins: [{k: r.k, m: get(c, r.k, 0)} for r in x.ins], del: []}; }"), False),
+        (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { with e = c[r.k] else 0 { e = e +% 1; } } "
+         "emit o {tau: x.tau, ins: [{k: k, m: n} for k, n in c], del: []}; }"), False),
+        # What tells which row was before which.
+        ('on d(x) { var n = 0; for r in x.ins { n = r.n; } emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }', True),
+        ('on d(x) { var n = 0; for r in x.ins { n = n +% 1; n = n *% 2; } emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }',
+         True),
+        (("on d(x) { var n = 0; var o1: list<O> = []; for r in x.ins { n = n +% 1; push(o1, {k: r.k, m: n}); } "
+         "emit o {tau: x.tau, ins: o1, del: []}; }"), True),
+        (("on d(x) { var n = 0; var o1: list<O> = []; for r in x.ins { push(o1, {k: r.k, m: n}); n = n +% 1; } "
+         "emit o {tau: x.tau, ins: o1, del: []}; }"), True),
+        (("fn last(ref n: i64, r: R) { n = r.n; } on d(x) { var n = 0; for r in x.ins { last(n, r); } "
+         'emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }'), True),
+        (("fn one(rows: list<R>) -> i64 { for r in rows { return r.n; } return 0; } "
+         'on d(x) { emit o {tau: x.tau, ins: [{k: "", m: one(x.ins)}], del: []}; }'), True),
+        (("on d(x) { var o1: list<O> = []; for r in x.ins { if r.n > 1 { break; } push(o1, {k: r.k, m: 0}); } "
+         "emit o {tau: x.tau, ins: o1, del: []}; }"), True),
+        (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { with e = c[r.k] else r.n { e = e +% 1; } } "
+         "emit o {tau: x.tau, ins: [{k: k, m: n} for k, n in c], del: []}; }"), True),
+        (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { with e = c[r.k] else 0 { e = e +% 1; } } "
+         "emit o {tau: x.tau, ins: [{k: keys(c)[0], m: 0}], del: []}; }"), True),
+        (("on d(x) { var c: map<string, list<i64>> = {}; for r in x.ins { with e = c[r.k] else [] { push(e, r.n); } } "
+         "emit o {tau: x.tau, ins: [{k: k, m: i64.wrap(hash64(n))} for k, n in c], del: []}; }"), True),
+        # Rendered, compared, hashed as a whole.
+        ('on d(x) { emit o {tau: x.tau, ins: [{k: "", m: i64.wrap(hash64(x.ins))}], del: []}; }', True),
+        ('on d(x) { emit o {tau: x.tau, ins: [{k: "", m: i64.wrap(hash64(x))}], del: []}; }', True),
+        ('on d(x) { emit o {tau: x.tau, ins: [{k: join([r.k for r in x.ins], " "), m: 0}], del: []}; }', True),
+        ('on d(x) { emit o {tau: x.tau, ins: [{k: "", m: compare(x.ins, x.del)}], del: []}; }', True),
+        ("on d(x) { if x.ins == x.del { emit o {tau: x.tau, ins: [], del: []}; } }", True),
+        ("on d(x) { if same({a: 1, b: x.ins}, {a: 1, b: x.del}) { emit o {tau: x.tau, ins: [], del: []}; } }", True),
+        ('on d(x) { let n = fold(x.ins, 0, fn(a, r) => a *% 3 +% r.n); emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }',
+         True),
+        ("on d(x) { let w = [x.ins]; if contains(w, x.del) { emit o {tau: x.tau, ins: [], del: []}; } }", True),
+    ],
+)  # fmt: skip
+def test_order_reading(body: str, *, reads: bool) -> None:
+    found = delta(body)
+    assert (found.order_reading, found.commutative) == (reads, not reads)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "on d(x) { emit o {tau: x.tau, all: x.ins}; }",
+        "on d(x) { for r in x.ins { emit o {tau: x.tau, all: []}; } }",
+        "fn each(rows: list<R>) { for r in rows { emit o {tau: seconds(r.n), all: []}; } } on d(x) { each(x.ins); }",
     ],
 )
-def test_order_reading(body: str, *, reads: bool) -> None:
-    assert delta(body).order_reading == reads
+def test_what_leaves_in_the_order_of_the_rows_shows_it(body: str) -> None:
+    """Only the rows of a delta have no order: items of other types are told apart by theirs."""
+    body = body.replace("seconds(r.n)", "time(r.n)")
+    found = of(f"operator f(d: D by tau) -> (o: {{tau: time, all: list<R>}} by tau) {{ {body} }}")
+    assert found.order_reading
+    assert not found.commutative
+
+
+def test_lists_of_other_items_have_an_order_of_their_own() -> None:
+    text = """operator f(x: {k: string, all: list<string>}) -> (o: O) {
+      on x(v) { emit o {k: v.all[0], m: i64.wrap(hash64(v.all))}; } }"""
+    assert not of(text).order_reading
+
+
+def test_an_operation_that_states_nothing_shows_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = 'on d(x) { emit o {tau: x.tau, ins: [{k: "", m: len(x.ins)}], del: []}; }'
+    assert not delta(body).order_reading
+    line = attrs.evolve(OPERATIONS["len"], effect=attrs.fields(Operation).effect.default)
+    monkeypatch.setattr(trees, "OPERATIONS", {**OPERATIONS, "len": line})
+    assert delta(body).order_reading
 
 
 def test_traps() -> None:

@@ -488,7 +488,6 @@ def test_every_code_that_an_operation_states_is_tested() -> None:
 def test_every_line_is_documented_and_closed(operation) -> None:
     assert operation.doc
     assert not operation.doc.endswith(".")
-    assert not operation.fresh or operation.borrows
     codes = {
         "overflow", "division-by-zero", "shift-range", "conversion-range", "index-range", "key-missing",
         "remove-missing",

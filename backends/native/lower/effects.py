@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from river.lang import typed
-from river.lang.operations import OPERATIONS
-from river.lang.trees import nodes
+from river.lang.operations import OPERATIONS, Borrows
+from river.lang.trees import effect, nodes
 
 if TYPE_CHECKING:
     from backends.native.lower.frame import Frame
@@ -46,7 +46,7 @@ def borrows(expr: typed.Expr) -> bool:
             return borrows(value)
         case typed.If(_, _, then, other):
             return borrows(then) or borrows(other)
-        case typed.Apply(_, name, _, _):
-            return OPERATIONS[name].borrows or name in ("min", "max")
+        case typed.Apply():
+            return effect(expr).borrows is not Borrows.NOTHING
         case _:
             return False

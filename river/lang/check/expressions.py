@@ -16,8 +16,9 @@ from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.environment import Context, Failed, Path, overlap, path_of
-from river.lang.operations import OPERATIONS, Signature, traps_of
+from river.lang.operations import OPERATIONS, Borrows, Signature, traps_of
 from river.lang.scope import show
+from river.lang.trees import effect, operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -747,7 +748,7 @@ def borrowed(node: typed.Expr) -> tuple[Path, ...]:
             return borrowed(value)
         case typed.If(_, _, then, other):
             return borrowed(then) + borrowed(other)
-        case typed.Apply(_, name, args, _) if OPERATIONS[name].borrows:
+        case typed.Apply(_, _, args, _) if effect(node).borrows is not Borrows.NOTHING:
             return tuple(p for arg in args if not isinstance(arg, typed.Lambda) for p in borrowed(arg))
         case typed.MakeRecord(_, values, _) | typed.MakeList(_, values):
             return tuple(p for value in values for p in borrowed(value))
@@ -783,36 +784,5 @@ def changed(c: Context, node: typed.Expr | typed.Lambda | typed.Counted) -> Iter
         case _:
             found = []
     yield from (path for path in map(path_of, found) if path is not None)
-    for inner in inside(node):
+    for inner in operands(node):
         yield from changed(c, inner)
-
-
-def inside(
-    node: typed.Expr | typed.Lambda | typed.Counted,
-) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:
-    """The expressions directly inside one."""
-    match node:
-        case typed.Literal() | typed.Local() | typed.State() | typed.ConstRef():
-            return ()
-        case typed.Get(_, value, _, _) | typed.Some(_, value):
-            return (value,)
-        case typed.At(_, value, index, _):
-            return (value, index)
-        case typed.Apply(_, _, args, _):
-            return args
-        case typed.Call(_, _, _, args, _):
-            return args
-        case typed.If(_, cond, then, other):
-            return (cond, then, other)
-        case typed.Logic(_, _, left, right) | typed.Counted(left, right):
-            return (left, right)
-        case typed.MakeRecord(_, values, _) | typed.MakeList(_, values):
-            return values
-        case typed.MakeMap(_, items):
-            return tuple(part for item in items for part in item)
-        case typed.Comprehension(_, value, _, _, range_, cond):
-            return (range_, value) if cond is None else (range_, value, cond)
-        case typed.Lambda(_, _, _, body):
-            return (body,)
-        case _:
-            assert_never(node)

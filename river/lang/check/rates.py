@@ -6,7 +6,7 @@ from typing import assert_never
 
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.expressions import inside
+from river.lang.trees import operands
 
 Interval = tuple[int, int | None]  # at least, at most (None: unbounded or unknown)
 ZERO: Interval = (0, 0)
@@ -78,7 +78,7 @@ class _Counter:
         """Whether evaluating the expression calls a function that emits."""
         if isinstance(expr, typed.Call) and self.fns[expr.function].emits:
             return True
-        return any(map(self.emits, inside(expr)))
+        return any(map(self.emits, operands(expr)))
 
 
 def _expressions(item: typed.Stmt) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:

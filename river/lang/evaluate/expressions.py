@@ -17,7 +17,8 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate.code import DEEPEST, DEPTH, OUTS, VARIABLES, Code, Frame, Run, trapped
 from river.lang.evaluate.traps import Trap
-from river.lang.operations import OPERATIONS, Operation
+from river.lang.operations import OPERATIONS, Borrows, Operation
+from river.lang.trees import effect
 from river.lang.values import (
     TrapSignal,
     default,
@@ -94,9 +95,10 @@ def _borrows(expr: typed.Expr) -> bool:
             return _borrows(value)
         case typed.If(_, _, then, other):
             return _borrows(then) or _borrows(other)
-        case typed.Apply(type_, name, _, _):
-            operation = OPERATIONS[name]
-            return operation.borrows and not (operation.fresh and all(map(t.is_flat, t.parts(type_))))
+        case typed.Apply(type_, _, _, _):
+            borrows = effect(expr).borrows
+            flat = borrows is Borrows.ITEMS and all(map(t.is_flat, t.parts(type_)))
+            return borrows is not Borrows.NOTHING and not flat
         case _:
             return False
 

@@ -21,12 +21,23 @@ from river.lang.operations import (
     text,
     times,
 )  # fmt: skip
-from river.lang.operations.table import Operation, Signature, traps_of
+from river.lang.operations.effects import Borrows, Change, Effect, Order
+from river.lang.operations.table import Operation, Signature, effect_of, traps_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["OPERATIONS", "Operation", "Signature", "traps_of"]
+__all__ = [
+    "OPERATIONS",
+    "Borrows",
+    "Change",
+    "Effect",
+    "Operation",
+    "Order",
+    "Signature",
+    "effect_of",
+    "traps_of",
+]
 
 
 GROUPS = (

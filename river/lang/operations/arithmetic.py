@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from river.lang import types as t
 from river.lang.memory import claim_text
+from river.lang.operations.effects import PURE, Borrows, combining, combining_exact
 from river.lang.operations.table import (
     Binary,
     Known,
@@ -342,40 +343,46 @@ def _text(type_: t.Type) -> bool:
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "+", first_of(alike(_text, 2), _plus_time_rule, _decimal_sum_rule, alike(_int_or_float, 2)), _plus,
-        "a + b; traps on overflow", _overflows, "inline",
+        "a + b; traps on overflow", _overflows, "inline", effect=PURE,
     ),
     Operation(
         "-", first_of(_minus_time_rule, _decimal_sum_rule, alike(_int_or_float, 2)), _minus,
-        "a - b; traps on overflow", _overflows, "inline",
+        "a - b; traps on overflow", _overflows, "inline", effect=PURE,
     ),
     Operation(
         "*", first_of(_times_duration_rule, _decimal_times_rule, alike(_int_or_float, 2)), _times,
-        "a * b; traps on overflow", _overflows, "inline",
+        "a * b; traps on overflow", _overflows, "inline", effect=PURE,
     ),
-    Operation("+%", alike(is_integer, 2), _wrapping(lambda a, b: a + b), "a + b, wrapping", native="inline"),
-    Operation("-%", alike(is_integer, 2), _wrapping(lambda a, b: a - b), "a - b, wrapping", native="inline"),
-    Operation("*%", alike(is_integer, 2), _wrapping(lambda a, b: a * b), "a * b, wrapping", native="inline"),
-    Operation("neg", alike(_signed, 1), _negate, "-a; traps on overflow", _negates_out, "inline"),
-    Operation("neg%", alike(is_integer, 1), wrapping_one(lambda a: -a), "-a, wrapping", native="inline"),
-    Operation("neg_wrap", alike(is_integer, 1), wrapping_one(lambda a: -a), "-a, wrapping", native="inline"),
+    Operation("+%", alike(is_integer, 2), _wrapping(lambda a, b: a + b), "a + b, wrapping", native="inline",
+        effect=combining("+%")),
+    Operation("-%", alike(is_integer, 2), _wrapping(lambda a, b: a - b), "a - b, wrapping", native="inline",
+        effect=PURE),
+    Operation("*%", alike(is_integer, 2), _wrapping(lambda a, b: a * b), "a * b, wrapping", native="inline",
+        effect=combining("*%")),
+    Operation("neg", alike(_signed, 1), _negate, "-a; traps on overflow", _negates_out, "inline",
+        effect=PURE),
+    Operation("neg%", alike(is_integer, 1), wrapping_one(lambda a: -a), "-a, wrapping", native="inline",
+        effect=PURE),
+    Operation("neg_wrap", alike(is_integer, 1), wrapping_one(lambda a: -a), "-a, wrapping", native="inline",
+        effect=PURE),
     Operation("abs", alike(_signed, 1), _absolute, "a without its sign; traps on overflow", _absolute_out,
-        "inline"),
+        "inline", effect=PURE),
     Operation(
         "min", alike(is_scalar, 2), partial(_extreme, greatest=False), "the smaller; NaN if either is",
-        native="inline"
+        native="inline", effect=combining_exact("min", Borrows.PART)
     ),
     Operation(
         "max", alike(is_scalar, 2), partial(_extreme, greatest=True), "the greater; NaN if either is",
-        native="inline"
+        native="inline", effect=combining_exact("max", Borrows.PART)
     ),
     Operation(
         "sqlmin", _sql_rule, partial(_sql_extreme, greatest=False),
         "the smaller that is not none; NaN is the greatest",
-        native="inline",
+        native="inline", effect=combining_exact("sqlmin", Borrows.NOTHING),
     ),
     Operation(
         "sqlmax", _sql_rule, partial(_sql_extreme, greatest=True),
         "the greater that is not none; NaN is the greatest",
-        native="inline",
+        native="inline", effect=combining_exact("sqlmax", Borrows.NOTHING),
     ),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
+from river.lang.operations.effects import PURE, combining
 from river.lang.operations.table import (
     Meaning,
     Operation,
@@ -58,34 +59,40 @@ def _bits(operation: Callable[[Any, Any], Any]) -> Callable[[Types, t.Type], Mea
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("&", alike(_bitwise, 2), _bits(lambda a, b: a & b), "bits in both", native="inline"),
-    Operation("|", alike(_bitwise, 2), _bits(lambda a, b: a | b), "bits in either", native="inline"),
-    Operation("^", alike(_bitwise, 2), _bits(lambda a, b: a ^ b), "bits in one of them", native="inline"),
-    Operation("~", alike(is_integer, 1), wrapping_one(lambda a: ~a), "all bits inverted", native="inline"),
+    Operation("&", alike(_bitwise, 2), _bits(lambda a, b: a & b), "bits in both", native="inline",
+        effect=combining("&")),
+    Operation("|", alike(_bitwise, 2), _bits(lambda a, b: a | b), "bits in either", native="inline",
+        effect=combining("|")),
+    Operation("^", alike(_bitwise, 2), _bits(lambda a, b: a ^ b), "bits in one of them", native="inline",
+        effect=combining("^")),
+    Operation("~", alike(is_integer, 1), wrapping_one(lambda a: ~a), "all bits inverted", native="inline",
+        effect=PURE),
     Operation(
         "<<", alike(is_integer, 2), _shift(_left, trap=False), "shift left; the count modulo the width",
-        native="inline"
+        native="inline", effect=PURE
     ),
     Operation(
         ">>", alike(is_integer, 2), _shift(_right, trap=False),
         "shift right, keeping the sign; the count modulo the width",
-        native="inline",
+        native="inline", effect=PURE,
     ),
     Operation(
         ">>>", alike(is_integer, 2), _shift(_right_zeros, trap=False),
-        "shift right, filling with zeros; the count modulo the width", native="inline",
+        "shift right, filling with zeros; the count modulo the width", native="inline", effect=PURE,
     ),
     Operation(
         "shl.trap", alike(is_integer, 2), _shift(_left, trap=True),
         "shift left; traps on a count outside of the width",
-        ("shift-range",), "inline",
+        ("shift-range",), "inline", effect=PURE,
     ),
     Operation(
         "shr.trap", alike(is_integer, 2), _shift(_right, trap=True),
         "shift right, keeping the sign; traps on a count outside of the width", ("shift-range",), "inline",
+        effect=PURE,
     ),
     Operation(
         "ushr.trap", alike(is_integer, 2), _shift(_right_zeros, trap=True),
         "shift right, filling with zeros; traps on a count outside of the width", ("shift-range",), "inline",
+        effect=PURE,
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
+from river.lang.operations.effects import PURE, UNORDERED
 from river.lang.operations.table import (
     Binary,
     Known,
@@ -158,6 +159,7 @@ def _relations() -> tuple[Operation, ...]:
             _relation(relation),
             f"whether a is {word}",
             native="inline",
+            effect=PURE,
         )
         for name, _, relation, word in table
     )
@@ -168,7 +170,11 @@ def _relations() -> tuple[Operation, ...]:
     )
     return plain_forms + tuple(
         Operation(
-            name, _three_valued_rule, _three_valued(relation), f"whether a is {word}; none if an operand is"
+            name,
+            _three_valued_rule,
+            _three_valued(relation),
+            f"whether a is {word}; none if an operand is",
+            effect=PURE,
         )
         for name, relation, word in three
     )
@@ -177,28 +183,33 @@ def _relations() -> tuple[Operation, ...]:
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "==", _compared(alike(has_order, 2, t.BOOL)), _equal,
-        "whether equal: floats by IEEE, compound values as `same`", native="inline",
+        "whether equal: floats by IEEE, compound values as `same`", native="inline", effect=PURE,
     ),
-    Operation("!=", _compared(alike(has_order, 2, t.BOOL)), _unequal, "not `==`", native="inline"),
+    Operation("!=", _compared(alike(has_order, 2, t.BOOL)), _unequal, "not `==`", native="inline",
+        effect=PURE),
     Operation(
         "same", alike(has_order, 2, t.BOOL), lambda types, _r: same(types[0]),
-        "whether equal, where NaN is NaN and maps and bags have no order",
+        "whether equal, where NaN is NaN and maps and bags have no order", effect=PURE,
     ),
-    Operation("compare", alike(has_order, 2, t.I64), _compare, "-1, 0 or 1 by the total order"),
+    Operation("compare", alike(has_order, 2, t.I64), _compare, "-1, 0 or 1 by the total order",
+        effect=PURE),
     *_relations(),
-    Operation("not", fixed((t.BOOL,), t.BOOL), plain(operator.not_), "the opposite", native="inline"),
+    Operation("not", fixed((t.BOOL,), t.BOOL), plain(operator.not_), "the opposite", native="inline",
+        effect=PURE),
     Operation("and3", fixed((TRUTH, TRUTH), TRUTH), plain(_and), "and, where none is unknown",
-        native="inline"),
-    Operation("or3", fixed((TRUTH, TRUTH), TRUTH), plain(_or), "or, where none is unknown", native="inline"),
-    Operation("not3", fixed((TRUTH,), TRUTH), plain(_not), "not, where none is unknown", native="inline"),
+        native="inline", effect=PURE),
+    Operation("or3", fixed((TRUTH, TRUTH), TRUTH), plain(_or), "or, where none is unknown", native="inline",
+        effect=PURE),
+    Operation("not3", fixed((TRUTH,), TRUTH), plain(_not), "not, where none is unknown", native="inline",
+        effect=PURE),
     Operation("is_true", fixed((TRUTH,), t.BOOL), plain(_is_true), "whether true, neither false nor none",
-        native="inline"),
+        native="inline", effect=PURE),
     Operation(
         "is_none", from_any(_is_optional, t.BOOL, TRUTH), plain(_is_nothing), "whether there is no value",
-        native="inline"
+        native="inline", effect=UNORDERED
     ),
     Operation(
         "hash64", from_any(_hashed, t.U64), _hasher,
-        "a stable hash; what is the same has the same",
+        "a stable hash; what is the same has the same", effect=PURE,
     ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from river.lang import types as t
 from river.lang.operations.arithmetic import bounds, half_up, quotient, wrap
+from river.lang.operations.effects import PURE
 from river.lang.operations.table import (
     Known,
     Meaning,
@@ -126,12 +127,12 @@ def _whole_operations() -> tuple[Operation, ...]:
         found += [
             Operation(name, from_any(_to_whole, type_), _whole,
                 f"as {name}: exact or a trap; floats lose their fraction",
-                      _whole_traps, "inline"),
+                      _whole_traps, "inline", effect=PURE),
             Operation(f"{name}.sat", from_any(_number_or_bool, type_), _saturated,
                 f"as {name}, or its nearest bound",
-                      native="inline"),
+                      native="inline", effect=PURE),
             Operation(f"{name}.wrap", from_any(_number_or_bool, type_), _wrapped, f"as {name}, wrapping",
-                native="inline"),
+                native="inline", effect=PURE),
         ]  # fmt: skip
     return tuple(found)
 
@@ -369,50 +370,62 @@ def _parsers() -> tuple[Operation, ...]:
     whole = tuple(
         Operation(
             f"parse_{type_.name}", _parse_integer_rule(type_), _parse_integer,
-            "the whole number in a text (to a base of 2 to 36), or none",
+            "the whole number in a text (to a base of 2 to 36), or none", effect=PURE,
         )
         for type_ in (t.I32, t.I64, t.U64, t.I128)
     )  # fmt: skip
     return (
         *whole,
-        Operation("parse_f64", _reads(t.F64), plain(parse_f64), "the number in a text, or none"),
-        Operation("parse_f32", _reads(t.F32), plain(_parse_f32), "the number in a text, or none"),
-        Operation("parse_bool", _reads(t.BOOL), plain(_parse_bool), "`true` or `false` in a text, or none"),
+        Operation("parse_f64", _reads(t.F64), plain(parse_f64), "the number in a text, or none", effect=PURE),
+        Operation(
+            "parse_f32", _reads(t.F32), plain(_parse_f32), "the number in a text, or none", effect=PURE
+        ),
+        Operation(
+            "parse_bool",
+            _reads(t.BOOL),
+            plain(_parse_bool),
+            "`true` or `false` in a text, or none",
+            effect=PURE,
+        ),
         Operation(
             "parse_time",
             _reads(t.TIME),
             plain(parse_time),
             "the ISO 8601 time in a text (UTC unless it says), or none",
+            effect=PURE,
         ),
         Operation(
             "parse_decimal",
             _parse_decimal_rule,
             _parse_decimal,
             "the exact decimal number in a text, or none",
+            effect=PURE,
         ),
     )
 
 
 OPERATIONS: tuple[Operation, ...] = (
     *_whole_operations(),
-    Operation("f64", from_any(_to_real, t.F64), _real, "as f64, rounded to even", _parses, "inline"),
-    Operation("f32", from_any(_to_real, t.F32), _real, "as f32, by way of f64", _parses, "inline"),
+    Operation("f64", from_any(_to_real, t.F64), _real, "as f64, rounded to even", _parses, "inline",
+        effect=PURE),
+    Operation("f32", from_any(_to_real, t.F32), _real, "as f32, by way of f64", _parses, "inline",
+        effect=PURE),
     Operation(
         "i64_of", from_any(lambda type_: type_ == t.I128, t.I64, t.I128), plain(_checked_i64),
         "an i128 as i64; traps on overflow",
-        ("overflow",), "inline",
+        ("overflow",), "inline", effect=PURE,
     ),
     Operation(
         "to_decimal", to_wanted(is_number, _is_decimal, None), _to_decimal,
         "as the decimal type wanted, rounded half up",
-        _decimal_traps,
+        _decimal_traps, effect=PURE,
     ),
     Operation(
         "rescale", to_wanted(_is_decimal, _is_decimal, None), _to_decimal,
         "a decimal of the type wanted, rounded half up",
-        _decimal_traps,
+        _decimal_traps, effect=PURE,
     ),
     Operation("string", from_any(_printable, t.STRING), _text,
-        "as text; floats by the fewest digits that read back"),
+        "as text; floats by the fewest digits that read back", effect=PURE),
     *_parsers(),
 )  # fmt: skip

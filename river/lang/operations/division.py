@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, cast
 
 from river.lang import types as t
+from river.lang.operations.effects import PURE
 from river.lang.operations.table import (
     Binary,
     Known,
@@ -162,40 +163,41 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "/", first_of(_decimal_divide_rule, alike(is_float, 2, fallback=t.F64)), _divide,
         "a / b: floats by IEEE; decimals rounded half up to the scale wanted, trap on 0", _divide_traps,
-        "inline",
+        "inline", effect=PURE,
     ),
     Operation(
         "div.trap", alike(is_float, 2, fallback=t.F64), _divide_trap, "a / b of floats; traps on 0",
-        ("division-by-zero",), "inline",
+        ("division-by-zero",), "inline", effect=PURE,
     ),
     Operation(
         "div.trunc", first_of(_quotient_rule, alike(is_integer, 2)), lambda _types, r: checked(quotient, r),
-        "the quotient towards zero", _division_traps, "inline",
+        "the quotient towards zero", _division_traps, "inline", effect=PURE,
     ),
     Operation(
         "rem.trunc",
         first_of(_remainder_rule, alike(lambda x: is_integer(x) or is_float(x) or isinstance(x, t.Decimal),
         2)),
         _rem_trunc, "the remainder with the sign of the dividend; floats: fmod", _division_traps, "inline",
+        effect=PURE,
     ),
     Operation(
         "div.trunc.wrap", alike(is_integer, 2), _wrapping_division(quotient),
         "as div.trunc, but MIN / -1 is MIN",
-        ("division-by-zero",), "inline",
+        ("division-by-zero",), "inline", effect=PURE,
     ),
     Operation(
         "rem.trunc.wrap", alike(is_integer, 2), _wrapping_division(remainder),
         "as rem.trunc, but of MIN and -1 it is 0",
-        ("division-by-zero",), "inline",
+        ("division-by-zero",), "inline", effect=PURE,
     ),
     Operation(
         "div.floor", first_of(_quotient_rule, alike(is_integer, 2)), lambda _types,
         r: checked(_floor_quotient, r),
-        "the quotient rounded down", _division_traps, "inline",
+        "the quotient rounded down", _division_traps, "inline", effect=PURE,
     ),
     Operation(
         "mod.floor", first_of(_remainder_rule, alike(is_integer, 2)),
         lambda _types, r: _min_by_minus_one(_floor_remainder, r),
-        "the remainder with the sign of the divisor", _division_traps, "inline",
+        "the remainder with the sign of the divisor", _division_traps, "inline", effect=PURE,
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from river.lang import types as t
 from river.lang.operations import functions
+from river.lang.operations.effects import PURE
 from river.lang.operations.table import (
     Meaning,
     Operation,
@@ -70,7 +71,7 @@ _DOCS = {
 
 def _line(name: str) -> Operation:
     count = functions.OPERANDS[name]
-    return Operation(name, _rule(count), on(_transcendental(name)), _DOCS[name])
+    return Operation(name, _rule(count), on(_transcendental(name)), _DOCS[name], effect=PURE)
 
 
 def _transcendental(name: str) -> Callable[..., float]:
@@ -87,15 +88,16 @@ floor: Callable[[float], float] = _rounding(math.floor)
 ceil: Callable[[float], float] = _rounding(math.ceil)
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("sqrt", _rule(1), on(_root), "the square root"),
+    Operation("sqrt", _rule(1), on(_root), "the square root", effect=PURE),
     *map(_line, functions.NAMES),
     Operation("round", _rule(1), on(_rounding(half_away)), "the nearest whole number, halves away from zero",
-        native="inline"),
-    Operation("trunc", _rule(1), on(_rounding(math.trunc)), "without the fraction", native="inline"),
+        native="inline", effect=PURE),
+    Operation("trunc", _rule(1), on(_rounding(math.trunc)), "without the fraction", native="inline",
+        effect=PURE),
     Operation("is_nan", from_any(is_float, t.BOOL, t.F64), plain(math.isnan), "whether it is NaN",
-        native="inline"),
+        native="inline", effect=PURE),
     Operation("inf", nothing(is_float, t.F64), lambda _t, _r: lambda: INFINITY,
-        "infinity of the type wanted", native="inline"),
+        "infinity of the type wanted", native="inline", effect=PURE),
     Operation("nan", nothing(is_float, t.F64), lambda _t, _r: lambda: NAN, "NaN of the type wanted",
-        native="inline"),
+        native="inline", effect=PURE),
 )  # fmt: skip

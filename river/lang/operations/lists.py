@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from river.lang import types as t
 from river.lang.operations.arithmetic import bounds
 from river.lang.operations.compare import order_of
+from river.lang.operations.effects import CUTS, LISTS, LOOKS, UNORDERED, Borrows, Change, Order, where_exact
 from river.lang.operations.operands import Rows, canonical, on_items
 from river.lang.operations.table import (
     Binary,
@@ -198,22 +201,24 @@ _ANY_LIST = (t.List, t.Array, t.Deque, t.Bag)
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("sort", on_items(t.List, result="same"), _sort, "sorted by the total order; stable",
-        borrows=True, fresh=True),
+        effect=where_exact(evolve(LISTS, order=Order.IGNORES), LISTS)),
     Operation(
         "sort_by", _with_function(t.List, None, lambda container, _key: container, keeps=True), _sort_by,
-        "sorted by the total order of keys; stable", borrows=True, fresh=True,
+        "sorted by the total order of keys; stable", effect=LISTS,
     ),
     Operation(
         "bag_minus", _bag_minus_rule, _bag_minus,
         "a without the first equal of each item of b; keeps the order",
-        borrows=True, fresh=True,
+        effect=where_exact(evolve(LISTS, change=Change.SHRINKS), CUTS),
     ),
-    Operation("map", _with_function((t.List, t.Array), None, _mapped), _map, "the function of each item"),
+    Operation("map", _with_function((t.List, t.Array), None, _mapped), _map, "the function of each item",
+        effect=evolve(LISTS, borrows=Borrows.NOTHING)),
     Operation("any", _with_function(_ANY_LIST, t.BOOL, lambda _c, _f: t.BOOL), plain(_any),
-        "whether the function holds for an item"),
+        "whether the function holds for an item", effect=UNORDERED),
     Operation("all", _with_function(_ANY_LIST, t.BOOL, lambda _c, _f: t.BOOL), plain(_all),
-        "whether the function holds for every item"),
-    Operation("fold", _fold_rule, plain(_fold), "c(... c(c(b, first), second) ...)", borrows=True),
+        "whether the function holds for every item", effect=UNORDERED),
+    Operation("fold", _fold_rule, plain(_fold), "c(... c(c(b, first), second) ...)", effect=LOOKS),
     Operation("sum", _sum_rule, _sum,
-        "the exact sum; floats are rounded once, whole numbers trap if it does not fit", _sum_traps),
+        "the exact sum; floats are rounded once, whole numbers trap if it does not fit", _sum_traps,
+        effect=UNORDERED),
 )  # fmt: skip

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from river.lang import types as t
 from river.lang.operations import floats
+from river.lang.operations.effects import (
+    APPENDS,
+    EMPTIES,
+    LISTS,
+    PURE,
+    TAKES,
+    UNORDERED,
+    Borrows,
+    by_kind,
+    combining,
+    of_entry,
+)
 from river.lang.operations.operands import Maps, agree, canonical, on_items
 from river.lang.operations.sums import number
 from river.lang.operations.table import (
@@ -184,37 +198,41 @@ def _count(types: Types, _result: t.Type) -> Binary:
 _MAPS = (t.Map, t.OMap)
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("has", _has_rule, contains, "whether there is such a key or item"),
+    Operation("has", _has_rule, contains, "whether there is such a key or item", effect=of_entry(PURE)),
     Operation("delete", _key_rule(_MAPS, t.BOOL), _delete,
-        "removes the entry of a key; whether there was one", mutates="container"),
-    Operation("keys", _map_rule(_MAPS, lambda key, _value: t.List(key)), plain(_keys), "the keys, in order"),
+        "removes the entry of a key; whether there was one", mutates="container", effect=of_entry(TAKES)),
+    Operation("keys", _map_rule(_MAPS, lambda key, _value: t.List(key)), plain(_keys), "the keys, in order",
+        effect=evolve(LISTS, borrows=Borrows.NOTHING)),
     Operation("values", _map_rule(_MAPS, lambda _key, value: t.List(value)), plain(_values),
-        "the values, in the order of the keys",
-              borrows=True, fresh=True),
+        "the values, in the order of the keys", effect=LISTS),
     Operation("first_key", _map_rule(t.OMap, lambda key, _value: optional(key)), plain(_first),
-        "the smallest key, or none"),
+        "the smallest key, or none", effect=UNORDERED),
     Operation("last_key", _map_rule(t.OMap, lambda key, _value: optional(key)), plain(_last),
-        "the greatest key, or none"),
+        "the greatest key, or none", effect=UNORDERED),
     Operation(
         "floor", first_of(_key_rule(t.OMap, None), alike(is_float, 1, fallback=t.F64)),
         _floor_or(floats.floor, OMap.floor),
         "a float rounded down; the greatest key of an omap at most b, or none", native="inline",
+        effect=UNORDERED,
     ),
     Operation(
         "ceil", first_of(_key_rule(t.OMap, None), alike(is_float, 1, fallback=t.F64)), _floor_or(floats.ceil,
         OMap.ceil),
         "a float rounded up; the smallest key of an omap at least b, or none", native="inline",
+        effect=UNORDERED,
     ),
-    Operation("range", _between_rule, _between, "the keys of an omap from b to c, c excluded"),
+    Operation("range", _between_rule, _between, "the keys of an omap from b to c, c excluded",
+        effect=UNORDERED),
     Operation("clear", from_any(t.is_container, t.UNIT, t.UNIT), _clear, "makes it empty (an array: zeros)",
-        mutates="value"),
+        mutates="value", effect=EMPTIES),
     Operation("add", first_of(on_items(t.Bag, None, result=t.UNIT), number), _add,
         "adds an item to a bag, a number to an exact sum",
-              mutates="value"),
+              mutates="value", effect=by_kind(t.Bag, evolve(APPENDS, combines="add"), combining("sum"))),
     Operation(
         "remove", _key_rule(t.Bag, t.UNIT), _remove,
         "removes the oldest item equal to b; traps if there is none",
-        ("remove-missing",), mutates="container",
+        ("remove-missing",), mutates="container", effect=of_entry(TAKES),
     ),
-    Operation("count", _key_rule(t.Bag, t.I64), _count, "how many items are equal to b"),
+    Operation("count", _key_rule(t.Bag, t.I64), _count, "how many items are equal to b",
+        effect=of_entry(PURE)),
 )  # fmt: skip

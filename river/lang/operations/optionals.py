@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
 from river.lang import types as t
+from river.lang.operations.effects import PURE, Borrows, Order
 from river.lang.operations.operands import agree
 from river.lang.operations.table import (
     Known,
@@ -63,9 +66,9 @@ def _has_zero(type_: t.Type) -> bool:
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("force", _force_rule, plain(_force), "the value; traps if there is none", ("optional-empty",),
-        "inline", borrows=True),
+        "inline", effect=evolve(PURE, order=Order.KEEPS, borrows=Borrows.ITSELF)),
     Operation("coalesce", _coalesce_rule, plain(_coalesce), "a, or b if a is none", native="inline",
-        borrows=True),
+        effect=evolve(PURE, order=Order.KEEPS, borrows=Borrows.PART)),
     Operation("zero", nothing(_has_zero, None), _zero,
-              "0, empty or none, by the type wanted", native="inline"),
+              "0, empty or none, by the type wanted", native="inline", effect=PURE),
 )  # fmt: skip

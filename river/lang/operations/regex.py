@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from river.lang import types as t
+from river.lang.operations.effects import PURE
 from river.lang.operations.table import Operation, fixed, plain
 from river.lang.patterns import BadPattern, Regex, compile_pattern
 from river.lang.values import TrapSignal
@@ -97,20 +98,22 @@ def _pieces(regex: Regex, replacement: str) -> list[str | int]:
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("regex", fixed((t.STRING,), t.REGEX), plain(_regex), "the pattern in a text, in RE2's syntax",
-        ("bad-regex",), "host"),
+        ("bad-regex",), "host", effect=PURE),
     Operation("re_test", fixed((t.REGEX, t.STRING), t.BOOL), plain(_test),
-        "whether the pattern occurs in the text"),
+        "whether the pattern occurs in the text", effect=PURE),
     Operation(
         "re_strs", fixed((t.REGEX, t.STRING), t.List(t.STRING)), plain(_strings),
         "the first match and its groups (empty where a group took no part); empty without a match",
+        effect=PURE,
     ),
     Operation(
         "re_find", fixed((t.REGEX, t.STRING), t.List(t.I64)), plain(_positions),
         "start and end of the first match and of its groups (-1 where a group took no part); empty without a match",
+        effect=PURE,
     ),
     Operation(
         "re_replace", fixed((t.REGEX, t.STRING, t.STRING), t.STRING), plain(_replace),
         r"all matches replaced; `\0` to `\9` in the replacement are the match and its groups",
-        ("bad-regex",),
+        ("bad-regex",), effect=PURE,
     ),
 )  # fmt: skip

@@ -9,9 +9,23 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from river.lang import types as t
 from river.lang.memory import claim
 from river.lang.operations.arithmetic import plus_text
+from river.lang.operations.effects import (
+    APPENDS,
+    CUTS,
+    LISTS,
+    LOOKS,
+    PURE,
+    TAKES,
+    UNORDERED,
+    Change,
+    by_kind,
+    of_entry,
+)
 from river.lang.operations.operands import Maps, agree, canonical, on_items
 from river.lang.operations.table import (
     Binary,
@@ -290,49 +304,53 @@ _LISTS = (t.List, t.Array, t.Deque)
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("len", from_any(_has_length, t.I64, t.UNIT), plain(len),
-        "how many items, entries, code points or bytes", native="inline"),
+        "how many items, entries, code points or bytes", native="inline", effect=UNORDERED),
     Operation("push", on_items(t.List, None, result=t.UNIT), plain(_push), "adds an item at the end",
-        mutates="container"),
+        mutates="container", effect=APPENDS),
     Operation(
         "pop", on_items(t.List, result="item"), plain(_popper(lambda items: items.pop())),
         "removes and returns the last item; traps if there is none", ("remove-missing",), mutates="container",
+        effect=TAKES,
     ),
     Operation(
         "set", _set_rule, _set, "stores an item at an index (traps outside) or an entry at a key",
-        _set_traps, mutates="container"
+        _set_traps, mutates="container",
+        effect=by_kind(Maps, of_entry(evolve(PURE, change=Change.GROWS, puts=2)), evolve(PURE, puts=2))
     ),
     Operation("get", _get_rule, _get, "the item at an index, or the value of a key; otherwise none, or c",
-        borrows=True),
+        effect=by_kind(Maps, of_entry(LOOKS), LOOKS)),
     Operation("slice", _slice_rule, _slice, "the items from b to c, c excluded; traps outside",
-        ("index-range",), borrows=True, fresh=True),
+        ("index-range",), effect=CUTS),
     Operation("take", on_items(t.List, t.I64, result="same"), plain(_limited(lambda items, n: items[:n])),
-              "the first b items, or all", borrows=True, fresh=True),
+              "the first b items, or all", effect=CUTS),
     Operation("drop_first", on_items(t.List, t.I64, result="same"), plain(_limited(lambda items,
         n: items[n:])),
-              "all but the first b items", borrows=True, fresh=True),
-    Operation("fill", _fill_rule, _fill, "a list of b times a; an array of the size wanted", _fill_traps),
-    Operation("concat", _concat_rule, _concat, "a, then b", borrows=True, fresh=True),
-    Operation("reverse", _reverse_rule, _reverse, "last first", borrows=True, fresh=True),
-    Operation("contains", contains_rule, contains, "whether b is an item, a key, or a part of the string"),
+              "all but the first b items", effect=CUTS),
+    Operation("fill", _fill_rule, _fill, "a list of b times a; an array of the size wanted", _fill_traps,
+        effect=PURE),
+    Operation("concat", _concat_rule, _concat, "a, then b", effect=evolve(LISTS, change=Change.GROWS)),
+    Operation("reverse", _reverse_rule, _reverse, "last first", effect=LISTS),
+    Operation("contains", contains_rule, contains, "whether b is an item, a key, or a part of the string",
+        effect=by_kind(Maps, of_entry(PURE), UNORDERED)),
     Operation("index_of", on_items(_LISTS, None, result=t.I64), _index_of,
-        "the index of the first item equal to b, or -1"),
-    Operation("to_list", _to_list_rule, plain(list), "the items in order", borrows=True, fresh=True),
+        "the index of the first item equal to b, or -1", effect=PURE),
+    Operation("to_list", _to_list_rule, plain(list), "the items in order", effect=LISTS),
     Operation("push_back", on_items(t.Deque, None, result=t.UNIT), plain(_push), "adds an item at the back",
-        mutates="container"),
+        mutates="container", effect=APPENDS),
     Operation(
         "pop_front", on_items(t.Deque, result="item"), plain(_popper(lambda items: items.popleft())),
         "removes and returns the item at the front; traps if there is none", ("remove-missing",),
-        mutates="container",
+        mutates="container", effect=TAKES,
     ),
     Operation(
         "pop_back", on_items(t.Deque, result="item"), plain(_popper(lambda items: items.pop())),
         "removes and returns the item at the back; traps if there is none", ("remove-missing",),
-        mutates="container",
+        mutates="container", effect=TAKES,
     ),
     Operation("front", on_items(t.Deque, result="item"), plain(_reader(0)),
         "the item at the front; traps if there is none",
-              ("remove-missing",), borrows=True),
+              ("remove-missing",), effect=LOOKS),
     Operation("back", on_items(t.Deque, result="item"), plain(_reader(-1)),
         "the item at the back; traps if there is none",
-              ("remove-missing",), borrows=True),
+              ("remove-missing",), effect=LOOKS),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from river.lang import types as t
+from river.lang.operations.effects import PURE, combining
 from river.lang.operations.table import Operation, first_of, fixed, plain
 from river.lang.values import Sum, add_to_sum, sum_value
 
@@ -20,11 +21,12 @@ def _merge(total: Sum, other: Sum) -> tuple[Sum, tuple[()]]:
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("sub", number, plain(_sub), "takes a number back out of an exact sum", mutates="value"),
+    Operation("sub", number, plain(_sub), "takes a number back out of an exact sum", mutates="value",
+        effect=combining("sum")),
     Operation("merge", fixed((t.FSUM, t.FSUM), t.UNIT), plain(_merge),
-        "adds the second exact sum to the first", mutates="value"),
+        "adds the second exact sum to the first", mutates="value", effect=combining("sum")),
     Operation(
         "value", fixed((t.FSUM,), t.F64), plain(sum_value),
-        "the exact sum, rounded once; infinite beyond the range; NaN for inf - inf",
+        "the exact sum, rounded once; infinite beyond the range; NaN for inf - inf", effect=PURE,
     ),
 )  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from attrs import frozen
 
 from river.lang import types as t
+from river.lang.operations.effects import WORST, Effect, Stated, Types
 
-Types = tuple[t.Type, ...]
 Known = tuple[t.Type | None, ...]
 Meaning = Callable[..., Any]
 Unary = Callable[[Any], Any]
@@ -36,8 +36,7 @@ class Operation:
 
     `meaning(types, result)` is the Python function on values. `traps`: codes of il.md 2.4. `native`: P6.
     `mutates`: the first operand is a place; "container": its mutable container is changed; "value": the
-    meaning returns its new value and the result. `borrows`: the result may be, or contain, a part of an
-    operand; `fresh` then says that only its items are.
+    meaning returns its new value and the result. `effect`: what else it does; unstated it is the worst.
     """
 
     name: str
@@ -47,13 +46,17 @@ class Operation:
     traps: tuple[str, ...] | Callable[[Types, t.Type], tuple[str, ...]] = ()
     native: Literal["inline", "rt", "host"] = "rt"
     mutates: Literal["container", "value"] | None = None
-    borrows: bool = False
-    fresh: bool = False
+    effect: Stated = WORST
 
 
 def traps_of(operation: Operation, types: Types, result: t.Type) -> tuple[str, ...]:
     """The codes with which `operation` may end on these operand types; empty if it cannot."""
     return operation.traps(types, result) if callable(operation.traps) else operation.traps
+
+
+def effect_of(operation: Operation, types: Types) -> Effect:
+    """What `operation` does on operands of these types (a lambda: of its type)."""
+    return operation.effect(types) if callable(operation.effect) else operation.effect
 
 
 def plain(function: Meaning) -> Callable[[Types, t.Type], Meaning]:

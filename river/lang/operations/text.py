@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from river.lang import types as t
 from river.lang.memory import LARGE, claim, claim_text
+from river.lang.operations.effects import PURE
 from river.lang.operations.table import Known, Operation, Signature, Types, fixed, plain
 from river.lang.values import TrapSignal
 
@@ -71,28 +72,31 @@ def _decode(data: bytes) -> str:
 _TEXT, _TWO = (t.STRING,), (t.STRING, t.STRING)
 
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("find", _find_rule, plain(_find), "where b first occurs in a (from a position), or -1"),
-    Operation("starts_with", fixed(_TWO, t.BOOL), plain(str.startswith), "whether a begins with b"),
-    Operation("ends_with", fixed(_TWO, t.BOOL), plain(str.endswith), "whether a ends with b"),
+    Operation("find", _find_rule, plain(_find), "where b first occurs in a (from a position), or -1",
+        effect=PURE),
+    Operation("starts_with", fixed(_TWO, t.BOOL), plain(str.startswith), "whether a begins with b",
+        effect=PURE),
+    Operation("ends_with", fixed(_TWO, t.BOOL), plain(str.endswith), "whether a ends with b", effect=PURE),
     Operation("split", fixed(_TWO, t.List(t.STRING)), plain(_split),
-        "the parts of a between separators b; by code point if b is empty"),
+        "the parts of a between separators b; by code point if b is empty", effect=PURE),
     Operation("join", fixed((t.List(t.STRING), t.STRING), t.STRING), plain(_join),
-        "the strings with a separator between them"),
+        "the strings with a separator between them", effect=PURE),
     Operation("replace", fixed((t.STRING,) * 3, t.STRING), plain(_replace),
-        "a with each b (not empty) replaced by c"),
-    Operation("lower", fixed(_TEXT, t.STRING), plain(str.lower), "in lower case (Unicode)"),
-    Operation("upper", fixed(_TEXT, t.STRING), plain(str.upper), "in upper case (Unicode)"),
-    Operation("trim", fixed(_TEXT, t.STRING), plain(_trim), "without ASCII white space at both ends"),
-    Operation("code_points", fixed(_TEXT, t.List(t.I32)), plain(_points), "the code points"),
+        "a with each b (not empty) replaced by c", effect=PURE),
+    Operation("lower", fixed(_TEXT, t.STRING), plain(str.lower), "in lower case (Unicode)", effect=PURE),
+    Operation("upper", fixed(_TEXT, t.STRING), plain(str.upper), "in upper case (Unicode)", effect=PURE),
+    Operation("trim", fixed(_TEXT, t.STRING), plain(_trim), "without ASCII white space at both ends",
+        effect=PURE),
+    Operation("code_points", fixed(_TEXT, t.List(t.I32)), plain(_points), "the code points", effect=PURE),
     Operation("char", fixed((t.I32,), t.STRING), plain(_char),
-        "the string of one code point; traps if there is none", ("conversion-range",)),
+        "the string of one code point; traps if there is none", ("conversion-range",), effect=PURE),
     Operation(
         "from_code_points", fixed((t.List(t.I32),), t.STRING), plain(_from_points),
-        "the string of code points; traps if one does not exist", ("conversion-range",),
+        "the string of code points; traps if one does not exist", ("conversion-range",), effect=PURE,
     ),
-    Operation("encode", fixed(_TEXT, t.BYTES), plain(str.encode), "as UTF-8"),
+    Operation("encode", fixed(_TEXT, t.BYTES), plain(str.encode), "as UTF-8", effect=PURE),
     Operation("decode", fixed((t.BYTES,), t.STRING), plain(_decode),
-        "the string in UTF-8; traps if it is none", ("bad-utf8",)),
+        "the string in UTF-8; traps if it is none", ("bad-utf8",), effect=PURE),
 )  # fmt: skip
 
 __all__ = ["OPERATIONS", "SPACE", "Types"]

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from river.lang import types as t
+from river.lang.operations.effects import PURE
 from river.lang.operations.table import Operation, Rule, fixed, plain
 from river.lang.values import BOUNDS, TrapSignal
 
@@ -128,20 +129,21 @@ _FIELDS: tuple[tuple[str, Callable[[int], int], str], ...] = (
 )
 
 OPERATIONS: tuple[Operation, ...] = (
-    *(Operation(name, fixed((t.TIME,), t.I64), plain(meaning), f"{doc}, in UTC") for name, meaning,
+    *(Operation(name, fixed((t.TIME,), t.I64), plain(meaning), f"{doc}, in UTC", effect=PURE) for name, meaning,
     doc in _FIELDS),
     Operation("time", _micros_rule(t.TIME), plain(_same), "the time so many microseconds after 1970",
-        native="inline"),
-    Operation("duration", _micros_rule(t.DURATION), plain(_same), "so many microseconds", native="inline"),
+        native="inline", effect=PURE),
+    Operation("duration", _micros_rule(t.DURATION), plain(_same), "so many microseconds", native="inline",
+        effect=PURE),
     Operation(
         "micros", lambda k, w: fixed((t.TIME,), t.I64)(k, w) or fixed((t.DURATION,), t.I64)(k, w),
         plain(_same),
-        "the microseconds of a time (since 1970) or a duration", native="inline",
+        "the microseconds of a time (since 1970) or a duration", native="inline", effect=PURE,
     ),
     Operation(
         "civil", lambda k, w: fixed((t.I64,) * 3, t.TIME)(k, w) or fixed((t.I64,) * 6, t.TIME)(k, w),
         plain(_civil),
         "the time of year, month, day (hour, minute, second) in UTC; traps if there is none",
-        ("conversion-range",),
+        ("conversion-range",), effect=PURE,
     ),
 )  # fmt: skip

@@ -1,0 +1,126 @@
+"""What an operation does beyond computing its result: a small algebra, and the rules from which its lines are made.
+
+Analyses read these statements instead of knowing operations by name. What a line does not state is the worst: `Effect()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve, frozen
+
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from types import UnionType
+
+Types = tuple[t.Type, ...]
+
+
+class Order(Enum):
+    """How the order of the items of the first operand, a container, shows in the result."""
+
+    IGNORES = "not at all"
+    KEEPS = "in the order of the items of the result, or of the container that is changed, and nowhere else"
+    READS = "in any way"
+
+
+class Change(Enum):
+    """What becomes of the items of the first operand: of the place that is changed, else from operand to result."""
+
+    NOTHING = "there are as many"
+    GROWS = "there may be more"
+    SHRINKS = "there may be fewer"
+
+
+class Borrows(Enum):
+    """What the result may share with the operands."""
+
+    NOTHING = "nothing"
+    ITEMS = "the items of a new container"
+    PART = "any part of them"
+    ITSELF = "it is the first operand"
+
+
+@frozen
+class Effect:
+    """What an operation does on operands of certain types.
+
+    `order`: of the first operand's items, and of those of operands of the same type if it is kept; that of other
+    operands may show in any way. `change`: of the number of items. `puts`: the operand that becomes an item. `at_key`: of
+    a map or bag, only the entry of the second operand is touched. `combines`: by what name `place = place op e`, or the
+    change of the place, accumulates: steps of one name may be done in any order. `borrows`: what the result may share.
+    """
+
+    order: Order = Order.READS
+    change: Change = Change.GROWS
+    puts: int | None = None
+    at_key: bool = False
+    combines: str | None = None
+    borrows: Borrows = Borrows.PART
+
+
+Stated = Effect | Callable[[Types], Effect]
+"""What a line of the table states: an effect, or one that depends on the types of the operands."""
+
+WORST: Final = Effect()
+"""What holds of an operation that states nothing."""
+PURE: Final = Effect(change=Change.NOTHING, borrows=Borrows.NOTHING)
+"""A result of its own, in which all that the operands are may show."""
+UNORDERED: Final = evolve(PURE, order=Order.IGNORES)
+"""A result of its own that is the same for any order of the items of the first operand."""
+LOOKS: Final = evolve(PURE, borrows=Borrows.PART)
+"""The result may be a part of an operand, found by its position."""
+LISTS: Final = evolve(PURE, order=Order.KEEPS, borrows=Borrows.ITEMS)
+"""A new container of the operand's items, or of parts of them."""
+CUTS: Final = evolve(LOOKS, change=Change.SHRINKS, borrows=Borrows.ITEMS)
+"""A new container of some of the operand's items, chosen by their positions."""
+TAKES: Final = evolve(PURE, change=Change.SHRINKS)
+"""Takes an item out by its position."""
+APPENDS: Final = evolve(PURE, order=Order.KEEPS, change=Change.GROWS, puts=1)
+"""Puts the second operand at an end."""
+EMPTIES: Final = evolve(UNORDERED, change=Change.SHRINKS)
+"""Takes out all items."""
+
+
+def of_entry(effect: Effect) -> Effect:
+    """The effect on the one entry of a map, or item of a bag, that the second operand names."""
+    return evolve(effect, order=Order.IGNORES, at_key=True)
+
+
+def combining(name: str) -> Effect:
+    """Accumulates in any order."""
+    return evolve(UNORDERED, combines=name)
+
+
+def by_kind(kinds: type | UnionType, on: Effect, otherwise: Effect) -> Callable[[Types], Effect]:
+    """One effect where the first operand is of `kinds`, another where it is not."""
+    return lambda types: on if types and isinstance(types[0], kinds) else otherwise
+
+
+def combining_exact(name: str, borrows: Borrows) -> Callable[[Types], Effect]:
+    """Accumulates in any order where equal values are the same: on all scalars but floats."""
+
+    def stated(types: Types) -> Effect:
+        found = evolve(PURE, borrows=borrows)
+        return evolve(found, combines=name) if all(map(is_exact, types)) else found
+
+    return stated
+
+
+def where_exact(exact: Effect, otherwise: Effect) -> Callable[[Types], Effect]:
+    """One effect where the first operand's items that are equal are the same, another where they may differ."""
+    return lambda types: exact if types and is_exact(types[0]) else otherwise
+
+
+def is_exact(type_: t.Type) -> bool:
+    """Whether equal values are the same: there are no floats (-0.0 is 0.0), nor entries in an order of their own."""
+    return not t.contains(type_, t.F32, t.F64, t.FSUM, t.Map, t.Bag, t.Function)
+
+
+__all__ = [
+    "APPENDS", "CUTS", "EMPTIES", "LISTS", "LOOKS", "PURE", "TAKES", "UNORDERED", "WORST", "Borrows", "Change", "Effect",
+    "Order", "Stated", "by_kind", "combining", "combining_exact", "is_exact", "of_entry", "where_exact",
+]  # fmt: skip
