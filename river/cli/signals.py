@@ -5,10 +5,12 @@ Imports nothing of River and little of Python: what comes while modules are impo
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
 import time
+import weakref
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 AGAIN = 0.01
-"""Seconds after which an interrupt that got lost is sent again."""
+"""Seconds after which a signal is sent again whose exception got lost."""
 
 TIME_OVER = 124
 """The exit status of a command that took too long, as that of `timeout`."""
@@ -33,6 +35,7 @@ GRACE = 5.0
 _came: list[signal.Signals] = []
 _words: list[str] = []  # of the alarm
 _told: list[signal.Signals] = []
+_raised: list[weakref.ref[Interrupted]] = []
 
 
 class Interrupted(KeyboardInterrupt):
@@ -44,7 +47,7 @@ def heed() -> None:
     for number in WORDS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _interrupt)
-    sys.unraisablehook = _lost
+    sys.unraisablehook = _unraisable
 
 
 def unheed() -> None:
@@ -115,19 +118,30 @@ def _leave(words: str) -> None:
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     if not _told:
         _came.append(signal.Signals(number))
-        raise Interrupted
+        raise _interrupted()  # which is no variable here: that would keep it
 
 
-def _lost(unraisable: sys.UnraisableHookArgs) -> None:
-    """Something was raised where nothing can be: in a finalizer, or a function that C calls. An interrupt is sent again."""
+def _interrupted() -> Interrupted:
+    found, thread = Interrupted(), _thread.get_ident()
+    _raised[:] = [weakref.ref(found, lambda _: _lost(thread))]
+    return found
+
+
+def _lost(thread: int) -> None:
+    """An exception is no more: if nobody has told of it, somebody dropped it, and the command goes on. So it is sent again."""
+    if not _told:
+        _thread.start_new_thread(_send_again, (_came[-1], thread))
+
+
+def _send_again(number: signal.Signals, thread: int) -> None:
+    time.sleep(AGAIN)
+    signal.pthread_kill(thread, number)
+
+
+def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Something was raised where nothing can be: in a finalizer, or a function that C calls."""
     if not isinstance(unraisable.exc_value, Interrupted):
         sys.__unraisablehook__(unraisable)
-        return
-    from threading import Timer
-
-    timer = Timer(AGAIN, signal.raise_signal, (_came[-1],))
-    timer.daemon = True
-    timer.start()
 
 
 @contextmanager

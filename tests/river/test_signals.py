@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from river.cli import signals
+from river.testing import seeds
+
+if TYPE_CHECKING:
+    import random
 
 CASES = int(os.environ.get("RIVER_CASES", "100"))
 PATIENCE = 60.0
@@ -108,14 +111,14 @@ def signalled(program: Path, chance: random.Random) -> None:
 
 
 def test_a_signal_at_any_moment(program):
-    chance = random.Random(1)
+    chance = seeds.chance("signals")
     for _ in range(5):
         signalled(program, chance)
 
 
 @pytest.mark.slow
 def test_many_signals_at_any_moment(program):
-    chance = random.Random(2)
+    chance = seeds.chance("many signals")
     for _ in range(CASES):
         signalled(program, chance)
 
@@ -123,6 +126,7 @@ def test_many_signals_at_any_moment(program):
 INTERRUPTED = """
 import gc, signal, sys, time
 from river.cli import signals
+from river.testing import seeds
 import river.cli.commands
 
 class Finalized:
@@ -136,6 +140,21 @@ def main(*_):
         Finalized()
         while True:
             time.sleep(0.01)
+    if sys.argv[1] == "dropped":
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except BaseException:
+            pass
+        while True:
+            time.sleep(0.01)
+    if sys.argv[1] == "kept":
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except BaseException as error:
+            kept = error
+        for _ in range(100):  # it is raised later, and not sent again before that
+            time.sleep(0.001)
+        raise kept
     if sys.argv[1] == "packed":
         try:
             signal.raise_signal(signal.SIGTERM)
@@ -158,7 +177,7 @@ river.cli.run()
 """
 
 
-@pytest.mark.parametrize("how", ["lost", "packed", "swallowed"])
+@pytest.mark.parametrize("how", ["lost", "dropped", "kept", "packed", "swallowed"])
 def test_an_interrupt_that_others_catch_ends_the_command(how):
     found = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, how], capture_output=True, text=True, check=False
