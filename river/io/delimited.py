@@ -27,6 +27,7 @@ from river.lang.types import Record, Type
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from river.io.batches import RowReader
     from river.io.errors import RowError
 
 MOST: Final = 1 << 24
@@ -155,6 +156,8 @@ class Scanner:
     A record that has failed gives its first line, and what follows is read as if it were not there. No line is looked at
     often: a line at whose end a quote stays open has an odd number of quotes if it was begun outside quotes, and an even
     number otherwise, so none of the lines that a failed record kept open begins another such record.
+
+    `line`: how many lines have been scanned; `waiting`: bytes of the record that a quote keeps open.
     """
 
     def __init__(self, blocks: Iterable[list[str]], delimiter: str, origin: Origin) -> None:
@@ -163,6 +166,7 @@ class Scanner:
         self._delimiter = delimiter
         self._origin = origin
         self.line = 0
+        self.waiting = 0
 
     def _next(self) -> list[str] | None:
         """The lines of the next block."""
@@ -235,7 +239,12 @@ class Scanner:
     def _longer(self, text: str) -> tuple[str, list[str] | Fault, int]:
         """For a text that ends in quotes of its first record: the same, continued to its end; then as `_record`."""
         parts, size = [text], _size(text)
-        while size <= MOST and (block := self._next()) is not None:
+        while size <= MOST:
+            self.waiting = size  # if nothing comes any more
+            block = self._next()
+            self.waiting = 0
+            if block is None:
+                break
             part = _joined(block)
             parts.append(part)
             try:
@@ -292,7 +301,7 @@ def open_delimited(
         raise Rejected([_column(origin, "the file is empty", f"the first line names the columns: {names}")])
     places = _places(header, fields, origin, record=isinstance(type_, Record))
     table = Table(places, len(header), type_, delimiter, origin)
-    return table, map(table.batch, scanner)
+    return table, table.scanned(scanner)
 
 
 def _column(origin: Origin, message: str, help: str | None) -> Diagnostic:
@@ -337,6 +346,7 @@ class Table:
         self._delimiter = delimiter
         self._origin = origin
         self._record = isinstance(type_, Record)
+        self._scanner: Scanner | None = None
 
     def rows(self, texts: Sequence[str], lines: Sequence[int]) -> Batch:
         """The items of records given one by one, with the line of each; of one that has failed, its first line is given."""
@@ -358,7 +368,17 @@ class Table:
         scanner.line = line
         if line == 0:
             scanner.header()
+        return self.scanned(scanner)
+
+    def scanned(self, scanner: Scanner) -> Iterator[Batch]:
+        """The batches of what a scanner finds."""
+        self._scanner = scanner
         return map(self.batch, scanner)
+
+    @property
+    def waiting(self) -> int:
+        """See `waiting`."""
+        return 0 if self._scanner is None else self._scanner.waiting
 
     def batch(self, cells: Cells) -> Batch:
         """The items of scanned records."""
@@ -417,6 +437,11 @@ class Table:
         last = text.removesuffix("\r").split("\n")
         line = cells.lines[row] + len(last) - 1
         return self._origin.error(line, "data-missing-field", reason, column=len(last[-1]) + 1, text=text)
+
+
+def waiting(reader: RowReader) -> int:
+    """Bytes of the record that a quote keeps open in the text that `reader` reads now."""
+    return reader.waiting if isinstance(reader, Table) else 0
 
 
 class Lines:

@@ -23,6 +23,7 @@ from river.ingress.taking import taker_of
 from river.io.batches import Origin, Source
 from river.io.errors import SKIP, STOP, OnError
 from river.io.live import Arriving, Live, arriving
+from river.io.live.control import Stopped
 from river.io.live.streams import Stream
 from river.io.live.texts import Texts
 from river.io.order import Ordering
@@ -201,6 +202,36 @@ def test_every_byte_alone():
     data = '\ufeff{"a": 1, "b": "\ufeff"}\n\ufeff{"a": 1, "b": ""}\n'.encode()
     for chunks in ([data], [bytes([byte]) for byte in data]):
         same("jsonl", [chunks], TYPES["two"])
+
+
+@pytest.mark.parametrize("native", NATIVE)
+def test_lines_behind_an_open_quote_are_not_left_silently_when_the_run_is_stopped(native):
+    class Stopping(Chunks):
+        def _next(self, size: int) -> bytes:
+            if not self.chunks:
+                raise Stopped
+            return super()._next(size)
+
+    def remarks(text: bytes) -> list[str]:
+        found = input_of(TYPES["two"], "csv", Recorder(SKIP))
+        if native:
+            assert read_natively(found, None, 10)
+        stream = Stopping(found.live, "text", [text])
+        assert found.texts is not None
+        assert stream.begins()
+        with pytest.raises(Stopped):
+            list(found.texts.read(stream, "csv", Origin("in", "text")))
+        assert {remark.code for remark in found.live.remarks} <= {"data-incomplete"}
+        return [remark.message for remark in found.live.remarks]
+
+    assert remarks(b'a,b\n1,"x"\n') == []
+    assert remarks(b'a,b\n1,x\n2,"x\n3,y\n') == [
+        "the last record has a quote that is open: its 9 bytes were not read"
+    ]
+    assert remarks(b'a,b\n1,x\n2,"x\n3,y\n4') == [
+        "the last line has no end yet: its 1 bytes were not read",
+        "the last record has a quote that is open: its 9 bytes were not read",
+    ]
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["x", "a text that lies outside", "", None])))

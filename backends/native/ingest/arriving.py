@@ -23,7 +23,7 @@ from river.diagnostics import Rejected
 from river.ingress.taking import of_senders
 from river.io import delimited
 from river.io.batches import Batch as General
-from river.io.delimited import Table
+from river.io.delimited import Table, waiting
 from river.io.schema import columns
 from river.io.sources import STREAMED, read_text
 from river.io.text import CHUNK, blocks
@@ -159,10 +159,12 @@ class _Reader:
         seen = begun.taken()
         if form is not None:
             text = _Text(self, form, parser(form), general, origin)
-            yield from text.entries(seen, stream, ended=begun.ended)
+            with stream.leaving(lambda: text.waiting):
+                yield from text.entries(seen, stream, ended=begun.ended)
             return
-        for batch in batches:
-            yield evolve(batch, origin=origin), _size(batch)
+        with stream.leaving(lambda: waiting(general)):
+            for batch in batches:
+                yield evolve(batch, origin=origin), _size(batch)
 
     def _form(self, kind: str, general: RowReader) -> Form | None:
         """The form of a text, if there is a parser for it."""
@@ -219,6 +221,11 @@ class _Text:
     def __attrs_post_init__(self) -> None:
         self._follow = bytearray(guesses(self.form))
 
+    @property
+    def waiting(self) -> int:
+        """Bytes of the record that a quote keeps open: its whole lines."""
+        return self._seen or waiting(self.rows)
+
     def entries(self, begun: bytes, stream: Stream, *, ended: bool) -> Iterator[Entry]:
         """The text, of which `begun` has been read: the header, if it has one."""
         rest = bytearray()
@@ -237,6 +244,7 @@ class _Text:
                 line -= stop
             if len(rest) - line > self.reader.largest:
                 mark = b"" if self._first and not self.form.delimited else MARK
+                self._seen = 0
                 following = Rest([mark + rest], (lambda _: b"") if ended else stream.read1)
                 for batch in self.general(following, self.lines):
                     yield batch, _size(batch)

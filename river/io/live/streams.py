@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from river.diagnostics import Rejected
@@ -11,7 +12,7 @@ from river.io.errors import unreadable
 from river.io.live.control import POLL, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from river.io.batches import Sender
@@ -55,6 +56,17 @@ class Stream:
         end = data.rfind(b"\n")
         self._open = self._open + len(data) if end < 0 else len(data) - end - 1
         return data
+
+    @contextmanager
+    def leaving(self, waiting: Callable[[], int]) -> Generator[None]:
+        """Notes the bytes of whole lines that wait for a quote to close when the run is stopped."""
+        try:
+            yield
+        except Stopped:
+            if size := waiting():
+                message = f"the last record has a quote that is open: its {size} bytes were not read"
+                self.live.remark(message, self.label)
+            raise
 
     def _following(self, size: int) -> bytes:
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field
 
 from river.io.batches import Origin
+from river.io.delimited import waiting
 from river.io.sources import read_text
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ class Texts:
 
     def _batches(self, stream: Stream, kind: str, origin: Origin) -> Iterator[Entry]:
         """By the general readers."""
-        _, batches = read_text(stream, kind, self.type, origin, self.size)
-        for batch in batches:
-            yield evolve(batch, origin=origin), len(batch.items) + len(batch.errors)
+        rows, batches = read_text(stream, kind, self.type, origin, self.size)
+        with stream.leaving(lambda: waiting(rows)):
+            for batch in batches:
+                yield evolve(batch, origin=origin), len(batch.items) + len(batch.errors)
 
     def put(self, parts: Iterable[tuple[Stream, str]], inbox: Inbox) -> None:
         """Puts texts, each with its format, into an inbox. Raises: Rejected; Stopped."""
