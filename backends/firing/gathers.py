@@ -1,7 +1,7 @@
 """Operators that gather the rows of each instant, where whole instants lie together: their rows stay where they are.
 
     on x(r) { if $now is now { if now < r.t { emit out {tau: now, ins: $ins, del: []}; $ins = []; } } $now = r.t; push($ins, r); }
-    on mark(k) { if $now is now { if now < k { emit out {...}; $ins = []; $now = none; } } mark out k; }
+    on mark(k) { if $now is now { if now < k or k == END { emit out {...}; $ins = []; $now = none; } } mark out k; }
 
 Of a batch the first and the last instant may have rows in others: these are fired on. Between them nothing is, there each
 instant becomes an item whose rows are those of the batch.
@@ -64,7 +64,12 @@ def _over(item: typed.Stmt, now: int, ins: int, later: typed.Expr) -> tuple[type
             typed.Block(
                 (
                     typed.Branch(
-                        typed.Apply(operation="<", args=(typed.Local(slot=compared), other)),
+                        typed.Apply(operation="<", args=(typed.Local(slot=compared), other))
+                        | typed.Logic(
+                            op="or",
+                            left=typed.Apply(operation="<", args=(typed.Local(slot=compared), other)),
+                            right=typed.Apply(operation="==", args=(typed.Local(), _)),
+                        ),
                         typed.Block(
                             (typed.Emit(0, sent), typed.Assign(emptied, typed.MakeList(_, ())), *rest)
                         ),

@@ -1,6 +1,7 @@
 """The operators at a program's borders, where rows with a time stamp become deltas and deltas become rows.
 
-They are no templates because the key of a queue is a name, here that of the stamp's column.
+They are no templates because the key of a queue is a name, here that of the stamp's column. `end` is the last instant that there
+is: as a mark it says that it is over, too (`river.ingress`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def stream_in(
-    name: str, row: s.TypeExpr, kept: s.TypeExpr, value: s.Expr, delta: s.TypeExpr, tau: s.TypeExpr, stamp: str,
-    span: Span | None,
+    name: str, row: s.TypeExpr, kept: s.TypeExpr, value: s.Expr, delta: s.TypeExpr, tau: s.TypeExpr, end: s.Expr,
+    stamp: str, span: Span | None,
 ) -> s.Operator:  # fmt: skip
     """The rows of each instant as one insertion, sent when a later row or a mark shows that the instant is over.
 
@@ -28,14 +29,14 @@ def stream_in(
     variables = (s.VarParam("now", s.OptionalType(tau)), s.VarParam("ins", s.TypeName("list", (kept,))))
     handlers = (
         s.ItemHandler("x", "r", s.Block((_when_over(at, forget), *take))),
-        _marks(forget),
+        _marks(forget, end),
     )
     return _operator(name, s.Port("x", row, stamp), variables, s.Out("out", delta, "tau"), handlers, span)
 
 
 def changes_in(
     name: str, change: s.TypeExpr, row: s.TypeExpr, fields: tuple[str, ...], delta: s.TypeExpr, tau: s.TypeExpr,
-    stamp: str, sign: str, span: Span | None,
+    end: s.Expr, stamp: str, sign: str, span: Span | None,
 ) -> s.Operator:  # fmt: skip
     """The change log of a relation as deltas. Deleting a row that is not there is a trap."""
     at = _member("r", stamp)
@@ -56,7 +57,7 @@ def changes_in(
         s.VarParam("rows", s.TypeName("bag", (row,))),
     )
     take: tuple[s.Stmt, ...] = (_when_over(at, forget), s.Assign(s.Var("now"), at), own, read)
-    handlers = (s.ItemHandler("x", "r", s.Block(take)), _marks(forget))
+    handlers = (s.ItemHandler("x", "r", s.Block(take)), _marks(forget, end))
     return _operator(name, s.Port("x", change, stamp), variables, s.Out("out", delta, "tau"), handlers, span)
 
 
@@ -79,16 +80,19 @@ def _operator(
     return s.Operator(name, (port,), variables, (out,), (), (), handlers, span=span)
 
 
-def _when_over(at: s.Expr, forget: tuple[s.Stmt, ...]) -> s.If:
-    """If an instant is pending, and before `at`: sends it."""
-    return s.If(
-        s.Bind(s.Var("now"), "now"), s.Block((s.If(s.Binary("<", s.Name("now"), at), s.Block(forget)),))
-    )
+def _when_over(at: s.Expr, forget: tuple[s.Stmt, ...], *also: s.Expr) -> s.If:
+    """If an instant is pending that is before `at`, or if `also` holds: sends it."""
+    over: s.Expr = s.Binary("<", s.Name("now"), at)
+    for each in also:
+        over = s.Binary("or", over, each)
+    return s.If(s.Bind(s.Var("now"), "now"), s.Block((s.If(over, s.Block(forget)),)))
 
 
-def _marks(forget: tuple[s.Stmt, ...]) -> s.MarkHandler:
-    over = _when_over(s.Name("k"), (*forget, s.Assign(s.Var("now"), s.NoneValue())))
-    return s.MarkHandler("k", s.Block((over, s.Mark("out", s.Name("k")))))
+def _marks(forget: tuple[s.Stmt, ...], end: s.Expr) -> s.MarkHandler:
+    level = s.Name("k")
+    last = s.Binary("==", level, end)
+    over = _when_over(level, (*forget, s.Assign(s.Var("now"), s.NoneValue())), last)
+    return s.MarkHandler("k", s.Block((over, s.Mark("out", level))))
 
 
 def _recorded(operation: str, changes: str) -> s.Block:

@@ -22,6 +22,7 @@ from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression
+from river.lang.values import BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,10 +88,20 @@ class Lowering:
 
     def range(self, ticks: int) -> Args:
         """The arguments of a window of this length."""
+        last = ("last", self.instant(self.last - ticks - 1))
         if self.source.tau == t.I64:
-            return ("Span", self.tau), ("span", s.Int(ticks)), ("granule", s.Int(1))
+            return ("Span", self.tau), ("span", s.Int(ticks)), ("granule", s.Int(1)), last
         span, one = (s.Call("duration", (s.Int(n),)) for n in (ticks, 1))
-        return ("Span", expression(t.DURATION)), ("span", span), ("granule", one)
+        return ("Span", expression(t.DURATION)), ("span", span), ("granule", one), last
+
+    @property
+    def last(self) -> int:
+        """The last instant that there is."""
+        return BOUNDS[self.source.tau][1]
+
+    def instant(self, ticks: int) -> s.Expr:
+        """An instant that is not negative."""
+        return s.Int(ticks) if self.source.tau == t.I64 else s.Call("time", (s.Int(ticks),))
 
     # -- names and declarations
 
@@ -154,7 +165,15 @@ class Lowering:
         variables, carried = (now, ins), row
         if one.kind == "stream":
             made = borders.stream_in(
-                operator, row, kept, value, self.delta(kept), self.tau, one.stamp.name, one.span
+                operator,
+                row,
+                kept,
+                value,
+                self.delta(kept),
+                self.tau,
+                self.instant(self.last),
+                one.stamp.name,
+                one.span,
             )
         else:
             columns = ((one.stamp.name, self.source.tau), (SIGN, t.STRING), *one.row.fields)
@@ -164,7 +183,16 @@ class Lowering:
             variables = (now, ins, deleted, rows)
             fields = tuple(name for name, _ in one.row.fields)
             made = borders.changes_in(
-                operator, carried, row, fields, self.delta(row), self.tau, one.stamp.name, SIGN, one.span
+                operator,
+                carried,
+                row,
+                fields,
+                self.delta(row),
+                self.tau,
+                self.instant(self.last),
+                one.stamp.name,
+                SIGN,
+                one.span,
             )
         self.operators.append(made)
         self.use(queue, operator, (one.name,), variables, one.span)
@@ -306,7 +334,7 @@ class Query:
                 kept = self.variable(
                     f"window_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span
                 )
-                args += whole.range(length)
+                args += (*whole.range(length), ("end", whole.instant(whole.last)))
                 made = Rows(self.queue(f"range_{title}"), rows.row, rows.type)
                 return self.add("range", args, (rows.queue,), (kept,), made, source, title=title)
             case ty.Rows(count, ()):

@@ -298,7 +298,9 @@ class _Merge(_Group):
             yield Turn(items, sent)
         if all(one.over for one in self.inputs):
             self.over = True
-            last = () if self.now is None else marks([one.feed for one in self.inputs], self.now + 1)
+            last = (
+                () if self.now is None else marks([one.feed for one in self.inputs], self.now + 1, over=True)
+            )
             yield Turn(marks=(*last, *self._ends()))
 
     def _items(self) -> tuple[Event, ...]:

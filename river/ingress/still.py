@@ -181,5 +181,5 @@ def _merged(feeds: list[Feed], batch: int) -> Iterator[Turn]:
         share = max(1, batch // len(live))
         now, items = first_items(live, [min(feed.at + share, len(feed.keys)) for feed in live])
         yield Turn(items, marks(feeds, now))
-    ends = () if now is None else marks(feeds, now + 1)
+    ends = () if now is None else marks(feeds, now + 1, over=True)
     yield Turn(marks=(*ends, *((feed.queue.name, [END]) for feed in feeds)))

@@ -87,14 +87,17 @@ def first_items(feeds: Sequence[Feed], ends: Sequence[int]) -> tuple[int, tuple[
     return last, tuple(found)
 
 
-def marks(feeds: Iterable[Feed], key: int) -> tuple[Event, ...]:
-    """Mark(key) for each input that had none as high; a mark is never outside the type of the keys."""
+def marks(feeds: Iterable[Feed], key: int, *, over: bool = False) -> tuple[Event, ...]:
+    """Mark(key) for each input that had none as high; a mark is never outside the type of the keys.
+
+    `over`: all items have been sent. Only then there is a mark at the greatest of the keys, which has no successor: so it says
+    that the last instant is over, too.
+    """
     found: list[Event] = []
-    asked = key
     for feed in feeds:
-        low, high = BOUNDS[feed.clock] if feed.clock is not None else (asked, asked)
-        key = min(max(asked, low), high)
-        if feed.marked is None or feed.marked < key:
-            feed.marked = key
-            found.append((feed.queue.name, [Mark(key)]))
+        low, high = BOUNDS[feed.clock] if feed.clock is not None else (key, key + 1)
+        level = min(max(key, low), high if over else high - 1)
+        if feed.marked is None or feed.marked < level:
+            feed.marked = level
+            found.append((feed.queue.name, [Mark(level)]))
     return tuple(found)

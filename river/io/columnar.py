@@ -84,7 +84,7 @@ def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]
             why = refusal(field, schema.field(name).type)
             if why is not None:
                 message = f"field `{name}{why.path}`: {why.reason}"
-                wrong.append(Diagnostic(why.code, message, place=place))
+                wrong.append(Diagnostic(why.code, message, place=place, help=why.help))
     if wrong:
         raise Rejected(wrong)
     return fields

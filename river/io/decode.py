@@ -20,6 +20,7 @@ from river.io import scalars
 from river.io.scalars import Mismatch, wrong
 from river.lang.scope import show
 from river.lang.types import (
+    DURATION,
     F32,
     F64,
     TIME,
@@ -48,7 +49,7 @@ class NumberText(str):
 def decoder(type_: Type, *, python: bool = False) -> Decoder:
     """The function from objects to values of `type_`; it raises Mismatch with the path of the fault.
 
-    `python`: objects come from a caller, so times may be datetimes or microseconds, bytes are bytes, records
+    `python`: objects come from a caller, so times may be datetimes, durations timedeltas, bytes are bytes, records
     may be sequences; else they come from JSON.
     """
     match type_:
@@ -282,29 +283,34 @@ def _decimal(value: Any, type_: Decimal) -> int:
     return scalars.scaled(number < 0, str(abs(number)).lstrip("0"), 0, type_, value)
 
 
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_TICK: Final = dt.timedelta(microseconds=1)
+
+
 def _time(value: Any) -> int:
     if isinstance(value, dt.datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
-        return (aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+        return _ticks(aware - _EPOCH, value, TIME)
     if isinstance(value, dt.date):
-        return (value - dt.date(1970, 1, 1)) // dt.timedelta(microseconds=1)
+        return (value - _EPOCH.date()) // _TICK
     if isinstance(value, str):
         return scalars.parse_time(value)
-    return _micros(value, TIME)
+    raise scalars.without_unit(value, TIME)
 
 
 def _duration(value: Any) -> int:
     if isinstance(value, dt.timedelta):
-        return value // dt.timedelta(microseconds=1)
+        return _ticks(value, value, DURATION)
     if isinstance(value, str):
         return scalars.parse_duration(value)
-    return _micros(value, Primitive("duration"))
+    raise scalars.without_unit(value, DURATION)
 
 
-def _micros(value: Any, type_: Type) -> int:
-    if isinstance(value, bool):
+def _ticks(span: dt.timedelta, value: object, type_: Type) -> int:
+    """Microseconds. The times of pandas have nanoseconds, and one that is none (NaT)."""
+    whole = span // _TICK
+    if isnan(whole):
         raise wrong(value, type_)
-    number = _index(value, type_)
-    if not -(2**63) <= number < 2**63:
-        raise scalars.out_of_range(value, type_)
-    return number
+    if span % _TICK:
+        raise Mismatch("data-range", f"{scalars.shown(value)} is finer than microseconds")
+    return whole

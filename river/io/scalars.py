@@ -23,7 +23,7 @@ import re
 from array import array
 from functools import lru_cache
 from math import isfinite, isinf, isnan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from river.diagnostics import InternalError
 from river.lang.scope import show
@@ -83,6 +83,19 @@ def shown(text: object) -> str:
 def wrong(value: object, type_: Type) -> Mismatch:
     """The mismatch of a value that is of another kind than `type_`."""
     return Mismatch("data-type", f"{shown(value)} is not a `{show(type_)}`")
+
+
+def without_unit(value: object, type_: Type) -> Mismatch:
+    """The mismatch of what is no time or duration; a number might be one, of seconds or of something else."""
+    found = wrong(value, type_)
+    if isinstance(value, SupportsIndex | float) and not isinstance(value, bool):
+        found.reason += ": a number does not say what it counts"
+        found.help = (
+            "give a datetime, `datetime.fromtimestamp(seconds, UTC)`, or a text such as '2024-01-31T12:00:00Z'"
+            if type_ == TIME
+            else "give a timedelta, or a text such as '1.5s'"
+        )
+    return found
 
 
 def out_of_range(value: object, type_: Type) -> Mismatch:

@@ -320,7 +320,14 @@ def refusal(type_: Type, given: Any) -> Mismatch | None:
 
 
 def _refused(type_: Type, given: Any) -> Mismatch:
-    return Mismatch("data-type", f"the Arrow type `{given}` does not hold `{show(type_)}`")
+    found = Mismatch("data-type", f"the Arrow type `{given}` does not hold `{show(type_)}`")
+    pt = arrow("types")
+    if type_ in (TIME, DURATION) and (pt.is_integer(given) or pt.is_floating(given)):
+        found.reason += ": a number does not say what it counts"
+        kind = "timestamp" if type_ == TIME else "duration"
+        pandas = "to_datetime" if type_ == TIME else "to_timedelta"
+        found.help = f"if it counts seconds, give `column.cast(pa.{kind}('s'))`, in pandas `{pandas}(column, unit='s')`"
+    return found
 
 
 def _at(step: str, why: Mismatch | None) -> Mismatch | None:

@@ -1,7 +1,8 @@
 """Damaged files of Arrow and Parquet data, read as River reads them: by the evaluator's reader, by the native one, by whole runs.
 
-`python -m tests.backends.damaged_tables arrow SEED CASES` is a process of its own, because what is looked for may end it: before
-each case it prints its number, and at the end one line of JSON. A case that takes a minute ends the process with a traceback.
+`RIVER_SEED=1 python -m tests.backends.damaged_tables arrow CASES [FIRST]` is a process of its own, because what is looked
+for may end it: before each case it prints its number, and at the end one line of JSON. A case that takes a minute ends the
+process with a traceback.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import faulthandler
 import io
 import json
-import random
 import resource
 import struct
 import sys
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,9 +31,11 @@ from river.io.errors import SKIP
 from river.io.sources import open_source
 from river.lang import types as t
 from river.lang.scope import show
+from river.testing import seeds
 from tests.backends.ingest_files import Recorder
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Iterable, Sequence
 
 LONGEST: Final = 60
@@ -336,7 +339,8 @@ def held(value: Any, type_: t.Type, data: bytes) -> bool:
         case t.BYTES:
             return value in data
         case _ if type_ in PACKED:
-            return value != value or struct.pack(PACKED[type_], value) in data
+            # A bit of the schema says which byte comes first.
+            return value != value or any(struct.pack(order + PACKED[type_], value) in data for order in "<>")
         case _:
             return True
 
@@ -393,9 +397,7 @@ def one(file: File, chance: random.Random, folder: Path, totals: dict[str, int])
         path.unlink()
 
 
-def many(kind: str, seed: str, cases: int, first: int = 0) -> None:
-    from collections import Counter
-
+def many(kind: str, cases: int, first: int = 0) -> None:
     faulthandler.enable()
     files = arrow_files() if kind == "arrow" else parquet_files()
     totals: dict[str, int] = Counter()
@@ -411,7 +413,7 @@ def many(kind: str, seed: str, cases: int, first: int = 0) -> None:
         for number in range(first, first + cases):
             print(number, flush=True)
             faulthandler.dump_traceback_later(LONGEST, exit=True)
-            chance = random.Random(f"{kind} {seed} {number}")
+            chance = seeds.chance("damaged tables", kind, number)
             file = chance.choice(files)
             try:
                 one(file, chance, Path(folder), totals)
@@ -424,4 +426,4 @@ def many(kind: str, seed: str, cases: int, first: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    many(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+    many(sys.argv[1], *map(int, sys.argv[2:]))

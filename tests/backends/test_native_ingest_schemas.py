@@ -7,7 +7,6 @@ what is looked for here is the text that they are made from.
 from __future__ import annotations
 
 import os
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,10 +18,12 @@ from river.io.errors import SKIP, STOP
 from river.io.sources import open_source
 from river.lang import types as t
 from river.lang.scope import show
+from river.testing import seeds
 from tests.backends.ingest_files import FOLDER, quoted, taken
 from tests.backends.test_native_ingest_many import CSV_TOKENS, JSON_TOKENS, OTHERS, cell, damaged
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
@@ -199,7 +200,7 @@ def compared(path: Path, type_: t.Type, chance: random.Random) -> None:
 
 
 def many(chunk: int, count: int, make: pytest.MonkeyPatch) -> None:
-    chance = random.Random(f"schemas {chunk}")
+    chance = seeds.chance("schemas", chunk)
     make.setattr(shared, "kept", lambda _, build: build())  # what is not optimised is not kept
     for _ in range(count):
         level = 3 if chance.random() < OPTIMISED else 0

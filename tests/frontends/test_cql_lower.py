@@ -92,7 +92,7 @@ def test_figure_3b() -> None:
           }
           on mark(k) {
             if $now is now {
-              if now < k {
+              if now < k or k == 9223372036854775807 {
                 emit out {tau: now, ins: $ins, del: []};
                 $ins = [];
                 $now = none;
@@ -107,7 +107,9 @@ def test_figure_3b() -> None:
           Tau = i64,
           Span = i64,
           span = 300,
-          granule = 1
+          granule = 1,
+          last = 9223372036854775506,
+          end = 9223372036854775807
         >;
         operator group_congested = cql.group<
           R = SegSpeedRead,
@@ -379,7 +381,8 @@ def test_every_use_points_at_the_query(text: str) -> None:
 def test_time_stamps_of_type_time() -> None:
     text = "v: relation = select a from u[range 2 minutes];"
     il = shown(text, "operator range_v", "u: {at: time; a: int} stream by at;")
-    assert "Tau = time,\n  Span = duration,\n  span = duration(120000000),\n  granule = duration(1)\n" in il
+    assert "Tau = time,\n  Span = duration,\n  span = duration(120000000),\n  granule = duration(1),\n" in il
+    assert "last = time(9223372036734775806),\n  end = time(9223372036854775807)\n" in il
     second = 1_000_000
     said = says(text, "u: {at: time; a: int} stream by at;", u=[(0, 1), (200 * second, 2)])
     assert said == [(0, ((1,),), ()), (120 * second + 1, (), ((1,),)), (200 * second, ((2,),), ())]

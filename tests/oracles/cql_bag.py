@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Bag = list[Row]
+END = (1 << 63) - 1  # the last instant that there is
 
 
 class Trapped(Exception):  # noqa: N818 - what a run may come to
@@ -96,6 +97,8 @@ class Run:
         stamps = {one.name: self.stamp(one) for one in self.program.inputs}
         instants = {row[stamps[name]] for name in stamps for row in self.data[name]}
         last = max(instants, default=0)
+        if last == END - 1:  # time that comes so far comes to its end
+            last = END
         for instant in instants:
             heappush(self.waiting, instant)
         done: list[int] = []

@@ -403,6 +403,16 @@ def test_deltas_say_what_bags_say(text: str, s, t, p, seed: int) -> None:
     assert by_deltas(program, data, seed) == expected
 
 
+@settings(max_examples=20)
+@given(programs(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99))
+@pytest.mark.parametrize("first", [-(1 << 63), (1 << 63) - 1 - LAST])
+def test_so_they_do_at_the_ends_of_time(first: int, text: str, s, t, p, seed: int) -> None:
+    program = checked(text)
+    data = {name: [(at + first, *row) for at, *row in rows] for name, rows in (("s", s), ("t", t), ("p", p))}
+    expected, _ = by_bags(program, data)
+    assert by_deltas(program, data, seed) == expected
+
+
 @st.composite
 def lookups(draw) -> str:
     """Present rows joined with groups of rows, by their key, in every shape that is lowered in a way of its own."""
@@ -438,11 +448,15 @@ def lookups(draw) -> str:
 
 @pytest.mark.slow
 @settings(max_examples=20)
-@given(lookups(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99))
-def test_joins_with_the_present_say_what_bags_say(text: str, s, t, p, seed: int) -> None:
+@given(
+    lookups(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99),
+    st.sampled_from([0, 0, (1 << 63) - 1 - LAST]),
+)  # fmt: skip
+def test_joins_with_the_present_say_what_bags_say(text: str, s, t, p, seed: int, first: int) -> None:
     program = checked(text)
-    expected, _ = by_bags(program, {"s": s, "t": t, "p": p})
-    found = by_deltas(program, {"s": s, "t": t, "p": p}, seed)
+    data = {name: [(at + first, *row) for at, *row in rows] for name, rows in (("s", s), ("t", t), ("p", p))}
+    expected, _ = by_bags(program, data)
+    found = by_deltas(program, data, seed)
     if expected is not None:
         expected = {view.name: expected[view.name] for view in program.views if view.output}
     assert found == expected

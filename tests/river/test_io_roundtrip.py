@@ -82,9 +82,10 @@ def no_unit_option(type_: t.Type) -> t.Type:
     return rebuilt(type_, lambda part: t.UNIT if part == t.Optional(t.UNIT) else part)
 
 
-def no_decimal(type_: t.Type) -> t.Type:
-    """A caller's whole number is a number, not the scaled integer that stands for a decimal."""
-    return rebuilt(type_, lambda part: t.I64 if isinstance(part, t.Decimal) else part)
+def no_code(type_: t.Type) -> t.Type:
+    """A caller's whole number is a number, not the integer that stands for a decimal, a time or a duration."""
+    coded = (t.TIME, t.DURATION)
+    return rebuilt(type_, lambda part: t.I64 if isinstance(part, t.Decimal) or part in coded else part)
 
 
 item_types = st.one_of(records(field_types), scalar_types).map(no_unit_option)
@@ -189,14 +190,14 @@ def test_a_column_is_values_and_back(case: tuple[t.Type, list[Any]]) -> None:
     same(from_arrow(with_nulls, to_arrow(with_nulls, [None, *items])), [None, *items])
 
 
-@given(case=rows(item_types.map(no_decimal)))
+@given(case=rows(item_types.map(no_code)))
 @settings(max_examples=40, deadline=None)
 def test_tuples_are_taken_as_they_are(case: tuple[t.Type, list[Any]]) -> None:
     type_, items = case
     same([item for part in open_source(items, type_, name="in", batch=3) for item in part], items)
 
 
-@given(case=rows(records(scalar_types).map(no_decimal)))
+@given(case=rows(records(scalar_types).map(no_code)))
 @settings(max_examples=40, deadline=None)
 def test_dicts_are_records(case: tuple[t.Record, list[Any]]) -> None:
     type_, items = case

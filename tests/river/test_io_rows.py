@@ -465,13 +465,61 @@ def test_python_values() -> None:
             "t": dt.datetime(1970, 1, 1, 1, tzinfo=zone), "d": dt.timedelta(seconds=1), "x": Decimal("1.5"),
             "f": 1, "m": {1: b"x"}, "more": 0,
         },
-        (dt.date(1970, 1, 2), 7, 1.25, 0.1, [(2, bytearray(b"y"))]),
+        (dt.date(1970, 1, 2), dt.timedelta(microseconds=7), 1.25, 0.1, [(2, bytearray(b"y"))]),
         {"t": dt.datetime(1970, 1, 1), "d": "1ms", "x": 3, "f": "nan", "m": {}},  # noqa: DTZ001 - naive is UTC
     ]  # fmt: skip
     (found,) = open_source(rows, type_, name="in")
     assert found[0] == (0, 1_000_000, 150, 1.0, {1: b"x"})
     assert found[1] == (86_400_000_000, 7, 125, 0.10000000149011612, {2: b"y"})
     assert found[2][:3] == (0, 1000, 300)
+
+
+pd = pytest.importorskip("pandas")
+np = pytest.importorskip("numpy")
+NUMBERS = {"whole": 1704067200, "of numpy": np.int64(1704067200), "with a fraction": 1704067200.5}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("type_", [t.TIME, t.DURATION])
+def test_numbers_are_no_times(type_: t.Type, number: str) -> None:
+    """What they count is not said: CSV and JSON refuse them, too."""
+    value = NUMBERS[number]
+    row = t.Record((("at", type_),))
+    shapes: list[Any] = [
+        [{"at": value}],
+        [(value,)],
+        iter([[value]]),
+        pa.table({"at": [value]}),
+        pd.DataFrame({"at": [value]}),
+    ]
+    for data in shapes:
+        with pytest.raises(Rejected) as caught:
+            list(open_source(data, row, name="in"))
+        (found,) = caught.value.diagnostics
+        assert found.code == "data-type"
+        assert found.message.startswith("field `at`: ")
+        assert found.message.endswith("a number does not say what it counts")
+        assert found.help
+    nested = t.Record((("at", t.List(type_)),))
+    with pytest.raises(Rejected, match=r"at\[\]"):
+        open_source(pa.table({"at": [[1]]}), nested, name="in")
+
+
+def test_times_of_pandas() -> None:
+    row = t.Record((("at", t.Optional(t.TIME)), ("for", t.Optional(t.DURATION))))
+    seconds = pd.to_datetime([1704067200, None], unit="s")
+    frame = pd.DataFrame({"at": seconds, "for": pd.to_timedelta([1.5, None], unit="s")})
+    wanted = [(1_704_067_200_000_000, 1_500_000), (None, None)]
+    assert list(open_source(frame, row, name="in")) == [wanted]
+    rows = [(pd.Timestamp(1704067200, unit="s"), pd.Timedelta("1.5s"))]
+    assert list(open_source(rows, row, name="in")) == [wanted[:1]]
+    for at, span, code in (
+        (pd.NaT, None, "data-type"), (pd.Timestamp(1, unit="ns"), None, "data-range"),
+        (None, pd.Timedelta(1, unit="ns"), "data-range"),
+    ):  # fmt: skip
+        with pytest.raises(Rejected) as caught:
+            list(open_source([(at, span)], row, name="in"))
+        assert [found.code for found in caught.value.diagnostics] == [code]
 
 
 def test_kinds_of_strings_are_strings() -> None:
