@@ -72,5 +72,5 @@ def place(source: Source, lang: str | None) -> Place | None:
         return None
     languages = sorted({module.partition(".")[0] for module in plugins.modules(plugins.FRONTENDS)})
     parts = (fingerprint("river", *languages), lang or "", source.name, source.text)
-    name = hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+    name = hashlib.sha256("\x00".join(parts).encode(errors="surrogateescape")).hexdigest()
     return Place(folder / f"{name[:40]}.json")

@@ -101,7 +101,8 @@ def graph_(
             raise Rejected([Diagnostic("graph-plan", f"the plan of `{backend}` cannot be drawn", help=help_)])
     picture = drawing(compiled.graph, plan)
     tinted = output in (None, "-") and coloured(streams.stdout)
-    write(streams, output, _picture(picture, form, Path(program).name, tinted=tinted))
+    title = Path(program).name.encode(errors="backslashreplace").decode()  # a name may be no text
+    write(streams, output, _picture(picture, form, title, tinted=tinted))
 
 
 def _format(output: str | None) -> str:

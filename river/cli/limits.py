@@ -14,7 +14,7 @@ from river.diagnostics import Diagnostic, Rejected, render
 _MOST: Final = (1 << 62) - 1  # more than any machine has, and what the system takes
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kmgt])(i?b)?|b)?", re.IGNORECASE)
 
-BEGIN: Final = 64 << 20
+BEGIN: Final = 96 << 20
 """Bytes that a command needs to begin, besides what the process has when its options are read."""
 
 
@@ -62,6 +62,9 @@ def _begin_memory(context: click.Context, _parameter: click.Parameter, size: int
 
 def exhausted() -> Diagnostic:
     """What is told when there is no memory left for something that cannot trap."""
+    from river.lang import memory
+
+    memory.limit(None)  # to be able to tell it
     message = "the command needs more memory than it may have"
     help_ = "give it more, or run it with fewer `--workers` or a smaller `--batch`"
     return Diagnostic("run-memory", message, help=help_)

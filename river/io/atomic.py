@@ -65,7 +65,7 @@ class Output:
             else:
                 try:
                     self._open(Path(path), in_place=in_place, resume=resume)
-                except OSError as error:
+                except (OSError, ValueError) as error:  # a name may hold what no file name can
                     again = None if resume is None else _AGAIN
                     raise Rejected([evolve(unwritable(path, error), help=again)]) from error
         else:

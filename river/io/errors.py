@@ -106,7 +106,7 @@ class Refusals:
         if policy.path is not None:
             try:
                 self._file = Path(policy.path).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115 - `close` does
-            except OSError as error:
+            except (OSError, ValueError) as error:  # a name may hold what no file name can
                 raise Rejected([unwritable(policy.path, error)]) from error
 
     def refuse(self, error: RowError) -> None:

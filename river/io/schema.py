@@ -33,6 +33,7 @@ from river.diagnostics import Diagnostic, Rejected
 from river.io import scalars
 from river.io.decode import EXACT, decoder
 from river.io.scalars import Mismatch
+from river.lang import memory
 from river.lang.scope import show
 from river.lang.types import (
     DURATION,
@@ -61,8 +62,12 @@ if TYPE_CHECKING:
 
 
 @cache
+@memory.lifted()
 def arrow(module: str = "") -> Any:
-    """The package pyarrow or a module of it, imported at the first use; it has no type information."""
+    """The package pyarrow or a module of it, imported at the first use; it has no type information.
+
+    What it brings ends the process where it gets no memory to begin.
+    """
     return import_module(f"pyarrow.{module}" if module else "pyarrow")
 
 

@@ -126,7 +126,7 @@ def _from_path(path: str, wanted: _Wanted) -> Source:
         file = Path(path).open("rb")  # noqa: SIM115 - the source closes it
     except FileNotFoundError:
         raise Rejected([missing_file(path)]) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name may hold what no file name can
         raise Rejected([unreadable(path, error)]) from error
     try:
         source = _open(file, kind, packed, path, wanted, again=stat.S_ISREG(os.fstat(file.fileno()).st_mode))

@@ -224,3 +224,20 @@ def test_a_folder_of_many_files_is_looked_through_without_opening_them(
     places.check_places([read], [places.Place("`--out q=new.csv`", "new.csv")])
     assert "logs/soft.csv" in asked
     assert not [path for path in asked if str(path).startswith("logs/many")]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "more", "code"),
+    [
+        ("a\0.csv", {}, {}, "data-unreadable"),
+        ("a.csv", {"q": "q\0.csv"}, {}, "data-output"),
+        ("a.csv", {}, {"on_error": "dead-letter=q\0.jsonl"}, "data-output"),
+        ("a.csv", {}, {"metrics": "q\0.jsonl"}, "data-output"),
+    ],
+)
+def test_names_that_no_file_can_have(
+    folder: Path, inputs: str, outputs: dict[str, str], more: dict[str, Any], code: str
+) -> None:
+    with pytest.raises(Rejected) as caught:
+        river.load("p.cql").run({"s": inputs}, outputs, **more)
+    assert [found.code for found in caught.value.diagnostics] == [code]

@@ -119,6 +119,10 @@ def test_names_that_are_no_text_are_shown(folder: Path) -> None:
     status, out, err = river(folder, "explain", name, redirect="| cat -v; exit ${PIPESTATUS[0]}")
     assert (status, err) == (0, "")
     assert out.startswith("M-^?.cql: ")
+    args = ("run", name, "--in", "s=s.csv", "-q", "--limit", "1")
+    assert river(folder, *args) == (0, "ts,op,x\n0,+,0\n", "")
+    assert river(folder, "graph", name, "-o", "q.svg")[0] == 0
+    assert "\\udcff.cql" in (folder / "q.svg").read_text(encoding="utf-8")
 
 
 def test_results_are_utf_8_whatever_the_locale(folder: Path) -> None:
