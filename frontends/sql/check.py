@@ -361,10 +361,8 @@ def _plain_columns(expr: s.Node, labels: tuple[str, ...]) -> Iterable[s.Expr]:
 
 def _all(conditions: Iterable[s.Expr]) -> s.Expr:
     """The conjunction, in order."""
-    whole: s.Expr | None = None
-    for condition in conditions:
-        whole = condition if whole is None else s.Binary("and", whole, condition, span=condition.span)
-    return whole or s.Bool(value=True)
+    found = tuple(conditions)
+    return s.joined("and", found) if found else s.Bool(value=True)
 
 
 def _filtered(

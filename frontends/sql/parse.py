@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frontends.sql import syntax as q
@@ -22,6 +21,7 @@ class SqlBuilder(ExprBuilder):
     """`sql/grammar.lark`."""
 
     reserved: ClassVar[frozenset[str]] = RESERVED
+    deepening: ClassVar[frozenset[str]] = frozenset({"case_value"})
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
         distinct, items, sources, where, group, having = args
@@ -93,7 +93,7 @@ class SqlBuilder(ExprBuilder):
         value, inverted, *items = args
         span = self.span(tree)
         found = [s.Binary("==", value, item, span=span) for item in items]
-        return self.unless(inverted, reduce(lambda a, b: s.Binary("or", a, b, span=span), found))
+        return self.unless(inverted, s.joined("or", found, span))
 
     def like(self, tree: Tree[Token], args: Args) -> s.Expr:
         value, inverted, pattern = args
@@ -113,7 +113,7 @@ class SqlBuilder(ExprBuilder):
         subject, *cases, other = args
         span = self.span(tree)
         found = s.NoneValue(span=span) if other is None else other
-        for when, then in reversed(cases):
+        for when, then in reversed(cases):  # hence `deepening`
             condition = when if subject is None else s.Binary("==", subject, when, span=when.span)
             found = s.IfExpr(condition, then, found, span=span)
         return found

@@ -81,12 +81,12 @@ def observe(
     graph = compiled.graph
     platform = plugins.backend(backend)
     outputs: dict[str, list[Any]] = {name: [] for name in graph.outputs}
-    plan = platform.plan(graph, here(), options)
     step = options.batch
     sources = {
         name: [items[i : i + step] for i in range(0, len(items), step)] for name, items in data.items()
     }
     try:
+        plan = platform.plan(graph, here(), options)
         summary = platform.run(plan, sources, {name: got.extend for name, got in outputs.items()})
     except Trap as trap:
         return {"trap": (trap.code, trap.operator, trap.site)}

@@ -6,6 +6,7 @@ Paper: River section 4.6 (planning when the platform is known).
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -28,7 +29,7 @@ from river.driver.places import check_job
 from river.platform import here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
     from river.backend import Backend, Items, Summary
     from river.driver.compilation import Compiled
@@ -89,7 +90,8 @@ def _execute(
     recorder = _recorder(job, platform)
     if recorder is not None:
         options = evolve(options, observe=_both(_noting(recorder, live), options.observe))
-    plan = platform.plan(graph, here(), options)
+    with _traps_told():
+        plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
     sinks: dict[str, Counted] = {}
     sources: dict[str, Iterable[Items]] = {}
@@ -186,11 +188,18 @@ def _run(
     sources: Mapping[str, Iterable[Items]],
     sinks: Mapping[str, Counted],
 ) -> Summary:
+    writers = {name: Writer(graph.queues[name].type, sinks[name]) for name in graph.outputs}
+    with _traps_told():
+        return platform.run(plan, sources, writers)
+
+
+@contextmanager
+def _traps_told() -> Generator[None]:
+    """Tells people of a trap: of a firing, or of a constant, which some backends compute when they plan."""
     from river.lang.evaluate import Trap
 
-    writers = {name: Writer(graph.queues[name].type, sinks[name]) for name in graph.outputs}
     try:
-        return platform.run(plan, sources, writers)
+        yield
     except Trap as trap:
         raise Rejected([trap_diagnostic(trap)]) from trap
 

@@ -15,6 +15,7 @@ import attrs
 from attrs import define, field
 
 from river.lang.values import NAN, FrozenBag, FrozenMap
+from river.nesting import room
 from river.source import Source, Span
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def unpacked(kept: Mapping[str, Any], sources: Sequence[Source]) -> Any:
 
     Raises: what Python raises where `kept` is not what `packed` gave: KeyError, IndexError, TypeError, ValueError.
     """
+    room()
     makers = [_classes()[name] for name in kept["classes"]]
     made: list[Any] = []
 

@@ -35,6 +35,7 @@ from river.lang import check, typed
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import Declared, Scope, show
+from river.nesting import room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -56,6 +57,7 @@ def verify(program: Program, library: Library) -> Graph:
         il-no-producer, il-no-consumer, il-variable-type, il-variable-written, il-variable-repeated, il-view, il-result,
         il-item-type, il-mark, the codes of `annotations.check`, of templates, and the checker's own.
     """
+    room()
     return _Verifier(program, library).graph()
 
 
@@ -181,13 +183,15 @@ class _Verifier:
         """Checks the declared types and functions, used or not."""
         for decl in self.program.decls:
             match decl:
+                case TypeDecl(_, (), type_):
+                    self.guarded(check.resolve, type_, self.scope)
                 case TypeDecl(_, params, type_):
                     params_as_units = {param: Declared((), s.TypeName("unit")) for param in params}
                     self.guarded(check.resolve, type_, self.scope.extended(params_as_units))
-                case s.Fn(name):
-                    self.guarded(check.function, name, self.scope)
                 case _:
                     pass
+        names = [decl.name for decl in self.program.decls if isinstance(decl, s.Fn)]
+        self.guarded(check.functions, names, self.scope)
 
     def guarded(self, arrow: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """What `arrow` makes, or None with its errors noted."""

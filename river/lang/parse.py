@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose
+from river.nesting import MAX_DEPTH, room
 from river.source import Source, Span
 
 if TYPE_CHECKING:
@@ -33,14 +34,16 @@ PORT_RESERVED = frozenset({"merge", "mark"})
 PARSER = compose(LEXICAL, TYPES, EXPR, STMT, start=("expr", "type", "block", "operator"))
 """The operator language alone."""
 
-MAX_DEPTH = 200
-"""Levels of nesting that a text may have; more would exhaust the stack of whoever reads the tree by recursion."""
+_CONNECTIVES = frozenset({"and", "or", "&&", "||"})
+"""Words between operands that may be grouped in any way."""
 
 
 class Builder:
     """The walk itself, and what all mixins need."""
 
     reserved: ClassVar[frozenset[str]] = RESERVED
+    deepening: ClassVar[frozenset[str]] = frozenset()
+    """Rules that put each child inside of what becomes of the one before it."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -51,6 +54,7 @@ class Builder:
 
         Raises: Rejected with everything that the methods reported; Rejected("syntax-too-deep").
         """
+        room()
         order = self._preorder(tree)
         methods: dict[str, Callable[[Tree[Token], Args], Any]] = {}
         built: dict[int, Any] = {}
@@ -76,13 +80,51 @@ class Builder:
                 help_line = "name parts of it by `let`, or move them into a `fn`"
                 raise Rejected([Diagnostic("syntax-too-deep", message, self.span(node), help=help_line)])
             order.append(node)
+            if node.data in ("binary", "c_binary"):
+                self._balance(node)
             children: list[Any] = node.children  # with None for what is left out
-            for child in children:
+            deepens = node.data in self.deepening
+            for i, child in enumerate(children, 1):
                 if isinstance(child, str):
                     self._check_name(child)
                 elif child is not None:
-                    stack.append((child, depth + 1))
+                    stack.append((child, depth + (i if deepens else 1)))
         return order
+
+    def _balance(self, node: Tree[Token]) -> None:
+        """Regroups the operands of a long chain of one `and` or `or` below `node`, so that the chain is not deep.
+
+        The words between operands move along, so that the text's order is that of the tree.
+        """
+        word = str(node.children[1]).lower()
+        if word not in _CONNECTIVES:
+            return
+        operands: list[Any] = []
+        words: list[Any] = []
+        at: Any = node
+        while not isinstance(at, str) and at.data == node.data and str(at.children[1]).lower() == word:
+            operands.append(at.children[2])
+            words.append(at.children[1])
+            at = at.children[0]
+        operands.append(at)
+        if len(operands) <= s.LONG:
+            return
+        operands.reverse()
+        words.reverse()
+        from lark import Tree
+        from lark.tree import Meta
+
+        def tree(first: int, end: int) -> Any:
+            if end - first == 1:
+                return operands[first]
+            middle = (first + end) // 2
+            meta = Meta()
+            meta.start_pos = self.tree_span(operands[first]).start
+            meta.end_pos = self.tree_span(operands[end - 1]).end
+            meta.empty = False
+            return Tree(node.data, [tree(first, middle), words[middle - 1], tree(middle, end)], meta)
+
+        node.children = tree(0, len(operands)).children
 
     def _check_name(self, token: Any) -> None:
         if token in self.reserved and token.type in {"NAME", "CAPITAL"}:

@@ -41,6 +41,10 @@ class Scope:
 
     types: Mapping[str, Declared] = field(factory=dict[str, Declared])
     fns: Mapping[str, s.Fn] = field(factory=dict[str, s.Fn])
+    resolved: dict[tuple[str, tuple[t.Type, ...]], t.Type | Rejected] = field(
+        factory=dict[tuple[str, tuple[t.Type, ...]], "t.Type | Rejected"], init=False, repr=False
+    )
+    """What declared types are, or why not, by name and arguments, as far as somebody has asked."""
 
     def extended(self, types: Mapping[str, Declared], fns: Iterable[s.Fn] = ()) -> Scope:
         """This scope with further declarations, which win."""
@@ -59,7 +63,7 @@ def resolve(expr: s.TypeExpr, scope: Scope = EMPTY) -> t.Type:
     """The type that `expr` denotes.
 
     Raises: Rejected with lang-unknown-type, lang-type-arguments, lang-recursive-type, lang-nested-optional, lang-key-type,
-    lang-duplicate-field, lang-hole.
+    lang-duplicate-field, lang-hole, lang-type-size.
     """
     return _Resolver(scope, {}, ()).resolve(expr)
 
@@ -100,6 +104,12 @@ class _Resolver:
     open: tuple[str, ...]
 
     def resolve(self, expr: s.TypeExpr) -> t.Type:
+        type_ = self._found(expr)
+        if type(type_) is not t.Primitive and (excess := t.excess(type_)):
+            raise reject("lang-type-size", excess, expr.span)
+        return type_
+
+    def _found(self, expr: s.TypeExpr) -> t.Type:
         match expr:
             case s.OptionalType(inner):
                 type_ = self.resolve(inner)
@@ -177,8 +187,23 @@ class _Resolver:
             )
         if len(expr.args) != len(declared.params):
             raise self._arity(expr, len(declared.params))
-        params = dict(zip(declared.params, map(self._type, expr.args), strict=True))
-        return _Resolver(self.scope, params, (*self.open, expr.name)).resolve(declared.type)
+        args = tuple(map(self._type, expr.args))
+        known = self.scope.resolved.get((expr.name, args))
+        if isinstance(known, Rejected):
+            raise known
+        if known is not None:
+            return known
+        if len(self.open) >= t.DEEPEST:
+            message = f"types are declared by others more than {t.DEEPEST} in a row"
+            raise reject("lang-type-size", message, declared.span or expr.span)
+        params = dict(zip(declared.params, args, strict=True))
+        try:
+            found = _Resolver(self.scope, params, (*self.open, expr.name)).resolve(declared.type)
+        except Rejected as rejected:
+            self.scope.resolved[expr.name, args] = rejected
+            raise
+        self.scope.resolved[expr.name, args] = found
+        return found
 
     def _arity(self, expr: s.TypeName, wanted: int) -> Rejected:
         message = f"`{expr.name}` takes {wanted} type argument{'s' * (wanted != 1)}, {len(expr.args)} given"

@@ -7,11 +7,13 @@ compare by structure. Names in `each` positions: inside `#each f in #F {...}` th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from attrs import field, frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from river.source import Span
 
 
@@ -219,6 +221,26 @@ class Binary(Node):
     op: str
     left: Expr
     right: Expr
+
+
+LONG: Final = 32
+"""Operands of one `and` or `or` that a tree which leans to the left holds; more are held by a balanced one."""
+
+
+def joined(op: Literal["and", "or"], operands: Sequence[Expr], span: Span | None = None) -> Expr:
+    """One or more operands under `and` or `or`. Many are held by a balanced tree: it means the same, and is shallow.
+
+    `span`: the text of the whole; without it, each part lies where its last operand does.
+    """
+
+    def tree(first: int, end: int) -> Expr:
+        if end - first == 1:
+            return operands[first]
+        middle = (first + end) // 2 if len(operands) > LONG else end - 1
+        place = operands[end - 1].span if span is None else span
+        return Binary(op, tree(first, middle), tree(middle, end), span=place)
+
+    return tree(0, len(operands))
 
 
 @frozen

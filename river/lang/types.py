@@ -6,6 +6,7 @@ are inlined and never values.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from attrs import frozen
@@ -153,6 +154,27 @@ def parts(type_: Type) -> tuple[Type, ...]:
             return (key, value)
         case Function(params, result):
             return params if result is None else (*params, result)
+
+
+DEEPEST: Final = 100
+"""Levels of a type."""
+LARGEST: Final = 10_000
+"""Types in a type, itself included; a type that stands in it twice counts twice."""
+
+
+@lru_cache(maxsize=4096)
+def measure(type_: Type) -> tuple[int, int]:
+    """How many levels a type has, and how many types are in it, itself included."""
+    inside = [measure(part) for part in parts(type_)]
+    return 1 + max((levels for levels, _ in inside), default=0), 1 + sum(size for _, size in inside)
+
+
+def excess(type_: Type) -> str | None:
+    """What is too much of a type, in words; None if nothing is."""
+    levels, size = measure(type_)
+    if levels > DEEPEST:
+        return f"this type has more than {DEEPEST} levels"
+    return f"this type has more than {LARGEST:,} parts" if size > LARGEST else None
 
 
 def is_container(type_: Type) -> bool:

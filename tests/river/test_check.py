@@ -63,6 +63,11 @@ CASES = [
     ("lang-hole", "operator f(x: #T) -> () { on x(v) {} }", "#T"),
     ("lang-item-type", "operator f(x: {a: omap<i64, i64>}) -> () { on x(v) {} }", "x: {a: omap<i64, i64>}"),
     ("lang-item-type", "operator f(x: i64) -> (o: i128) { on x(v) {} }", "o: i128"),
+    (
+        "lang-type-size",
+        "type p<T> = {a: T, b: T}; operator f(x: p<p<p<p<p<p<p<p<p<p<p<p<p<i64>>>>>>>>>>>>>) -> () { on x(v) {} }",
+        "{a: T, b: T}",
+    ),
     # signatures
     ("lang-duplicate-name", "operator f(x: i64, x: i64) -> () { on x(v) {} }", "x: i64"),
     ("lang-duplicate-name", "operator f(x: i64; $a: i64, $a: i64) -> () { on x(v) {} }", "$a: i64"),
@@ -199,6 +204,11 @@ CASES = [
     ("lang-operand-order", body("let a = concat($l, [pop($l)]);"), "concat($l, [pop($l)])"),
     ("lang-operand-order", body("let a = map($l, fn(b) => pop($l));"), "map($l, fn(b) => pop($l))"),
     ("lang-operand-order", body("emit out $l[pop($l)];"), "$l[pop($l)]"),
+    (
+        "lang-result-depth",
+        "fn f51() = 1; " + " ".join(f"fn f{i}() = f{i + 1}();" for i in range(51)) + body("let a = f0();"),
+        "fn f50() = f51();",
+    ),
     # statements
     ("lang-loop", body("break;"), "break;"),
     ("lang-loop", body("a: for i in 0 .. 3 { continue b; }"), "continue b;"),

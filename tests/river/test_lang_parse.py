@@ -9,7 +9,6 @@ from river.lang import grammar
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, Module, compose
 from river.lang.parse import (
-    MAX_DEPTH,
     PARSER,
     RESERVED,
     StmtBuilder,
@@ -19,6 +18,7 @@ from river.lang.parse import (
     parse_type,
 )
 from river.lang.pretty import pretty
+from river.nesting import MAX_DEPTH
 from river.source import Source
 
 a, b, c = s.Name("a"), s.Name("b"), s.Name("c")

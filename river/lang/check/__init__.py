@@ -1,7 +1,7 @@
 """The arrow from syntax to typed trees. All errors of a text are found at once and raised as one Rejected.
 
-Public: `scope`, `resolve`, `operator`, `function`, `constant`, `expression`. Paper section 3.5: checkers compose by calls; a
-frontend's checker ends in `expression` with the one type representation and scope.
+Public: `scope`, `resolve`, `operator`, `function`, `functions`, `constant`, `expression`. Paper section 3.5: checkers
+compose by calls; a frontend's checker ends in `expression` with the one type representation and scope.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from river.lang import typed
     from river.lang import types as t
 
-__all__ = ["Scope", "constant", "expression", "function", "operator", "resolve", "scope", "show"]
+__all__ = ["Scope", "constant", "expression", "function", "functions", "operator", "resolve", "scope", "show"]
 
 
 def scope(types: Mapping[str, Declared], fns: Iterable[s.Fn] = ()) -> Scope:
@@ -44,6 +44,19 @@ def function(name: str, scope: Scope) -> tuple[tuple[typed.Fn, ...], int]:
         elif not c.report:
             return finished(c), index
     raise Rejected(c.report)
+
+
+def functions(names: Iterable[str], scope: Scope) -> None:
+    """Checks library functions and all that they call, each once.
+
+    Raises: Rejected with the errors of all.
+    """
+    c = Context(scope)
+    for name in names:
+        with c.recover():
+            function_index(c, name)
+    if c.report:
+        raise Rejected(c.report)
 
 
 def expression(

@@ -97,6 +97,9 @@ class Context:
     refused: set[tuple[str, bool]] = field(
         factory=set[tuple[str, bool]]
     )  # functions whose signature has errors, which are reported
+    waiting: list[FnEntry] = field(factory=list[FnEntry])  # whose bodies are still to be checked
+    draining: bool = False  # somebody checks those
+    inferring: int = 0  # functions that are being checked because another one asks for its result
     local_fns: Mapping[str, s.Fn] = field(factory=dict[str, s.Fn])
     outs: tuple[typed.Out, ...] = ()
     variables: tuple[tuple[str, t.Type], ...] = ()

@@ -128,6 +128,8 @@ def telling(expr: s.Argument) -> bool:
 def infer(c: Context, expr: s.Expr, wanted: t.Type | None = None, *, inner: bool = False) -> typed.Expr:
     """The typed form of `expr`; `wanted` is a hint. `inner`: a larger place is being built, which will be checked itself."""
     node = _infer(c, expr, wanted)
+    if type(node.type) is not t.Primitive and (excess := t.excess(node.type)):
+        raise c.error("lang-type-size", excess, expr.span, "keep what belongs together in several values")
     if not inner:
         c.use(path_of(node), expr.span, write=False)
     return node
@@ -637,8 +639,9 @@ def _list(c: Context, items: tuple[s.Expr, ...], wanted: t.Type | None, expr: s.
             )
         case None:
             known = next((i for i in items if not flexible(i)), next(filter(telling, items), items[0]))
-            item = infer(c, known).type
-            return typed.MakeList(t.List(item), tuple(check(c, i, item) for i in items), span=expr.span)
+            first = infer(c, known)  # once: what is looked at twice on each level takes exponential time
+            nodes = tuple(first if i is known else check(c, i, first.type) for i in items)
+            return typed.MakeList(t.List(first.type), nodes, span=expr.span)
         case target:
             raise c.error("lang-type-mismatch", f"expected `{show(target)}`, found a list", expr.span)
 
@@ -662,9 +665,9 @@ def _map(
                 "state it: `var m: map<K, V> = {}`",
             )
         case None:
-            key, value = infer(c, items[0][0]).type, infer(c, items[0][1]).type
-            pairs = tuple((check(c, k, key), check(c, v, value)) for k, v in items)
-            return typed.MakeMap(t.Map(key, value), pairs, span=expr.span)
+            key, value = infer(c, items[0][0]), infer(c, items[0][1])
+            rest = tuple((check(c, k, key.type), check(c, v, value.type)) for k, v in items[1:])
+            return typed.MakeMap(t.Map(key.type, value.type), ((key, value), *rest), span=expr.span)
         case target:
             raise c.error("lang-type-mismatch", f"expected `{show(target)}`, found a map", expr.span)
 

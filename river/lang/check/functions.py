@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from river.lang import syntax as s
 from river.lang import typed
@@ -14,6 +15,10 @@ from river.lang.scope import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+DEEPEST_RESULT: Final = 50
+"""Functions in a row, each of whose results is that of the next, as far as results are not stated."""
 
 
 def function_index(c: Context, name: str) -> int | None:
@@ -34,9 +39,41 @@ def function_index(c: Context, name: str) -> int | None:
         result = t.UNIT
     c.refused.remove((name, local))
     c.fn_names[name, local] = index
-    c.fns.append(FnEntry(source, params, result, local))
-    _body(c, c.fns[index])
+    entry = FnEntry(source, params, result, local)
+    c.fns.append(entry)
+    if result is None:
+        _inferred(c, entry)
+    else:
+        _declared(c, entry)
     return index
+
+
+def _inferred(c: Context, entry: FnEntry) -> None:
+    """Checks the body of a function now, because its type is the result of the function."""
+    c.inferring += 1
+    try:
+        if c.inferring > DEEPEST_RESULT:
+            name, help_line = entry.source.name, "state it: `fn f(x: T) -> U = ...`"
+            message = f"the result of `{name}` depends on more than {DEEPEST_RESULT} functions in a row"
+            entry.failed = True
+            raise c.error("lang-result-depth", message, entry.source.span, help_line)
+        _body(c, entry)
+    finally:
+        c.inferring -= 1
+
+
+def _declared(c: Context, entry: FnEntry) -> None:
+    """Has the body of a function checked when all that surrounds the call is: long chains of calls are not nested."""
+    c.waiting.append(entry)
+    if c.draining:
+        return
+    c.draining = True
+    try:
+        while c.waiting:
+            with suppress(Failed):  # it is reported, and what the function gives is known
+                _body(c, c.waiting.pop())
+    finally:
+        c.draining = False
 
 
 def _body(c: Context, entry: FnEntry) -> None:
@@ -83,12 +120,17 @@ def _body(c: Context, entry: FnEntry) -> None:
 
 def emitting(c: Context) -> set[int]:
     """The functions that emit, themselves or through others."""
-    found = {i for i, entry in enumerate(c.fns) if entry.done is not None and entry.done.emits}
-    while True:
-        more = {i for i, entry in enumerate(c.fns) if i not in found and entry.calls & found}
-        if not more:
-            return found
-        found |= more
+    callers: dict[int, list[int]] = {}
+    for i, entry in enumerate(c.fns):
+        for called in entry.calls:
+            callers.setdefault(called, []).append(i)
+    left = [i for i, entry in enumerate(c.fns) if entry.done is not None and entry.done.emits]
+    found = set(left)
+    while left:
+        more = [i for i in callers.get(left.pop(), ()) if i not in found]
+        left += more
+        found.update(more)
+    return found
 
 
 def finished(c: Context) -> tuple[typed.Fn, ...]:
