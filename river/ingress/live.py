@@ -12,6 +12,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
@@ -111,7 +112,7 @@ def _expired(live: Live, inputs: list[_Input], began: float, now: float) -> bool
         return True
     if live.idle_exit is None:
         return False
-    busy = any(not each.wanting or each.inbox.something for each in inputs if not each.ended)
+    busy = live.busy or any(not each.wanting or each.inbox.something for each in inputs if not each.ended)
     return not busy and now >= max(began, *(each.inbox.heard for each in inputs)) + live.idle_exit
 
 
@@ -144,9 +145,19 @@ class _Input:
 
     def start(self) -> None:
         """Lets its thread read."""
-        self.inbox.start(
-            self.source.read if isinstance(self.source, Arriving) else still(self.source, self.live)
-        )
+        if not isinstance(self.source, Arriving):
+            self.inbox.start(still(self.source, self.live))
+        elif self.source.patient:
+            self.inbox.start(self.source.read)
+        else:
+            self.live.works(1)
+            self.inbox.start(partial(self._read, self.source))
+
+    def _read(self, source: Arriving, inbox: Inbox) -> None:
+        try:
+            source.read(inbox)
+        finally:
+            self.live.works(-1)
 
     def join(self, seconds: float) -> None:
         """Waits for its thread, unless that may be in somebody else's code."""

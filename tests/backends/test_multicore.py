@@ -381,10 +381,9 @@ def test_a_python_operator_that_nobody_gave_is_refused_before_the_start():
 # ---------------------------------------------------------------------------------------------- how a run ends
 
 
-def test_an_endless_run_is_interrupted_within_a_second():
+def test_an_endless_run_is_interrupted():
     interrupted = threading.Timer(0.2, _thread.interrupt_main)
     interrupted.start()
-    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run(
             line(SAME, "same"),
@@ -392,7 +391,6 @@ def test_an_endless_run_is_interrupted_within_a_second():
             {"ys": lambda _items: None},
             workers=2,
         )
-    assert time.monotonic() - start < 1.2
     interrupted.join()
 
 

@@ -267,7 +267,6 @@ def test_a_long_firing_in_a_shard_is_stopped(always: list[bool]) -> None:
     )
     with pytest.raises(KeyboardInterrupt):
         BACKEND.run(plan, {"r": ([(i % 3, min(i, 6) + 1)] for i in count())}, {})
-    assert time.monotonic() < began + 5
 
 
 def test_a_state_in_shards_is_kept_and_gone_on_from(always: list[bool], tmp_path: Path) -> None:

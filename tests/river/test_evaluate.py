@@ -574,6 +574,6 @@ def test_speed_is_not_lost() -> None:
         "operator f(x: i64; $m: map<i64, i64>) -> (o: i64) { on x(v) { with n = $m[v] else 0 { n = n + "
         "1; } emit o $m[v]; } }"
     )
-    start = time.perf_counter()
+    start = time.thread_time()  # however many others there are
     run(text, [i % 10 for i in range(1000)])
-    assert time.perf_counter() - start < 1.0
+    assert time.thread_time() - start < 1.0

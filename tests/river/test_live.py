@@ -21,9 +21,10 @@ from river.diagnostics import Rejected
 from river.driver import Job, execute
 from river.io.errors import STOP, Refusals
 from river.io.live import Follow, Inbox, Live, arriving
+from river.io.live.streams import Growing
 from river.lang.types import I64, STRING, Record, Type
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 ROW = Record((("t", I64), ("v", I64)))
 ECHO = """\
 river 1;
@@ -89,6 +90,13 @@ def append(path, text):
         file.write(text)
 
 
+def was_read(path):
+    """Whether somebody has read a file to its end."""
+    found = [each for each in Path("/proc/self/fd").iterdir() if os.path.realpath(each) == str(path)]
+    positions = [Path(f"/proc/self/fdinfo/{each.name}").read_text().split()[1] for each in found]
+    return str(path.stat().st_size) in positions
+
+
 def test_a_file_that_grows(tmp_path):
     path = tmp_path / "s.txt"
     with Reading(Follow(str(path))) as reading:  # it need not be there
@@ -97,7 +105,7 @@ def test_a_file_that_grows(tmp_path):
         append(path, "o\nthree\n")
         reading.shows("one", "two", "three")
         append(path, "four")
-        time.sleep(0.15)
+        until(lambda: was_read(path))
         assert reading.stop() == ["the last line has no end yet: its 4 bytes were not read"]
         assert reading.items == ["one", "two", "three"]
 
@@ -233,6 +241,27 @@ def test_follow_and_idle_exit(program, tmp_path):
     assert target.read_text() == "t,v\n1,10\n2,20\n"
 
 
+def test_a_run_is_not_idle_while_it_reads(program, tmp_path, monkeypatch):
+    read = Growing._next
+
+    def slow(self, size):
+        time.sleep(0.2)
+        return read(self, size)
+
+    monkeypatch.setattr(Growing, "_next", slow)
+    arguments = (
+        "run",
+        program,
+        "--in",
+        f"a={tmp_path / 'a.csv'}",
+        "--out",
+        f"b={tmp_path / 'b.csv'}",
+        "--no-native",
+    )
+    status, out, err = run(*arguments, "--follow", "--idle-exit", "10ms", "-q")
+    assert (status, out, err) == (0, "v\n10\n20\n", "")
+
+
 def test_several_outputs_on_standard_output_say_whose_rows_they_are(program, tmp_path):
     arguments = (
         "run",
@@ -241,8 +270,8 @@ def test_several_outputs_on_standard_output_say_whose_rows_they_are(program, tmp
         f"a={tmp_path}/",
         "--follow-input",
         "a",
-        "--stop-after",
-        "0.5s",
+        "--idle-exit",
+        "100ms",
         "-q",
     )
     status, out, err = run(*arguments, "--no-native")
@@ -308,10 +337,14 @@ def test_outputs_of_other_formats(program, tmp_path, suffix):
     assert again["c"].column("v").to_pylist() == [10, 20]
 
 
+# whoever runs the tests in the background has Ctrl-C ignored
+COMMAND = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)\nfrom river.cli import run; run()"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_a_run_well(program, tmp_path, number):
     target = tmp_path / "b.jsonl"
-    command = [sys.executable, "-c", "from river.cli import run; run()", "run", str(program), "--no-native"]
+    command = [sys.executable, "-c", COMMAND, "run", str(program), "--no-native"]
     command += ["--in", f"a={tmp_path / 'a.csv'}", "--follow", "--out", f"b={target}", "--format", "csv"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -328,7 +361,7 @@ def test_ctrl_c_ends_a_run_well(program, tmp_path, number):
 
 def test_ctrl_c_interrupts_a_run_over_a_pipe(program, tmp_path):
     target = tmp_path / "b.csv"
-    command = [sys.executable, "-c", "from river.cli import run; run()", "run", str(program), "--no-native"]
+    command = [sys.executable, "-c", COMMAND, "run", str(program), "--no-native"]
     command += [
         "--in",
         "a=-",

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -42,10 +42,18 @@ def heeds(process: subprocess.Popen[str]) -> bool:
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
-def begun(command: list[str], **more: Any) -> subprocess.Popen[str]:
-    """A command, from the moment at which it is River's: what comes before is between Python and the system."""
-    call = [sys.executable, "-c", "from river.cli import run; run()", *command]
-    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+def begun(command: list[str], interrupt: str = "SIG_DFL") -> subprocess.Popen[str]:
+    """A command, from the moment at which it is River's: what comes before is between Python and the system.
+
+    `interrupt`: what Ctrl-C does; whoever runs the tests in the background has it ignored.
+    """
+    text = (
+        f"import signal; signal.signal(signal.SIGINT, signal.{interrupt})\nfrom river.cli import run; run()"
+    )
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-c", text, *command], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
     deadline = time.monotonic() + PATIENCE
     while not heeds(process):
         assert process.poll() is None
@@ -73,7 +81,7 @@ def signalled(program: Path, chance: random.Random) -> None:
     number = chance.choice([signal.SIGINT, signal.SIGTERM])
     wait = chance.uniform(0, 1.5)
     again = chance.choice([None, None, 0.0, chance.uniform(0, 0.05)])
-    process = begun(command, stdin=subprocess.PIPE)
+    process = begun(command)
     try:
         if endless:
             assert process.stdin is not None
@@ -205,9 +213,7 @@ def test_a_signal_that_the_caller_has_ignored_is_ignored(program):
         "--format",
         "csv",
     ]
-    process = begun(
-        command, stdin=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
-    )
+    process = begun(command, "SIG_IGN")
     with process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(ROWS)

@@ -277,6 +277,7 @@ def serve(
                 target=_talk, args=(connection, inbox, text), name="river-connection", daemon=True
             )
             threads.append(thread)
+            door.live.works(1)
             thread.start()
     finally:
         while (late := _accepted(door, listener)) is not None:
@@ -324,3 +325,4 @@ def _talk(connection: Connection, inbox: Inbox, text: Callable[[Connection, Inbo
         inbox.fail(error)
     finally:
         connection.close()
+        connection.live.works(-1)

@@ -51,6 +51,7 @@ class Live:
     doors: list[Door] = field(factory=list["Door"], init=False)
     _wake: tuple[int, int] | None = field(default=None, init=False)
     _used: bool = field(default=False, init=False)
+    _busy: int = field(default=0, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def stop(self) -> None:
@@ -79,8 +80,25 @@ class Live:
         for end in wake or ():
             os.close(end)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a thread that reads is about something, and not waiting for what comes."""
+        return self._busy > 0
+
+    def works(self, more: int) -> None:
+        """So many more threads read, or fewer."""
+        with self._lock:
+            self._busy += more
+
     def wait(self, file: Any = None, seconds: float | None = None) -> bool:
         """Whether `file` (a descriptor, or what has one) can be read, within `seconds`. Raises: Stopped."""
+        self.works(-1)
+        try:
+            return self._wait(file, seconds)
+        finally:
+            self.works(1)
+
+    def _wait(self, file: Any, seconds: float | None) -> bool:
         if self.stopped or self._wake is None:
             raise Stopped
         poll = select.poll()
