@@ -176,11 +176,23 @@ def _open(
     if kind == "arrow":
         batches = columnar.ipc(file, wanted.type, origin, wanted.size)
         return Source(wanted.type, origin, batches, wanted.refusals)
+    if packed is not None and _at_end(file):
+        raise Rejected([unreadable(label, EOFError(f"a {packed} file is never empty: it was not written"))])
     reader, batches = read_text(unpacked(file, packed), kind, wanted.type, origin, wanted.size)
     described = None
     if again:
         described = FileInput(label, kind, packed, wanted.type, origin, wanted.refusals, wanted.size, reader)
     return Source(wanted.type, origin, batches, wanted.refusals, file=described)
+
+
+def _at_end(file: Any) -> bool:
+    """Whether there is nothing in an open file, as far as that can be told."""
+    if not getattr(file, "seekable", bool)():
+        return False
+    here = file.tell()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(here)
+    return here == end
 
 
 def unpacked(file: Any, packed: str | None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import tracemalloc
 from importlib.resources import files
@@ -30,7 +31,11 @@ from tests.river.quote_rule import Bad, records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from backends.native.ingest import Reader
+    from backends.native.ingest.reader import Block
+
 TEXTS = t.Record((("a", t.STRING), ("b", t.STRING)))
+CASES = int(os.environ.get("RIVER_CASES", "60"))  # of each way to read
 WAYS = ("general", "native", "in any order", "packed", "live", "live, natively")
 
 
@@ -124,12 +129,45 @@ def test_every_reader_obeys_the_rule(way: str, monkeypatch: pytest.MonkeyPatch) 
     @example('1,"x\n2,y\n3,z\n4,"\n5,"u\n"\n', "csv", 6, 4, 1, [9])  # it is too long
     @example('1,"x\ny",q\rz,"u\nv"\n2,"\n"\n', "csv", 1 << 24, 4, 1, [9])  # what else is wrong cuts nothing
     @example('1,"x\ny"\r\n2,"\r\n"\r\n3,"z"\r4\r\n', "csv", 1 << 24, 4, 1, [9, 10, 11, 12])
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=CASES, deadline=None)
     def check(body: str, kind: str, most: int, block: int, size: int, places: list[int]) -> None:
         monkeypatch.setattr(delimited, "MOST", most)
         obeys(way, kind, body, most, block, size, places)
 
     check()
+
+
+@given(BODIES, MOST, BLOCKS)
+@example('1,"x\n2,y\n3,"\n4,"u\n', 1 << 24, 4)  # from within the record that fails
+@settings(max_examples=40, deadline=None)
+def test_a_file_can_be_read_on_from_every_block(body: str, most: int, block: int) -> None:
+    def opened(refusals: Recorder) -> Reader:
+        found = open_native(open_source(path, TEXTS, name="in", on_error=refusals), 1 << 16, block=block)
+        assert found is not None
+        return found
+
+    def delivered(from_: Reader, blocks: Iterable[Block]) -> list[Any]:
+        return [row for each in blocks for batch in from_.deliver(each.parse()) for row in batch.values()]
+
+    path = FOLDER / "places.csv"
+    path.write_bytes(b"a,b\n" + body.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "MOST", most)
+        whole = Recorder(SKIP)
+        first = opened(whole)
+        rows: list[Any] = []
+        anchors: list[tuple[int, int, int, int]] = []
+        for each in first.blocks():
+            anchors.append((each.place, first.lines, len(rows), len(whole.seen)))
+            rows += delivered(first, [each])
+        first.close()
+        for place, lines, items, errors in anchors[1:]:
+            behind = Recorder(SKIP)
+            second = opened(behind)
+            second.begin(place, lines, None)
+            assert delivered(second, second.blocks()) == rows[items:]
+            assert behind.seen == whole.seen[errors:]
+            second.close()
 
 
 # ------------------------------------------------------------------------------------------------ how long it takes
@@ -156,7 +194,8 @@ def adverse(size: int, name: str) -> list[str]:
         found.append(first + second * (size // len(second)))
         found.append((first + second) * (size // len(first + second)))
         found.append((first + second * 20 + '"z\n') * (size // (len(first) + 20 * len(second) + 3)))
-    return seeds.chance(name).sample(found, 24)
+    always = ['1,"x\n' + row * (size // len(row)) for row in ("1,x\n", '1,"",\n')]
+    return always + seeds.chance(name).sample(found, 22)
 
 
 def test_lines_are_looked_at_so_often_and_no_more_by_the_general_reader(

@@ -71,6 +71,13 @@ CAMPAIGNS: Final = (
         ("tests/backends/test_native_ingest_schemas.py",),
     ),
     Campaign(
+        "quotes",
+        "records whose quotes fail give their first lines, whichever reader reads them, and in whatever pieces",
+        10_000,
+        6,
+        ("tests/backends/test_native_quotes.py", "-k", "obeys_the_rule"),
+    ),
+    Campaign(
         "tables",
         "damaged Arrow and Parquet files are read or refused, never trusted",
         10_000,

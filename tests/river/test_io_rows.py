@@ -395,6 +395,13 @@ def test_inputs_that_cannot_be_opened(tmp_path: Path) -> None:
     assert rejected(open_(bad)) == ["data-unreadable"]
     assert rejected(open_(cut)) == ["data-unreadable"]
     assert rejected(open_(plain)) == ["data-unreadable"]
+    for name in (
+        "empty.jsonl.gz",
+        "empty.txt.gz",
+        "empty.jsonl.zst",
+    ):  # which even no rows would fill
+        (tmp_path / name).touch()
+        assert rejected(open_(tmp_path / name)) == ["data-unreadable"]
     assert rejected(open_("-")) == ["data-format"]
     assert rejected(open_("x.csb")) == ["data-format"]
     assert rejected(open_("x.csv", format="cvs")) == ["data-format"]
