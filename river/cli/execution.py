@@ -153,6 +153,8 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
       river run q.cql --in s=s.jsonl --on-error dead-letter=bad.jsonl
       river run q.cql --in s=logs/ --follow --out result=result.csv
       river run q.cql --in s=s.csv --out result=result.csv --checkpoint state --every 30s
+      river run q.cql --in s=s.csv --out result=result.csv --time 5m --memory 2G
+      river run sorted.cql --in s=s.csv --out result=s.csv --in-place
     """  # noqa: D301
     from attrs import evolve
 

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from river import cli
 
 
-def complete(monkeypatch, capsys, words):
+@pytest.fixture(autouse=True)
+def streams(monkeypatch):
+    """The command puts streams of its own in the place of Python's."""
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, getattr(sys, name))
+
+
+def complete(monkeypatch, capfd, words):
     monkeypatch.setenv("_RIVER_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     with pytest.raises(SystemExit):
         cli.run()
-    return [line.partition(",")[2] for line in capsys.readouterr().out.splitlines()]
+    return [line.partition(",")[2] for line in capfd.readouterr().out.splitlines()]
 
 
-def test_commands_options_and_names(monkeypatch, capsys):
-    assert {"run", "graph", "explain"} <= set(complete(monkeypatch, capsys, "river "))
-    assert "--backend" in complete(monkeypatch, capsys, "river run --ba")
-    assert {"multicore", "reference"} <= set(complete(monkeypatch, capsys, "river run --backend "))
-    assert complete(monkeypatch, capsys, "river graph --format m") == ["mermaid"]
-    assert "cql" in complete(monkeypatch, capsys, "river compile --lang c")
-    assert complete(monkeypatch, capsys, "river run --on-error s") == ["stop", "skip"]
+def test_commands_options_and_names(monkeypatch, capfd):
+    assert {"run", "graph", "explain"} <= set(complete(monkeypatch, capfd, "river "))
+    assert "--backend" in complete(monkeypatch, capfd, "river run --ba")
+    assert {"multicore", "reference"} <= set(complete(monkeypatch, capfd, "river run --backend "))
+    assert complete(monkeypatch, capfd, "river graph --format m") == ["mermaid"]
+    assert complete(monkeypatch, capfd, "river run --me") == ["--metrics", "--memory"]
+    assert "cql" in complete(monkeypatch, capfd, "river compile --lang c")
+    assert complete(monkeypatch, capfd, "river run --on-error s") == ["stop", "skip"]
 
 
-def test_the_script_for_the_shell(monkeypatch, capsys):
+def test_the_script_for_the_shell(monkeypatch, capfd):
     monkeypatch.setenv("_RIVER_COMPLETE", "zsh_source")
     with pytest.raises(SystemExit) as end:
         cli.run()
     assert end.value.code == 0
-    assert "_RIVER_COMPLETE=zsh_complete" in capsys.readouterr().out
+    assert "_RIVER_COMPLETE=zsh_complete" in capfd.readouterr().out
 
 
-def test_no_arguments_show_the_help(capsys):
+def test_no_arguments_show_the_help():
     import io
 
     from river.cli import commands
