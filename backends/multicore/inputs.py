@@ -59,30 +59,46 @@ class Anchors:
 
 
 def opened(
-    plan: Plan, sources: Sources, kept: Mapping[str, Anchors], spare: Callable[[], int]
+    plan: Plan,
+    sources: Sources,
+    kept: Mapping[str, Anchors],
+    spare: Callable[[], int],
+    partly: dict[str, frozenset[str]],
 ) -> Mapping[str, Iterable[Items | Rows]]:
     """The sources; those that machine code can read give columns, from where `kept` says, which notes how far they are.
 
-    `spare`: how many of the workers have nothing to do now, not counting one for the reader.
+    `spare`: how many of the workers have nothing to do now, not counting one for the reader. `partly` gets, of inputs that are
+    not read as a whole, the fields that are; what stands in the others is nothing that was read.
     """
-    return {name: _opened(plan, name, source, kept.get(name), spare) for name, source in sources.items()}
+    return {
+        name: _opened(plan, name, source, kept.get(name), spare, partly) for name, source in sources.items()
+    }
 
 
 def _opened(
-    plan: Plan, name: str, source: Iterable[Items], anchors: Anchors | None, spare: Callable[[], int]
+    plan: Plan,
+    name: str,
+    source: Iterable[Items],
+    anchors: Anchors | None,
+    spare: Callable[[], int],
+    partly: dict[str, frozenset[str]],
 ) -> Iterable[Items | Rows]:
+    wanted = used(plan.graph, name)
     if isinstance(source, Arriving):
         from backends.native.ingest import read_natively
 
-        read_natively(source, plan.graph.queues[name].key(), plan.batch, used(plan.graph, name))
+        if read_natively(source, plan.graph.queues[name].key(), plan.batch, wanted) and wanted is not None:
+            partly[name] = wanted
         return source
     if not (isinstance(source, Reading) and isinstance(source.source, Source)):
         return source
     from backends.native.ingest import open_native
 
     behind = source.source
-    reader = open_native(behind, plan.batch, used(plan.graph, name))
+    reader = open_native(behind, plan.batch, wanted)
     if reader is not None:
+        if wanted is not None:
+            partly[name] = wanted
         if (
             anchors is not None
             and behind.file is not None

@@ -118,6 +118,7 @@ class Engine:
         self._finished = False
         self._failed_at: float | None = None
         self._traps: list[tuple[tuple[int, int], Trap]] = []
+        self._partly: dict[str, frozenset[str]] = {}  # the fields that are read of inputs that have others
         self._errors: list[BaseException] = []
         self._source_errors: list[Exception] = []
         self._spent = spent()
@@ -296,7 +297,9 @@ class Engine:
             keeper, graph, kept = self._keeper, self.plan.graph, self._kept
             anchors = {} if keeper is None else kept.anchors
             opened: Any = (
-                inputs.opened(self.plan, sources, anchors, self._spare) if self._compiled.wanted else sources
+                inputs.opened(self.plan, sources, anchors, self._spare, self._partly)
+                if self._compiled.wanted
+                else sources
             )
             positions = {n: evolve(p, begun=kept.anchors[n].items) for n, p in kept.positions.items()}
             for turn in turns(graph, opened, self.plan.batch, positions):
@@ -621,11 +624,19 @@ class Engine:
         with self._lock:
             if trap.code == "stopped":
                 return
+            self._without_unread(task, trap)
             self._traps.append(((self.plan.nodes[task.index].component, task.index), trap))
             if self._failed_at is None:
                 self._failed_at = time.monotonic()
             self._blocked = False
             self._room.notify()
+
+    def _without_unread(self, task: Operate, trap: Trap) -> None:
+        """Takes out of the item of a trap what was not read, where its operator takes items of an input."""
+        for name, fields in self._partly.items():
+            consumer = self.plan.graph.queues[name].consumer
+            if consumer is not None and consumer.instance == task.index and trap.item is not None:
+                trap.show(fields)
 
     def _fail(self, error: BaseException) -> None:
         """Ends the run at once."""

@@ -212,7 +212,8 @@ def trap_diagnostic(trap: Trap) -> Diagnostic:
     from river.io.encode import encoder
 
     type_, item = trap.item
-    return evolve(found, notes=(*found.notes, Note(f"while handling the item {encoder(type_)(item)}")))
+    rest = "; fields that nobody reads are not shown" if trap.partly else ""
+    return evolve(found, notes=(*found.notes, Note(f"while handling the item {encoder(type_)(item)}{rest}")))
 
 
 def _view_rows(view: View, summary: Summary) -> list[Any]:

@@ -190,6 +190,28 @@ def test_a_trap_names_the_place_the_reason_and_the_item(tmp_path, backend):
 
 
 @pytest.mark.parametrize("backend", ["multicore", "reference"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_the_item_of_a_trap_shows_nothing_that_is_not_in_the_data(tmp_path, backend, suffix):
+    rows = {"csv": "s,x,y\na,5,2\naaaa,0,3\n", "jsonl": '{"s":"a","x":5,"y":2}\n{"s":"aaaa","x":0,"y":3}\n'}
+    (tmp_path / "inverse.river").write_text(INVERSE.replace("{x: i64}", "{s: string, x: i64, y: i64}"))
+    (tmp_path / f"xs.{suffix}").write_text(rows[suffix])
+    args = (
+        "run",
+        tmp_path / "inverse.river",
+        "--in",
+        f"xs={tmp_path / f'xs.{suffix}'}",
+        "--backend",
+        backend,
+    )
+    status, _, err = river(*args)
+    assert status == 1
+    (note,) = [line for line in err.splitlines() if "while handling" in line]
+    whole = ': note: while handling the item {"s":"aaaa","x":0,"y":3}'
+    parts = ': note: while handling the item {"x":0}; fields that nobody reads are not shown'
+    assert note.replace("  = ", ": ") in ((whole, parts) if backend == "multicore" else (whole,))
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
 def test_items_of_stateless_operators_that_trap_can_be_skipped(tmp_path, backend):
     (tmp_path / "inverse.river").write_text(INVERSE)
     (tmp_path / "xs.csv").write_text("x\n5\n0\n2\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import Diagnostic
+from river.lang.types import Record
 
 if TYPE_CHECKING:
     from river.lang.typed import Value
@@ -54,6 +55,16 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
         self.text = text
         self.item: tuple[Type, Value] | None = None
         """The item that was being handled, with its type: whoever fires knows it and says so."""
+        self.partly = False
+        """Whether the item has further fields that nobody reads, and that therefore are not here."""
+
+    def show(self, fields: frozenset[str]) -> None:
+        """Leaves of the item, a record, these fields: the others were not read, and may say anything."""
+        if self.item is not None and isinstance(self.item[0], Record):
+            declared, values = self.item[0].fields, self.item[1]
+            kept = [(each, value) for each, value in zip(declared, values, strict=True) if each[0] in fields]
+            self.item = Record(tuple(each for each, _ in kept)), tuple(value for _, value in kept)
+            self.partly = len(kept) < len(declared)
 
     def diagnostic(self) -> Diagnostic:
         """The trap as a message: code `trap-...`, the reason with its operands, the place."""
