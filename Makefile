@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long campaigns check format bench bench-compare experiments clean
+.PHONY: help venv demo test long campaigns mutants check format bench bench-compare experiments clean
 
 help: ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ long: $(VENV)/.dev ## run the tests that take many minutes: all operations, all 
 
 campaigns: $(VENV)/.dev ## run every law at length, which takes hours; the results go into docs/trust.md
 	$(BIN)/python tests/campaigns/run.py --workers 2 --table docs/trust.md
+
+mutants: $(VENV)/.dev ## plant faults one by one: each must be found by the test that is named with it (minutes)
+	$(BIN)/python tests/mutants/run.py
 
 check: $(VENV)/.dev ## format, lint, types, layers, fast tests
 	$(BIN)/ruff format --check .

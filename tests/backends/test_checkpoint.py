@@ -364,7 +364,7 @@ def crashed(tmp_path: Path, monkeypatch, after: int = 3):
     return compiled, inputs, sorted((tmp_path / "state").glob("*.checkpoint"))
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "value", "empty", "foreign"])
 def test_the_checkpoint_before_a_damaged_one_is_used(damage, tmp_path, monkeypatch):
     compiled, inputs, found = crashed(tmp_path, monkeypatch)
     assert len(found) == 2
@@ -374,6 +374,8 @@ def test_the_checkpoint_before_a_damaged_one_is_used(damage, tmp_path, monkeypat
             del body[-40:]
         case "flip":
             body[len(body) // 2] ^= 4
+        case "value":  # of a variable: whatever it is now, it is one
+            body[-33] ^= 1
         case "empty":
             body.clear()
         case _:
@@ -423,6 +425,16 @@ def test_what_cannot_go_on_is_refused(tmp_path, monkeypatch):
     assert refused(compiled, inputs, tmp_path, state) == "run-checkpoint-damaged"
     runs(compiled, inputs, tmp_path, Checkpoint(tmp_path / "state", restart=True))
     assert texts(tmp_path) == texts(tmp_path / "want")
+
+
+def test_a_folder_is_of_one_run_at_a_time(tmp_path):
+    one, other = (Keeper(Checkpoint(tmp_path), {}) for _ in range(2))
+    one.open()
+    with pytest.raises(Rejected, match="another run keeps its state"):
+        other.open()
+    one.close()
+    other.open()
+    other.close()
 
 
 def test_what_cannot_be_read_or_written_twice_is_refused(tmp_path):

@@ -240,14 +240,15 @@ def test_a_trap_ends_the_run_after_what_came_before_it(workers):
     assert found == list(range(13))
 
 
-def test_outputs_of_the_firing_that_traps_are_withdrawn():
+@pytest.mark.parametrize("native", ["on", "off"])
+def test_outputs_of_the_firing_that_traps_are_withdrawn(native):
     operator = """operator f(x: i64) -> (a: i64, b: i64) {
       on x(v) { emit a v; emit b v; if v == 2 { trap "two"; } emit a v; }
     }"""
     program = graph(operator, "input xs: i64;", "output a: i64;", "output b: i64;", "(a, b) <- f(xs);")
     found = {"a": [], "b": []}
     with pytest.raises(Trap):
-        run(program, {"xs": [[1, 2, 3]]}, {name: found[name].extend for name in found})
+        run(program, {"xs": [[1, 2, 3]]}, {name: found[name].extend for name in found}, native=native)
     assert found == {"a": [1, 1], "b": [1]}
 
 
@@ -349,6 +350,24 @@ def test_a_python_operator_updates_variables_and_emits():
     found, summary = run(graph(*EXTERN_LINE), {"xs": [[1, 2]]}, externs={"m:f": f})
     assert found == {"ys": [1, 0, 3, 0]}
     assert summary.variables == {"n": 3}
+
+
+def test_operators_that_share_a_variable_fire_one_at_a_time():
+    """Each reads, waits and writes: what the other wrote meanwhile would be lost."""
+
+    def f(_port, item, variables):
+        before = variables[0]
+        time.sleep(0.001)
+        variables[0] = before + item
+        yield 0, item
+
+    program = graph(
+        EXTERN, "input xs: i64;", "input zs: i64;", "output ys: i64;", "output us: i64;", "var $n: i64 = 0;",
+        "(ys, $n) <- f(xs, $n);", "(us, $n) <- f(zs, $n);",
+    )  # fmt: skip
+    sources = {"xs": [[1]] * 30, "zs": [[1]] * 30}
+    _, summary = run(program, sources, externs={"m:f": f}, workers=2, batch=1)
+    assert summary.variables == {"n": 60}
 
 
 @pytest.mark.parametrize(

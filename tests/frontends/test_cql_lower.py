@@ -410,6 +410,11 @@ def test_a_row_that_goes_when_its_like_comes_is_not_told() -> None:
     ]
 
 
+def test_a_distinct_row_goes_with_its_last_copy() -> None:
+    said = says("v: relation = select distinct a from s[range 2];", s=[(1, 7, ""), (2, 7, ""), (9, 8, "")])
+    assert said == [(1, ((7,),), ()), (5, (), ((7,),)), (9, ((8,),), ())]
+
+
 def test_a_group_that_does_not_change_says_nothing() -> None:
     said = says(
         "v: relation = select k, max(a) from s[unbounded] group by k;",

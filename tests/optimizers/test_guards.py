@@ -10,6 +10,7 @@ from attrs import evolve
 from calculus import outcomes
 from optimizers import Expand, Fission, Fusion, Hoisting
 from optimizers.rows import rowwise
+from river.il.annotations import annotated
 from river.il.erase import erase, inputs
 from river.il.observe import Observation, observe
 from river.il.parse import parse
@@ -124,6 +125,20 @@ def test_fission_says_why_not(name: str) -> None:
     text, reason = FISSION[name]
     assert remarks(text, Fission()) == [f"no fission: {reason}"]
     assert remarks(text, Fission(), cores=1) == []
+
+
+@pytest.mark.parametrize(("said", "strategy"), [("", "round_robin"), ("@Commutative() ", "unordered")])
+def test_regions_before_who_sees_the_order(said: str, strategy: str) -> None:
+    """What is sent in any order goes only to who says that the order does not matter."""
+    text = (
+        "operator last(x: T; $n: i64) -> () { on x(t) { $n = t.n; } }"
+        " input p: T; var $n: i64 = 0; @Parallel() (q) <- same(p);"
+        f" {said}($n) <- last(q, $n);"
+    )
+    made = apply(parse(Source("p.river", HEAD + text)), [Fission()], Platform(2), LIBRARY)
+    assert made.remarks == ()
+    regions = [region for use in made.program.uses for region in annotated(use).regions]
+    assert [region.what for region in regions] == [strategy]
 
 
 def test_regions_of_one_core_are_not_formed() -> None:

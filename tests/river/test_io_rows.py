@@ -168,6 +168,7 @@ def test_values_that_are_not_records_come_from_one_column() -> None:
         ("a,b\n1,x\ry\n", ("data-syntax", 2, 4, None)),
         (b"a,b\n1,x\xff\n", ("data-utf8", 2, 3, "b")),
         ('b,a\n"x\ny",q\n', ("data-type", 3, 4, "a")),
+        ('b,a\n"x\n\ny",1\nz,q\n', ("data-type", 5, 3, "a")),
     ],
 )
 def test_errors_have_their_place(text: str | bytes, expected: tuple[Any, ...]) -> None:
@@ -419,6 +420,12 @@ def test_a_missing_column_is_seen_before_the_first_row_with_help() -> None:
     with pytest.raises(Rejected) as caught:
         open_source(io.BytesIO(b"a,bb\n"), AB, name="in", format="csv")
     assert caught.value.diagnostics[0].help == "did you mean `bb`?"
+
+
+def test_a_column_that_is_there_twice_is_not_guessed() -> None:
+    with pytest.raises(Rejected, match="the column `a` occurs 2 times") as caught:
+        open_source(io.BytesIO(b"a,b,a\n1,x,2\n"), AB, name="in", format="csv")
+    assert [d.code for d in caught.value.diagnostics] == ["data-column"]
 
 
 def test_compressed_texts(tmp_path: Path) -> None:

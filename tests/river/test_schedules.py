@@ -66,6 +66,12 @@ def test_the_rows_of_views_and_variables_are_seen():
     )
 
 
+def test_variables_are_seen():
+    found = tried(VIEW.replace("output v: {x: i64} = rows($n, row);\n", ""), a=[1], b=[2])
+    assert found.outcomes == 2
+    assert found.parting.differences[0].startswith("variable `$n`: ")
+
+
 def told(tmp_path: Any, *args: str) -> tuple[int, str, str]:
     (tmp_path / "join.river").write_text(JOIN)
     (tmp_path / "many.csv").write_text("x\n" + "".join(f"{n}\n" for n in range(20)))

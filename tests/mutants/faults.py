@@ -1,0 +1,538 @@
+"""Faults that tests must find, each a small change of the program's text, and the test that finds it.
+
+A fault stands for a mistake that somebody could make, or has made: whoever repairs a bug adds it here, with the test that came
+with the repair. A test kills a fault if it passes without it, and fails with it by what it claims: not because something
+cannot be imported, nor because time is over.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import frozen
+
+FAULTLESS: Final = ""
+"""What stands for a statement that a fault leaves out."""
+
+
+@frozen
+class Mutant:
+    """A fault: in `file`, `old`, which stands there once, becomes `new`; `test` finds it.
+
+    `raises`: what the test raises where that is not its own claim but an error of the program that nobody expects.
+    """
+
+    name: str
+    what: str
+    file: str
+    old: str
+    new: str
+    test: str
+    raises: str = FAULTLESS
+
+
+_STEP: Final = "tests/calculus/test_calculus_step.py"
+_OUTCOMES: Final = "tests/calculus/test_calculus_outcomes.py"
+_EXPLORED: Final = "tests/backends/test_ordering_explored.py"
+_IN_ORDER: Final = f"{_EXPLORED}::test_results_are_sent_once_and_in_order"
+_AS_ONE: Final = f"{_EXPLORED}::test_a_keyed_operator_makes_what_one_worker_makes"
+_CHECKPOINT: Final = "tests/backends/test_checkpoint.py"
+
+CALCULUS: Final = (
+    Mutant(
+        "queue-from-its-end",
+        "a queue gives its last item away, not its first",
+        "calculus/step.py",
+        "queues[consumer.position] = queues[consumer.position][1:]",
+        "queues[consumer.position] = queues[consumer.position][:-1]",
+        f"{_STEP}::test_the_papers_execution",
+    ),
+    Mutant(
+        "reader-and-writer-commute",
+        "who reads a variable counts as independent of who writes it, so schedules are left out",
+        "calculus/stubborn.py",
+        "touched, touched_too = {*one.reads, *one.writes}, {*other.reads, *other.writes}",
+        "touched, touched_too = {*one.writes}, {*other.writes}",
+        f"{_OUTCOMES}::test_an_avoidable_fault_is_one_outcome_among_others",
+    ),
+    Mutant(
+        "enablers-forgotten",
+        "a queue that is empty now is not followed to who may fill it",
+        "calculus/stubborn.py",
+        "(self.dependents if queue in eligible else self.enablers)[queue] - closed",
+        "(self.dependents[queue] if queue in eligible else frozenset()) - closed",
+        f"{_OUTCOMES}::test_an_item_still_on_its_way_to_the_other_port_may_be_first",
+    ),
+    Mutant(
+        "fault-hides-others",
+        "after a firing that faults the other choices are not tried",
+        "calculus/outcomes.py",
+        "            self._end(Faulted(fault.info))\n            frame.widen()\n",
+        "            self._end(Faulted(fault.info))\n",
+        f"{_OUTCOMES}::test_each_fault_that_may_come_first_is_found",
+    ),
+    Mutant(
+        "loop-hides-others",
+        "around a loop the other choices are put off for ever",
+        "calculus/outcomes.py",
+        "                self.diverges = True\n                frame.widen()\n",
+        "                self.diverges = True\n",
+        f"{_OUTCOMES}::test_an_endless_loop_does_not_hide_a_fault_elsewhere",
+    ),
+    Mutant(
+        "zeros-are-one",
+        "0.0 and -0.0 get one number",
+        "calculus/interning.py",
+        "return (kind, value.hex())",
+        "return (kind, value)",
+        "tests/calculus/test_calculus_interning.py::test_numbers_are_finer_than_equality",
+    ),
+    Mutant(
+        "two-consumers",
+        "a queue may have two consumers",
+        "calculus/wellformed.py",
+        "if len(consumers) > 1:",
+        "if len(consumers) > 2:",
+        "tests/calculus/test_calculus_wellformed.py::test_each_rule_is_reported_alone",
+    ),
+    Mutant(
+        "bag-without-counts",
+        "a bag forgets how often an item occurs",
+        "calculus/observe.py",
+        "return cls(frozenset(Counter(items).items()))",
+        "return cls(frozenset(dict.fromkeys(items, 1).items()))",
+        "tests/calculus/test_calculus_observe.py::test_a_bag_counts_its_items",
+    ),
+)
+
+ENGINE: Final = (
+    Mutant(
+        "variable-without-lock",
+        "a shared variable that an instance does not use falls out of the partition",
+        "backends/locks.py",
+        "for part in (tuple(v for v in block if v in used), tuple(v for v in block if v not in used))",
+        "for part in (tuple(v for v in block if v in used),)",
+        "tests/backends/test_locks.py::test_every_shared_variable_is_under_exactly_one_lock",
+    ),
+    Mutant(
+        "locks-in-own-order",
+        "an instance takes its locks in the order of its variables, so two wait for each other",
+        "backends/locks.py",
+        "return tuple(i for i, variables in enumerate(locks) if not wanted.isdisjoint(variables))",
+        "return tuple(next(i for i, own in enumerate(locks) if v in own) for v in reversed(list(used)) if any(v in own for own in locks))",
+        "tests/backends/test_locks.py::test_locks_are_acquired_in_one_order",
+    ),
+    Mutant(
+        "serial-given-twice",
+        "the second input gets the number of the first",
+        "backends/multicore/ordering/worklist.py",
+        "self.given = serial + 1",
+        "self.given = max(serial, 1)",
+        _IN_ORDER + "[ReorderBuffer-{'serials': 3, 'capacity': 2}]",
+    ),
+    Mutant(
+        "number-before-capacity",
+        "a serial number is given out though there is no place for its result",
+        "backends/multicore/ordering/worklist.py",
+        "        if not self._order.admits(serial):\n            return Wait.NEXT\n",
+        "",
+        "tests/backends/test_ordering.py::test_a_worklist_gives_no_number_without_a_place_or_an_input",
+    ),
+    Mutant(
+        "alone-while-another-drains",
+        "a worker keeps the task while the sender of the last result is still draining",
+        "backends/multicore/ordering/worklist.py",
+        "        if back < self.given:\n            return False\n",
+        "",
+        _IN_ORDER + "[ReorderBuffer-{'serials': 3, 'capacity': 2, 'light': (1,)}]",
+    ),
+    Mutant(
+        "alone-though-results-wait",
+        "a worker keeps the task though results wait for room",
+        "backends/multicore/ordering/worklist.py",
+        "return self._order.next == self.given",
+        "return True",
+        "tests/backends/test_ordering.py::test_a_worker_is_alone_when_all_that_was_given_out_is_sent",
+    ),
+    Mutant(
+        "result-comes-while-leaving",
+        "who leaves the reorder buffer does not look whether a result came meanwhile",
+        "backends/multicore/ordering/reorder.py",
+        "            if self._slots[serial % self.capacity] is EMPTY:  # L40: did it come while the flag was set?\n                return True\n",
+        "            return True\n",
+        f"{_EXPLORED}::test_a_number_taken_before_capacity_is_a_deadlock",
+    ),
+    Mutant(
+        "next-before-the-slot-is-free",
+        "the slot of a result is given out again before it is empty",
+        "backends/multicore/ordering/reorder.py",
+        "                    self._slots[serial % self.capacity] = EMPTY  # L33, before that slot is given out again\n                    serial += 1\n                    self.next = serial  # L34\n",
+        "                    self.next = serial + 1\n                    self._slots[serial % self.capacity] = EMPTY\n                    serial += 1\n",
+        _IN_ORDER + "[ReorderBuffer-{'serials': 3, 'capacity': 1}]",
+    ),
+    Mutant(
+        "what-failed-first-is-lost",
+        "what was made before a failure is not sent",
+        "backends/multicore/ordering/reorder.py",
+        "                    if result.before is not NOTHING:\n                        self._send(result.before)\n                    self.failure = result.error\n",
+        "                    self.failure = result.error\n",
+        "tests/backends/test_ordering.py::test_nothing_is_sent_after_the_first_failure",
+    ),
+    Mutant(
+        "partition-before-its-piece",
+        "the master queue says that a piece is there before it is",
+        "backends/multicore/ordering/hybrid.py",
+        "        self._queues[partition].enqueue(piece)  # L4\n        self._master.enqueue(partition)  # L5\n",
+        "        self._master.enqueue(partition)\n        self._queues[partition].enqueue(piece)\n",
+        _AS_ONE + "[HybridQueue-{'batches': ['a', 'a', 'a']}]",
+    ),
+    Mutant(
+        "two-own-a-partition",
+        "a worker does not see that another fires the partition",
+        "backends/multicore/ordering/hybrid.py",
+        "if self._counts[partition].fetch_add() > 0:  # L10",
+        "if self._counts[partition].fetch_add() > 1:",
+        _AS_ONE + "[HybridQueue-{'batches': ['a', 'a'], 'most': 1}]",
+    ),
+    Mutant(
+        "partition-fires-after-it-failed",
+        "pieces behind one that failed fire, too",
+        "backends/multicore/ordering/keyed.py",
+        "if failure is None and part.partition not in self._failed:",
+        "if True:",
+        _AS_ONE + "[HybridQueue-{'batches': ['a', 'A', 'a'], 'capacity': 3}]",
+    ),
+    Mutant(
+        "lock-not-taken",
+        "an operator fires without the locks of its variables",
+        "backends/multicore/tasks.py",
+        "            return Outcome.LOCK if instance.ready() else Outcome.IDLE\n",
+        "            pass\n",
+        "tests/backends/test_multicore.py::test_operators_that_share_a_variable_fire_one_at_a_time",
+    ),
+    Mutant(
+        "bound-off-by-one",
+        "a queue holds one item more than its bound",
+        "backends/firing/queues.py",
+        "else self.bound - self.size\n",
+        "else self.bound - self.size + 1\n",
+        "tests/backends/test_multicore.py::test_a_bound_of_one_is_kept",
+    ),
+    Mutant(
+        "sent-before-the-trap",
+        "what a firing sent before it trapped stays",
+        "backends/firing/instance.py",
+        "            del elements[size:]\n",
+        "            pass\n",
+        "tests/backends/test_multicore.py::test_outputs_of_the_firing_that_traps_are_withdrawn[off]",
+    ),
+)
+
+CHECKPOINTS: Final = (
+    Mutant(
+        "checksum-skipped",
+        "a checkpoint with a wrong checksum is taken",
+        "river/checkpoint.py",
+        "if hashlib.sha256(body[:-_DIGEST]).digest() != body[-_DIGEST:]:",
+        "if len(body[-_DIGEST:]) != _DIGEST:",
+        f"{_CHECKPOINT}::test_the_checkpoint_before_a_damaged_one_is_used[value]",
+    ),
+    Mutant(
+        "other-programs-state",
+        "the state of another program is taken for this one's",
+        "river/checkpoint.py",
+        "if before.get(what) != json.loads(json.dumps(now)):",
+        "if what not in before:",
+        f"{_CHECKPOINT}::test_what_cannot_go_on_is_refused",
+    ),
+    Mutant(
+        "state-shared-by-two-runs",
+        "two runs may keep their state in one folder at once",
+        "river/checkpoint.py",
+        "            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        "            fcntl.flock(self._held, fcntl.LOCK_SH | fcntl.LOCK_NB)\n",
+        f"{_CHECKPOINT}::test_a_folder_is_of_one_run_at_a_time",
+    ),
+    Mutant(
+        "output-emptied-at-once",
+        "an output that is there already is written in place",
+        "river/io/atomic.py",
+        "        if in_place or (final.exists() and not final.is_file()):\n",
+        "        if in_place or final.exists():\n",
+        "tests/river/test_io_roundtrip.py::test_an_output_appears_whole_or_not_at_all",
+    ),
+    Mutant(
+        "living-part-removed",
+        "the part of an output that another process writes is taken for stale",
+        "river/io/atomic.py",
+        "            if _claimed(files[0].fileno(), temporary):\n",
+        "            if temporary.exists():\n",
+        "tests/river/test_atomic.py::test_what_a_living_process_writes_is_left_alone",
+    ),
+)
+
+DATA: Final = (
+    Mutant(
+        "doubled-quote-lost",
+        "a doubled quote in a cell of CSV stays two",
+        "river/io/delimited.py",
+        "cells.append(cell.replace('\"\"', '\"') or EMPTY)",
+        "cells.append(cell or EMPTY)",
+        "tests/river/test_io_rows.py::test_the_scanner_agrees_with_the_csv_module",
+    ),
+    Mutant(
+        "carriage-return-stays",
+        "the last cell of a line that ends with CR LF keeps the CR",
+        "river/io/delimited.py",
+        'text[at:line].removesuffix("\\r")',
+        "text[at:line]",
+        "tests/river/test_io_rows.py::test_the_scanner_agrees_with_the_csv_module",
+    ),
+    Mutant(
+        "late-by-one",
+        "a row that is as late as it may be is refused",
+        "river/io/order.py",
+        "if top is not None and now < top - self.lateness:",
+        "if top is not None and now <= top - self.lateness:",
+        "tests/river/test_io_order.py::test_order_is_that_of_the_definition",
+    ),
+    Mutant(
+        "order-not-checked",
+        "the time stamps of a batch may go back",
+        "river/io/order.py",
+        "if keys == sorted(keys) and (passed is None or passed <= keys[0]):",
+        "if passed is None or passed <= keys[0]:",
+        "tests/river/test_io_order.py::test_a_time_stamp_that_goes_back_stops_the_run_at_its_line",
+    ),
+)
+
+
+FRONTENDS: Final = (
+    Mutant(
+        "window-one-tick-short",
+        "a row leaves a range window one tick early",
+        "frontends/cql/templates/range.river",
+        "      let over = came + #span + #granule;\n",
+        "      let over = came + #span;\n",
+        "tests/frontends/test_cql_lower.py::test_a_window_speaks_when_it_lets_go",
+    ),
+    Mutant(
+        "window-of-rows-one-too-many",
+        "a window of n rows keeps n + 1",
+        "frontends/cql/templates/rows.river",
+        "      push_back($w, r);\n      if len($w) > #n { push(gone, pop_front($w)); }\n",
+        "      push_back($w, r);\n      if len($w) > #n + 1 { push(gone, pop_front($w)); }\n",
+        "tests/frontends/test_cql_lower.py::test_more_rows_in_an_instant_than_a_window_holds",
+    ),
+    Mutant(
+        "distinct-goes-with-the-first",
+        "a row that is there twice goes with its first copy",
+        "frontends/cql/templates/distinct.river",
+        "        if e.n == 0 {\n",
+        "        if e.n <= 1 and len(x.del) > 0 {\n",
+        "tests/frontends/test_cql_lower.py::test_a_distinct_row_goes_with_its_last_copy",
+    ),
+    Mutant(
+        "instant-torn-apart",
+        "a row is sent before its instant is over",
+        "frontends/cql/borders.py",
+        'over: s.Expr = s.Binary("<", s.Name("now"), at)',
+        'over: s.Expr = s.Binary("<=", s.Name("now"), at)',
+        "tests/frontends/test_cql_lower.py::test_time_stops_after_the_last_row",
+    ),
+    Mutant(
+        "top-keeps-one-more",
+        "a table of the n heaviest keeps n + 1",
+        "frontends/sawzall/reduce.py",
+        "s.Int(table.limit or 0)",
+        "s.Int((table.limit or 0) + 1)",
+        "tests/frontends/test_sawzall_run.py::test_top",
+    ),
+    Mutant(
+        "maximum-keeps-one-more",
+        "a table of the n greatest keeps n + 1",
+        "frontends/sawzall/templates/extreme.river",
+        "      e.n = e.n + 1;\n      if e.n > #n {\n        var least",
+        "      e.n = e.n + 1;\n      if e.n > #n + 1 {\n        var least",
+        "tests/frontends/test_sawzall_run.py::test_maximum_and_minimum",
+    ),
+    Mutant(
+        "set-at-its-limit-is-over",
+        "a set of just as many values as it may have counts as too large",
+        "frontends/sawzall/templates/set.river",
+        "if #n >= 0 and len(e.seen) > #n {",
+        "if #n >= 0 and len(e.seen) >= #n {",
+        "tests/frontends/test_sawzall_run.py::test_set_and_unique",
+    ),
+    Mutant(
+        "rates-upside-down",
+        "a filter behind one that gives more fires less often",
+        "frontends/streamit/balance.py",
+        "times = times * before.given / after.taken",
+        "times = times * after.taken / before.given",
+        "tests/frontends/test_streamit_check.py::test_a_steady_state_is_as_small_as_may_be",
+    ),
+    Mutant(
+        "branch-that-piles-up",
+        "branches that do not give what the joiner takes are accepted",
+        "frontends/streamit/balance.py",
+        "if turns is not None and turns != found:",
+        "if False:",
+        "tests/frontends/test_streamit_check.py::test_mistakes_are_told_at_their_place",
+    ),
+)
+
+PASSES: Final = (
+    Mutant(
+        "fission-of-a-loop",
+        "an operator in a loop is replicated",
+        "optimizers/fission.py",
+        "if any(instance.index in loop for loop in loops(graph)):",
+        "if False:",
+        "tests/optimizers/test_guards.py::test_fission_says_why_not",
+    ),
+    Mutant(
+        "fission-of-shared-state",
+        "an operator that shares a variable is replicated",
+        "optimizers/fission.py",
+        "if len(users(graph, variable)) > 1:",
+        "if len(users(graph, variable)) > 2:",
+        "tests/optimizers/test_guards.py::test_fission_says_why_not",
+    ),
+    Mutant(
+        "fission-of-a-full-map",
+        "an operator is replicated though its map is not empty at first",
+        "optimizers/fission.py",
+        "return isinstance(variable.type, t.Map | t.OMap) and len(variable.initial) == 0",
+        "return isinstance(variable.type, t.Map | t.OMap)",
+        "tests/optimizers/test_guards.py::test_fission_says_why_not",
+    ),
+    Mutant(
+        "unordered-before-who-looks",
+        "a region sends in any order though who reads it sees the order",
+        "optimizers/fission.py",
+        "annotated(i.use).commutative and not i.operator.outs and not graph.queues[i.ins[0]].by for i in after",
+        "not i.operator.outs and not graph.queues[i.ins[0]].by for i in after",
+        "tests/optimizers/test_guards.py::test_regions_before_who_sees_the_order",
+    ),
+    Mutant(
+        "marks-from-every-replica",
+        "an operator that sends marks of its own is replicated",
+        "optimizers/fission.py",
+        "if isinstance(op, typed.Operator) and any(found.marks for found in item_findings(op)):",
+        "if False:",
+        "tests/optimizers/test_guards.py::test_fission_says_why_not",
+    ),
+    Mutant(
+        "fusion-across-a-border",
+        "operators inside and outside of a parallel region are fused",
+        "optimizers/fusion.py",
+        'if _said(first.use, "Region") != _said(second.use, "Region"):',
+        "if False:",
+        "tests/optimizers/test_guards.py::test_fusion_says_why_not",
+    ),
+    Mutant(
+        "fusion-of-two-groups",
+        "operators that are placed in different groups are fused",
+        "optimizers/fusion.py",
+        "if len(groups) > 1:",
+        "if len(groups) > 2:",
+        "tests/optimizers/test_guards.py::test_fusion_says_why_not",
+    ),
+)
+
+NATIVE: Final = (
+    Mutant(
+        "lowest-number-negated",
+        "machine code does not trap where the lowest number is negated",
+        "backends/native/lower/arithmetic.py",
+        """else f"icmp eq {kind} {a}, {BOUNDS[type_][0]}"\n""",
+        """else f"icmp eq {kind} {a}, {BOUNDS[type_][1]}"\n""",
+        "tests/backends/test_native_operations.py::test_an_operation_on_all_its_types[neg]",
+    ),
+    Mutant(
+        "floor-rounds-to-zero",
+        "machine code rounds div.floor towards zero",
+        "backends/native/lower/arithmetic.py",
+        """        fix = b.op(f"and i1 {inexact}, {signs}")\n""",
+        """        fix = b.op(f"and i1 {inexact}, false")\n""",
+        "tests/backends/test_native_operations.py::test_an_operation_on_all_its_types[div.floor]",
+    ),
+)
+
+SPARK: Final = ()
+
+
+IL: Final = (
+    Mutant(
+        "merge-does-not-wait",
+        "a merge fires though an input may still bring a smaller key",
+        "river/il/erase.py",
+        "if key is None or not all(p in heads or _beyond(p, key, progress) for p in handler.ports):",
+        "if key is None:",
+        "tests/river/test_erase.py::test_a_merge_waits_until_no_input_can_undercut_it",
+    ),
+    Mutant(
+        "window-does-not-slide",
+        "a rated handler takes its whole window away, not what it pops",
+        "river/il/erase.py",
+        "items = _put(items, rate.port, items[rate.port][rate.pop :])",
+        "items = _put(items, rate.port, items[rate.port][rate.peek :])",
+        "tests/river/test_erase.py::test_rated_handlers_slide_over_their_tail",
+    ),
+    Mutant(
+        "keys-may-fall",
+        "an item whose key is below the last one is taken",
+        "river/il/erase.py",
+        "if (mark is not None and key < mark) or (last is not None and key < last):",
+        "if mark is not None and key < mark:",
+        "tests/river/test_erase.py::test_what_comes_too_late_is_refused",
+    ),
+    Mutant(
+        "rate-not-kept",
+        "a firing may send another number of items than it states",
+        "river/il/erase.py",
+        'raise Fault((self.name, None, "rate-violation", consumed))',
+        "pass",
+        "tests/river/test_erase.py::test_the_stated_rate_holds",
+    ),
+    Mutant(
+        "shared-variable-is-deterministic",
+        "two operators with one variable count as deterministic by construction",
+        "river/il/verify.py",
+        "        if len(users) > 1:\n            shown = ",
+        "        if len(users) > 2:\n            shown = ",
+        "tests/river/test_verify.py::test_what_keeps_a_program_from_being_deterministic_is_named",
+    ),
+    Mutant(
+        "overflow-not-seen",
+        "the largest number and one is no overflow",
+        "river/lang/operations/arithmetic.py",
+        "        if low <= result <= high:\n            return result\n        raise TrapSignal(code, a, b)\n",
+        "        if low <= result <= high + 1:\n            return result\n        raise TrapSignal(code, a, b)\n",
+        "tests/river/test_operations.py::test_traps",
+    ),
+    Mutant(
+        "net-drops-copies",
+        "what is inserted twice and deleted once is gone",
+        "river/io/deltas.py",
+        "        if away.get(item, 0):\n            away[item] -= 1\n",
+        "        if away.get(item, 0):\n            pass\n",
+        "tests/river/test_io_order.py::test_net_is_the_difference_of_bags_both_ways_and_keeps_order",
+    ),
+)
+
+REPAIRED: Final = ()
+
+FAULTS: Final = (
+    *CALCULUS,
+    *ENGINE,
+    *CHECKPOINTS,
+    *DATA,
+    *IL,
+    *FRONTENDS,
+    *PASSES,
+    *NATIVE,
+    *SPARK,
+    *REPAIRED,
+)
