@@ -432,6 +432,24 @@ def test_lines_without_end_are_bounded_together(tmp_path, monkeypatch):
     assert max(most) <= (1 << 20) + 8 * (1 << 18)  # what is read at a time
 
 
+@NATIVE
+@pytest.mark.parametrize("policy", [STOP, SKIP])
+def test_so_are_records_whose_quotes_are_open(tmp_path, monkeypatch, policy, native):
+    monkeypatch.setattr(module, "UNFINISHED", 1 << 18)
+    monkeypatch.setattr(module, "SHARE", 1 << 14)
+    with served(tmp_path, policy, native) as run:
+        with run.connected() as one:
+            one.sendall(b't,v\n1,10\n2,"')
+            with suppress(ConnectionError):
+                while True:
+                    one.sendall(b"3,30\n" * 10_000)
+            assert "error[data-long-line]" in heard(one)
+        run.sends(b"t,v\n4,40\n")
+        run.shows((1, 10), (4, 40))
+        run.ends("data-long-line")
+        assert run.live.doors[0].held == 0
+
+
 # ------------------------------------------------------------------------------------------------ sockets in the file system
 
 

@@ -30,7 +30,7 @@ MOST: Final = 64
 """Connections at a time; more are refused."""
 
 UNFINISHED: Final = 64 << 20
-"""Bytes of lines without end that all connections of an input may hold together."""
+"""Bytes of lines without end, and of records whose quotes are open, that all connections of an input may hold together."""
 
 SHARE: Final = UNFINISHED // MOST
 """Bytes of them that a connection may hold whatever the others do."""
@@ -100,6 +100,10 @@ class Door:
         return Diagnostic("data-connection", message, severity=Severity.WARNING, notes=(first,))
 
 
+class Ended(Exception):  # noqa: N818 - control flow of this package
+    """A connection has ended, and the record that had begun is not to be read."""
+
+
 class Connection(Stream):
     """One who sends. `incomplete`: why the end of what came is no row, if it is none; `lines`: how many were passed on.
 
@@ -115,6 +119,7 @@ class Connection(Stream):
         self.sender = self if door.stops else None
         self._connection = connection
         self._held = bytearray()
+        self._record = 0  # bytes of whole lines that the reader holds, as was told last
         self._admitted = False
         self._over = False
         self._lock = threading.Lock()
@@ -131,6 +136,9 @@ class Connection(Stream):
         return self._held.decode("utf-8", "surrogateescape")
 
     def _next(self, size: int) -> bytes:
+        """The next whole lines. Raises: Stopped; Ended."""
+        before, self._record = self._record, self._waiting()
+        self._bound(self.door.hold(self._record - before))
         while not self._over:
             data = self._received(size)
             if not data:
@@ -147,6 +155,8 @@ class Connection(Stream):
             if whole:
                 self.lines += whole.count(b"\n")
                 return whole
+        if self._over and self._record:
+            raise Ended
         return b""
 
     def _received(self, size: int) -> bytes:
@@ -183,9 +193,15 @@ class Connection(Stream):
         held = self.door.hold(len(data))
         if not self._admitted and self.live.token is not None and len(self._held) > _KEY:
             self._unknown()
-        elif held > UNFINISHED and len(self._held) > SHARE:
-            message = f"its last line has {len(self._held)} bytes and no end, and others hold as much: {held} in all"
-            self._end("data-long-line", message, "end lines with a line feed")
+        else:
+            self._bound(held)
+
+    def _bound(self, held: int) -> None:
+        """Ends it when all hold too much, so many bytes, and this one more than its share."""
+        own = len(self._held) + self._record
+        if held > UNFINISHED and own > SHARE and not self._over:
+            message = f"its last record has {own} bytes and no end; connections may hold {UNFINISHED} of such together"
+            self._end("data-long-line", message, "end lines with a line feed, and close quotes")
 
     def _drop(self) -> None:
         self.door.hold(-len(self._held))
@@ -236,6 +252,8 @@ class Connection(Stream):
     def close(self) -> None:
         """When it is read no more."""
         self._drop()
+        self.door.hold(-self._record)
+        self._record = 0
         self._over = True
         self._connection.close()
 

@@ -151,7 +151,7 @@ def _connected(address: str, wanted: _Wanted) -> Arriving:
             [Diagnostic("data-format", f"input `{wanted.name}`: `{address}` tells no format", help=help_)]
         )
     kind = _streamed(address, wanted)
-    from river.io.live.connections import Connection, Door, serve  # hardly any run listens
+    from river.io.live.connections import Connection, Door, Ended, serve  # hardly any run listens
 
     found = sockets.listening(address, wanted.name)
     if found.address != address and wanted.live.tell is not None:
@@ -168,6 +168,8 @@ def _connected(address: str, wanted: _Wanted) -> Arriving:
         reason = None
         try:
             texts.put([(connection, kind)], inbox)
+        except Ended:
+            return
         except Rejected as rejected:  # of a text that does not fit as a whole, such as by its header
             reason = rejected.diagnostics[0]
         if connection.incomplete is not None and reason is None:

@@ -34,6 +34,7 @@ class Stream:
         self.sender: Sender | None = None
         self._first = b""
         self._open = 0  # bytes of the last line, which has no end yet
+        self._waiting: Callable[[], int] = int  # bytes of whole lines that wait for a quote to close
 
     def _next(self, size: int) -> bytes:
         """The next bytes, b"" at the end. Raises: Stopped."""
@@ -59,7 +60,8 @@ class Stream:
 
     @contextmanager
     def leaving(self, waiting: Callable[[], int]) -> Generator[None]:
-        """Notes the bytes of whole lines that wait for a quote to close when the run is stopped."""
+        """Knows the bytes of whole lines that wait for a quote to close, and notes them when the run is stopped."""
+        self._waiting = waiting
         try:
             yield
         except Stopped:
