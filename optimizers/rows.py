@@ -13,6 +13,8 @@ from attrs import define, field, frozen
 from river.il.annotations import row_type
 from river.lang import typed
 from river.lang import types as t
+from river.lang.operations import Measure
+from river.lang.trees import effect, operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -172,7 +174,9 @@ class _Reading:
     def condition(self, cond: typed.Expr) -> frozenset[typed.Expr]:
         """The lists of rows that are asked to be not all empty; none for a condition of another sort."""
         match cond:
-            case typed.Apply(_, ">", (sizes, typed.Literal(_, 0)), _) if not isinstance(sizes, typed.Lambda):
+            case typed.Apply(_, _, (sizes, typed.Literal(_, 0)), _) if (
+                not isinstance(sizes, typed.Lambda) and effect(cond).measure is Measure.MORE
+            ):
                 return self.sizes(sizes)
             case typed.Logic(_, "or", left, right):
                 return self.condition(left) | self.condition(right)
@@ -182,12 +186,16 @@ class _Reading:
 
     def sizes(self, expr: typed.Expr) -> frozenset[typed.Expr]:
         match expr:
-            case typed.Apply(_, "+", (left, right), _) if not isinstance(
-                left, typed.Lambda
-            ) and not isinstance(right, typed.Lambda):
+            case typed.Apply(t.I64, _, (left, right), _) if (
+                not isinstance(left, typed.Lambda)
+                and not isinstance(right, typed.Lambda)
+                and effect(expr).measure is Measure.SUM
+            ):
                 return self.sizes(left) | self.sizes(right)
-            case typed.Apply(_, "len", (rows,), _) if (
-                not isinstance(rows, typed.Lambda) and self.kind(rows) == ROWS
+            case typed.Apply(_, _, (rows,), _) if (
+                not isinstance(rows, typed.Lambda)
+                and effect(expr).measure is Measure.COUNT
+                and self.kind(rows) == ROWS
             ):
                 return frozenset({rows})
             case _:
@@ -219,7 +227,9 @@ class _Reading:
 
     def effect(self, call: typed.Apply | typed.Call) -> None:
         match call:
-            case typed.Apply(_, "push", (typed.Local() as rows, value), _) if self.kind(rows) == ROWS:
+            case typed.Apply(_, _, (typed.Local() as rows, value), _) if (
+                self.kind(rows) == ROWS and effect(call).pushes
+            ):
                 if isinstance(value, typed.Lambda):  # pragma: no cover - nothing pushes functions
                     raise _Whole(TOGETHER)
                 self.one(value)
@@ -274,20 +284,20 @@ class _Reading:
                 return ONE if self.in_row else ROWS
             case typed.Comprehension(_, value, slots, _, range_, cond):
                 return self.comprehension(value, slots, range_, cond)
-            case typed.Apply(_, "bag_minus" | "concat" as name, (left, right), _) if not isinstance(
-                left, typed.Lambda
+            case typed.Apply(_, _, (left, right), _) if (
+                not isinstance(left, typed.Lambda)
+                and not isinstance(right, typed.Lambda)
+                and (effect(expr).appends or effect(expr).matches)
+                and self.kind(left) == ROWS
+                and self.kind(right) == ROWS
             ):
-                if (
-                    self.kind(left) == ROWS
-                    and not isinstance(right, typed.Lambda)
-                    and self.kind(right) == ROWS
-                ):
-                    self.compares = self.compares or name == "bag_minus"
-                    return ROWS
-                self.all_one((left, right))
+                self.compares = self.compares or effect(expr).matches
+                return ROWS
+            case typed.Apply(_, _, args, _):
+                self.all_one(args)
                 return ONE
             case _:
-                self.all_one(_operands(expr))
+                self.all_one(each for each in operands(expr) if not isinstance(each, typed.Counted))
                 if isinstance(expr, typed.Call) and self.op.fns[expr.function].emits:
                     raise _Whole(SEVERAL)
                 return ONE
@@ -315,30 +325,3 @@ def _empty(expr: typed.Expr) -> bool:
         typed.MakeList(expr.type, ()),
         typed.MakeMap(expr.type, ()),
     )
-
-
-def _operands(expr: typed.Expr) -> tuple[typed.Expr | typed.Lambda, ...]:
-    """The expressions directly inside one whose own kind does not matter."""
-    match expr:
-        case typed.Literal() | typed.State() | typed.ConstRef() | typed.Local():
-            return ()
-        case typed.Get(_, value, _, _) | typed.Some(_, value):
-            return (value,)
-        case typed.At(_, value, index, _):
-            return (value, index)
-        case typed.Apply(_, _, args, _):
-            return args
-        case typed.Call(_, _, _, args, _):
-            return args
-        case typed.If(_, cond, then, other):
-            return (cond, then, other)
-        case typed.Logic(_, _, left, right):
-            return (left, right)
-        case typed.MakeRecord(_, values, _) | typed.MakeList(_, values):
-            return values
-        case typed.MakeMap(_, items):
-            return tuple(part for item in items for part in item)
-        case typed.Comprehension(_, value, _, _, _, cond):
-            return (value,) if cond is None else (value, cond)
-        case _:
-            assert_never(expr)

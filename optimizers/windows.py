@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import attrs
 from attrs import evolve
 
 from river.il.model import model
@@ -13,6 +12,7 @@ from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
 from river.lang.scope import integer
+from river.lang.trees import children, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +61,7 @@ def sent(body: typed.Block, out: int, fns: tuple[typed.Fn, ...]) -> int | None:
     return count if count == _emits(body, out, fns) and not _leaves(body) else None
 
 
-def _emits(node: object, out: int, fns: tuple[typed.Fn, ...]) -> int:
+def _emits(node: typed.Node, out: int, fns: tuple[typed.Fn, ...]) -> int:
     """All statements that send to an output, those of functions that are called among them (each but once)."""
     return sum(isinstance(each, typed.Emit) and each.out == out for each in _everything(node, fns, set()))
 
@@ -70,15 +70,13 @@ def _leaves(body: typed.Block) -> bool:
     return any(isinstance(each, typed.Return) for each in _everything(body, (), set()))
 
 
-def _everything(node: object, fns: tuple[typed.Fn, ...], seen: set[int]) -> Iterable[typed.Node]:
+def _everything(tree: typed.Node, fns: tuple[typed.Fn, ...], seen: set[int]) -> Iterable[typed.Node]:
     """All nodes of a tree and of the functions that it calls."""
-    if isinstance(node, typed.Node):
+    for node in nodes(tree):
         yield node
         if isinstance(node, typed.Call) and fns and node.function not in seen:
             seen.add(node.function)
             yield from _everything(fns[node.function], fns, seen)
-    for each in _parts(node):
-        yield from _everything(each, fns, seen)
 
 
 # -------------------------------------------------------------------------------------------------------------- traps
@@ -108,10 +106,11 @@ class _Bounds:
             self.op.merge,
             self.op.mark,
         ):
-            self.walk(handler, {})
+            if handler is not None:
+                self.walk(handler, {})
         return frozenset(self.found)
 
-    def walk(self, node: object, counters: Mapping[int, tuple[int, int]]) -> None:
+    def walk(self, node: typed.Node, counters: Mapping[int, tuple[int, int]]) -> None:
         match node:
             case typed.For(_, (slot,), _, typed.Counted(typed.Literal(_, low), typed.Literal(_, high)), body):
                 self.walk(body, {**counters, slot: (low, high - 1)})
@@ -127,18 +126,8 @@ class _Bounds:
                     self.found.add(node.site)
             case _:
                 pass
-        for each in _parts(node):
+        for each in children(node):
             self.walk(each, counters)
-
-
-def _parts(node: object) -> tuple[object, ...]:
-    match node:
-        case typed.Node():
-            return tuple(getattr(node, each.name) for each in attrs.fields(type(node)))
-        case tuple():
-            return cast("tuple[object, ...]", node)
-        case _:
-            return ()
 
 
 def _inside(type_: t.Type, index: typed.Expr, counters: Mapping[int, tuple[int, int]]) -> bool:

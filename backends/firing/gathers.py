@@ -20,6 +20,8 @@ from backends.native.kernels import runs
 from backends.native.layout import columns, widths
 from river.lang import typed
 from river.lang import types as t
+from river.lang.operations import Measure
+from river.lang.trees import effect
 
 LEAST: Final = 2
 """Whole instants between the first and the last: for fewer it does not pay."""
@@ -42,10 +44,14 @@ def gathered(op: typed.Operator) -> Gathered | None:
             [
                 over,
                 typed.Assign(typed.State(index=now), typed.Some(value=key)),
-                typed.Do(typed.Apply(operation="push", args=(typed.State(index=ins), value))),
+                typed.Do(typed.Apply(args=(typed.State(index=ins), value)) as put),
             ],
             [ends, typed.Mark(0, typed.Local(slot=0) as level)],
-        ) if _over(over, now, ins, key) == () and _forgets(_over(ends, now, ins, level), now):
+        ) if (
+            effect(put).pushes
+            and _over(over, now, ins, key) == ()
+            and _forgets(_over(ends, now, ins, level), now)
+        ):
             pass
         case _:
             return None
@@ -64,12 +70,7 @@ def _over(item: typed.Stmt, now: int, ins: int, later: typed.Expr) -> tuple[type
             typed.Block(
                 (
                     typed.Branch(
-                        typed.Apply(operation="<", args=(typed.Local(slot=compared), other))
-                        | typed.Logic(
-                            op="or",
-                            left=typed.Apply(operation="<", args=(typed.Local(slot=compared), other)),
-                            right=typed.Apply(operation="==", args=(typed.Local(), _)),
-                        ),
+                        cond,
                         typed.Block(
                             (typed.Emit(0, sent), typed.Assign(emptied, typed.MakeList(_, ())), *rest)
                         ),
@@ -78,7 +79,7 @@ def _over(item: typed.Stmt, now: int, ins: int, later: typed.Expr) -> tuple[type
                 )
             ),
             None,
-        ) if pending == now and compared == bound and other == later:
+        ) if pending == now and _passed(cond, bound, later):
             pass
         case _:
             return None
@@ -90,6 +91,17 @@ def _over(item: typed.Stmt, now: int, ins: int, later: typed.Expr) -> tuple[type
             return tuple(rest)
         case _:
             return None
+
+
+def _passed(cond: typed.Expr | typed.Bind, bound: int, later: typed.Expr) -> bool:
+    """Whether a condition asks if the instant in slot `bound` is before `later`, or this is the last that there is."""
+    match cond:
+        case typed.Logic(op="or", left=left, right=typed.Apply(args=(typed.Local(), _)) as last):
+            return effect(last).measure is Measure.SAME and _passed(left, bound, later)
+        case typed.Apply(args=(typed.Local(slot=compared), other)):
+            return effect(cond).measure is Measure.LESS and compared == bound and other == later
+        case _:
+            return False
 
 
 def _forgets(rest: tuple[typed.Stmt, ...] | None, now: int) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import attrs
+from attrs import evolve
 
 from backends.firing.machine import copies
 from backends.native.lanes import Lanes, lanes_of
 from river.lang import typed
 from river.lang.operations import OPERATIONS
+from river.lang.trees import applied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,27 +96,11 @@ def _operations(made: NativeOperator) -> dict[str, set[str]]:
     """The library operations that firings use, by class."""
     op = made.operator
     found: dict[str, set[str]] = {name: set() for name in _CLASSES}
-    for part in (op.fns, op.items, op.first, op.rated, op.phases, op.merge, op.mark):
-        for name in _applied(part):
-            found[OPERATIONS[name].native].add(name)
+    for name in applied(evolve(op, consts=())):
+        found[OPERATIONS[name].native].add(name)
     if not made.code.facts["host"]:
         found["host"] = set()  # all patterns are constants
     return found
-
-
-def _applied(node: Any) -> Iterator[str]:
-    match node:
-        case tuple():
-            for each in node:  # pyright: ignore[reportUnknownVariableType] - of any tree
-                yield from _applied(each)
-        case typed.Node():
-            if isinstance(node, typed.Apply):
-                yield node.operation
-            for part in attrs.fields(type(node)):
-                if part.name not in ("span", "type"):
-                    yield from _applied(getattr(node, part.name))
-        case _:
-            pass
 
 
 def _kind(op: typed.Operator) -> str:

@@ -16,6 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from river.lang import typed
 from river.lang import types as t
+from river.lang.trees import nodes
 from river.lang.values import default
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
 
     if not all(const.type in _MOVABLE for const in op.consts):
         return None
-    if op.consts and any(_names_pattern(getattr(op, name)) for name in ("fns", *_HANDLERS)):
+    if op.consts and any(
+        _names_pattern(part) for name in ("fns", *_HANDLERS) if (part := getattr(op, name)) is not None
+    ):
         return None
     values: list[Any] = []
     for const in op.consts:
@@ -192,17 +195,11 @@ def _fixed(node: Any) -> bool:
     return isinstance(node, typed.Apply) and node.type == t.REGEX
 
 
-def _names_pattern(node: Any) -> bool:
+def _names_pattern(node: typed.Node | tuple[typed.Node, ...]) -> bool:
     """Whether a pattern is made from a constant of the operator."""
-    match node:
-        case tuple():
-            return any(map(_names_pattern, node))  # pyright: ignore[reportUnknownArgumentType]
-        case typed.Node():
-            return (_fixed(node) and "ConstRef(" in repr(node)) or any(
-                _names_pattern(getattr(node, name)) for name in _fields(type(node))
-            )
-        case _:
-            return False
+    return any(
+        isinstance(inner, typed.ConstRef) for each in nodes(node) if _fixed(each) for inner in nodes(each)
+    )
 
 
 @cache

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import attrs
+from attrs import evolve
 
 from river.explain.facts import Explanation, Facts, Kept, Sent
 from river.explain.memory import Growth, growth
@@ -17,6 +17,7 @@ from river.lang import typed
 from river.lang.operations import OPERATIONS
 from river.lang.pretty import pretty
 from river.lang.scope import show
+from river.lang.trees import applied
 
 if TYPE_CHECKING:
     from river.il.graph import Graph, Instance
@@ -49,7 +50,7 @@ def _facts(graph: Graph, instance: Instance) -> Facts:
         name=instance.name,
         place=place(use.span),
         made_of=_made_of(graph, use.operator),
-        use=pretty_decl(attrs.evolve(use, annotations=()), ONE_LINE).removesuffix(";"),
+        use=pretty_decl(evolve(use, annotations=()), ONE_LINE).removesuffix(";"),
         annotations=tuple(
             f"@{a.name}({', '.join(pretty(arg, ONE_LINE) for arg in a.args)})" for a in use.annotations
         ),
@@ -118,21 +119,4 @@ def _host(operator: typed.Operator | typed.Extern) -> tuple[str, ...]:
     """The library operations that native code has to ask Python for."""
     if isinstance(operator, typed.Extern):
         return (operator.target,)
-    found = dict.fromkeys(
-        name for name in _operations(operator) if name in OPERATIONS and OPERATIONS[name].native == "host"
-    )
-    return tuple(found)
-
-
-def _operations(node: object) -> list[str]:
-    if isinstance(node, tuple):
-        return [name for one in cast("tuple[object, ...]", node) for name in _operations(one)]
-    if not isinstance(node, typed.Node):
-        return []
-    own = [node.operation] if isinstance(node, typed.Apply) else []
-    return own + [
-        name
-        for f in attrs.fields(type(node))
-        if f.name != "span"
-        for name in _operations(getattr(node, f.name))
-    ]
+    return tuple(dict.fromkeys(name for name in applied(operator) if OPERATIONS[name].native == "host"))

@@ -1,27 +1,26 @@
 """How the variables of an operator grow: what its body puts into containers, and whether it ever takes it out.
 
 A conservative reading of the text: "grows" means that nothing in the body takes out what is put in, "bounded" that
-something does - how much is left is up to the program.
+something does - how much is left is up to the program. What operations put in or take out, the table of operations states.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-import attrs
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from river.lang import typed
 from river.lang import types as t
+from river.lang.dataflow import Reading
+from river.lang.operations import OPERATIONS, Change
+from river.lang.trees import effect, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable
 
 CONTAINERS: Final = (t.List, t.Deque, t.Map, t.OMap, t.Bag)
-PUTS: Final = frozenset({"push", "push_back", "add"})
-PARTS: Final = frozenset({"take", "slice"})
-TAKES: Final = frozenset({"pop", "pop_front", "pop_back", "remove", "delete", "clear"})
 
 
 class Growth(Enum):
@@ -44,113 +43,125 @@ class _Place:
     depth: int
 
 
-@define
-class _Reader:
-    """Collects the places where items come and go."""
+_Places = frozenset[_Place]
+"""The places that an expression may be: none if it is a value of its own."""
+NONE: Final[_Places] = frozenset()
 
-    fns: tuple[typed.Fn, ...]
+
+@define
+class _Moved:
+    """The places where items come and go."""
+
     put: set[_Place] = field(factory=set[_Place])
     taken: set[_Place] = field(factory=set[_Place])
-    seen: set[tuple[int, tuple[_Place | None, ...]]] = field(
-        factory=set[tuple[int, tuple[_Place | None, ...]]]
-    )
 
-    def read(self, node: object, slots: Mapping[int, _Place]) -> None:
-        """Reads a statement or expression; `slots` are the locals that name places."""
-        match node:
-            case tuple():
-                for one in cast("tuple[object, ...]", node):
-                    self.read(one, slots)
-                return
-            case typed.With(container=container, default=default, body=body):
-                self._with(node, container, default, body, slots)
-                return
-            case typed.Call(function=function, args=args):
-                self._call(function, tuple(_place(arg, slots) for arg in args))
-            case typed.Apply(operation=operation, args=(first, *_)) if not isinstance(first, typed.Lambda):
-                target = _place(first, slots)
-                if target is not None and isinstance(first.type, CONTAINERS):
-                    self.put |= {target} if operation in PUTS else set()
-                    self.taken |= {target} if operation in TAKES else set()
-            case typed.Assign(place=target, value=value):
-                self._assign(target, value, slots)
-            case typed.Drop(slot=slot) if slot in slots:
-                self.taken.add(_Place(slots[slot].variable, slots[slot].depth - 1))
+
+@define(eq=False, kw_only=True)
+class _Reader(Reading[_Places]):
+    """The reading of one handler, or of a function that it calls."""
+
+    moved: _Moved
+
+    def join(self, a: _Places, b: _Places) -> _Places:
+        return a | b
+
+    def nothing(self) -> _Places:
+        return NONE
+
+    def found(self) -> Hashable:
+        return len(self.moved.put), len(self.moved.taken)
+
+    # -- what names places: entries at hand, parameters of functions
+
+    def declare(self, slot: int, _fact: _Places, /) -> None:
+        self.bind(slot, NONE)
+
+    def leaf(self, expr: typed.Literal | typed.ConstRef | typed.State, /) -> _Places:
+        return frozenset({_Place(expr.index, 0)}) if isinstance(expr, typed.State) else NONE
+
+    def items(self, loop: typed.For | typed.Comprehension, _fact: _Places | None, /) -> tuple[_Places, ...]:
+        return (NONE,) * len(loop.slots)
+
+    def given(
+        self, _expr: typed.Apply, function: typed.Lambda, _facts: tuple[_Places, ...], /
+    ) -> tuple[_Places, ...]:
+        return (NONE,) * len(function.slots)
+
+    def made(self, expr: typed.Expr, facts: tuple[_Places, ...], /) -> _Places:
+        match expr:
+            case typed.Get():
+                return facts[0]
+            case typed.At():
+                return _deeper(facts[0])
+            case typed.Apply(_, name, (first, *_), _) if OPERATIONS[name].mutates is not None:
+                if isinstance(first.type, CONTAINERS):
+                    change = effect(expr).change
+                    self.moved.put |= facts[0] if change is Change.GROWS else NONE
+                    self.moved.taken |= facts[0] if change is Change.SHRINKS else NONE
+                return NONE
             case _:
-                pass
-        if isinstance(node, typed.Node):
-            for one in attrs.fields(type(node)):
-                if one.name not in ("span", "type"):
-                    self.read(getattr(node, one.name), slots)
+                return NONE
 
-    def _with(
-        self,
-        node: typed.With,
-        container: typed.Expr,
-        default: typed.Expr | None,
-        body: typed.Block,
-        slots: Mapping[int, _Place],
-    ) -> None:
-        self.read((container, node.key, *(() if default is None else (default,))), slots)
-        outer = _place(container, slots)
-        if outer is None:
-            self.read(body, slots)
-            return
-        if default is not None:
-            self.put.add(outer)
-        self.read(body, {**slots, node.slot: _Place(outer.variable, outer.depth + 1)})
+    # -- statements
 
-    def _call(self, function: int, args: tuple[_Place | None, ...]) -> None:
-        if (function, args) in self.seen:
-            return
-        self.seen.add((function, args))
-        fn = self.fns[function]
-        given = zip(fn.params, args, strict=True)
-        slots = {i: place for i, (param, place) in enumerate(given) if param.ref and place is not None}
-        self.read(fn.body, slots)
+    def decide(self, fact: _Places) -> None:
+        pass
 
-    def _assign(self, target: typed.Expr, value: typed.Expr, slots: Mapping[int, _Place]) -> None:
+    def send(self, _item: typed.Emit | typed.Mark, _fact: _Places, /) -> None:
+        pass
+
+    def enter(self, item: typed.With, /) -> None:
+        outer = self.of(item.container)
+        self.of(item.key)
+        if item.default is not None:
+            self.of(item.default)
+            self.moved.put |= outer
+        self.bind(item.slot, _deeper(outer))
+
+    def drop(self, item: typed.Drop, /) -> None:
+        self.moved.taken |= {_Place(p.variable, p.depth - 1) for p in self.slots.get(item.slot, NONE)}
+
+    def assign(self, item: typed.Assign, /) -> None:
         """A container as a whole is replaced, by more of itself or by something else; an entry of a map is put."""
+        target, value = item.place, item.value
+        places = self.of(target)
+        self.of(value)
         if isinstance(target, typed.At) and isinstance(target.value.type, t.Map | t.OMap):
-            outer = _place(target.value, slots)
-            self.put |= {outer} if outer is not None else set()
-            return
-        place = _place(target, slots)
-        if place is not None and isinstance(target.type, CONTAINERS):
-            self.put.add(place)
-            if not _made_of(value, place.variable) or (
-                isinstance(value, typed.Apply) and value.operation in PARTS
-            ):
-                self.taken.add(place)
+            self.moved.put |= self.of(target.value)
+        elif isinstance(target.type, CONTAINERS):
+            self.moved.put |= places
+            fewer = isinstance(value, typed.Apply) and effect(value).change is Change.SHRINKS
+            self.moved.taken |= {p for p in places if fewer or not self.made_of(value, p.variable)}
+
+    def made_of(self, value: typed.Expr, variable: int) -> bool:
+        """Whether a variable is read in an expression."""
+        for node in nodes(value):
+            if isinstance(node, typed.State | typed.Local) and variable in {
+                p.variable for p in self.of(node)
+            }:
+                return True
+        return False
+
+    # -- functions
+
+    def frame(self, expr: typed.Call, args: tuple[_Places, ...], /) -> _Reader:
+        params = self.fns[expr.function].params
+        slots = {
+            i: arg if param.ref else NONE for i, (param, arg) in enumerate(zip(params, args, strict=True))
+        }
+        return evolve(self, slots=slots, returned=NONE)
+
+    def opaque(self, expr: typed.Call, args: tuple[_Places, ...], /) -> _Places:
+        if self.key(expr, args) not in self.open:  # else it is being read
+            self.moved.put |= NONE.union(*args)
+        return NONE
+
+    def back(self, expr: typed.Call, inner: Reading[_Places], /) -> None:
+        pass
 
 
-def _made_of(node: object, variable: int) -> bool:
-    """Whether the variable is read in an expression."""
-    if isinstance(node, tuple):
-        return any(_made_of(one, variable) for one in cast("tuple[object, ...]", node))
-    if isinstance(node, typed.State):
-        return node.index == variable
-    if isinstance(node, typed.Node):
-        return any(
-            _made_of(getattr(node, f.name), variable) for f in attrs.fields(type(node)) if f.name != "span"
-        )
-    return False
-
-
-def _place(expr: typed.Expr | typed.Lambda, slots: Mapping[int, _Place]) -> _Place | None:
-    """The variable that `expr` is a place in."""
-    match expr:
-        case typed.State(index=index):
-            return _Place(index, 0)
-        case typed.Local(slot=slot):
-            return slots.get(slot)
-        case typed.Get(value=value):
-            return _place(value, slots)
-        case typed.At(value=value):
-            outer = _place(value, slots)
-            return None if outer is None else _Place(outer.variable, outer.depth + 1)
-        case _:
-            return None
+def _deeper(places: _Places) -> _Places:
+    return frozenset(_Place(p.variable, p.depth + 1) for p in places)
 
 
 def growth(operator: typed.Operator | typed.Extern) -> tuple[Growth, ...]:
@@ -159,27 +170,29 @@ def growth(operator: typed.Operator | typed.Extern) -> tuple[Growth, ...]:
         return tuple(
             Growth.UNKNOWN if t.contains(v.type, *CONTAINERS) else Growth.FIXED for v in operator.vars
         )
-    reader = _Reader(operator.fns)
+    moved = _Moved()
     handlers = (
-        operator.items,
+        *operator.items,
         operator.first,
         operator.rated,
-        operator.phases,
+        *operator.phases,
         operator.merge,
         operator.mark,
     )
     for handler in handlers:
-        reader.read(handler, {})
+        if handler is not None:
+            reader = _Reader(operator.fns, {}, NONE, moved=moved)
+            reader.settle(lambda reader=reader, body=handler.body: reader.block(body))
     return tuple(
-        _growth(i, param.type, reader) if param.written else Growth.READ
+        _growth(i, param.type, moved) if param.written else Growth.READ
         for i, param in enumerate(operator.vars)
     )
 
 
-def _growth(index: int, type_: t.Type, reader: _Reader) -> Growth:
-    growing = {p for p in reader.put if p.variable == index}
+def _growth(index: int, type_: t.Type, moved: _Moved) -> Growth:
+    growing = {p for p in moved.put if p.variable == index}
     # What is taken out further out goes with all that is inside it.
-    open_ = {p for p in growing if not any(q.variable == index and q.depth <= p.depth for q in reader.taken)}
+    open_ = {p for p in growing if not any(q.variable == index and q.depth <= p.depth for q in moved.taken)}
     keyed = isinstance(type_, t.Map | t.OMap)
     if not growing:
         return Growth.FIXED

@@ -290,7 +290,7 @@ class _Rows(Reading[Fact]):
             return
         match value:
             case typed.Apply(_, _, (first, more), _) if (
-                first == place and _appends(value) and not isinstance(more, typed.Lambda)
+                first == place and effect(value).appends and not isinstance(more, typed.Lambda)
             ):
                 fact = self.of(more)
                 self.show(NOT if fact is ROWS else fact)
@@ -375,7 +375,7 @@ class _Rows(Reading[Fact]):
             self.show(first)
         if OPERATIONS[expr.operation].mutates is None:
             return kept
-        self.step(self.root(expr.args[0]), stated.combines or (APPENDED if _appends(expr) else None))
+        self.step(self.root(expr.args[0]), stated.combines or (APPENDED if stated.appends else None))
         if stated.change is Change.GROWS:
             self.arranged(expr.args[0])
         return NOT
@@ -418,12 +418,6 @@ def _base(place: typed.Expr | typed.Lambda) -> int | None:
     while isinstance(place, typed.Get | typed.At):
         place = place.value
     return place.slot if isinstance(place, typed.Local) else None
-
-
-def _appends(expr: typed.Apply) -> bool:
-    """Whether an operation puts more items to those that are there, and keeps their order."""
-    stated = effect(expr)
-    return stated.order is Order.KEEPS and stated.change is Change.GROWS
 
 
 __all__ = ["reads_rows_in_order"]

@@ -8,9 +8,8 @@ Paper: Auto-parallelizing §3.2 (operator models: state, selectivity, forwarding
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never, cast
+from typing import TYPE_CHECKING, assert_never
 
-import attrs
 from attrs import evolve, frozen
 
 from river.il.annotations import annotated, row_type
@@ -31,6 +30,7 @@ from river.il.flow import (
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted
+from river.lang.trees import recursive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -235,31 +235,8 @@ def _selectivity(op: typed.Operator, out: int) -> Selectivity:
 
 def _can_trap(op: typed.Operator) -> bool:
     """Whether some site may trap; nesting too deeply needs recursion."""
-    recursive = _recursive(op.fns)
-    return any(code != "recursion-depth" or recursive for site in op.sites for code in site.codes)
-
-
-def _recursive(fns: tuple[typed.Fn, ...]) -> bool:
-    """Whether some function can reach itself: no order remains when those that call no other are taken away."""
-    left = {i: _called(fn.body) for i, fn in enumerate(fns)}
-    while left:
-        leaves = [i for i, called in left.items() if called.isdisjoint(left)]
-        if not leaves:
-            return True
-        for i in leaves:
-            del left[i]
-    return False
-
-
-def _called(node: object) -> frozenset[int]:
-    own = frozenset({node.function}) if isinstance(node, typed.Call) else frozenset[int]()
-    if isinstance(node, tuple):
-        return own.union(*map(_called, cast("tuple[object, ...]", node)))
-    if isinstance(node, typed.Node):
-        return own.union(
-            *(_called(getattr(node, f.name)) for f in attrs.fields(type(node)) if f.name != "span")
-        )
-    return own
+    loops = recursive(op.fns)
+    return any(code != "recursion-depth" or loops for site in op.sites for code in site.codes)
 
 
 def _commutes(op: typed.Operator, findings: tuple[Findings, ...]) -> bool:

@@ -94,7 +94,7 @@ class Reading(ABC, Generic[F]):
 
     # -- the transfer: statements
 
-    def declare(self, slot: int, fact: F) -> None:
+    def declare(self, slot: int, fact: F, /) -> None:
         """A name is bound where it is introduced."""
         self.bind(slot, fact)
 

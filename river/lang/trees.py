@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, assert_never
 
 import attrs
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
 def children(node: typed.Node) -> Iterator[typed.Node]:
     """The nodes directly inside a node. A literal has none, however large its value."""
     if not isinstance(node, typed.Literal):
-        for each in attrs.fields(type(node)):
-            if each.name not in ("span", "type"):
-                yield from _of(getattr(node, each.name))
+        for name in _inside(type(node)):
+            yield from _of(getattr(node, name))
+
+
+@cache
+def _inside(kind: type[typed.Node]) -> tuple[str, ...]:
+    """The fields of a class that may hold nodes."""
+    return tuple(each.name for each in attrs.fields(kind) if each.name not in ("span", "type"))
 
 
 def nodes(tree: typed.Node | tuple[typed.Node, ...]) -> Iterator[typed.Node]:
@@ -64,6 +70,23 @@ def operands(
 def effect(apply: typed.Apply) -> Effect:
     """What an operation does on its operands, as the table states it."""
     return effect_of(OPERATIONS[apply.operation], tuple(arg.type for arg in apply.args))
+
+
+def applied(tree: typed.Node | tuple[typed.Node, ...]) -> Iterator[str]:
+    """The names of the operations in a tree or in several."""
+    return (node.operation for node in nodes(tree) if isinstance(node, typed.Apply))
+
+
+def recursive(fns: tuple[typed.Fn, ...]) -> bool:
+    """Whether some function can reach itself: no order remains when those that call no other are taken away."""
+    left = {i: {n.function for n in nodes(fn) if isinstance(n, typed.Call)} for i, fn in enumerate(fns)}
+    while left:
+        leaves = [i for i, called in left.items() if called.isdisjoint(left)]
+        if not leaves:
+            return True
+        for i in leaves:
+            del left[i]
+    return False
 
 
 def _of(value: object) -> Iterator[typed.Node]:

@@ -48,6 +48,9 @@ def one(variables: str, body: str, fns: str = ""):
         ("$w: deque<i64>", "push_back($w, r.v); if len($w) > 3 { pop_front($w); }", Growth.BOUNDED),
         ("$l: list<i64>", "push($l, r.v); if len($l) > 3 { $l = []; }", Growth.BOUNDED),
         ("$l: list<i64>", "$l = concat($l, [r.v]);", Growth.GROWS),
+        ("$l: list<i64>", "$l = drop_first(concat($l, [r.v]), 1);", Growth.BOUNDED),
+        ("$l: list<i64>", "$l = concat($l, [r.v]); $l = bag_minus($l, [0]);", Growth.BOUNDED),
+        ("$m: map<string, i64>", "set($m, r.k, r.v);", Growth.GROWS_KEYS),
         ("$l: list<i64>", "push($l, r.v); $l = take($l, 3);", Growth.BOUNDED),
         (
             "$m: map<string, deque<i64>>",
@@ -74,6 +77,11 @@ def test_growth_is_followed_through_functions():
     fns = "fn put(ref w: deque<i64>, v: i64) { push_back(w, v); } fn cut(ref w: deque<i64>) { pop_front(w); }"
     assert one("$w: deque<i64>", "put($w, r.v);", fns) == (Growth.GROWS,)
     assert one("$w: deque<i64>", "put($w, r.v); cut($w);", fns) == (Growth.BOUNDED,)
+
+
+def test_growth_of_a_parameter_that_is_made_of_itself():
+    fns = "fn put(ref l: list<i64>, v: i64) { l = concat(l, [v]); }"
+    assert one("$l: list<i64>", "put($l, r.v);", fns) == (Growth.GROWS,)
 
 
 def test_templates_of_cql_are_told_by_what_they_do():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import attrs
+from typing import TYPE_CHECKING
 
 from river.lang import typed
 from river.lang.operations import OPERATIONS, Borrows
@@ -14,20 +12,17 @@ if TYPE_CHECKING:
     from backends.native.lower.frame import Frame
 
 
-def changes(f: Frame, node: Any) -> bool:
+def changes(f: Frame, node: typed.Node | tuple[typed.Node, ...]) -> bool:
     """Whether evaluating a tree may write to a place."""
+    return any(_changes(f, each) for each in nodes(node))
+
+
+def _changes(f: Frame, node: typed.Node) -> bool:
     match node:
-        case typed.Call(_, function, _, args, _):
-            return any(p.ref for p in f.operator.fns[function].params) or any(changes(f, a) for a in args)
-        case typed.Apply(_, name, args, _):
-            return OPERATIONS[name].mutates is not None or any(changes(f, a) for a in args)
-        case tuple():
-            return any(changes(f, each) for each in node)  # pyright: ignore[reportUnknownVariableType]
-        case typed.Literal():
-            return False
-        case typed.Node():
-            fields = attrs.fields(type(node))
-            return any(changes(f, getattr(node, a.name)) for a in fields if a.name not in ("span", "type"))
+        case typed.Call(_, function):
+            return any(p.ref for p in f.operator.fns[function].params)
+        case typed.Apply(_, name):
+            return OPERATIONS[name].mutates is not None
         case _:
             return False
 

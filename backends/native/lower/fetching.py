@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 from attrs import define, evolve, field, frozen
 
 from backends.native.idioms import counted, if_, item, list_parts, load, void
@@ -20,6 +19,8 @@ from backends.native.layout import LINE, entry_layout, memory, register, shares
 from backends.native.lower.hints import replaced
 from river.lang import typed
 from river.lang import types as t
+from river.lang.operations import Borrows, Change
+from river.lang.trees import children, effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +76,9 @@ def _gather(node: Any, lets: tuple[typed.Let, ...], known: frozenset[int], found
                     _gather(item, lets, known, found)
         case typed.With(container=typed.State(t.Map()) as map_, key=key) if _plain(key, known):
             found.append(Search(node, map_, key, lets))
-        case typed.Apply(operation="get", args=(typed.State(t.Map()) as map_, key, *_)) if _plain(key, known):
+        case typed.Apply(args=(typed.State(t.Map()) as map_, key, *_)) if _looks_up(node) and _plain(
+            key, known
+        ):
             assert not isinstance(key, typed.Lambda)  # noqa: S101 - by the rule
             found.append(Search(node, map_, key, lets))
         case typed.Branch(cond, then, _):
@@ -94,22 +97,22 @@ def _gather(node: Any, lets: tuple[typed.Let, ...], known: frozenset[int], found
             pass
 
 
-def _items(node: Any, known: frozenset[int]) -> Iterator[typed.At]:
+def _looks_up(apply: typed.Apply) -> bool:
+    """Whether an operation gives the value of a key."""
+    stated = effect(apply)
+    return stated.at_key and stated.change is Change.NOTHING and stated.borrows is Borrows.PART
+
+
+def _items(node: typed.Node, known: frozenset[int]) -> Iterator[typed.At]:
     """The items of list variables in a tree whose numbers are known."""
     match node:
         case typed.At(_, typed.State(t.List()), index) if index.type == t.I64 and _plain(index, known):
             yield node
         case typed.For() | typed.While():
             pass
-        case tuple():
-            for each in node:  # pyright: ignore[reportUnknownVariableType]
-                yield from _items(each, known)
-        case typed.Node():
-            for each in attrs.fields(type(node)):
-                if each.name not in ("span", "type"):
-                    yield from _items(getattr(node, each.name), known)
         case _:
-            pass
+            for each in children(node):
+                yield from _items(each, known)
 
 
 def _plain(expr: Any, known: frozenset[int]) -> bool:

@@ -10,15 +10,12 @@ removed only after the last one was put in, none is used again, and keys need no
 
 from __future__ import annotations
 
-from typing import Any
-
-import attrs
 from attrs import define, field
 
 from river.lang import typed
 from river.lang import types as t
-from river.lang.operations import OPERATIONS
-from river.lang.trees import nodes
+from river.lang.operations import OPERATIONS, Change
+from river.lang.trees import children, effect, nodes
 
 
 @define
@@ -56,8 +53,8 @@ def noted(body: typed.Block) -> dict[int, Noted]:
 
 def _pushes(node: typed.Node, list_: int) -> bool:
     match node:
-        case typed.Apply(operation="push", args=(typed.Local(slot=slot), _)):
-            return slot == list_
+        case typed.Apply(args=(typed.Local(slot=slot), _)):
+            return slot == list_ and effect(node).pushes
         case _:
             return False
 
@@ -79,7 +76,8 @@ def _puts(node: typed.Node, variable: int) -> bool:
         case typed.Call(args=args):
             return any(_within(arg, variable) for arg in args)
         case typed.Apply(operation=name, args=[first, *_]):
-            return OPERATIONS[name].mutates is not None and name != "delete" and _within(first, variable)
+            changes = OPERATIONS[name].mutates is not None and not _removes(node)
+            return changes and _within(first, variable)
         case _:
             return False
 
@@ -90,13 +88,20 @@ def _within(place: typed.Node, variable: int) -> bool:
 
 def _takes(node: typed.Node) -> bool:
     """Whether a statement or operation by itself may take an entry out of some map."""
-    return isinstance(node, typed.Drop) or (isinstance(node, typed.Apply) and node.operation == "delete")
+    return isinstance(node, typed.Drop) or (isinstance(node, typed.Apply) and _removes(node))
 
 
-def _pushed(node: Any, list_: int, at_hand: dict[int, int], variables: set[int]) -> bool:
+def _removes(apply: typed.Apply) -> bool:
+    """Whether an operation takes out the entry of a key."""
+    stated = effect(apply)
+    on_map = stated.at_key and isinstance(apply.args[0].type, t.Map | t.OMap)
+    return on_map and stated.change is Change.SHRINKS
+
+
+def _pushed(node: typed.Node, list_: int, at_hand: dict[int, int], variables: set[int]) -> bool:
     """Whether a tree uses a list only in loops over it and in pushes of keys at hand; `variables` gets theirs."""
 
-    def all_of(*parts: Any) -> bool:
+    def all_of(*parts: typed.Node) -> bool:
         return all(_pushed(part, list_, at_hand, variables) for part in parts)
 
     match node:
@@ -104,8 +109,8 @@ def _pushed(node: Any, list_: int, at_hand: dict[int, int], variables: set[int])
             return slot != list_
         case typed.For(range=typed.Local(slot=slot)) if slot == list_:
             return all_of(node.body)
-        case typed.Apply(operation="push", args=(typed.Local(slot=slot), typed.Local(slot=key))) if (
-            slot == list_
+        case typed.Apply(args=(typed.Local(slot=slot), typed.Local(slot=key))) if (
+            slot == list_ and effect(node).pushes
         ):
             if key not in at_hand:
                 return False
@@ -115,14 +120,10 @@ def _pushed(node: Any, list_: int, at_hand: dict[int, int], variables: set[int])
             inside = {slot: variable for slot, variable in at_hand.items() if slot != key}
             if isinstance(container, typed.State) and isinstance(container.type, t.Map):
                 inside[key] = container.index
-            return all_of(container, default) and _pushed(body, list_, inside, variables)
-        case tuple():
-            return all_of(*node)  # pyright: ignore[reportUnknownArgumentType]
-        case typed.Node():
-            names = (each.name for each in attrs.fields(type(node)))
-            return all_of(*(getattr(node, name) for name in names if name not in ("span", "type")))
+            given = (container,) if default is None else (container, default)
+            return all_of(*given) and _pushed(body, list_, inside, variables)
         case _:
-            return True
+            return all_of(*children(node))
 
 
 def replaced(body: typed.Node, variable: int) -> bool:
@@ -138,7 +139,7 @@ def replaced(body: typed.Node, variable: int) -> bool:
             case typed.Call(args=args) if any(map(whole, args)):
                 return True
             case typed.Apply(operation=name, args=[first, *_]) if whole(first):
-                if OPERATIONS[name].mutates is not None and name not in ("delete", "set"):
+                if OPERATIONS[name].mutates is not None and not effect(node).at_key:
                     return True
             case _:
                 pass

@@ -8,14 +8,12 @@ it is not sent, its rows are taken back, as those of a firing that traps are.
 
 from __future__ import annotations
 
-from typing import Any
-
-import attrs
 from attrs import frozen
 
 from river.lang import typed
 from river.lang import types as t
-from river.lang.trees import nodes
+from river.lang.operations import Change, Measure
+from river.lang.trees import children, effect, nodes
 
 
 @frozen(eq=False)
@@ -36,7 +34,7 @@ def sent(body: typed.Block, op: typed.Operator) -> dict[int, Target]:
                 pass
             case typed.Let(slot, _, typed.Comprehension(t.List() as type_)):
                 pass
-            case typed.Let(slot, _, typed.Apply(t.List() as type_, "bag_minus")):
+            case typed.Let(slot, _, typed.Apply(t.List() as type_) as made) if _rest(made):
                 pass
             case _:
                 continue
@@ -44,6 +42,12 @@ def sent(body: typed.Block, op: typed.Operator) -> dict[int, Target]:
         if target is not None:
             found[slot] = target
     return found
+
+
+def _rest(made: typed.Apply) -> bool:
+    """Whether an operation makes a list of what is left without the items that equal others."""
+    stated = effect(made)
+    return stated.matches and stated.change is Change.SHRINKS
 
 
 def fields(expr: typed.MakeRecord, slot: int) -> list[int]:
@@ -100,25 +104,20 @@ def _straight(items: tuple[typed.Stmt, ...], emit: typed.Emit, op: typed.Operato
     return True
 
 
-def _uses(node: Any, slot: int) -> int:
+def _uses(node: typed.Node, slot: int) -> int:
     """How often a local is used but to push to it and to ask for its length; many times where it is bound again."""
     match node:
-        case typed.Apply(operation="push", args=(typed.Local(slot=pushed), value)) if pushed == slot:
+        case typed.Apply(args=(typed.Local(slot=pushed), value)) if pushed == slot and effect(node).pushes:
             return _uses(value, slot)
-        case typed.Apply(operation="len", args=(typed.Local(slot=asked),)) if asked == slot:
+        case typed.Apply(args=(typed.Local(slot=asked),)) if (
+            asked == slot and effect(node).measure is Measure.COUNT
+        ):
             return 0
         case typed.Local(slot=used):
             return int(used == slot)
-        case tuple():
-            return sum(_uses(each, slot) for each in node)  # pyright: ignore[reportUnknownVariableType]
-        case typed.Node():
-            again = slot == getattr(node, "slot", None) or slot in getattr(node, "slots", ())
-            names = (each.name for each in attrs.fields(type(node)))
-            return 2 * again + sum(
-                _uses(getattr(node, name), slot) for name in names if name not in ("span", "type")
-            )
         case _:
-            return 0
+            again = slot == getattr(node, "slot", None) or slot in getattr(node, "slots", ())
+            return 2 * again + sum(_uses(each, slot) for each in children(node))
 
 
 __all__ = ["Target", "fields", "sent"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import attrs
 from attrs import frozen
 
 from river.lang import typed
@@ -20,6 +19,7 @@ from river.lang.evaluate.expressions import own
 from river.lang.evaluate.statements import block, function
 from river.lang.evaluate.traps import Trap
 from river.lang.operations import OPERATIONS
+from river.lang.trees import children, nodes, recursive
 from river.lang.values import Value, freezer
 
 if TYPE_CHECKING:
@@ -167,17 +167,17 @@ def _merge(code: Code, handler: typed.MergeHandler) -> FireMerge:
 def may_run_out(op: typed.Operator) -> bool:
     """Whether a firing can be ended for want of memory or time: it loops, calls, or makes or changes what has no fixed size."""
     handlers = (*op.items, op.first, op.rated, *op.phases, op.merge, op.mark)
-    return bool(op.fns) or any(map(_may_run_out, handlers))
+    return bool(op.fns) or any(map(_may_run_out, nodes(tuple(h for h in handlers if h is not None))))
 
 
-def _may_run_out(node: Any) -> bool:
+def _may_run_out(node: typed.Node) -> bool:
     match node:
         case typed.For() | typed.While() | typed.Comprehension() | typed.Call():
             return True
-        case typed.Apply(type_, name) if OPERATIONS[name].mutates is not None or _grows(type_):
-            return True
+        case typed.Apply(type_, name):
+            return OPERATIONS[name].mutates is not None or _grows(type_)
         case _:
-            return any(map(_may_run_out, _children(node)))
+            return False
 
 
 def _grows(type_: t.Type) -> bool:
@@ -194,39 +194,11 @@ def _make_room(fns: tuple[typed.Fn, ...]) -> None:
     """Lets Python nest as deeply as the trap recursion-depth allows. Calls of closures by closures need no C stack."""
     if not fns:
         return
-    nested = DEEPEST if _recursive(fns) else min(len(fns), DEEPEST)
+    nested = DEEPEST if recursive(fns) else min(len(fns), DEEPEST)
     needed = (nested + 1) * _FRAMES_PER_NODE * max(map(_height, fns)) + _SPARE_FRAMES
     if needed > sys.getrecursionlimit():
         sys.setrecursionlimit(needed)
 
 
-def _children(node: Any) -> list[Any]:
-    if isinstance(node, tuple):
-        return list(node)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if not isinstance(node, typed.Node):
-        return []
-    return [getattr(node, field.name) for field in attrs.fields(type(node)) if field.name not in ("span",
-    "type", "value") or
-            isinstance(getattr(node, field.name), typed.Node)]  # fmt: skip
-
-
-def _height(node: Any) -> int:
-    below = max(map(_height, _children(node)), default=0)
-    return below + isinstance(node, typed.Node)
-
-
-def _calls(node: Any) -> set[int]:
-    found = {node.function} if isinstance(node, typed.Call) else set[int]()
-    return found.union(*map(_calls, _children(node)))
-
-
-def _recursive(fns: tuple[typed.Fn, ...]) -> bool:
-    """Whether some function can reach itself: no order remains when those that call no other are taken away."""
-    left = {i: _calls(fn) for i, fn in enumerate(fns)}
-    while left:
-        leaves = [i for i, called in left.items() if not called & left.keys()]
-        if not leaves:
-            return True
-        for i in leaves:
-            del left[i]
-    return False
+def _height(node: typed.Node) -> int:
+    return 1 + max(map(_height, children(node)), default=0)

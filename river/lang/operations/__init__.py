@@ -21,7 +21,7 @@ from river.lang.operations import (
     text,
     times,
 )  # fmt: skip
-from river.lang.operations.effects import Borrows, Change, Effect, Order
+from river.lang.operations.effects import Borrows, Change, Effect, Measure, Order
 from river.lang.operations.table import Operation, Signature, effect_of, traps_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "Borrows",
     "Change",
     "Effect",
+    "Measure",
     "Operation",
     "Order",
     "Signature",

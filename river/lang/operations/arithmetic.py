@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from attrs import evolve
+
 from river.lang import types as t
 from river.lang.memory import claim_text
-from river.lang.operations.effects import PURE, Borrows, combining, combining_exact
+from river.lang.operations.effects import PURE, Borrows, Measure, combining, combining_exact
 from river.lang.operations.table import (
     Binary,
     Known,
@@ -343,7 +345,7 @@ def _text(type_: t.Type) -> bool:
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "+", first_of(alike(_text, 2), _plus_time_rule, _decimal_sum_rule, alike(_int_or_float, 2)), _plus,
-        "a + b; traps on overflow", _overflows, "inline", effect=PURE,
+        "a + b; traps on overflow", _overflows, "inline", effect=evolve(PURE, measure=Measure.SUM),
     ),
     Operation(
         "-", first_of(_minus_time_rule, _decimal_sum_rule, alike(_int_or_float, 2)), _minus,

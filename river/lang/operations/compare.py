@@ -9,8 +9,10 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from river.lang import types as t
-from river.lang.operations.effects import PURE, UNORDERED
+from river.lang.operations.effects import PURE, UNORDERED, Measure
 from river.lang.operations.table import (
     Binary,
     Known,
@@ -159,7 +161,7 @@ def _relations() -> tuple[Operation, ...]:
             _relation(relation),
             f"whether a is {word}",
             native="inline",
-            effect=PURE,
+            effect=evolve(PURE, measure={"<": Measure.LESS, ">": Measure.MORE}.get(name)),
         )
         for name, _, relation, word in table
     )
@@ -183,7 +185,7 @@ def _relations() -> tuple[Operation, ...]:
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "==", _compared(alike(has_order, 2, t.BOOL)), _equal,
-        "whether equal: floats by IEEE, compound values as `same`", native="inline", effect=PURE,
+        "whether equal: floats by IEEE, compound values as `same`", native="inline", effect=evolve(PURE, measure=Measure.SAME),
     ),
     Operation("!=", _compared(alike(has_order, 2, t.BOOL)), _unequal, "not `==`", native="inline",
         effect=PURE),

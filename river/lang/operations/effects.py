@@ -44,6 +44,16 @@ class Borrows(Enum):
     ITSELF = "it is the first operand"
 
 
+class Measure(Enum):
+    """What a result says of sizes and numbers, for who reads conditions and bounds."""
+
+    COUNT = "how many items the operand has"
+    SUM = "the two operands together"
+    SAME = "whether the two operands are equal"
+    LESS = "whether the first operand is less than the second"
+    MORE = "whether the first operand is more than the second"
+
+
 @frozen
 class Effect:
     """What an operation does on operands of certain types.
@@ -52,6 +62,7 @@ class Effect:
     operands may show in any way. `change`: of the number of items. `puts`: the operand that becomes an item. `at_key`: of
     a map or bag, only the entry of the second operand is touched. `combines`: by what name `place = place op e`, or the
     change of the place, accumulates: steps of one name may be done in any order. `borrows`: what the result may share.
+    `matches`: items of the first operand are told by being equal to items of the second. `measure`: what the result says.
     """
 
     order: Order = Order.READS
@@ -60,6 +71,18 @@ class Effect:
     at_key: bool = False
     combines: str | None = None
     borrows: Borrows = Borrows.PART
+    matches: bool = False
+    measure: Measure | None = None
+
+    @property
+    def appends(self) -> bool:
+        """Whether more items come to those that are there, whose order is kept."""
+        return self.order is Order.KEEPS and self.change is Change.GROWS
+
+    @property
+    def pushes(self) -> bool:
+        """Whether one operand is put behind the items that are there."""
+        return self.appends and self.puts is not None
 
 
 Stated = Effect | Callable[[Types], Effect]
@@ -122,5 +145,5 @@ def is_exact(type_: t.Type) -> bool:
 
 __all__ = [
     "APPENDS", "CUTS", "EMPTIES", "LISTS", "LOOKS", "PURE", "TAKES", "UNORDERED", "WORST", "Borrows", "Change", "Effect",
-    "Order", "Stated", "by_kind", "combining", "combining_exact", "is_exact", "of_entry", "where_exact",
+    "Measure", "Order", "Stated", "by_kind", "combining", "combining_exact", "is_exact", "of_entry", "where_exact",
 ]  # fmt: skip

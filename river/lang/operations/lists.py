@@ -209,7 +209,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "bag_minus", _bag_minus_rule, _bag_minus,
         "a without the first equal of each item of b; keeps the order",
-        effect=where_exact(evolve(LISTS, change=Change.SHRINKS), CUTS),
+        effect=where_exact(evolve(LISTS, change=Change.SHRINKS, matches=True), evolve(CUTS, matches=True)),
     ),
     Operation("map", _with_function((t.List, t.Array), None, _mapped), _map, "the function of each item",
         effect=evolve(LISTS, borrows=Borrows.NOTHING)),

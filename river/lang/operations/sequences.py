@@ -23,6 +23,7 @@ from river.lang.operations.effects import (
     TAKES,
     UNORDERED,
     Change,
+    Measure,
     by_kind,
     of_entry,
 )
@@ -304,7 +305,8 @@ _LISTS = (t.List, t.Array, t.Deque)
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("len", from_any(_has_length, t.I64, t.UNIT), plain(len),
-        "how many items, entries, code points or bytes", native="inline", effect=UNORDERED),
+        "how many items, entries, code points or bytes", native="inline",
+        effect=evolve(UNORDERED, measure=Measure.COUNT)),
     Operation("push", on_items(t.List, None, result=t.UNIT), plain(_push), "adds an item at the end",
         mutates="container", effect=APPENDS),
     Operation(
