@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 def river(folder: Path, *argv: str, script: str = "from river.cli import run; run()") -> tuple[int, str, str]:
     call = (sys.executable, "-c", script, *argv)
-    found = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    found = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
     return found.returncode, found.stdout, found.stderr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import resource
 import subprocess
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from river.cli import run
+from river.cli import main, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,7 @@ def river(folder: Path, *argv: str, redirect: str = "") -> tuple[int, str, str]:
         cwd=folder,
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     return found.returncode, found.stdout.decode(), found.stderr.decode()
 
@@ -74,7 +75,9 @@ def test_what_cannot_be_written_is_told(folder: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["help", "run", pytest.param("arrow", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["help", *(pytest.param(each, marks=pytest.mark.slow) for each in ("run", "arrow"))]
+)
 def test_a_reader_that_has_had_enough_is_no_mistake(folder: Path, name: str) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -113,18 +116,20 @@ def test_a_program_that_is_no_text_is_told(folder: Path) -> None:
     assert (status, err) == (1, "error[not-text]: `<stdin>` is not UTF-8 text (byte 1)\n")
 
 
-def test_names_that_are_no_text_are_shown(folder: Path) -> None:
+def test_names_that_are_no_text_are_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = os.fsdecode(b"\xff.cql")
     (folder / name).write_text(QUERY)
     status, out, err = river(folder, "explain", name, redirect="| cat -v; exit ${PIPESTATUS[0]}")
     assert (status, err) == (0, "")
     assert out.startswith("M-^?.cql: ")
-    args = ("run", name, "--in", "s=s.csv", "-q", "--limit", "1")
-    assert river(folder, *args) == (0, "ts,op,x\n0,+,0\n", "")
-    assert river(folder, "graph", name, "-o", "q.svg")[0] == 0
+    for argv in (("run", name, "--in", "s=s.csv", "-q", "--limit", "0"), ("graph", name, "-o", "q.svg")):
+        monkeypatch.chdir(folder)
+        shown = io.StringIO()
+        assert (main([*argv], io.StringIO(), io.StringIO(), shown), shown.getvalue()) == (0, "")
     assert "\\udcff.cql" in (folder / "q.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_results_are_utf_8_whatever_the_locale(folder: Path) -> None:
     (folder / "texts.river").write_text(
         "river 1;\ninput a: string;\noutput b: string;\n"
@@ -142,6 +147,7 @@ def test_results_are_utf_8_whatever_the_locale(folder: Path) -> None:
     assert (found.returncode, found.stdout.decode("utf-8"), found.stderr) == (0, "häßlich\n", b"")
 
 
+@pytest.mark.slow
 def test_what_does_not_block_is_waited_for(folder: Path) -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
@@ -153,12 +159,12 @@ def test_what_does_not_block_is_waited_for(folder: Path) -> None:
     assert len(lines) == 40_000
 
 
-SLOW = ("out parquet", "metrics", "checkpoint")
+SLOW = ("out parquet", "dead letters", "metrics", "checkpoint")
 
 
 @pytest.mark.parametrize(
     "option",
-    ["out", "dead letters", "compile", *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)],
+    ["out", "compile", *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)],
 )
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, option: str) -> None:
     """A limit for the size of files stands for the end of the disk."""
