@@ -313,13 +313,13 @@ def native(path: Path, type_: t.Record) -> Found:
 
 
 PACKED: Final = {
-    t.I64: "<q",
-    t.TIME: "<q",
-    t.DURATION: "<q",
-    t.U64: "<Q",
-    t.I32: "<i",
-    t.F64: "<d",
-    t.F32: "<f",
+    t.I64: "q",
+    t.TIME: "q",
+    t.DURATION: "q",
+    t.U64: "Q",
+    t.I32: "i",
+    t.F64: "d",
+    t.F32: "f",
 }
 
 
