@@ -289,6 +289,22 @@ DATA: Final = (
         "tests/river/test_io_rows.py::test_the_scanner_agrees_with_the_csv_module",
     ),
     Mutant(
+        "lines-in-quotes-not-counted",
+        "the lines inside a cell in quotes do not count for the places of errors",
+        "river/io/delimited.py",
+        '            self.line += text.count("\\n", at, end)\n',
+        "            self.line += 1\n",
+        "tests/river/test_io_rows.py::test_errors_have_their_place",
+    ),
+    Mutant(
+        "two-columns-of-one-name",
+        "the first of two columns of one name is read",
+        "river/io/delimited.py",
+        "elif header.count(name) > 1:",
+        "elif header.count(name) > 2:",
+        "tests/river/test_io_rows.py::test_a_column_that_is_there_twice_is_not_guessed",
+    ),
+    Mutant(
         "late-by-one",
         "a row that is as late as it may be is refused",
         "river/io/order.py",
@@ -458,9 +474,42 @@ NATIVE: Final = (
         """        fix = b.op(f"and i1 {inexact}, false")\n""",
         "tests/backends/test_native_operations.py::test_an_operation_on_all_its_types[div.floor]",
     ),
+    Mutant(
+        "unsigned-compared-as-signed",
+        "machine code compares u64 as numbers with a sign",
+        "backends/native/lower/arithmetic.py",
+        'sign = "u" if type_ in (t.U64, t.BOOL) else "s"',
+        'sign = "u" if type_ == t.BOOL else "s"',
+        "tests/backends/test_native_operations.py::test_an_operation_on_all_its_types[<]",
+    ),
+    Mutant(
+        "all-rows-taken-for-one-shard",
+        "rows are left as they lie though they are of two shards",
+        "backends/native/deal.py",
+        "return all(end in (0, rows) for end in ends)",
+        "return ends[-1] == rows",
+        "tests/backends/test_native_deal.py::test_rows_go_where_their_key_says_and_come_back",
+    ),
 )
 
-SPARK: Final = ()
+SPARK: Final = (
+    Mutant(
+        "counts-of-the-last-task",
+        "the counts of a stage are those of one of its tasks",
+        "backends/spark/report.py",
+        "        found.fired += report.fired\n",
+        "        found.fired = report.fired\n",
+        "tests/backends/test_spark_stages.py::test_counts_are_those_of_the_calculus",
+    ),
+    Mutant(
+        "left-out-silently",
+        "items that a task leaves out are told to nobody",
+        "backends/spark/report.py",
+        "        found.passed += report.passed\n",
+        "",
+        "tests/backends/test_spark_stages.py::test_items_that_trap_are_left_out_where_that_is_wanted",
+    ),
+)
 
 
 IL: Final = (
@@ -522,7 +571,72 @@ IL: Final = (
     ),
 )
 
-REPAIRED: Final = ()
+REPAIRED: Final = (
+    Mutant(
+        "hoisting-forgets-labels",
+        "a hoisted selection builds its item of fields that have other names there",
+        "optimizers/hoisting.py",
+        "            case s.Emit():\n                return evolve(node, value=s.Name(item, span=node.span))\n",
+        "",
+        "tests/optimizers/test_guards.py::test_what_is_hoisted_computes_the_same",
+    ),
+    Mutant(
+        "arrow-trusted",
+        "the offsets of Arrow data from outside are followed unchecked",
+        "river/io/validate.py",
+        "            _bare(column).validate(full=True)\n",
+        "            _bare(column).validate()\n",
+        "tests/river/test_io_validate.py::test_columns_from_python_are_not_followed_out_of_their_buffers[number of rows without values]",
+    ),
+    Mutant(
+        "parquet-checksum-skipped",
+        "the checksums of pages of Parquet files are not looked at",
+        "river/io/columnar.py",
+        'arrow("parquet").ParquetFile(file, page_checksum_verification=True)',
+        'arrow("parquet").ParquetFile(file)',
+        "tests/river/test_io_validate.py::test_checksums_of_parquet_pages_are_checked",
+    ),
+    Mutant(
+        "input-overwritten-through-a-link",
+        "what is read and what is written is compared by name",
+        "river/driver/places.py",
+        "    if one.identity == other.identity:\n        return True\n",
+        "    if one.target == other.target:\n        return True\n",
+        "tests/river/test_places.py::test_what_is_read_is_not_written[compile soft]",
+    ),
+    Mutant(
+        "ignored-signal-heeded",
+        "a signal that the caller has us ignore ends the command",
+        "river/cli/signals.py",
+        "        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):\n",
+        "        if signal.getsignal(number) is not None:\n",
+        "tests/river/test_signals.py::test_a_signal_that_the_caller_has_ignored_is_ignored",
+    ),
+    Mutant(
+        "one-outcome-too-few",
+        "schedules that end differently count as one outcome where only variables differ",
+        "river/driver/schedules.py",
+        "    return tuple(outputs), seen.views, seen.variables\n",
+        "    return tuple(outputs), seen.views\n",
+        "tests/river/test_schedules.py::test_variables_are_seen",
+    ),
+    Mutant(
+        "failed-quote-takes-all",
+        "a quote that is not closed takes all lines behind it",
+        "river/io/delimited.py",
+        '    end = text.index("\\n", at) + 1\n    try:\n        scan(text[at:end], delimiter)\n',
+        "    end = len(text)\n    try:\n        scan(text[at:end], delimiter)\n",
+        "tests/river/test_io_rows.py::test_only_the_first_line_of_a_record_that_fails_is_lost",
+    ),
+    Mutant(
+        "unstated-is-harmless",
+        "an operation that does not state whether it reads order is taken not to",
+        "river/lang/operations/effects.py",
+        "    order: Order = Order.READS\n",
+        "    order: Order = Order.IGNORES\n",
+        "tests/river/test_model.py::test_an_operation_that_states_nothing_shows_order",
+    ),
+)
 
 FAULTS: Final = (
     *CALCULUS,
