@@ -31,7 +31,7 @@ class Size(click.ParamType[int]):
             )
         number, unit, power = found.groups()
         step = 1000 if power and power.lower() == "b" else 1024
-        return min(int(float(number) * step ** (" kmgt".index(unit.lower()) if unit else 0)), _MOST)
+        return int(min(float(number) * step ** (" kmgt".index(unit.lower()) if unit else 0), _MOST))
 
 
 def shown(size: int) -> str:

@@ -169,6 +169,7 @@ def test_the_system_keeps_the_limit_but_where_it_is_lifted() -> None:
         ("123456789", 123456789),
         ("7B", 7),
         ("9" * 40 + "T", (1 << 62) - 1),
+        ("9" * 400, (1 << 62) - 1),
     ],
 )
 def test_sizes(text: str, size: int) -> None:
