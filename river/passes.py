@@ -102,12 +102,16 @@ def apply(program: Program, passes: Iterable[Pass[Any]], platform: Platform, lib
     verified = Verified.of(program, library)
     remarks: dict[Diagnostic, None] = {}
     for one in passes:
-        verified, refused = _fixpoint(one, verified, platform)
+        verified, refused = fixpoint(one, verified, platform)
         remarks |= dict.fromkeys(refused)
     return Applied(verified.program, tuple(remarks))
 
 
-def _fixpoint(one: Pass[Any], verified: Verified, platform: Platform) -> tuple[Verified, list[Diagnostic]]:
+def fixpoint(one: Pass[Any], verified: Verified, platform: Platform) -> tuple[Verified, list[Diagnostic]]:
+    """The program after a pass that has nothing more to do, the same object if it had nothing to do; what it refused.
+
+    Raises: InternalError if the pass does not end.
+    """
     for _ in range(MOST):
         refused: list[Diagnostic] = []
         rewritten: Verified | None = None

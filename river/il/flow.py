@@ -6,11 +6,13 @@ made of such, a place in a variable, or anything. `model` and `verify` ask the f
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, evolve, field, frozen
 
 from river.il.annotations import row_type
+from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
 from river.lang.dataflow import Reading
@@ -127,6 +129,13 @@ class Findings:
 
 def item_findings(op: typed.Operator) -> tuple[Findings, ...]:
     """What each handler of `op` does, the mark handler last; `first` and rated windows are taken for anything."""
+    return _item_findings(Same(op))
+
+
+@lru_cache(1_000)
+def _item_findings(same: Same[typed.Operator]) -> tuple[Findings, ...]:
+    """They are asked for often while passes look at a program; operators that do not change are the same objects."""
+    op = same.value
     found = [_read(op, h.body, {0: Part(h.port)}) for h in (*op.items, *op.phases)]
     for rated in (op.first, op.rated):
         if rated is not None:

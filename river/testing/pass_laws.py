@@ -13,10 +13,12 @@ from calculus import FirstCome, Seeded, outcomes, run
 from calculus.observe import Faulted
 from river.il.annotations import row_type
 from river.il.erase import erase, inputs
-from river.il.observe import observe, observed_variables
+from river.il.observe import Observation, observe, observed_variables
+from river.il.parse import parse
 from river.il.pretty import pretty
 from river.il.verify import verify
-from river.passes import apply
+from river.passes import Verified, apply, fixpoint, show
+from river.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -47,7 +49,11 @@ def observation(graph: Graph, outcome: Outcome, variables: Collection[str]) -> o
 
     A pass may change which of several traps is met first.
     """
-    found = observe(graph, outcome, sorted(variables))
+    return compared(graph, observe(graph, outcome, sorted(variables)))
+
+
+def compared(graph: Graph, found: Observation | Faulted) -> object:
+    """What is compared of what an observer sees: the rows of a delta as a bag; of a trap, that there was one."""
     if isinstance(found, Faulted):
         return FAULT
     outputs = [
@@ -89,18 +95,66 @@ def results(
     return Results(seen, complete=False, diverges=False)
 
 
-def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]], *, limit: int = LIMIT) -> None:
-    """Fails unless what `after` may compute is something, and all of it what `before` may compute.
+def check_subset(was: Results, now: Results, shown: str) -> None:
+    """Fails unless a program may compute something, and only what the one that it comes from may compute; `shown`: its text.
 
-    Where not all executions of `before` are known, it has to be deterministic by construction: one tells of all then.
+    Where not all executions of that one are known, it has to be deterministic by construction: one tells of all then.
     """
+    assert now.seen, f"no execution ends\n{shown}"  # noqa: S101 - a law
+    assert was.diverges or not now.diverges, shown  # noqa: S101 - a law
+    assert now.seen <= was.seen, f"{shown}\n{now.seen - was.seen}"  # noqa: S101 - a law
+
+
+def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]], *, limit: int = LIMIT) -> None:
+    """Fails unless what `after` may compute is something, and all of it what `before` may compute."""
     names = variables(before)
     assert names <= variables(after), names - variables(after)  # noqa: S101 - a law
     was, now = results(before, data, names, limit=limit), results(after, data, names, limit=limit)
     assert was.complete or before.deterministic, "too many executions to compare with"  # noqa: S101 - a law
-    assert now.seen, "no execution ends"  # noqa: S101 - a law
-    assert was.diverges or not now.diverges, pretty(after.program)  # noqa: S101 - a law
-    assert now.seen <= was.seen, f"{pretty(after.program)}\n{now.seen - was.seen}"  # noqa: S101 - a law
+    check_subset(was, now, pretty(after.program))
+
+
+def check_pipelines(
+    before: Graph,
+    was: Results,
+    pipelines: Mapping[str, Sequence[Pass[Any]]],
+    platform: Platform,
+    library: Library,
+    data: Mapping[str, Sequence[Any]],
+    *,
+    limit: int = LIMIT,
+) -> dict[str, Graph]:
+    """The laws of passes for many pipelines on one program, whose results `was` are; what the pipelines make of it.
+
+    Each keeps what may be computed, each pass finds nothing to do in what it has made, and what is made last is text. What
+    two pipelines make alike is run once.
+    """
+    names = variables(before)
+    start = Verified(before.program, before, library)
+    known: dict[Program, Verified] = {before.program: start}
+    made: dict[tuple[str, Pass[Any]], Verified] = {}  # by the passes before
+    found: dict[str, Graph] = {}
+    for name, passes in pipelines.items():
+        verified = start
+        for i, one in enumerate(passes):
+            key = show(passes[:i]), one
+            if key not in made:
+                after, _ = fixpoint(one, verified, platform)
+                again = after if after is verified else fixpoint(one, after, platform)[0]
+                if again.program != after.program:
+                    raise AssertionError(f"{name}\n{pretty(after.program)}\n{pretty(again.program)}")
+                made[key] = after
+            verified = made[key]
+        if verified.program not in known:
+            known[verified.program] = verified
+            graph, shown = verified.graph, f"{name}\n{pretty(verified.program)}"
+            assert names <= variables(graph), shown  # noqa: S101 - a law
+            check_subset(was, results(graph, data, names, limit=limit, seeds=1), shown)
+        found[name] = verified.graph
+    for program in list(known)[-1:]:
+        shown = pretty(program)
+        assert parse(Source("again.river", shown)) == program, shown  # noqa: S101 - a law
+    return found
 
 
 def check_pipeline(

@@ -6,18 +6,20 @@ laws explore all schedules. Programs shrink towards fewer operators, then fewer 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 from hypothesis import strategies as st
 
 from river.il.parse import parse
+from river.il.program import Program
 from river.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from river.il.program import Program
+    from river.il.program import Decl
 
 
 @frozen
@@ -34,15 +36,24 @@ class Kind:
 
 @frozen
 class Case:
-    """A program and contents for its inputs."""
+    """A program and contents for its inputs. `by_line`: each line is a declaration, and is read once for all cases."""
 
     text: str
     data: Mapping[str, Sequence[Any]] = field(hash=False)
+    by_line: bool = False
 
     @property
     def program(self) -> Program:
         """The program, read."""
-        return parse(Source("case.river", self.text))
+        if not self.by_line:
+            return parse(Source("case.river", self.text))
+        first, *lines = self.text.splitlines()
+        return Program(tuple(decl for line in lines for decl in _declared(f"{first}\n{line}\n")))
+
+
+@lru_cache(2_000)
+def _declared(text: str) -> tuple[Decl, ...]:
+    return parse(Source("case.river", text)).decls
 
 
 ITEMS: Final = {

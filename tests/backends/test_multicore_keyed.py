@@ -22,6 +22,7 @@ pytest.importorskip("llvmlite")
 from backends.multicore import BACKEND, sharded
 from backends.multicore.experiments import EXPERIMENTS
 from backends.multicore.parallel import portion
+from backends.multicore.regions import Alone, Region, region
 from backends.multicore.sharded import ShardedOperate
 from backends.native.operator import NativeOperator
 from river.backend import Options
@@ -331,6 +332,9 @@ operator less(r: R) -> (o: R) { on r(x) { if x.v > 1 { emit o x; } } }
 """
 
 
+COUNTED = "with n = $m[x.k] else 0 { n = n + 1;"
+
+
 def shown(*uses: str, **options: Any) -> list[str]:
     graph = verify(parse(Source("plan.river", "\n".join((SHARED, *uses, "output o: R;")))), Library.of({}))
     lines = BACKEND.plan(graph, TWO, Options(**options)).show().splitlines()
@@ -365,6 +369,43 @@ def test_the_plan_tells_why_keyed_state_is_not_divided() -> None:
         shown("(q, $m) <- f(r, $m);", "(o, $m) <- f(q, $m);") == ["one worker at a time: `$m` is shared"] * 2
     )
     assert shown("(o, $n) <- g(r, $n);") == ["one worker at a time: `$n` has the key in several places"]
+
+
+@pytest.mark.parametrize(
+    ("ports", "outs", "variable", "body", "reason"),
+    [
+        ("x: R", "o: R by k", "map<i64, i64>", f"on x(x) {{ {COUNTED} emit o x; mark o x.k; }} }}", "sends marks of its own"),
+        (
+            "x: D by tau", "o: D by tau", "map<i64, i64>", f"on x(d) {{ for x in d.ins {{ {COUNTED} }} }} emit o d; }}",
+            "its keys are those of the rows in deltas",
+        ),
+    ],
+)  # fmt: skip
+def test_keyed_state_that_is_not_divided(
+    ports: str, outs: str, variable: str, body: str, reason: str
+) -> None:
+    type_ = ports.partition(": ")[2].partition(" =")[0]
+    text = f"""river 1; type R = {{k: i64, v: i64}}; type D = {{tau: i64, ins: list<R>, del: list<R>}};
+operator f({ports}; $m: {variable}) -> ({outs}) {{ {body} }}
+input r: {type_}; output {outs}; var $m: {variable} = {{}}; (o, $m) <- f(r, $m);"""
+    graph = verify(parse(Source("plan.river", text)), Library.of({}))
+    found = region(graph, graph.instances[0], 2, looping=False)
+    assert found == Alone(reason)
+
+
+def test_keyed_state_in_a_loop_is_not_divided() -> None:
+    text = SHARED + "(o, $m) <- f(r, $m); output o: R;"
+    graph = verify(parse(Source("plan.river", text)), Library.of({}))
+    assert isinstance(region(graph, graph.instances[0], 2, looping=False), Region)
+    assert region(graph, graph.instances[0], 2, looping=True) == Alone("part of a loop")
+
+
+def test_who_acts_on_marks_is_not_divided() -> None:
+    text = f"""river 1; type R = {{k: i64, v: i64}}; var $m: map<i64, i64> = {{}};
+operator f(x: R by k; $m: map<i64, i64>) -> (o: R by k) {{ on x(x) {{ {COUNTED} emit o x; }} }} on mark(k) {{ mark o k; }} }}
+input r: R by k; output o: R by k; (o, $m) <- f(r, $m);"""
+    graph = verify(parse(Source("plan.river", text)), Library.of({}))
+    assert region(graph, graph.instances[0], 2, looping=False) is None
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,12 @@ from river.io.errors import OnError
 from river.io.sources import open_source
 from river.lang.evaluate import Trap
 from tests.backends.spark_programs import HEAD, data, go, programs
+from tests.properties.test_catalogue import DRAWN, computes, explored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from river.testing.program_strategies import Case
 
 pytestmark = [
     pytest.mark.spark,
@@ -143,6 +146,19 @@ def test_words_maps_merges_windows_and_turns() -> None:
 @given(text=programs(2), items=data())
 def test_some_programs_compute_what_the_calculus_says(text: str, items: dict[str, list[Any]]) -> None:
     agree(text, items, Options(batch=7, workers=2))
+
+
+@settings(
+    max_examples=20,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    deadline=None,
+)
+@given(DRAWN)
+def test_programs_of_the_catalogue_compute_what_they_may(case: Case) -> None:
+    graph, was = explored(case)
+    computes(SPARK, graph, case, was, Options(batch=3, workers=2))
 
 
 def test_a_trap_is_told_as_by_the_calculus() -> None:

@@ -50,6 +50,13 @@ CAMPAIGNS: Final = (
         (f"{BODIES}_that_check_themselves",),
     ),
     Campaign(
+        "catalogue",
+        "passes, threads and Spark's stages keep to what a program may compute; many programs may compute several things",
+        10_000,
+        1,
+        ("tests/properties/test_catalogue.py", "-k", "every_law"),
+    ),
+    Campaign(
         "graphs",
         "programs end with what the calculus says, however they run and wherever threads are held up",
         10_000,

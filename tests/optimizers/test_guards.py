@@ -97,6 +97,13 @@ FISSION = {
         ),
         "`f` reads items in the order of `tau`, of which two with equal `tau` would change places",
     ),
+    "ends an order": (
+        (
+            "operator f(x: E by tau; $v: map<string, i64>) -> () { on x(t) { with c = $v[t.k] else 0 { c = c + 1; } } }"
+            " var $v: map<string, i64> = {}; input p: E by tau; @Parallel() ($v) <- f(p, $v);"
+        ),
+        "`f` ends an ordered queue and sends nothing",
+    ),
     "whole deltas": (
         (
             "operator f(d: D by tau; $v: map<string, i64>) -> (a: D by tau) { on d(x) { var n = 0;"
@@ -139,6 +146,47 @@ def test_regions_before_who_sees_the_order(said: str, strategy: str) -> None:
     assert made.remarks == ()
     regions = [region for use in made.program.uses for region in annotated(use).regions]
     assert [region.what for region in regions] == [strategy]
+
+
+SINKS = (
+    "operator last(x: T; $n: i64) -> () { on x(t) { $n = t.n; } }"
+    " operator log(x: T; $n: i64) -> (out: T) { on x(t) { $n = $n +% t.n; emit out t; } }"
+    " operator late(x: E by tau; $n: i64) -> () { on x(t) { $n = $n +% 1; } }"
+    " operator some(x: T) -> (out: T) { on x(t) { if t.n > 1 { emit out t; } } }"
+    " operator ordered(x: E by tau) -> (out: E by tau) { on x(t) { emit out t; } }"
+    " var $n: i64 = 0; "
+)
+STRATEGIES = {
+    "an output": ("input p: T; output q: T; @Parallel(2) (q) <- some(p);", "seqno_marks"),
+    "an output, one for each": ("input p: T; output q: T; @Parallel(2) (q) <- same(p);", "round_robin"),
+    "a sink that reads order": (
+        "input p: T; @Parallel(2) (r) <- some(p); ($n) <- last(r, $n);",
+        "seqno_marks",
+    ),
+    "a sink that may": (
+        "input p: T; @Parallel(2) (r) <- some(p); @Commutative() ($n) <- last(r, $n);",
+        "unordered",
+    ),
+    "who commutes, but sends": (
+        "input p: T; output q: T; @Parallel(2) (r) <- some(p); @Commutative() (q, $n) <- log(r, $n);",
+        "seqno_marks",
+    ),
+    "an ordered queue": (
+        "input p: E by tau; @Parallel(2) (r) <- ordered(p); @Commutative() ($n) <- late(r, $n);",
+        "time_merge",
+    ),
+    "a key": (
+        "input p: T; output q: T; var $v: map<string, i64> = {}; @Parallel(2) (q, $v) <- count(p, $v);",
+        "seqno, k",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_how_fission_keeps_the_order(name: str) -> None:
+    text, strategy = STRATEGIES[name]
+    program = parse(Source("p.river", HEAD + SINKS + text))
+    assert f"@Region(r1, {strategy})" in pretty(apply(program, (Fission(),), Platform(2), LIBRARY).program)
 
 
 def test_regions_of_one_core_are_not_formed() -> None:

@@ -56,6 +56,7 @@ operator window(d: D by tau; $w: deque<i64>) -> (out: D by tau) {
     } }
   on d(x) { expire($w, x.tau); push_back($w, x.tau); }
   on mark(k) { expire($w, k); mark out k; } }
+operator latest(x: T; $s: i64) -> () { on x(t) { $s = t.n; } }
 operator forward(d: D by tau) -> (out: D by tau) { on d(x) { emit out x; } }
 operator ratio(x: T) -> (out: T) { on x(t) { emit out {k: t.k, n: div.trunc(6, t.n)}; } }
 operator mine(x: T) -> (out: T) { on x(t) { if t.k == "a" { emit out t; } } }
@@ -123,6 +124,13 @@ NEEDED: dict[str, tuple[str, tuple[Any, ...], dict[str, list[Any]], str, Any]] =
         },
         "optimizers.fission._bag_reader",
         lambda _instance: True,
+    ),
+    "nobody sees the order of items": (
+        "input p: T; var $s: i64 = 0; @Parallel() (r) <- keep(p); ($s) <- latest(r, $s);",
+        EXPANDED,
+        {"p": [("a", 2), ("a", 3)]},
+        "optimizers.fission._unseen",
+        lambda _graph, _last: True,
     ),
     "one item at most before a shuffle": (
         LOOSE

@@ -1,0 +1,132 @@
+"""Every law on the same random programs: passes keep what they may compute, and backends compute some of it.
+
+A program of the catalogue is made once, its outcomes in the calculus are found once, and then all pipelines of passes and
+all backends are held to them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from backends.multicore import BACKEND as MULTICORE
+from optimizers import ORDER, Expand, Fission, Fusion, Hoisting, Placement
+from optimizers.sharing import Sharing
+from optimizers.zipping import Zipping
+from river.backend import Options
+from river.il.templates import Library
+from river.il.verify import verify
+from river.platform import Platform
+from river.testing import laws
+from river.testing.catalogue_strategies import CATALOGUE, catalogue_cases
+from river.testing.pass_laws import FAULT, Results, check_pipelines, compared, results, variables
+from river.testing.program_strategies import delta_cases, item_cases
+
+if TYPE_CHECKING:
+    from river.backend import Backend
+    from river.il.graph import Graph
+    from river.testing.program_strategies import Case
+
+PLATFORM = Platform(cores=1, machines=2)
+PIPELINES: dict[str, tuple[Any, ...]] = {
+    "hoisting": (Hoisting(),),
+    "fusion": (Fusion(),),
+    "fusion auto": (Fusion(auto=True),),
+    "fission": (Fission(),),
+    "fission auto": (Fission(auto=True),),
+    "expand": (Fission(epoch=1), Expand()),
+    "expand auto": (Fission(auto=True, degree=2, epoch=2), Expand()),
+    "placement": (Placement(),),
+    "sharing": (Sharing(),),
+    "zipping": (Zipping(),),
+    "order": ORDER,
+    "rated": (Sharing(), Zipping(), Fusion(auto=True), Sharing()),
+    "everything": (Hoisting(), Fission(auto=True), Expand(epoch=2), Fusion(auto=True), Placement()),
+}
+CHUNK = 50
+CASES = int(os.environ.get("RIVER_CASES", "300"))
+LIMIT = 300  # configurations that are explored; beyond, a program that is deterministic is run a few times
+SEARCH = settings(max_examples=min(CHUNK, CASES), database=None, phases=[Phase.generate, Phase.shrink])
+RACES = catalogue_cases(2, 2, free=True)  # few enough schedules to try all
+DRAWN = st.one_of(
+    catalogue_cases(), catalogue_cases(9, 5), catalogue_cases(), RACES, item_cases(), delta_cases()
+)
+WAYS = st.builds(
+    Options,
+    batch=st.sampled_from([1, 2, 7, 4096]),
+    workers=st.sampled_from([1, 2, 4]),
+    bound=st.sampled_from([1, 2, 5, 64]),
+    native=st.sampled_from(["on", "off"]),
+)
+
+
+@cache
+def library() -> Library:
+    return Library.of({})
+
+
+def explored(case: Case) -> tuple[Graph, Results]:
+    """A program and what it may compute: all of it, or one outcome if there is but one."""
+    graph = verify(case.program, library())
+    found = results(
+        graph, case.data, variables(graph), limit=LIMIT if graph.deterministic else 20 * LIMIT, seeds=1
+    )
+    assert found.complete or graph.deterministic, case.text
+    return graph, found
+
+
+def computes(backend: Backend[Any], graph: Graph, case: Case, was: Results, options: Options) -> None:
+    """The backend computes something that the program may compute."""
+    done = laws.executed(backend, graph, case.data, Platform(2), options, size=2)
+    assert (done.seen is None) == (done.trap is not None)
+    found = FAULT if done.seen is None else compared(graph, done.seen)
+    assert found in was.seen, f"{backend.name} {options}\n{case.text}\n{case.data}\n{found}\nnot {was.seen}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(-(-CASES // CHUNK)))
+def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
+    pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+    from tests.backends.test_spark_stages import StandIn
+
+    @SEARCH
+    @given(DRAWN, st.lists(WAYS, min_size=3, max_size=3), st.integers(0, 99))
+    def check(case: Case, ways: list[Options], order: int) -> None:
+        graph, was = explored(case)
+        check_pipelines(graph, was, PIPELINES, PLATFORM, library(), case.data, limit=LIMIT)
+        for options in ways[:2]:
+            computes(MULTICORE, graph, case, was, options)
+        computes(StandIn(order), graph, case, was, ways[2])
+
+    check()
+
+
+def test_the_catalogue_is_drawn_from_as_a_whole() -> None:
+    """Most operators occur, graphs are longer than a few of them, and what is not deterministic has several outcomes."""
+    met: set[str] = set()
+    sizes: list[int] = []
+    several: list[bool] = []
+
+    @settings(max_examples=150, database=None, phases=[Phase.generate])
+    @given(catalogue_cases())
+    def draw(case: Case) -> None:
+        uses = re.findall(r"<- (\w+)", case.text)
+        met.update(uses)
+        sizes.append(len(uses))
+
+    @settings(max_examples=40, database=None, phases=[Phase.generate])
+    @given(RACES)
+    def race(case: Case) -> None:
+        several.append(len(explored(case)[1].seen) > 1)
+
+    draw()
+    race()
+    assert len(met & set(CATALOGUE)) > len(CATALOGUE) / 2
+    assert sum(size >= 3 for size in sizes) > len(sizes) / 4
+    assert sum(several) > len(several) / 8
