@@ -11,9 +11,6 @@ from typing import Final
 
 from attrs import frozen
 
-FAULTLESS: Final = ""
-"""What stands for a statement that a fault leaves out."""
-
 
 @frozen
 class Mutant:
@@ -28,7 +25,7 @@ class Mutant:
     old: str
     new: str
     test: str
-    raises: str = FAULTLESS
+    raises: str = ""
 
 
 _STEP: Final = "tests/calculus/test_calculus_step.py"
