@@ -259,6 +259,22 @@ def test_fusion_says_why_not(name: str) -> None:
 
 
 HOISTING = {
+    "windows": (
+        (
+            "operator pairs(x: T) -> (out: T) { on x[pop 2](w) { emit out {k: w[0].k, n: w[1].n}; } }"
+            ' operator sel(x: T) -> (out: T) { on x(t) { if t.k == "a" { emit out t; } } }'
+            " input p: T; output q: T; (r) <- pairs(p); (q) <- sel(r);"
+        ),
+        "`sel` stays behind `pairs`: that is not read item by item",
+    ),
+    "marks": (
+        (
+            "operator told(x: E by tau) -> (out: E by tau) { on x(t) { emit out t; } on mark(k) { mark out k; } }"
+            ' operator sel(x: E by tau) -> (out: E by tau) { on x(t) { if t.k == "a" { emit out t; } } }'
+            " input p: E by tau; output q: E by tau; (r) <- told(p); (q) <- sel(r);"
+        ),
+        "`sel` stays behind `told`: that acts on marks",
+    ),
     "may trap": (
         (
             "operator some(x: T) -> (out: T) { on x(t) { if t.n > 1 { emit out {k: t.k, n: t.n *% 2}; } } }"
