@@ -83,8 +83,8 @@ def _opened(
     spare: Callable[[], int],
     partly: dict[str, frozenset[str]],
 ) -> Iterable[Items | Rows]:
-    wanted = used(plan.graph, name)
     if isinstance(source, Arriving):
+        wanted = used(plan.graph, name)
         from backends.native.ingest import read_natively
 
         if read_natively(source, plan.graph.queues[name].key(), plan.batch, wanted) and wanted is not None:
@@ -95,6 +95,7 @@ def _opened(
     from backends.native.ingest import open_native
 
     behind = source.source
+    wanted = used(plan.graph, name)
     reader = open_native(behind, plan.batch, wanted)
     if reader is not None:
         if wanted is not None:

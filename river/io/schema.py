@@ -439,7 +439,11 @@ def _decode(type_: Type, array: Any) -> Column:
         case Primitive():
             return Column(array.to_pylist(), {})
         case Decimal():
-            return _each(array.to_pylist(), decoder(type_), done=False)
+            try:
+                found = array.to_pylist()
+            except ArithmeticError:  # of a scale that Python's decimals have not
+                raise arrow().ArrowInvalid(f"`{array.type}` holds numbers that are no decimals") from None
+            return _each(found, decoder(type_), done=False)
         case Record(fields):
             return _structs(fields, array)
         case Tuple(items):

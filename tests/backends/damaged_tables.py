@@ -14,7 +14,9 @@ import resource
 import struct
 import sys
 from collections import Counter
+from contextlib import suppress
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -313,13 +315,13 @@ def native(path: Path, type_: t.Record) -> Found:
 
 
 PACKED: Final = {
-    t.I64: "q",
+    t.I64: "bhiq",
     t.TIME: "q",
     t.DURATION: "q",
-    t.U64: "Q",
-    t.I32: "i",
-    t.F64: "d",
-    t.F32: "f",
+    t.U64: "BHIQ",
+    t.I32: "bhi",
+    t.F64: "efd",
+    t.F32: "ef",
 }
 
 
@@ -339,10 +341,16 @@ def held(value: Any, type_: t.Type, data: bytes) -> bool:
         case t.BYTES:
             return value in data
         case _ if type_ in PACKED:
-            # A bit of the schema says which byte comes first.
-            return value != value or any(struct.pack(order + PACKED[type_], value) in data for order in "<>")
+            return value != value or any(part in data for part in _packed(value, PACKED[type_]))
         case _:
             return True
+
+
+def _packed(value: Any, widths: str) -> Iterable[bytes]:
+    """The bytes of a number; a bit of the schema says how many there are, and which comes first."""
+    for order, width in product("<>", widths):
+        with suppress(struct.error, OverflowError):
+            yield struct.pack(order + width, value)
 
 
 def agree(ours: Found, theirs: Found) -> bool:

@@ -155,6 +155,13 @@ def test_what_values_say_is_a_matter_of_rows() -> None:
     assert refusals.count() == 1
 
 
+def test_decimals_of_an_impossible_scale_are_refused() -> None:
+    wide = pa.array([b"\x01" + bytes(31)], pa.binary(32)).view(pa.decimal256(40, -(1 << 31)))
+    with pytest.raises(Rejected) as caught:
+        list(open_source(pa.table({"m": wide}), t.Record((("m", t.Decimal(30, 3)),)), name="xs"))
+    assert [found.code for found in caught.value.diagnostics] == ["data-unreadable"]
+
+
 def test_checksums_of_parquet_pages_are_checked(tmp_path: Path) -> None:
     from pyarrow import parquet
 
