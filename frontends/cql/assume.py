@@ -80,7 +80,8 @@ class _Guess:
         plain = [item for item in select.items if isinstance(item, q.Item)]
         if len(plain) < len(select.items):
             self.clashes.append("*")
-        types = [f.type for f in fields] if len(fields) == len(select.items) else [None] * len(plain)
+        told = len(fields) == len(plain) == len(select.items)  # a star stands for any number of fields
+        types = [f.type for f in fields] if told else [None] * len(plain)
         for item, type_ in zip(plain, types, strict=True):
             for name in _columns(item.value, source.label, alone=alone):
                 self.note(name, None)

@@ -34,6 +34,7 @@ LARGEST = 10_000
 WIDEST = 1_024
 DEEPEST = 200
 LONGEST = 400_000
+MOST_ITEMS = 1 << 20
 
 Values = dict[str, Any]
 
@@ -448,10 +449,21 @@ class _Elaborator:
     def declared(self, type_: ty.Type, value: ty.Expr | None, values: Values) -> Any:
         """The first value of a variable."""
         if value is None:
+            self.few(type_, values)
             return self.guarded(lambda: constants.zero(type_, values), None)
         found = constants.thawed(self.value(value, values))
         self.fits(type_, found, values, value.span)
         return found
+
+    def few(self, type_: ty.Type, values: Values) -> None:
+        """Refuses an array that is too large to be computed while streams are made."""
+        items, at = 1, type_
+        while isinstance(at, ty.Vector):
+            items *= max(0, self.value(at.size, values))
+            if items > MOST_ITEMS:
+                message = f"an array that is computed while streams are made has at most {MOST_ITEMS:,} items"
+                raise self.report.error("streamit-size", message, at.size.span)
+            at = at.item
 
     def value(self, expr: ty.Expr, values: Values) -> Any:
         """The value of an expression. Raises: Failed, when it is reported."""

@@ -178,7 +178,7 @@ _WORD = re.compile(r"(?<![A-Za-z0-9_$#])[A-Za-z_][A-Za-z0-9_]*")
 """A whole word, but no variable and no hole."""
 
 
-_STRING = re.compile(r'b?"([^"\\\n]|\\[^\n])*"')
+_STRING = re.compile(r'b?"[^"\\\n]*(\\[^\n][^"\\\n]*)*"')
 
 
 def _glued(last: Token, token: Token) -> bool:

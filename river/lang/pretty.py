@@ -6,6 +6,7 @@ parentheses only where precedence needs them (and around an `if` inside another 
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from river.lang import syntax as s
@@ -257,18 +258,25 @@ def _range(node: s.Range | s.Expr, least: int) -> Doc:
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\\": "\\\\", '"': '\\"'}
 
 
+_UNUSUAL = re.compile(r'["\\]|[^ -~]')
+"""Characters that may need an escape."""
+
+
 def quoted(text: str) -> str:
     """The string literal of `text`; what cannot be printed is escaped."""
-    return (
-        '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in text) + '"'
-    )
+
+    def written(found: re.Match[str]) -> str:
+        c = found[0]
+        return _ESCAPES.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}")
+
+    return f'"{_UNUSUAL.sub(written, text)}"'
 
 
 def _quoted_bytes(value: bytes) -> str:
-    def written(code: int) -> str:
-        return _ESCAPES.get(chr(code)) or (chr(code) if 32 <= code < 127 else f"\\x{code:02x}")
+    def written(found: re.Match[str]) -> str:
+        return _ESCAPES.get(found[0]) or f"\\x{ord(found[0]):02x}"
 
-    return 'b"' + "".join(map(written, value)) + '"'
+    return f'b"{_UNUSUAL.sub(written, value.decode("latin-1"))}"'
 
 
 # ---------------------------------------------------------------------------------------------- statements

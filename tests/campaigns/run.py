@@ -112,6 +112,13 @@ CAMPAIGNS: Final = (
         1,
         ("tests/backends/test_native_operations.py::test_an_operation_on_all_its_types",),
     ),
+    Campaign(
+        "programs",
+        "of texts that are nearly programs come diagnostics with a place, or runs that end",
+        10_000,
+        1,
+        ("tests/properties/test_texts_many.py", "-k", "many_texts"),
+    ),
     Campaign("texts", "numbers, times and texts are written and read alike everywhere", 300_000, 6,
              ("tests/backends/test_native_texts.py",)),
 )  # fmt: skip

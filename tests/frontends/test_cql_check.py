@@ -189,6 +189,7 @@ def test_figure_3b_is_accepted_as_printed() -> None:
         ("m: int; n: float", "select v, v from unseen", None),
         ("m: int", "select u.v from unseen as u, s", {"v": t.I64}),
         ("m: int; n: int", "select * from unseen", None),
+        ("m: int", "select * from unseen", None),
         ("m: int", "select v + 1 from unseen", None),
     ],
 )

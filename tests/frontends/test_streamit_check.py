@@ -153,6 +153,8 @@ WRONG = [
             "pop 1 push 1 { push(pop()); } }"
         ),
     ),
+    ("streamit-size", "1000000000", f"{ONE} static {{ int[1000000000] a; }}"),
+    ("streamit-size", "2000", f"{ONE} static {{ int[2000][2000] a; }}"),
     ("streamit-size", "{1, 2, 3}", work("int[2] a = {1, 2, 3};")),
     ("streamit-size", "0 - 1", work("int[0 - 1] a;")),
     ("streamit-size", "a = b", work("int[2] a; int[3] b; a = b;")),

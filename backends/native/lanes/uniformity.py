@@ -142,15 +142,17 @@ def _count(op: typed.Operator, handler: Fireable, index: int) -> int:
 # ------------------------------------------------------------------------------------------------- state
 
 
-def everything(op: typed.Operator, node: typed.Node, seen: set[int] | None = None) -> Iterator[typed.Node]:
-    """All nodes of a tree and of the functions that it calls."""
-    called: set[int] = set() if seen is None else seen
-    yield node
-    if isinstance(node, typed.Call) and node.function not in called:
-        called.add(node.function)
-        yield from everything(op, op.fns[node.function].body, called)
-    for each in children(node):
-        yield from everything(op, each, called)
+def everything(op: typed.Operator, node: typed.Node) -> Iterator[typed.Node]:
+    """All nodes of a tree and of the functions that it calls, however many of these call one another in a row."""
+    called: set[int] = set()
+    left = [node]
+    while left:
+        at = left.pop()
+        yield at
+        left += reversed(tuple(children(at)))
+        if isinstance(at, typed.Call) and at.function not in called:
+            called.add(at.function)
+            left.append(op.fns[at.function].body)
 
 
 def root(place: typed.Expr | typed.Lambda) -> typed.Node:
