@@ -27,6 +27,7 @@ import pytest
 from attrs import frozen
 from hypothesis import HealthCheck, settings
 
+from river.nesting import room
 from river.testing import seeds
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.install(config, ROOT, SOURCES)
+    room()  # now: Hypothesis minds if the limit changes while it runs
 
 
 @pytest.fixture(autouse=True, scope="session")
