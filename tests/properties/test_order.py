@@ -105,8 +105,8 @@ def seen(op: typed.Operator, *rows: list[tuple[str, int, float]]) -> object:
 
 
 @given(
-    st.lists(STATEMENT, max_size=3).map("\n    ".join),
-    ASKED,
+    st.builds("{}\n    {}".format, LOOP, st.just("") | STATEMENT),
+    st.just("0") | ASKED,
     st.lists(ROW, min_size=2, max_size=4),
     st.lists(ROW, max_size=3),
 )
