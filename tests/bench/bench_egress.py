@@ -113,6 +113,7 @@ def main() -> None:
             record(
                 f"{form}, {shape}",
                 {"river" if w == "native" else w: [took] for w, took in ways.items() if took},
+                unit=1e-9,
             )
         for way in ("to Arrow", "from Arrow", "from Arrow, dictionary"):
             record(f"{way}, {shape}", {"river": [found[way]]}, unit=1e-9)
