@@ -6,12 +6,20 @@ Rows are dealt to partitions at random, and partitions come in any order, so tha
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+
+from backends.spark import run as runs
+from backends.spark.plan import plan
+
+if TYPE_CHECKING:
+    from river.backend import Summary
 
 NAMES = ("queue", "chunk", "channel", "part", "at", "items", "marks")
 Rows = list[dict[str, Any]]
@@ -132,3 +140,20 @@ class Frame:
                     {k: v for k, v in row.items() if k != "queue"} for row in rows if row["queue"] == queue
                 ]
                 pq.write_table(pa.Table.from_pylist(mine), branch / f"{self.session.jobs}-{n}.parquet")
+
+
+class StandIn:
+    """The backend on the stand-in."""
+
+    name: ClassVar[str] = "spark"
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def plan(self, *given: Any) -> Any:
+        return plan(*given)
+
+    def run(self, *given: Any) -> Summary:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runs, "session", lambda _: nullcontext(Session(self.seed)))
+            return runs.run(*given)

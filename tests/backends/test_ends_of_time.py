@@ -70,7 +70,7 @@ def test_all_backends_say_the_same(name: str) -> None:
     for options in (Options(batch=1), Options(native="off"), Options(workers=2)):
         assert ran(MULTICORE, options, **rows) == wanted
     pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-    from tests.backends.test_spark_stages import StandIn
+    from tests.backends.spark_stand_in import StandIn
 
     assert ran(StandIn(1), Options(batch=2), **rows) == wanted
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,10 +19,9 @@ from backends.native.lower import expressions
 from backends.reference import BACKEND as REFERENCE
 from backends.spark import columns, compiled, marshal, rowwise, task, worker
 from backends.spark import network as networks
-from backends.spark import run as runs
 from backends.spark.marshal import Piece, to_plain
 from backends.spark.plan import Kind, plan
-from river.backend import Options, Summary
+from river.backend import Options
 from river.driver import compile_source
 from river.il.observe import observed_variables
 from river.lang import types as t
@@ -33,29 +32,12 @@ from river.source import Source
 from river.testing.graph_strategies import contents, graphs
 from river.testing.value_strategies import values_of
 from tests.backends.spark_programs import HEAD, ROWS, data, go, programs
-from tests.backends.spark_stand_in import Session
+from tests.backends.spark_stand_in import StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 few = settings(max_examples=6, deadline=None)
-
-
-class StandIn:
-    """The backend on the stand-in."""
-
-    name: ClassVar[str] = "spark"
-
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
-
-    def plan(self, *given: Any) -> Any:
-        return plan(*given)
-
-    def run(self, *given: Any) -> Summary:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runs, "session", lambda _: Session(self.seed))
-            return runs.run(*given)
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,31 +12,13 @@ pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
 from backends.reference import BACKEND as REFERENCE
-from backends.spark import run as runs
-from backends.spark.plan import Kind, plan
-from river.backend import Options, Summary
+from backends.spark.plan import Kind
+from river.backend import Options
 from river.il.observe import observed_variables
 from river.lang.evaluate import Trap
 from river.testing import check_backend
 from tests.backends.spark_programs import HEAD, data, go, programs
-from tests.backends.spark_stand_in import Session
-
-
-class StandIn:
-    """The backend on the stand-in."""
-
-    name: ClassVar[str] = "spark"
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-
-    def plan(self, *given: Any) -> Any:
-        return plan(*given)
-
-    def run(self, *given: Any) -> Summary:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runs, "session", lambda _: nullcontext(Session(self.seed)))
-            return runs.run(*given)
+from tests.backends.spark_stand_in import StandIn
 
 
 @pytest.mark.slow

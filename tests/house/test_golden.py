@@ -22,12 +22,12 @@ def main(argv, stdin, stdout, stderr):
 def case(pytester: pytest.Pytester):
     """Write one golden case in a small repository with a command that shouts; run it; its file and the result."""
     conftest = Path(__file__).resolve().parents[1] / "conftest.py"
-    seeds = Path(__file__).resolve().parents[2] / "river/testing/seeds.py"  # which `conftest.py` needs
     pytester.makefile(".ini", pytest="[pytest]\ntestpaths = tests\n")
     for folder in ("tests/golden", "river/testing"):
         (pytester.path / folder).mkdir(parents=True)
     (pytester.path / "tests/conftest.py").write_text(conftest.read_text("utf-8"))
-    (pytester.path / "river/testing/seeds.py").write_text(seeds.read_text("utf-8"))
+    for needed in ("river/testing/seeds.py", "river/nesting.py"):  # by `conftest.py`
+        (pytester.path / needed).write_text((conftest.parents[1] / needed).read_text("utf-8"))
     (pytester.path / "river/testing/__init__.py").touch()
     (pytester.path / "river/__init__.py").touch()
     (pytester.path / "river/cli.py").write_text(CLI)

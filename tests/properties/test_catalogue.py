@@ -93,7 +93,7 @@ def computes(backend: Backend[Any], graph: Graph, case: Case, was: Results, opti
 @pytest.mark.parametrize("chunk", range(-(-CASES // CHUNK)))
 def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
     pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-    from tests.backends.test_spark_stages import StandIn
+    from tests.backends.spark_stand_in import StandIn
 
     @SEARCH
     @given(DRAWN, st.lists(WAYS, min_size=3, max_size=3), st.integers(0, 99))
