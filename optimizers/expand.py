@@ -254,7 +254,7 @@ class _Expansion:
         known: list[a.Known] = [*around.regions[:-1], a.Region(region.id, role), *said]
         if replica is not None:
             known.append(a.Group(f"{region.id}_{replica}"))
-        elif around.group is not None:
+        elif around.group is not None and not any(isinstance(each, a.Group) for each in said):
             known.append(around.group)
         self.uses.append(
             Use(tuple(outs), operator, tuple(ins), tuple(map(annotation, known)), span=self.span)

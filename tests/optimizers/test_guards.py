@@ -421,3 +421,28 @@ input p: T; output q: T; @Fuse(1) (r) <- add(p); @Fuse(1) (q) <- mul(r);
     seen = observe(graph, outcome)
     assert isinstance(seen, Observation)
     assert seen.outputs == (("q", (("a", 9),)),)
+
+
+def test_what_takes_the_place_of_placed_operators_is_in_one_group() -> None:
+    """Splits between regions belong to the replicas, whatever group the operators behind them are in."""
+    text = """river 1;
+type T = {a: i64, b: i64};
+input xs: T;
+output ys: T;
+var $v: map<i64, i64> = {};
+var $w: map<i64, i64> = {};
+operator by_a(x: T; $c: map<i64, i64>) -> (out: T) {
+  on x(t) { with c = $c[t.a] else 0 { c = c +% 1; emit out {a: c, b: t.b}; } }
+}
+operator by_b(x: T; $c: map<i64, i64>) -> (out: T) {
+  on x(t) { with c = $c[t.b] else 0 { c = c +% 1; if c > 1 { emit out t; } } }
+}
+@Group(here) @Parallel() (m, $v) <- by_a(xs, $v);
+@Group(here) @Parallel() (ys, $w) <- by_b(m, $w);
+"""
+    passes = Fission(degree=2, epoch=1), Expand()
+    made = apply(parse(Source("p.river", text)), passes, Platform(2), LIBRARY).program
+    uses = [instance.use for instance in verify(made, LIBRARY).instances]
+    groups = [(said.regions[-1].what, said.group) for said in map(annotated, uses) if said.regions]
+    split_again = [group.id for what, group in groups if what == "split" and group is not None]
+    assert split_again == ["here", "r1_0", "r1_1"]
