@@ -19,6 +19,7 @@ import contextlib
 import io
 import os
 import shlex
+import sys
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +54,14 @@ settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis
 def pytest_configure(config: pytest.Config) -> None:
     seeds.install(config, ROOT, SOURCES)
     room()  # now: Hypothesis minds if the limit changes while it runs
+
+
+@pytest.fixture(autouse=True)
+def _calls_nest_as_deeply_in_every_test() -> Iterator[None]:
+    """What a test's program needed beyond `room` is taken back: Hypothesis knows the limit that a test began with."""
+    limit = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(limit)
 
 
 @pytest.fixture(autouse=True, scope="session")

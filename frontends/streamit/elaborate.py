@@ -6,6 +6,7 @@ recursion needs no stack.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -459,10 +460,11 @@ class _Elaborator:
         """Refuses an array that is too large to be computed while streams are made."""
         items, at = 1, type_
         while isinstance(at, ty.Vector):
-            items *= max(0, self.value(at.size, values))
+            size = at.size
+            items *= max(0, self.guarded(partial(constants.evaluate, size, values), size.span))
             if items > MOST_ITEMS:
                 message = f"an array that is computed while streams are made has at most {MOST_ITEMS:,} items"
-                raise self.report.error("streamit-size", message, at.size.span)
+                raise self.report.error("streamit-size", message, size.span)
             at = at.item
 
     def value(self, expr: ty.Expr, values: Values) -> Any:

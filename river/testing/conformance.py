@@ -20,6 +20,7 @@ from river.backend import Options
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
+from river.nesting import room
 from river.passes import pipeline, show
 from river.platform import Platform
 from river.source import Source
@@ -169,6 +170,7 @@ def check_backend(
 
 def _searched(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A search of that many examples, however long each takes."""
+    room()  # now: Hypothesis minds if the limit of nested calls changes while it runs
     return settings(max_examples=examples, deadline=None, suppress_health_check=SLOW)
 
 

@@ -145,6 +145,7 @@ WRONG = [
     ("streamit-constant", "1 / N", f"{ONE} static {{ int N = 0; int M = 1 / N; }}"),
     ("streamit-constant", "w[N]", f"{ONE} static {{ int N = 2; int[2] w; int M = w[N]; }}"),
     ("streamit-constant", "w[2]", f"{ONE} static {{ int[2] w; w[2] = 1; }}"),
+    ("streamit-constant", "N++", f"{ONE} static {{ int N = 2; int[N++] w; }}"),
     (
         "streamit-size",
         "a",

@@ -18,7 +18,7 @@ from river.testing import seeds
 if TYPE_CHECKING:
     import random
 
-CASES = int(os.environ.get("RIVER_CASES", "100"))
+CASES = int(os.environ.get("RIVER_CASES", "10"))
 PATIENCE = 60.0
 WORDS = {signal.SIGINT: "interrupted\n", signal.SIGTERM: "terminated\n"}
 ECHO = """\
