@@ -222,6 +222,9 @@ class _ColumnarSink(_Scoped):
         try:
             action()
             self._output.hasten()
+        except BrokenPipeError:  # the reader has had enough: for the command line to decide
+            self.abort()
+            raise
         except (OSError, arrow().ArrowException) as error:
             self.abort()
             raise Rejected([unwritable(self._output.label, error)]) from error

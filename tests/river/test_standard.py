@@ -76,7 +76,7 @@ def test_what_cannot_be_written_is_told(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["help", *(pytest.param(each, marks=pytest.mark.slow) for each in ("run", "arrow"))]
+    "name", ["help", *(pytest.param(each, marks=pytest.mark.slow) for each in ("run", "arrow", "parquet"))]
 )
 def test_a_reader_that_has_had_enough_is_no_mistake(folder: Path, name: str) -> None:
     read, write = os.pipe()
