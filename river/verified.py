@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +15,7 @@ from attrs import frozen
 
 from river import plugins
 from river.il.packing import NotPacked, packed, unpacked
-from river.lang.tables import evict, fingerprint, own_folder
+from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -59,9 +58,7 @@ class Place:
         with suppress(OSError, NotPacked):  # a cache that cannot be written is slow, not wrong
             tree = packed((kept.graph, kept.warnings, kept.lowered), (source,), others)
             text = json.dumps({"sources": [[each.name, each.text] for each in others], "tree": tree})
-            part = self.file.with_name(f".{self.file.name}.{os.urandom(4).hex()}.part")
-            part.write_text(text, encoding="utf-8")
-            part.replace(self.file)
+            keep(self.file, text.encode())
             evict(self.file.parent, MOST)
 
 

@@ -6,11 +6,10 @@ The folder is the user's alone: code that somebody else could have put there is 
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from river.lang.tables import evict, own_folder
+from river.lang.tables import evict, keep, own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +34,7 @@ def kept(parts: tuple[str, ...], build: Callable[[], bytes]) -> bytes:
         return found
     made = build()
     with suppress(OSError):  # a cache that cannot be written is slow, not wrong
-        _write(file, made)
+        keep(file, hashlib.sha256(made).digest() + made)
         evict(folder, MOST)
     return made
 
@@ -47,9 +46,3 @@ def _read(file: Path) -> bytes | None:
         return None
     content = data[_DIGEST:]
     return content if hashlib.sha256(content).digest() == data[:_DIGEST] else None
-
-
-def _write(file: Path, content: bytes) -> None:
-    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
-    part.write_bytes(hashlib.sha256(content).digest() + content)
-    part.replace(file)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from math import gcd, lcm
+from math import lcm
 from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, field, frozen
@@ -63,9 +63,10 @@ class _Balance:
             own = times * self.shares.get(id(part), Fraction(1))
             found[id(part)] = own
             stack += [(inner, own) for inner in parts(part)]
-        whole = lcm(*(share.denominator for share in found.values()))
-        common = gcd(*(int(share * whole) for share in found.values())) or 1
-        return {key: int(share * whole) // common for key, share in found.items()}
+        whole = lcm(
+            *(share.denominator for share in found.values())
+        )  # the least: the graph itself goes round once
+        return {key: int(share * whole) for key, share in found.items()}
 
     def flow(self, graph: ty.Graph) -> Flow:
         """What a part takes and gives."""

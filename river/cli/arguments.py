@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from river.cli.quantities import DURATION
 from river.cli.terminal import say
 from river.diagnostics import Diagnostic, Rejected
 
@@ -203,30 +203,9 @@ DEBUG_NATIVE = click.option(
     is_flag=True,
     help="machine code that checks every access to memory: slow, for reports of bugs",
 )
-
-
-class Seconds(click.ParamType[float]):
-    """A duration: a number and a unit, as in data, and `m` for minutes. Units: seconds."""
-
-    name = "DURATION"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from river.io.scalars import Mismatch, parse_duration
-
-        try:
-            micros = parse_duration(re.sub(r"(?<=\d)m$", "min", value))
-        except Mismatch:
-            micros = -1
-        if micros < 0:
-            self.fail(
-                f"`{value}` is no duration: write a number and a unit, such as 500ms, 10s, 5min", param, ctx
-            )
-        return micros / 1_000_000
-
-
 DEADLINE = click.option(
     "--deadline",
-    type=Seconds(),
+    type=DURATION,
     help="how long the firing for one item may take: a longer one is ended by a trap",
 )
 FOLLOW = click.option(
@@ -239,7 +218,7 @@ FOLLOW_INPUT = click.option(
 )
 IDLE = click.option(
     "--idle",
-    type=Seconds(),
+    type=DURATION,
     help="how long a silent input holds up the others; without it, until it has something",
 )
 WALL = click.option(
@@ -249,9 +228,9 @@ WALL = click.option(
     show_default=True,
     help="what moves time on: time stamps alone, or also the time of day, less the lateness",
 )
-STOP_AFTER = click.option("--stop-after", type=Seconds(), help="end a live run well after so long")
+STOP_AFTER = click.option("--stop-after", type=DURATION, help="end a live run well after so long")
 IDLE_EXIT = click.option(
-    "--idle-exit", type=Seconds(), help="end a live run well when nothing came for so long"
+    "--idle-exit", type=DURATION, help="end a live run well when nothing came for so long"
 )
 TOKEN = click.option(
     "--token",
@@ -266,7 +245,7 @@ TOKEN_FILE = click.option(
 )
 HANG_UP = click.option(
     "--hang-up",
-    type=Seconds(),
+    type=DURATION,
     help="end connections that have been silent for so long; without it, they stay",
 )
 CHECKPOINT = click.option(
@@ -276,7 +255,7 @@ CHECKPOINT = click.option(
     help="keep the state of the run there: after a crash the same command goes on",
 )
 EVERY = click.option(
-    "--every", type=Seconds(), help="how often the state is kept, with --checkpoint; without it, every 10 s"
+    "--every", type=DURATION, help="how often the state is kept, with --checkpoint; without it, every 10 s"
 )
 RESTART = click.option("--restart", is_flag=True, help="with --checkpoint: drop what is kept and begin anew")
 METRICS = click.option(

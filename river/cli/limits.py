@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from river.cli.arguments import Seconds
+from river.cli.quantities import DURATION, SIZE
 from river.cli.signals import end_after
 from river.diagnostics import Diagnostic, Rejected, render
 
-_MOST: Final = (1 << 62) - 1  # more than any machine has, and what the system takes
-_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kmgt])(i?b)?|b)?", re.IGNORECASE)
-
 BEGIN: Final = 96 << 20
 """Bytes that a command needs to begin, besides what the process has when its options are read."""
-
-
-class Size(click.ParamType[int]):
-    """A size of memory. Units: bytes; `500M` and `500MiB` are 500 times 1024 squared bytes, `500MB` 500 times 1000 squared."""
-
-    name = "SIZE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = _SIZE.fullmatch(value)
-        if found is None:
-            self.fail(
-                f"`{value}` is no size: write a number and a unit, such as 500M, 2G, 1.5GiB", param, ctx
-            )
-        number, unit, power = found.groups()
-        step = 1000 if power and power.lower() == "b" else 1024
-        return int(min(float(number) * step ** (" kmgt".index(unit.lower()) if unit else 0), _MOST))
 
 
 def shown(size: int) -> str:
@@ -72,14 +52,14 @@ def exhausted() -> Diagnostic:
 
 TIME = click.option(
     "--time",
-    type=Seconds(),
+    type=DURATION,
     expose_value=False,
     callback=_begin_time,
     help="how long the command may take, compiling included: then it ends with status 124",
 )
 MEMORY = click.option(
     "--memory",
-    type=Size(),
+    type=SIZE,
     expose_value=False,
     callback=_begin_memory,
     help="how much memory the command may have, such as 500M or 2G: what needs more ends in a trap",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -249,8 +250,11 @@ def read_source(path: str, text: str | bytes | None = None) -> Source:
         if isinstance(found, bytes):
             found = _LINE_END.sub("\n", found.decode())
     except UnicodeDecodeError as error:
-        message = f"`{name}` is not UTF-8 text (byte {error.start})"
-        raise Rejected([Diagnostic("not-text", message)]) from None
+        utf16 = error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        message = f"`{name}` is {'UTF-16, ' if utf16 else ''}not UTF-8 text (byte {error.start})"
+        raise Rejected(
+            [Diagnostic("not-text", message, help="save it as UTF-8" if utf16 else None)]
+        ) from None
     except OSError as error:
         raise Rejected([_missing(path, error)]) from None
     return Source(name, found.removeprefix("\ufeff"))  # some editors write a mark first

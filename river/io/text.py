@@ -20,17 +20,28 @@ CHUNK: Final = 1 << 18
 LONGEST: Final = 1 << 26
 """Characters of the longest line: a longer one means that the file is no text of lines."""
 
+UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How texts begin that some programs write, and that are never the beginning of UTF-8."""
+_UTF16: Final = tuple(mark.decode("utf-8", "surrogateescape") for mark in UTF16)
+
+
+def utf16(name: str) -> Rejected:
+    """The error that a text is of another encoding than all are."""
+    return Rejected([unreadable(name, ValueError("it is UTF-16, not UTF-8"), help_="save it as UTF-8")])
+
 
 def blocks(stream: Any, name: str, size: int) -> Iterator[list[str]]:
     """Lists of at most `size` lines of a binary or text stream, without their ends; a byte order mark is dropped.
 
-    Raises: Rejected("data-unreadable") when the stream fails.
+    Raises: Rejected("data-unreadable") when the stream fails, or begins as UTF-16 does.
     """
     rest: list[str] = []  # parts of the last line, which has no end yet
     length = 0  # its characters
     first = True
     for chunk in _texts(stream, name):
         if first:
+            if chunk.startswith(_UTF16):
+                raise utf16(name)
             first = not chunk
             chunk = chunk.removeprefix("\ufeff")
         lines = chunk.split("\n")

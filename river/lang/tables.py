@@ -42,6 +42,17 @@ def own_folder(name: str) -> Path | None:
     return folder
 
 
+def keep(file: Path, content: bytes) -> None:
+    """Makes a file of the cache appear whole, or not at all. Raises: OSError, and then nothing of it is left."""
+    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
 def evict(folder: Path, most: int) -> None:
     """Removes the older half of the files of a folder that has more than `most`."""
     with os.scandir(folder) as found:
@@ -101,9 +112,7 @@ def _store(file: Path, tables: Any) -> None:
 
     data, memo = tables.memo_serialize([TerminalDef, Rule])
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.{os.urandom(4).hex()}.part")
-    part.write_text(json.dumps({"data": data, "memo": memo}), encoding="utf-8")
-    part.replace(file)
+    keep(file, json.dumps({"data": data, "memo": memo}).encode())
 
 
 def _load(kept: Any) -> Any:

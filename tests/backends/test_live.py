@@ -29,9 +29,7 @@ from river.io.live import Live, arriving
 from river.io.scalars import format_time
 from river.io.sources import open_source
 from river.lang.values import END, Mark
-
-PATIENCE = 60.0
-"""Seconds after which a test gives up; nothing waits for so long when all is well."""
+from tests.patience import PATIENCE, stop, until
 
 
 def echo(*inputs: str, key: str = "i64", by: str = "by t"):
@@ -50,14 +48,6 @@ def echo(*inputs: str, key: str = "i64", by: str = "by t"):
 
 def rows_of(items: Any) -> list[Any]:
     return items
-
-
-def until(condition):
-    """Waits for it."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
 
 
 class Running:
@@ -108,9 +98,7 @@ def running(compiled, inputs, folder, live=None, **options):
     try:
         yield one
     finally:
-        one.live.stop()
-        one.thread.join(PATIENCE)
-        until(lambda: not [t for t in threading.enumerate() if t.name.startswith("river-")])
+        stop(one.live, one.thread)
 
 
 @pytest.fixture

@@ -37,6 +37,12 @@ def test_json_lines_give_what_the_general_reader_gives(data, name, block, rows):
     same("x.jsonl", data.draw(json_files(JSON_TYPES[name])), JSON_TYPES[name], block, rows)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_another_encoding_is_told(encoding):
+    same("other.jsonl", '\ufeff{"a": 1, "b": ""}\n'.encode(encoding), TYPES["two"])
+    assert native(FOLDER / "other.jsonl", TYPES["two"], SKIP).rejected != ()
+
+
 @given(st.data(), BLOCKS)
 def test_records_in_records_are_read_natively(data, block):
     same("n.jsonl", data.draw(json_files(NESTED)), NESTED, block)

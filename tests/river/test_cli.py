@@ -340,6 +340,10 @@ def test_a_text_that_is_no_text(tmp_path):
     status, _, err = river("compile", tmp_path / "q.river")
     assert status == 1
     assert "error[not-text]" in err
+    (tmp_path / "q.river").write_text("river 1;", encoding="utf-16")
+    status, _, err = river("compile", tmp_path / "q.river")
+    assert status == 1
+    assert "q.river` is UTF-16, not UTF-8 text (byte 0)\n  = help: save it as UTF-8\n" in err
 
 
 def test_a_program_that_is_not_deterministic_is_not_compared(tmp_path):

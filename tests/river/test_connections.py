@@ -29,9 +29,7 @@ from river.io.live.connections import Door, serve
 from river.io.live.control import Stopped
 from river.io.live.sockets import listening
 from river.lang.types import I64, Record
-
-PATIENCE = 60.0
-"""Seconds after which a test gives up; nothing waits for so long when all is well."""
+from tests.patience import PATIENCE, stop, until
 
 WORD = "sécret"
 NATIVE = pytest.mark.parametrize("native", ["on", "off"])
@@ -45,13 +43,6 @@ def echo(by=""):
         f"operator same(x: {row}) -> (y: {row}) {{ on x(r) {{ emit y r; }} }}\n(b) <- same(a);\n",
         "river",
     )
-
-
-def until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
 
 
 class Served:
@@ -143,9 +134,7 @@ def served(*arguments, **more):
     try:
         yield one
     finally:
-        one.live.stop()
-        one.thread.join(PATIENCE)
-        until(lambda: not [t for t in threading.enumerate() if t.name.startswith("river-")])
+        stop(one.live, one.thread)
 
 
 def reset(one):

@@ -133,6 +133,14 @@ def test_a_byte_order_mark_is_no_part_of_a_name() -> None:
     assert read("\ufeffa,b\n1,x\n", AB) == [(1, "x")]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("format_", ["csv", "jsonl", "text"])
+def test_another_encoding_is_told(encoding: str, format_: str) -> None:
+    with pytest.raises(Rejected, match="it is UTF-16, not UTF-8") as caught:
+        read("\ufeffa\n1\n".encode(encoding), STRING, format_, on_error=SKIP)
+    assert [(d.code, d.help) for d in caught.value.diagnostics] == [("data-unreadable", "save it as UTF-8")]
+
+
 def test_blank_lines_are_rows_only_of_one_column() -> None:
     assert read("a,b\n\n1,x\n\n", AB) == [(1, "x")]
     assert read("a\n\nx\n\n", t.Record((("a", t.Optional(STRING)),))) == [(None,), ("x",), (None,)]

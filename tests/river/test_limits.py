@@ -173,9 +173,9 @@ def test_the_system_keeps_the_limit_but_where_it_is_lifted() -> None:
     ],
 )
 def test_sizes(text: str, size: int) -> None:
-    from river.cli.limits import Size
+    from river.cli.quantities import SIZE
 
-    assert Size().convert(text, None, None) == size
+    assert SIZE.convert(text, None, None) == size
 
 
 @pytest.mark.parametrize("text", ["", "M", "-5M", "5X", "5MM", "1e3M", "5iB", "NaN", "0x10", "5\n"])

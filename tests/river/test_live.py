@@ -23,8 +23,8 @@ from river.io.errors import STOP, Refusals
 from river.io.live import Follow, Inbox, Live, arriving
 from river.io.live.streams import Growing
 from river.lang.types import I64, STRING, Record, Type
+from tests.patience import PATIENCE, until
 
-PATIENCE = 60.0
 ROW = Record((("t", I64), ("v", I64)))
 ECHO = """\
 river 1;
@@ -34,13 +34,6 @@ output c: {v: i64};
 operator both(x: {t: i64, v: i64}) -> (y: {t: i64, v: i64}, z: {v: i64}) { on x(r) { emit y r; emit z {v: r.v}; } }
 (b, c) <- both(a);
 """
-
-
-def until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.005)
 
 
 class Reading:

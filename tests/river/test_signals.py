@@ -14,12 +14,12 @@ import pytest
 
 from river.cli import signals
 from river.testing import seeds
+from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
     import random
 
 CASES = int(os.environ.get("RIVER_CASES", "10"))
-PATIENCE = 60.0
 WORDS = {signal.SIGINT: "interrupted\n", signal.SIGTERM: "terminated\n"}
 ECHO = """\
 river 1;

@@ -12,7 +12,7 @@ import pytest
 from river import verified
 from river.diagnostics import Rejected, render
 from river.driver import compile_once, compile_source, read_source
-from river.lang.tables import evict, fingerprint
+from river.lang.tables import evict, fingerprint, keep
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -148,6 +148,19 @@ def test_languages_of_one_file_have_versions_too(tmp_path: Path, monkeypatch: py
         found.append(fingerprint("language_of_one_file"))
     assert found[0] != found[1]
     assert fingerprint("no_such_language") not in found
+
+
+def test_what_there_is_no_room_for_leaves_nothing(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        keep(tmp_path / "small", bytes(1000))
+        with pytest.raises(OSError, match="too large"):
+            keep(tmp_path / "large", bytes(1001))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in tmp_path.iterdir()] == ["small"]
 
 
 def test_the_older_half_leaves(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from river.io.errors import unreadable
 from river.io.order import Ordering
 from river.io.schema import columns
 from river.io.sources import unpacked
-from river.io.text import CHUNK, blocks
+from river.io.text import CHUNK, UTF16, blocks, utf16
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -241,6 +241,9 @@ class Reader:
             data[EDGE : EDGE + len(rest)] = rest
             fill = bytes_.fill(data, EDGE + len(rest), EDGE + len(rest) + size)
             start = EDGE
+            if first and data.startswith(UTF16, start, fill):
+                yield Block(self, lease, bytearray(), failure=utf16(self.file.path))
+                return
             if first and data.startswith(MARK, start, fill):
                 start += len(MARK)
             first = False
