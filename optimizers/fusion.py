@@ -103,7 +103,7 @@ class Fusion:
             return _fused(verified, first, second, rated_joined(name, firsts, seconds, links(first, second)))
         link = _link(verified, first, second)
         program = _fused(verified, first, second, joined(name, firsts, seconds, link))
-        if link.explicit or first.operator.outs == () or not _unsaid(verified, program):
+        if link.explicit or not _ordered(first, second) or not _unsaid(verified, program):
             return program
         return _fused(verified, first, second, joined(name, firsts, seconds, evolve(link, explicit=True)))
 
@@ -205,6 +205,13 @@ def _key_text(verified: Verified, port: typed.Port) -> s.TypeExpr:
     key = port.type.field(port.by)
     assert key is not None  # noqa: S101 - the program is verified
     return type_text(key, type_names(verified))
+
+
+def _ordered(first: g.Instance, second: g.Instance) -> bool:
+    """Whether an order comes in and an order goes out: then there are marks to tell of."""
+    ports = (*first.operator.ports, *second.operator.ports)
+    outs = (*first.operator.outs, *second.operator.outs)
+    return any(port.by is not None for port in ports) and any(out.by is not None for out in outs)
 
 
 def _unsaid(verified: Verified, program: Program) -> bool:

@@ -5,7 +5,7 @@ Paper: River §4.2 (`@Fuse`, `@Parallel`, `@Commutative`, `@Keys`, `@Group`); `@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
 
@@ -87,12 +87,20 @@ class Annotations:
     unknown: tuple[Annotation, ...] = ()
 
 
+NOTHING: Final = Annotations()
+"""What no annotations say."""
+
+
 def annotated(use: Use) -> Annotations:
     """The annotations of `use`.
 
     Raises: Rejected with il-annotation-argument, il-annotation-repeated.
     """
-    found = Annotations()
+    if not use.annotations:
+        return NOTHING
+    said: dict[str, Any] = {}
+    regions: list[Region] = []
+    unknown: list[Annotation] = []
     seen: set[str] = set()
     errors: list[Diagnostic] = []
     for annotation in use.annotations:
@@ -107,24 +115,16 @@ def annotated(use: Use) -> Annotations:
             continue
         match known:
             case None:
-                found = evolve(found, unknown=(*found.unknown, annotation))
-            case Fuse():
-                found = evolve(found, fuse=known)
-            case Parallel():
-                found = evolve(found, parallel=known)
-            case Commutative():
-                found = evolve(found, commutative=True)
-            case Keys():
-                found = evolve(found, keys=known)
-            case Group():
-                found = evolve(found, group=known)
-            case Epoch():
-                found = evolve(found, epoch=known)
+                unknown.append(annotation)
             case Region():
-                found = evolve(found, regions=(*found.regions, known))
+                regions.append(known)
+            case Commutative():
+                said["commutative"] = True
+            case Fuse() | Parallel() | Keys() | Group() | Epoch():
+                said[name.lower()] = known
     if errors:
         raise Rejected(errors)
-    return found
+    return Annotations(**said, regions=tuple(regions), unknown=tuple(unknown))
 
 
 def read(annotation: Annotation) -> Known | None:

@@ -8,6 +8,7 @@ Paper: Auto-parallelizing §3.2 (operator models: state, selectivity, forwarding
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, assert_never
 
 from attrs import evolve, frozen
@@ -27,6 +28,7 @@ from river.il.flow import (
     Place,
     item_findings,
 )
+from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted
@@ -144,7 +146,7 @@ def model(operator: typed.Operator | typed.Extern) -> Model:
     """The model of an operator, from its body alone."""
     match operator:
         case typed.Operator():
-            return _derived(operator)
+            return _known(Same(operator))
         case typed.Extern():
             return _opaque(operator)
         case _:
@@ -189,6 +191,12 @@ def _stated(found: Model, use: Use, op: typed.Extern) -> Model:
 
 
 # ------------------------------------------------------------------------------------------------------------ derived
+
+
+@lru_cache(maxsize=8192)
+def _known(op: Same[typed.Operator]) -> Model:
+    """The model of an operator, which passes ask for again and again."""
+    return _derived(op.value)
 
 
 def _derived(op: typed.Operator) -> Model:

@@ -17,7 +17,7 @@ from river.il.observe import Observation, observe, observed_variables
 from river.il.parse import parse
 from river.il.pretty import pretty
 from river.il.verify import verify
-from river.passes import Verified, apply, fixpoint, show
+from river.passes import Verified, apply, fixpoint
 from river.source import Source
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ def results(
     return Results(seen, complete=False, diverges=False)
 
 
-def check_subset(was: Results, now: Results, shown: str) -> None:
-    """Fails unless a program may compute something, and only what the one that it comes from may compute; `shown`: its text.
+def check_subset(was: Results, now: Results, after: Program, made_by: str = "") -> None:
+    """Fails unless `after` may compute something, and only what the program that it comes from may compute.
 
     Where not all executions of that one are known, it has to be deterministic by construction: one tells of all then.
     """
-    assert now.seen, f"no execution ends\n{shown}"  # noqa: S101 - a law
-    assert was.diverges or not now.diverges, shown  # noqa: S101 - a law
-    assert now.seen <= was.seen, f"{shown}\n{now.seen - was.seen}"  # noqa: S101 - a law
+    assert now.seen, f"no execution ends\n{made_by}\n{pretty(after)}"  # noqa: S101 - a law
+    assert was.diverges or not now.diverges, f"{made_by}\n{pretty(after)}"  # noqa: S101 - a law
+    assert now.seen <= was.seen, f"{made_by}\n{pretty(after)}\n{now.seen - was.seen}"  # noqa: S101 - a law
 
 
 def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]], *, limit: int = LIMIT) -> None:
@@ -111,7 +111,7 @@ def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]], *
     assert names <= variables(after), names - variables(after)  # noqa: S101 - a law
     was, now = results(before, data, names, limit=limit), results(after, data, names, limit=limit)
     assert was.complete or before.deterministic, "too many executions to compare with"  # noqa: S101 - a law
-    check_subset(was, now, pretty(after.program))
+    check_subset(was, now, after.program)
 
 
 def check_pipelines(
@@ -132,24 +132,31 @@ def check_pipelines(
     names = variables(before)
     start = Verified(before.program, before, library)
     known: dict[Program, Verified] = {before.program: start}
-    made: dict[tuple[str, Pass[Any]], Verified] = {}  # by the passes before
+    made: dict[
+        tuple[int, Pass[Any]], Verified
+    ] = {}  # by the place of the program in memory, where `known` keeps it
+
+    def applied(one: Pass[Any], verified: Verified) -> Verified:
+        key = id(verified), one
+        if key not in made:
+            after, _ = fixpoint(one, verified, platform)
+            made[key] = after if after is verified else known.setdefault(after.program, after)
+        return made[key]
+
+    held: set[Program] = {before.program}
     found: dict[str, Graph] = {}
     for name, passes in pipelines.items():
         verified = start
-        for i, one in enumerate(passes):
-            key = show(passes[:i]), one
-            if key not in made:
-                after, _ = fixpoint(one, verified, platform)
-                again = after if after is verified else fixpoint(one, after, platform)[0]
-                if again.program != after.program:
-                    raise AssertionError(f"{name}\n{pretty(after.program)}\n{pretty(again.program)}")
-                made[key] = after
-            verified = made[key]
-        if verified.program not in known:
-            known[verified.program] = verified
-            graph, shown = verified.graph, f"{name}\n{pretty(verified.program)}"
-            assert names <= variables(graph), shown  # noqa: S101 - a law
-            check_subset(was, results(graph, data, names, limit=limit, seeds=1), shown)
+        for one in passes:
+            verified = applied(one, verified)
+            again = applied(one, verified)
+            if again is not verified:
+                raise AssertionError(f"{name}\n{pretty(verified.program)}\n{pretty(again.program)}")
+        if verified.program not in held:
+            held.add(verified.program)
+            now = results(verified.graph, data, names, limit=limit, seeds=1)
+            assert names <= variables(verified.graph), f"{name}\n{pretty(verified.program)}"  # noqa: S101 - a law
+            check_subset(was, now, verified.program, name)
         found[name] = verified.graph
     for program in list(known)[-1:]:
         shown = pretty(program)

@@ -193,7 +193,8 @@ rows = st.tuples(st.sampled_from("ab"), st.integers(0, 2))
 def item_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> Case:
     """Programs on items in no order."""
     text = draw(_programs(ITEMS, "T", most))
-    return Case(text, {"q0": tuple(draw(st.lists(rows, min_size=min(2, items), max_size=items)))})
+    data = draw(st.lists(rows, min_size=min(2, items), max_size=items))
+    return Case(text, {"q0": tuple(data)}, by_line=True)
 
 
 @st.composite
@@ -207,7 +208,7 @@ def delta_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> Case:
         tau += step
         inserted, deleted = draw(st.lists(rows, max_size=2)), draw(st.lists(rows, max_size=1))
         data.append((tau, tuple(inserted), tuple(deleted)))
-    return Case(text, {"q0": tuple(data)})
+    return Case(text, {"q0": tuple(data)}, by_line=True)
 
 
 cases = item_cases() | delta_cases()
