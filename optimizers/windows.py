@@ -12,7 +12,7 @@ from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
 from river.lang.scope import integer
-from river.lang.trees import children, nodes
+from river.lang.trees import children, nodes, reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,20 +63,11 @@ def sent(body: typed.Block, out: int, fns: tuple[typed.Fn, ...]) -> int | None:
 
 def _emits(node: typed.Node, out: int, fns: tuple[typed.Fn, ...]) -> int:
     """All statements that send to an output, those of functions that are called among them (each but once)."""
-    return sum(isinstance(each, typed.Emit) and each.out == out for each in _everything(node, fns, set()))
+    return sum(isinstance(each, typed.Emit) and each.out == out for each in reached(node, fns))
 
 
 def _leaves(body: typed.Block) -> bool:
-    return any(isinstance(each, typed.Return) for each in _everything(body, (), set()))
-
-
-def _everything(tree: typed.Node, fns: tuple[typed.Fn, ...], seen: set[int]) -> Iterable[typed.Node]:
-    """All nodes of a tree and of the functions that it calls."""
-    for node in nodes(tree):
-        yield node
-        if isinstance(node, typed.Call) and fns and node.function not in seen:
-            seen.add(node.function)
-            yield from _everything(fns[node.function], fns, seen)
+    return any(isinstance(each, typed.Return) for each in nodes(body))
 
 
 # -------------------------------------------------------------------------------------------------------------- traps

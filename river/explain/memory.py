@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 
 from river.lang import typed
 from river.lang import types as t
-from river.lang.dataflow import Reading
+from river.lang.dataflow import Loop, Reading
 from river.lang.operations import OPERATIONS, Change
 from river.lang.trees import effect, nodes
 
@@ -104,11 +104,11 @@ class _Reader(Reading[_Places]):
 
     # -- statements
 
-    def decide(self, fact: _Places) -> None:
+    def decide(self, _node: typed.Branch | Loop, _fact: _Places, /) -> None:
         pass
 
-    def send(self, _item: typed.Emit | typed.Mark, _fact: _Places, /) -> None:
-        pass
+    def send(self, item: typed.Emit | typed.Mark, /) -> None:
+        self.of(item.value)
 
     def enter(self, item: typed.With, /) -> None:
         outer = self.of(item.container)

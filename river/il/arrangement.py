@@ -21,7 +21,7 @@ from river.lang import types as t
 from river.lang.dataflow import Loop, Reading
 from river.lang.operations import OPERATIONS, Borrows, Change, Order
 from river.lang.operations.table import strip
-from river.lang.trees import effect
+from river.lang.trees import effect, root
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -141,10 +141,11 @@ class _Rows(Reading[Fact]):
         """A value of this fact shows in any way."""
         self.shared.reads = self.shared.reads or shows(fact)
 
-    def decide(self, fact: Fact) -> None:
+    def decide(self, _node: typed.Branch | Loop, fact: Fact, /) -> None:
         self.show(fact)
 
-    def send(self, item: typed.Emit | typed.Mark, fact: Fact) -> None:
+    def send(self, item: typed.Emit | typed.Mark) -> None:
+        fact = self.of(item.value)
         delta = isinstance(item, typed.Emit) and row_type(self.op.outs[item.out].type) is not None
         if self.over:
             self.show()  # the items leave in the order of the rows
@@ -404,8 +405,8 @@ class _Rows(Reading[Fact]):
     def opaque(self, expr: typed.Call, args: tuple[Fact, ...], /) -> Fact:
         for arg in args:
             self.show(arg)
-        for _, root in self.lent(expr):
-            self.step(root, None)
+        for _, lent in self.lent(expr):
+            self.step(lent, None)
         return NOT
 
     def back(self, expr: typed.Call, inner: Reading[Fact]) -> None:
@@ -415,9 +416,8 @@ class _Rows(Reading[Fact]):
 
 def _base(place: typed.Expr | typed.Lambda) -> int | None:
     """The slot of the local that a place is in."""
-    while isinstance(place, typed.Get | typed.At):
-        place = place.value
-    return place.slot if isinstance(place, typed.Local) else None
+    changed = root(place)
+    return changed.slot if isinstance(changed, typed.Local) else None
 
 
 __all__ = ["reads_rows_in_order"]

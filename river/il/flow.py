@@ -15,9 +15,9 @@ from river.il.annotations import row_type
 from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
-from river.lang.dataflow import Reading
+from river.lang.dataflow import Loop, Reading
 from river.lang.operations import OPERATIONS, Borrows, Change
-from river.lang.trees import effect, nodes
+from river.lang.trees import effect, nodes, root
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -197,7 +197,7 @@ class _Origins(Reading[Origin]):
             self.use(fact)
         return fact
 
-    def decide(self, fact: Origin) -> None:
+    def decide(self, _node: typed.Branch | Loop, fact: Origin, /) -> None:
         self.use(fact)
 
     def assign(self, item: typed.Assign) -> None:
@@ -219,10 +219,9 @@ class _Origins(Reading[Origin]):
 
     def spoil(self, place: typed.Expr | typed.Lambda) -> None:
         """Forgets what was known of a local of which some part was changed."""
-        while isinstance(place, typed.Get | typed.At):
-            place = place.value
-        if isinstance(place, typed.Local):
-            self.bind(place.slot, Anything())
+        changed = root(place)
+        if isinstance(changed, typed.Local):
+            self.bind(changed.slot, Anything())
 
     def enter(self, item: typed.With) -> None:
         place = self.entry(self.of(item.container), item.container.type, self.of(item.key))
@@ -263,9 +262,9 @@ class _Origins(Reading[Origin]):
                 self.use(origin)
                 return Anything()
 
-    def send(self, item: typed.Emit | typed.Mark, fact: Origin) -> None:
+    def send(self, item: typed.Emit | typed.Mark) -> None:
         found = self.findings.emits if isinstance(item, typed.Emit) else self.findings.marks
-        found.append((item.out, self.passed(fact)))
+        found.append((item.out, self.passed(self.of(item.value))))
 
     # -- expressions
 

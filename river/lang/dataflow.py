@@ -1,9 +1,9 @@
 """Forward data flow over the bodies of operators: what an analysis knows of each value, carried along the text.
 
 An analysis gives a lattice of facts (`join`, and `nothing` below all others) and a transfer: the fact of a value from
-those of its operands, and what statements do to what it has found. The walk is here: statements, loops, lambdas,
-comprehensions and the functions that are called, read again until nothing changes. Facts only ever go up, and there are
-finitely many above each: so the reading ends.
+those of its operands, and what statements do to what it has found. The walk is here: statements, the ways between which
+a value chooses, loops, lambdas, comprehensions and the functions that are called, read again until nothing changes. Facts
+only ever go up, and there are finitely many above each: so the reading ends.
 
 Paper: Kildall, "A unified approach to global program optimization" (1973).
 """
@@ -11,7 +11,7 @@ Paper: Kildall, "A unified approach to global program optimization" (1973).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, assert_never
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, assert_never
 
 from attrs import define, field
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 F = TypeVar("F")
 
 Loop = typed.For | typed.While | typed.Comprehension
-DEPTH: Final = 12
-"""Calls inside calls that are read; what is deeper is taken for anything."""
+Choice = typed.Branch | typed.If | typed.Logic
 
 
 @define(eq=False)
@@ -36,6 +35,9 @@ class Reading(ABC, Generic[F]):
     `known` holds the calls that were read, which are the same for equal facts of the arguments; `open` those that are
     being read. Both belong to all readings of one body.
     """
+
+    depth: ClassVar[int] = 12
+    """Calls inside calls that are read; what is deeper is taken for anything."""
 
     fns: tuple[typed.Fn, ...]
     slots: dict[int, F]
@@ -53,9 +55,9 @@ class Reading(ABC, Generic[F]):
     def nothing(self) -> F:
         """The fact below all others: no value has been seen."""
 
-    @abstractmethod
     def found(self) -> Hashable:
         """Changes whenever the analysis has found something but facts of slots."""
+        return None
 
     # -- the transfer: expressions
 
@@ -103,8 +105,14 @@ class Reading(ABC, Generic[F]):
         return fact
 
     @abstractmethod
-    def decide(self, fact: F) -> None:
-        """A value decides what is done."""
+    def decide(self, node: typed.Branch | Loop, fact: F, /) -> None:
+        """A value decides what is done: the condition of `node`, or a bound of what it counts."""
+
+    def fork(self, fact: F, /) -> None:
+        """The ways begin between which a value chooses, in a statement or in an expression."""
+
+    def forked(self, _node: Choice, _fact: F, /) -> None:
+        """They have been read; the fact is that of the value."""
 
     @abstractmethod
     def assign(self, item: typed.Assign, /) -> None:
@@ -119,11 +127,11 @@ class Reading(ABC, Generic[F]):
         """An entry is removed."""
 
     @abstractmethod
-    def send(self, item: typed.Emit | typed.Mark, fact: F, /) -> None:
-        """A value leaves."""
+    def send(self, item: typed.Emit | typed.Mark, /) -> None:
+        """A value leaves; it is the analysis's to read."""
 
     def leave(self, _item: typed.Break | typed.Continue | typed.Return, /) -> None:
-        """A loop or function is left."""
+        """A loop or function is about to be left."""
 
     # -- the transfer: functions
 
@@ -174,30 +182,23 @@ class Reading(ABC, Generic[F]):
                 self.block(item.body)
             case typed.Drop():
                 self.drop(item)
-            case typed.Branch(cond, then, other):
-                match cond:
-                    case typed.Bind(value, slot, _):
-                        self.declare(slot, self.present(cond, self.of(value)))
-                    case _:
-                        self.decide(self.of(cond))
-                self.block(then)
-                if other is not None:
-                    self.block(other)
+            case typed.Branch():
+                self.branch(item)
             case typed.For():
                 self.loop(item)
                 self.block(item.body)
                 self.looped(item)
             case typed.While(_, cond, body):
                 self.repeat(item)
-                self.decide(self.of(cond))
+                self.decide(item, self.of(cond))
                 self.block(body)
                 self.looped(item)
             case typed.Return(value):
+                self.leave(item)
                 if value is not None:
                     self.returned = self.join(self.returned, self.of(value))
-                self.leave(item)
-            case typed.Emit(_, value) | typed.Mark(_, value):
-                self.send(item, self.of(value))
+            case typed.Emit() | typed.Mark():
+                self.send(item)
             case typed.Do(call):
                 self.of(call)
             case typed.Break() | typed.Continue():
@@ -207,11 +208,25 @@ class Reading(ABC, Generic[F]):
             case _:
                 assert_never(item)
 
+    def branch(self, item: typed.Branch) -> None:
+        """Reads a condition and both ways."""
+        if isinstance(item.cond, typed.Bind):
+            fact = self.nothing()
+            self.declare(item.cond.slot, self.present(item.cond, self.of(item.cond.value)))
+        else:
+            fact = self.of(item.cond)
+            self.decide(item, fact)
+        self.fork(fact)
+        self.block(item.then)
+        if item.other is not None:
+            self.block(item.other)
+        self.forked(item, fact)
+
     def loop(self, loop: typed.For | typed.Comprehension) -> None:
         """Reads the range of a loop and binds its names."""
         if isinstance(loop.range, typed.Counted):
-            self.decide(self.of(loop.range.low))
-            self.decide(self.of(loop.range.high))
+            for fact in (self.of(loop.range.low), self.of(loop.range.high)):
+                self.decide(loop, fact)
             facts = self.items(loop, None)
         else:
             facts = self.items(loop, self.of(loop.range))
@@ -232,10 +247,14 @@ class Reading(ABC, Generic[F]):
             case typed.Comprehension():
                 self.loop(expr)
                 if expr.cond is not None:
-                    self.decide(self.of(expr.cond))
+                    self.decide(expr, self.of(expr.cond))
                 value = self.of(expr.value)
                 self.looped(expr)
                 return self.made(expr, (value,))
+            case typed.If(_, cond, then, other):
+                return self.choice(expr, cond, (then, other))
+            case typed.Logic(_, _, left, right):
+                return self.choice(expr, left, (right,))
             case _:
                 facts = (
                     self.of(each)
@@ -243,6 +262,14 @@ class Reading(ABC, Generic[F]):
                     if not isinstance(each, typed.Lambda | typed.Counted)
                 )
                 return self.made(expr, tuple(facts))
+
+    def choice(self, expr: typed.If | typed.Logic, cond: typed.Expr, ways: tuple[typed.Expr, ...]) -> F:
+        """The fact of an expression that evaluates what a condition tells it to."""
+        fact = self.of(cond)
+        self.fork(fact)
+        facts = tuple(map(self.of, ways))
+        self.forked(expr, fact)
+        return self.made(expr, (fact, *facts))
 
     def apply(self, expr: typed.Apply) -> F:
         """The fact of an operation's result."""
@@ -252,6 +279,8 @@ class Reading(ABC, Generic[F]):
             for i, arg in enumerate(expr.args)
             if not isinstance(arg, typed.Lambda)
         )
+        if len(values) == len(expr.args):
+            return self.made(expr, values)
         each = iter(values)
         facts: list[F] = []
         for arg in expr.args:
@@ -272,7 +301,7 @@ class Reading(ABC, Generic[F]):
             for param, arg in zip(params, expr.args, strict=True)
         )
         key = self.key(expr, args)
-        if key in self.open or len(self.open) >= DEPTH:
+        if key in self.open or len(self.open) >= self.depth:
             return self.opaque(expr, args)
         inner = self.known.get(key)
         if inner is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import attrs
 
@@ -20,13 +20,30 @@ def children(node: typed.Node) -> Iterator[typed.Node]:
     """The nodes directly inside a node. A literal has none, however large its value."""
     if not isinstance(node, typed.Literal):
         for name in _inside(type(node)):
-            yield from _of(getattr(node, name))
+            value = getattr(node, name)
+            if isinstance(value, typed.Node):
+                yield value
+            else:
+                yield from _of(value)
 
 
 @cache
 def _inside(kind: type[typed.Node]) -> tuple[str, ...]:
     """The fields of a class that may hold nodes."""
-    return tuple(each.name for each in attrs.fields(kind) if each.name not in ("span", "type"))
+    return tuple(each.name for each in attrs.fields(kind) if str(each.type) not in _LEAVES)
+
+
+_LEAVES: Final = (
+    "int",
+    "int | None",
+    "str",
+    "bool",
+    "tuple[int, ...]",
+    "tuple[str, ...]",
+    "Type",
+    "Span | None",
+)
+"""Types of fields that hold no nodes, as they are written in `typed`."""
 
 
 def nodes(tree: typed.Node | tuple[typed.Node, ...]) -> Iterator[typed.Node]:
@@ -34,6 +51,26 @@ def nodes(tree: typed.Node | tuple[typed.Node, ...]) -> Iterator[typed.Node]:
     for node in _of(tree):
         yield node
         yield from nodes(tuple(children(node)))
+
+
+def reached(tree: typed.Node | tuple[typed.Node, ...], fns: tuple[typed.Fn, ...]) -> Iterator[typed.Node]:
+    """All nodes of a tree and of the functions that it calls, each once, however many of these call one another in a row."""
+    called: set[int] = set()
+    left = [*_of(tree)][::-1]
+    while left:
+        node = left.pop()
+        yield node
+        left += reversed(tuple(children(node)))
+        if isinstance(node, typed.Call) and node.function not in called:
+            called.add(node.function)
+            left.append(fns[node.function].body)
+
+
+def root(place: typed.Expr | typed.Lambda) -> typed.Expr | typed.Lambda:
+    """What a place is a part of: a variable, or a name."""
+    while isinstance(place, typed.Get | typed.At):
+        place = place.value
+    return place
 
 
 def operands(

@@ -24,8 +24,6 @@ from backends.native.lanes.uniformity import (
     Fireable,
     Lanes,
     Scalar,
-    everything,
-    root,
     written,
 )
 from backends.native.layout import Unsupported, columns
@@ -36,6 +34,7 @@ from backends.native.lower.statements import Refusal, output
 from backends.native.lower.values import TEMPORARY, Row, Value
 from river.lang import typed
 from river.lang import types as t
+from river.lang.trees import reached, root
 
 if TYPE_CHECKING:
     from backends.native.module import Module
@@ -191,7 +190,7 @@ def _width(op: typed.Operator, handler: Fireable, plan: Lanes) -> int:
     types |= {
         leaf for out, count in zip(op.outs, plan.counts, strict=True) if count for leaf, _ in leaves(out.type)
     }
-    variables = [node for node in everything(op, handler.body) if isinstance(node, typed.Var)]
+    variables = [node for node in reached(handler.body, op.fns) if isinstance(node, typed.Var)]
     wide = any(item_size(each) == 8 for each in types)
     large = any(t.contains(each.value.type, t.Array) for each in variables) or any(
         pop >= 16 for i, pop in enumerate(handler.pops) if i in plan.windows
@@ -208,9 +207,9 @@ def _sums(op: typed.Operator, body: typed.Block) -> bool:
     """Whether variables are there for loops to add to: then little else is alive at a time."""
     inside = {
         source.slot
-        for loop in everything(op, body)
+        for loop in reached(body, op.fns)
         if isinstance(loop, typed.For)
-        for node in everything(op, loop.body)
+        for node in reached(loop.body, op.fns)
         for place in written(op, node)
         if isinstance(source := root(place), typed.Local)
     }

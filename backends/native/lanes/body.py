@@ -15,7 +15,7 @@ from backends.native.idioms import if_
 from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, leaves
 from backends.native.lanes.places import Place, Vector
-from backends.native.lanes.uniformity import everything, root, sends
+from backends.native.lanes.uniformity import sends
 from backends.native.lanes.vectors import Found, Same, Vectors
 from backends.native.layout import Unsupported
 from backends.native.lower import expressions as scalar
@@ -25,6 +25,7 @@ from backends.native.lower.values import Memory, Scalar, Value
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted
+from river.lang.trees import reached, root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -166,7 +167,7 @@ class Body(Vectors):
 
     def side(self, expr: typed.Expr, make: Callable[[], Found]) -> Vector:
         """A side of a choice. One that calls functions, which need not end, is left out if no lane takes it."""
-        if not any(isinstance(each, typed.Call) for each in everything(self.f.operator, expr)):
+        if not any(isinstance(each, typed.Call) for each in reached(expr, self.f.operator.fns)):
             return self.read(make())
         assert self.mask is not None  # noqa: S101 - inside of `under`
         place = self.place(expr.type)
@@ -366,7 +367,7 @@ class Body(Vectors):
     def skipped(self, body: typed.Block) -> bool:
         """Whether a block is to be left out if no lane takes part: one with loops, for only then it is sure to end."""
         loops = (typed.For, typed.While, typed.Call, typed.Comprehension)
-        return any(isinstance(each, loops) for each in everything(self.f.operator, body))
+        return any(isinstance(each, loops) for each in reached(body, self.f.operator.fns))
 
     def masked(self, body: typed.Block) -> None:
         """A block under a mask."""

@@ -41,6 +41,7 @@ def _show(type_: t.Type) -> str:
     return f"`{show(type_)}`"
 
 
+@cache
 def has_lanes(type_: t.Type) -> bool:
     """Whether lanes may hold values of a type."""
     try:

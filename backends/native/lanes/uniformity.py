@@ -1,33 +1,33 @@
 """Which values of a handler's body vary from firing to firing, and whether firings can run side by side (il.md P9).
 
-What varies is computed in lanes, all else once for all of them. One set of varying names, the least that these rules
-allow: windows vary; an expression does if a part of it does; a variable does if something that varies is assigned to it, or if it
-is assigned under a condition that varies and declared outside. Control varies in branches only: they become masks.
-Functions that get something that varies are taken into the body, each call for itself.
+What varies is computed in lanes, all else once for all of them. A lattice of two facts (`river.lang.dataflow`), the least
+that these rules allow: windows vary; an expression does if a part of it does; a variable does if something that varies is
+assigned to it, or if it is assigned under a condition that varies and declared outside. Control varies in branches only:
+they become masks. Functions that get something that varies are taken into the body, each call for itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
-import attrs
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from backends.native.lanes.leaves import has_arrays, has_lanes
 from backends.native.lanes.operations import covered
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted
-from river.lang.operations import OPERATIONS
-from river.lang.trees import children
+from river.lang.dataflow import Reading
+from river.lang.operations import OPERATIONS, Measure
+from river.lang.trees import children, effect, reached, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from river.lang.dataflow import Choice, Loop
     from river.source import Span
 
 Path = tuple[int, ...]  # of calls, by the identity of their nodes
-Key = tuple[Path, int]  # a slot of the frame of a call
 
 _MOST_ITEMS: Final = 4096  # that a firing emits to an output
 
@@ -101,9 +101,18 @@ def side_by_side(op: typed.Operator, handler: Fireable) -> Lanes | Scalar:
         _no_writes(op, handler.body)
         counts = tuple(_count(op, handler, i) for i in range(len(op.outs)))
         windows = frozenset(_windows(op, handler))
-        return _Uniformity(op, handler, windows).result(counts)
     except _NoLanes as no:
-        return attrs.evolve(no.found, span=no.found.span or op.span)
+        return evolve(no.found, span=no.found.span or op.span)
+    reading = _Uniformity(fns=op.fns, slots=dict.fromkeys(windows, True), returned=False, op=op)
+
+    def once() -> None:
+        reading.reasons.clear()
+        reading.block(handler.body)
+
+    reading.settle(once)
+    for reason in reading.reasons:
+        return evolve(reason, span=reason.span or op.span)
+    return Lanes(counts, frozenset(reading.nodes), windows)
 
 
 def _windows(op: typed.Operator, handler: Fireable) -> Iterator[int]:
@@ -142,26 +151,6 @@ def _count(op: typed.Operator, handler: Fireable, index: int) -> int:
 # ------------------------------------------------------------------------------------------------- state
 
 
-def everything(op: typed.Operator, node: typed.Node) -> Iterator[typed.Node]:
-    """All nodes of a tree and of the functions that it calls, however many of these call one another in a row."""
-    called: set[int] = set()
-    left = [node]
-    while left:
-        at = left.pop()
-        yield at
-        left += reversed(tuple(children(at)))
-        if isinstance(at, typed.Call) and at.function not in called:
-            called.add(at.function)
-            left.append(op.fns[at.function].body)
-
-
-def root(place: typed.Expr | typed.Lambda) -> typed.Node:
-    """The variable that a place is part of."""
-    while isinstance(place, typed.Get | typed.At):
-        place = place.value
-    return place
-
-
 def written(op: typed.Operator, node: typed.Node) -> tuple[typed.Expr | typed.Lambda, ...]:
     """The places that a node itself writes to."""
     match node:
@@ -180,11 +169,11 @@ def written(op: typed.Operator, node: typed.Node) -> tuple[typed.Expr | typed.La
 
 def sends(op: typed.Operator, node: typed.Node) -> frozenset[int]:
     """The outputs to which something in a tree emits."""
-    return frozenset(each.out for each in everything(op, node) if isinstance(each, typed.Emit))
+    return frozenset(each.out for each in reached(node, op.fns) if isinstance(each, typed.Emit))
 
 
 def _no_writes(op: typed.Operator, body: typed.Block) -> None:
-    for node in everything(op, body):
+    for node in reached(body, op.fns):
         for place in written(op, node):
             source = root(place)
             if isinstance(source, typed.State):
@@ -195,279 +184,236 @@ def _no_writes(op: typed.Operator, body: typed.Block) -> None:
 # -------------------------------------------------------------------------------------------- uniformity
 
 
-@define(eq=False, repr=False)
-class _Uniformity:
-    """One walk after the other until nothing new varies. `control`: how many branches that vary are around."""
+@define(eq=False, repr=False, kw_only=True)
+class _Uniformity(Reading[bool]):
+    """The reading of one handler, or of one call: whether what a name holds varies.
+
+    `nodes`: with something that varies, or that emits, by the calls that lead to them. `control`: how many of the ways that
+    are open something that varies has chosen; so many were at the function's beginning (`start`), where a name is `declared`,
+    and where a loop begins.
+    """
 
     op: typed.Operator
-    handler: Fireable
-    windows: frozenset[int]
-    names: set[Key] = field(factory=set[Key])
     nodes: set[tuple[Path, int]] = field(factory=set[tuple[Path, int]])
-    declared: dict[Key, int] = field(factory=dict[Key, int])
-    aliases: dict[Key, Key] = field(factory=dict[Key, Key])
-    loops: dict[tuple[Path, int], int] = field(factory=dict[tuple[Path, int], int])
-    path: Path = ()
-    open: tuple[int, ...] = ()
-    start: int = 0  # control where the function begins
-    control: int = 0
-    returned: bool = False  # whether the function's result varies
     reasons: list[Scalar] = field(factory=list[Scalar])
+    path: Path = ()
+    control: int = 0
+    start: int = 0
+    declared: dict[int, int] = field(factory=dict[int, int])
+    loops: dict[int, int] = field(factory=dict[int, int])
+    calls: dict[int, _Uniformity] = field(factory=dict[int, "_Uniformity"])
 
-    def result(self, counts: tuple[int, ...]) -> Lanes:
-        self.names = {((), i) for i in self.windows}
-        before = -1
-        while before != (before := len(self.names) + len(self.nodes)):
-            self.reasons = []
-            self.declared = {((), i): 0 for i in range(len(self.handler.slots))}
-            self.block(self.handler.body)
-        if self.reasons:
-            raise _NoLanes(self.reasons[0].reason, self.reasons[0].span)
-        return Lanes(counts, frozenset(self.nodes), self.windows)
+    def refuse(self, reason: str | t.Type, node: typed.Node) -> None:
+        """Firings cannot run side by side, in general or because of a type of items; the first reason is told."""
+        if not self.reasons:
+            told = reason if isinstance(reason, str) else _unsuited(reason)
+            self.reasons.append(Scalar(told, node.span))
 
-    def refuse(self, reason: str, node: typed.Node | None) -> None:
-        self.reasons.append(Scalar(reason, None if node is None else node.span))
+    def noted(self, node: typed.Node) -> bool:
+        return (self.path, id(node)) in self.nodes
 
-    def key(self, slot: int) -> Key:
-        found = (self.path, slot)
-        return self.aliases.get(found, found)
+    # -- the lattice
 
-    def note(self, node: typed.Node, *, varies: bool) -> bool:
-        if varies:
-            self.nodes.add((self.path, id(node)))
-        return varies
+    def join(self, a: bool, b: bool) -> bool:
+        return a or b
 
-    # ---------------------------------------------------------------------------------------- statements
+    def nothing(self) -> bool:
+        return False
 
-    def block(self, body: typed.Block) -> bool:
-        """Whether there is something that varies, or emits, inside."""
-        found = [self.statement(item) for item in body.items]
-        return self.note(body, varies=any(found))
+    def found(self) -> int:
+        return len(self.nodes)
 
-    def statement(self, item: typed.Stmt) -> bool:
-        return self.note(item, varies=self.inside(item))
+    # -- statements
 
-    def inside(self, item: typed.Stmt) -> bool:
+    def block(self, body: typed.Block) -> None:
+        super().block(body)
+        if any(map(self.noted, body.items)):
+            self.nodes.add((self.path, id(body)))
+
+    def statement(self, item: typed.Stmt) -> None:
+        super().statement(item)
         match item:
-            case typed.Let(slot, _, value) | typed.Var(slot, _, value):
-                self.declared[self.path, slot] = self.control
-                if self.expression(value):
-                    self.names.add((self.path, slot))
-                return (self.path, slot) in self.names
-            case typed.Assign(place, value):
-                return self.assigned(place, self.expression(value), item)
-            case typed.Branch():
-                return self.branch(item)
-            case typed.For(loop, slots, _, range_, body):
-                return self.loop(item, loop, slots, range_, body)
-            case typed.While(loop, cond, body):
-                varies = self.expression(cond)
-                if varies:
-                    self.refuse("the condition of a loop varies", cond)
-                self.loops[self.path, loop] = self.control
-                return self.block(body) or varies
-            case typed.Break(loop) | typed.Continue(loop):
-                if self.control != self.loops[self.path, loop]:
-                    self.refuse("a loop is left under a condition that varies", item)
-                return False
-            case typed.Return(value):
-                if self.control != self.start:
-                    self.refuse("`return` under a condition that varies", item)
-                varies = value is not None and self.expression(value)
-                self.returned |= varies
-                return varies
-            case typed.Emit(_, value):
-                self.expression(value)
-                return True
-            case typed.Mark():
-                self.refuse("it sends marks", item)
-                return True
+            case typed.Let(slot) | typed.Var(slot):
+                varies = self.slots[slot]
+            case typed.Emit() | typed.Mark():
+                varies = True
             case typed.Trap():
-                return self.control > 0
-            case typed.Do(call):
-                return self.expression(call)
-            case typed.With() | typed.Drop():
-                self.refuse("entries of maps", item)
-                return False
+                varies = self.control > 0
             case _:
-                assert_never(item)
+                varies = any(map(self.noted, children(item)))
+        if varies:
+            self.nodes.add((self.path, id(item)))
+
+    def declare(self, slot: int, fact: bool, /) -> None:
+        self.declared[slot] = self.control
+        self.bind(slot, fact)
+
+    def since(self, place: typed.Expr | typed.Lambda) -> int:
+        """The control where the name was declared that a place is a part of."""
+        source = root(place)
+        return self.declared.get(source.slot, 0) if isinstance(source, typed.Local) else self.control
+
+    def assign(self, item: typed.Assign, /) -> None:
+        self.assigned(item.place, self.of(item.value), item)
 
     def assigned(self, place: typed.Expr, varies: bool, item: typed.Node) -> bool:
         """Assigns something to a place; whether it varies then."""
-        self.indices(place)
-        source = root(place)
+        source, part = root(place), place
+        while isinstance(part, typed.Get | typed.At):
+            if isinstance(part, typed.At) and self.of(part.index):
+                self.refuse("an index varies", part)
+            part = part.value
         if not isinstance(source, typed.Local):
             return False
-        key = self.key(source.slot)
-        if varies or self.control > self.declared.get(key, 0):
-            self.names.add(key)
-        found = key in self.names
-        if found:
-            self.expression(place)
-        if found and not has_lanes(source.type):
-            self.refuse(_unsuited(source.type), item)
-        return found
+        self.bind(source.slot, varies or self.control > self.since(place))
+        if not self.slots[source.slot]:
+            return False
+        self.of(place)
+        if not has_lanes(source.type):
+            self.refuse(source.type, item)
+        return True
 
-    def indices(self, place: typed.Expr) -> None:
-        while isinstance(place, typed.Get | typed.At):
-            if isinstance(place, typed.At) and self.expression(place.index):
-                self.refuse("an index varies", place)
-            place = place.value
+    def present(self, bind: typed.Bind, fact: bool, /) -> bool:
+        if fact:
+            self.refuse("an optional varies", bind)
+        return False
 
-    def branch(self, item: typed.Branch) -> bool:
-        if isinstance(item.cond, typed.Bind):
-            if self.expression(item.cond.value):
-                self.refuse("an optional varies", item.cond)
-            self.declared[self.path, item.cond.slot] = self.control
-            varies = False
-        else:
-            varies = self.expression(item.cond)
-        self.control += varies
-        found = [self.block(each) for each in (item.then, item.other) if each is not None]
-        self.control -= varies
-        if varies:
-            for i in sorted(sends(self.op, item)):
-                a = emitted(item.then, i, self.op.fns)
-                b = (0, 0) if item.other is None else emitted(item.other, i, self.op.fns)
-                if a != b or a[0] != a[1]:
-                    name = self.op.outs[i].name
-                    self.refuse(f"branches emit different numbers of items to `{name}`", item)
-        return varies or any(found)
-
-    def loop(
-        self, item: typed.For, number: int, slots: tuple[int, ...], range_: typed.Counted | typed.Expr, body: typed.Block
-    ) -> bool:  # fmt: skip
-        varies = False
-        if isinstance(range_, typed.Counted):
-            if self.expression(range_.low) | self.expression(range_.high):
-                self.refuse("the bound of a loop varies", range_)
-        else:
-            varies = self.expression(range_)
-            if varies and not isinstance(range_.type, t.Array):
-                self.refuse("a loop over what varies", item)
-        for slot in slots:
-            self.declared[self.path, slot] = self.control
-        if varies:
-            self.names.add((self.path, slots[-1]))
-        self.loops[self.path, number] = self.control
-        return self.block(body) or varies
-
-    # --------------------------------------------------------------------------------------- expressions
-
-    def expression(self, expr: typed.Expr | typed.Lambda) -> bool:
-        """Whether it varies, or emits."""
-        varies = self.note(expr, varies=self.parts(expr))
-        if varies and not isinstance(expr, typed.Lambda) and expr.type != t.UNIT and not has_lanes(expr.type):
-            self.refuse(_unsuited(expr.type), expr)
-        return varies
-
-    def some(self, exprs: tuple[typed.Expr | typed.Lambda, ...]) -> bool:
-        """Whether one of them varies, all being looked at."""
-        found = [self.expression(each) for each in exprs]
-        return any(found)
-
-    def parts(self, expr: typed.Expr | typed.Lambda) -> bool:
-        match expr:
-            case typed.Literal() | typed.ConstRef() | typed.State() | typed.MakeMap(_, ()):
-                return False
-            case typed.Local(_, slot, _, _):
-                return self.key(slot) in self.names
-            case typed.Get(_, value, _, _):
-                return self.expression(value)
-            case typed.At(_, value, index, _):
-                varies = self.expression(value)
-                if self.expression(index):
-                    self.refuse("an index varies", expr)
-                    varies = True
-                return varies
-            case typed.Apply():
-                return self.apply(expr)
-            case typed.Call():
-                return self.call(expr)
-            case typed.If(_, cond, then, other):
-                return self.choice(expr, cond, (then, other))
-            case typed.Logic(_, _, left, right):
-                return self.choice(expr, left, (right,))
-            case typed.MakeRecord(_, values, _):
-                return self.some(values)
-            case typed.MakeList(type_, values):
-                varies = self.some(values)
-                if varies and not isinstance(type_, t.Array):
-                    self.refuse(_unsuited(type_), expr)
-                return varies
-            case typed.Some(_, value):
-                return self.plainly(expr, (value,))
-            case typed.MakeMap(_, items):
-                return self.plainly(expr, tuple(each for pair in items for each in pair))
-            case typed.Comprehension(_, value, slots, _, range_, cond):
-                bounds = (range_.low, range_.high) if isinstance(range_, typed.Counted) else (range_,)
-                for slot in slots:
-                    self.declared[self.path, slot] = self.control
-                return self.plainly(expr, (*bounds, value, *(() if cond is None else (cond,))))
-            case typed.Lambda(_, slots, _, body):
-                for slot in slots:
-                    self.declared[self.path, slot] = self.control
-                return self.expression(body)
+    def decide(self, node: typed.Branch | Loop, fact: bool, /) -> None:
+        match node:
+            case typed.For() if fact:
+                self.refuse("the bound of a loop varies", node.range)
+            case typed.While() if fact:
+                self.refuse("the condition of a loop varies", node.cond)
+            case typed.Comprehension() if fact:
+                self.refuse(node.type, node)
             case _:
-                assert_never(expr)
+                pass
 
-    def plainly(self, expr: typed.Expr, values: tuple[typed.Expr, ...]) -> bool:
-        """An expression that is not made in lanes."""
-        varies = self.some(values)
+    def fork(self, fact: bool, /) -> None:
+        self.control += fact
+
+    def forked(self, node: Choice, fact: bool, /) -> None:
+        self.control -= fact
+        if fact and isinstance(node, typed.Branch):
+            for i in sorted(sends(self.op, node)):
+                a = emitted(node.then, i, self.fns)
+                b = (0, 0) if node.other is None else emitted(node.other, i, self.fns)
+                if a != b or a[0] != a[1]:
+                    self.refuse(f"branches emit different numbers of items to `{self.op.outs[i].name}`", node)
+
+    def items(self, loop: typed.For | typed.Comprehension, fact: bool | None, /) -> tuple[bool, ...]:
+        varies = fact is True
+        if isinstance(loop, typed.Comprehension):
+            self.decide(loop, varies)
+        else:
+            self.loops[loop.loop] = self.control
+            if varies and not (isinstance(loop.range, typed.Counted) or isinstance(loop.range.type, t.Array)):
+                self.refuse("a loop over what varies", loop)
+        return (*(False for _ in loop.slots[1:]), varies)
+
+    def repeat(self, loop: typed.While, /) -> None:
+        self.loops[loop.loop] = self.control
+
+    def leave(self, item: typed.Break | typed.Continue | typed.Return, /) -> None:
+        if isinstance(item, typed.Return):
+            if self.control != self.start:
+                self.refuse("`return` under a condition that varies", item)
+        elif self.control != self.loops[item.loop]:
+            self.refuse("a loop is left under a condition that varies", item)
+
+    def send(self, item: typed.Emit | typed.Mark, /) -> None:
+        if isinstance(item, typed.Mark):
+            self.refuse("it sends marks", item)
+        self.of(item.value)
+
+    def enter(self, item: typed.With, /) -> None:
+        self.refuse("entries of maps", item)
+        self.declare(item.slot, False)
+
+    def drop(self, item: typed.Drop, /) -> None:
+        self.refuse("entries of maps", item)
+
+    # -- expressions
+
+    def of(self, expr: typed.Expr) -> bool:
+        varies = super().of(expr)
         if varies:
-            self.refuse(_unsuited(expr.type), expr)
+            self.nodes.add((self.path, id(expr)))
+            if expr.type != t.UNIT and not has_lanes(expr.type):
+                self.refuse(expr.type, expr)
         return varies
 
-    def choice(self, expr: typed.Expr, cond: typed.Expr, sides: tuple[typed.Expr, ...]) -> bool:
-        varies = self.expression(cond)
-        self.control += varies
-        found = self.some(sides)
-        self.control -= varies
-        if (varies or found) and has_arrays(expr.type):
-            self.refuse("a choice between arrays", expr)
-        return varies or found
+    def leaf(self, _expr: typed.Literal | typed.ConstRef | typed.State, /) -> bool:
+        return False
 
-    def apply(self, expr: typed.Apply) -> bool:
-        varies = self.some(expr.args)
-        for place in written(self.op, expr):
-            assert not isinstance(place, typed.Lambda)  # noqa: S101 - by the rule
-            varies |= self.assigned(place, varies, expr)
-        if expr.operation == "len" and isinstance(expr.args[0].type, t.Array):
+    def given(
+        self, _expr: typed.Apply, function: typed.Lambda, _facts: tuple[bool, ...], /
+    ) -> tuple[bool, ...]:
+        return (False,) * len(function.slots)
+
+    def made(self, expr: typed.Expr, facts: tuple[bool, ...], /) -> bool:
+        varies = any(facts)
+        match expr:
+            case typed.Apply():
+                return self.operation(expr, varies)
+            case typed.At() if facts[1]:
+                self.refuse("an index varies", expr)
+            case typed.If() | typed.Logic() if varies and has_arrays(expr.type):
+                self.refuse("a choice between arrays", expr)
+            case _:
+                pass
+        return varies
+
+    def operation(self, expr: typed.Apply, varies: bool) -> bool:
+        if OPERATIONS[expr.operation].mutates is not None:
+            assert not isinstance(expr.args[0], typed.Lambda)  # noqa: S101 - it is a place
+            varies |= self.assigned(expr.args[0], varies, expr)
+        if not varies:
+            return False
+        if isinstance(expr.args[0].type, t.Array) and effect(expr).measure is Measure.COUNT:
             return False
         fills = expr.operation == "fill" and isinstance(expr.type, t.Array) and len(expr.args) == 1
-        if varies and not fills and not covered(expr):
+        if not fills and not covered(expr):
             self.refuse(f"`{expr.operation}` of what varies", expr)
-        return varies
+        return True
+
+    # -- functions
 
     def call(self, expr: typed.Call) -> bool:
-        fn = self.op.fns[expr.function]
-        varies = [self.expression(arg) for arg in expr.args]
-        places = written(self.op, expr)
-        held = [
-            self.control > self.declared.get(self.key(r.slot), 0)
-            for p in places
-            if isinstance(r := root(p), typed.Local)
-        ]
-        if not (any(varies) or fn.emits or any(held) or (self.path, id(expr)) in self.nodes):
+        """What does not vary is called once for all. Other calls are read each for itself, once in each round."""
+        fn, args = self.fns[expr.function], tuple([self.of(arg) for arg in expr.args])
+        masked = any(self.control > self.since(place) for place in written(self.op, expr))
+        if not (any(args) or fn.emits or masked):
             return False
         if expr.function in self.open:
-            self.refuse("a function that calls itself", expr)
-            return True
-        saved = (self.path, self.open, self.start, self.returned)
-        inner = (*self.path, id(expr))
-        for i, (arg, param, one) in enumerate(zip(expr.args, fn.params, varies, strict=True)):
+            return self.opaque(expr, args)
+        inner = self.frame(expr, args)
+        self.open.add(expr.function)
+        inner.function(fn)
+        self.open.discard(expr.function)
+        self.back(expr, inner)
+        return True
+
+    def frame(self, expr: typed.Call, args: tuple[bool, ...], /) -> _Uniformity:
+        inner = self.calls.get(id(expr))
+        if inner is None:
+            path = (*self.path, id(expr))
+            inner = evolve(self, path=path, slots={}, returned=False, declared={}, loops={}, calls={})
+            self.calls[id(expr)] = inner
+        inner.start = inner.control = self.control
+        for i, (param, arg, fact) in enumerate(
+            zip(self.fns[expr.function].params, expr.args, args, strict=True)
+        ):
+            inner.declared[i] = self.since(arg) if param.ref else self.control
+            inner.bind(i, fact)
+        return inner
+
+    def opaque(self, expr: typed.Call, _args: tuple[bool, ...], /) -> bool:
+        self.refuse("a function that calls itself", expr)
+        return True
+
+    def back(self, expr: typed.Call, inner: Reading[bool], /) -> None:
+        for i, (param, arg) in enumerate(zip(self.fns[expr.function].params, expr.args, strict=True)):
             source = root(arg)
             if param.ref and isinstance(source, typed.Local):
-                self.indices(arg)
-                self.aliases[inner, i] = self.key(source.slot)
-            elif one:
-                self.names.add((inner, i))
-            self.declared[inner, i] = self.control
-        self.path, self.open = inner, (*self.open, expr.function)
-        self.start, self.returned = self.control, False
-        if isinstance(fn.body, typed.Block):
-            self.block(fn.body)
-        else:
-            self.returned = self.expression(fn.body)
-        self.path, self.open, self.start, self.returned = saved
-        return True
+                self.bind(source.slot, inner.slots[i])
