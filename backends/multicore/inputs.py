@@ -105,7 +105,7 @@ def _opened(
             and behind.file is not None
             and not behind.file.packed
             and not behind.file.lateness
-            and behind.refusals.policy.action == "stop"
+            and behind.refusals.stops
         ):
             if anchors.places:
                 anchors.items, place, lines, given = anchors.places[-1]

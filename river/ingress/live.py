@@ -139,7 +139,7 @@ class _Input:
         if isinstance(self.source, Arriving):
             source = self.source.source
             if key is not None:
-                strict = source.refusals.policy.action == "stop"
+                strict = source.refusals.stops
                 self.ordering = Ordering(source.type, key, self.live.lateness, source.origin, strict=strict)
             self.taker = taker_of(self.source, self.ordering)
 

@@ -68,7 +68,7 @@ class _Batches:
 
     def _accepted(self, batch: Batch) -> Iterator[Items]:
         source = self.arriving.source
-        if source.refusals.policy.action == "stop":
+        if source.refusals.stops:
             batch = batch.until_error()
         yield from source.accepted(batch if self.ordering is None else self.ordering.push(batch))
 

@@ -151,7 +151,7 @@ class Source:
     def accepted(self, batch: Batch) -> Iterator[list[Item]]:
         """The items of `batch`; those before an error go out before the policy sees the error, and may raise it."""
         done = 0
-        if self.refusals.policy.action == "stop":
+        if self.refusals.stops:
             for position, error in batch.errors:
                 if position > done:
                     yield batch.items[done:position]

@@ -109,12 +109,17 @@ class Refusals:
             except (OSError, ValueError) as error:  # a name may hold what no file name can
                 raise Rejected([unwritable(policy.path, error)]) from error
 
+    @property
+    def stops(self) -> bool:
+        """Whether nothing behind a bad row is taken: order must not depend on it, where others go on."""
+        return self.policy.action == "stop"
+
     def refuse(self, error: RowError) -> None:
         """Count `error` and write it down.
 
         Raises: Rejected with the error itself if the policy is to stop.
         """
-        if self.policy.action == "stop":
+        if self.stops:
             raise Rejected([error.diagnostic])
         with self._lock:
             counts = self._counts.setdefault(error.input, {})

@@ -204,6 +204,23 @@ def test_every_byte_alone():
         same("jsonl", [chunks], TYPES["two"])
 
 
+@pytest.mark.parametrize("policy", [STOP, SKIP])
+def test_few_bad_rows_are_held_at_a_time(policy, monkeypatch):
+    """A quote that is never closed makes a bad row of each line of megabytes."""
+    monkeypatch.setattr(native_texts, "_BAD", 300)
+    text = [b't,s\n1,"open\n' + b"x\n" * 2000 + b"2,b\n", b"y\n" * 500]
+    same("csv", [text], KEYED)
+    found = input_of(KEYED, "csv", Recorder(policy))
+    assert read_natively(found, None, 1 << 16)
+    assert found.texts is not None
+    stream = Chunks(found.live, "text", text)
+    assert stream.begins()
+    entries = [entry for entry, _ in found.texts.read(stream, "csv", Origin("in", "text"))]
+    held = [sum(len(segment.errors) for segment in entry.segments) for entry in entries]
+    assert max(held) < 300 + 256
+    assert (sum(held) == 2501) if policy is SKIP else (len(held) == 1 and not stream.chunks)
+
+
 @pytest.mark.parametrize("native", NATIVE)
 def test_lines_behind_an_open_quote_are_not_left_silently_when_the_run_is_stopped(native):
     class Stopping(Chunks):

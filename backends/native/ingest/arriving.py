@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from river.io.live.streams import Stream
     from river.io.live.texts import Entry
 
+_BAD: Final = 4096
+"""Bad rows of a block, about: what is said of each is an object, and every sender may have a block of them."""
+
 _FORMS: Final = 16
 """Headers of an input for which code is made: whoever sends could have as many as they like."""
 
@@ -66,7 +69,8 @@ def read_natively(
         return False
     if texts.format in ("jsonl", "text"):  # of others the header must be known
         parser(Form(texts.format, texts.type, used))
-    reader = _Reader(texts.type, used, texts.size, largest)
+    stops = arriving.source.refusals.stops
+    reader = _Reader(texts.type, used, texts.size, largest, 1 if stops else _BAD, stops)
     texts.read = reader.read
     arriving.taker = lambda ordering: _Taker(
         Delivery(texts.type, arriving.source.refusals, ordering), batch_rows
@@ -142,12 +146,14 @@ class _Taker:
 
 @define(eq=False)
 class _Reader:
-    """Reads the texts of an input, several at a time if need be."""
+    """Reads the texts of an input, several at a time if need be; `bad`: rows of a block, `stops`: such a row ends a text."""
 
     type: Any
     used: frozenset[str] | None
     size: int
     largest: int
+    bad: int
+    stops: bool
     pool: Pool = field(factory=Pool)
     _forms: set[Form] = field(factory=set[Form])
 
@@ -203,8 +209,8 @@ class _Begun:
 class _Text:
     """One text while it is read: `lines` of it have been parsed.
 
-    `_seen`: so many bytes of what is left are known to be one record, which a quote keeps open there. `_expected`,
-    `_follow`: as in `Reader`.
+    `_seen`: so many bytes of what is left are known to be one record, which a quote keeps open there. `_over`: nothing that
+    follows counts. `_expected`, `_follow`: as in `Reader`.
     """
 
     reader: _Reader
@@ -215,6 +221,7 @@ class _Text:
     lines: int = 0
     _seen: int = 0
     _first: bool = True
+    _over: bool = False
     _expected: float = 1 / 32
     _follow: bytearray = field(init=False)
 
@@ -240,6 +247,12 @@ class _Text:
             stop = self._cut(rest, last) if last else 0
             if stop:
                 yield from self._parsed(rest, stop)
+                if self._over:
+                    self._seen = 0
+                    rest.clear()
+                    while not ended and stream.read1(CHUNK):
+                        pass  # whoever takes the row that is bad ends the text, or the run
+                    return
                 del rest[:stop]
                 line -= stop
             if len(rest) - line > self.reader.largest:
@@ -299,18 +312,25 @@ class _Text:
                 return
         known = self.form.delimited and end - start > BLOCK
         for first, last in parts(self.parser, data, start, end, BLOCK) if known else ((start, end),):
-            yield self._block(lease, data, first, last)
+            yield from self._blocks(lease, data, first, last)
+            if self._over:
+                break
 
-    def _block(self, lease: Lease, data: bytearray, start: int, end: int) -> Entry:
-        """Whole records."""
-        own = Lease(self.reader.pool)
-        own.others.append(lease)
-        task = Parse(self.form, self.parser, self.rows, own, data, start, end, self._expected, self._follow)
-        line = self.lines
-        self.lines += task.run()
-        self._expected = task.rows / (end - start)
-        block = _Block(self, tuple(task.segments), memoryview(data)[start:end], line)
-        return block, block.size
+    def _blocks(self, lease: Lease, data: bytearray, start: int, end: int) -> Iterator[Entry]:
+        """Whole records, as several blocks if many are bad."""
+        while start < end and not self._over:
+            own = Lease(self.reader.pool)
+            own.others.append(lease)
+            task = Parse(
+                self.form, self.parser, self.rows, own, data, start, end, self._expected, self._follow, self.reader.bad
+            )  # fmt: skip
+            line = self.lines
+            self.lines += task.run()
+            self._expected = task.rows / (task.stop - start)
+            block = _Block(self, tuple(task.segments), memoryview(data)[start : task.stop], line)
+            self._over = self.reader.stops and task.bad > 0
+            yield block, block.size
+            start = task.stop
 
     def general(self, text: Any, line: int) -> Iterator[General]:
         """What the general reader makes of a text behind so many lines."""

@@ -48,7 +48,7 @@ class Delivery:
 
         `again` is the block as the general reader reads it, which tells what is wrong with the order of its rows.
         """
-        if self._stops:
+        if self.refusals.stops:
             segments = _until_error(segments)
         if self._falls([segment.batch for segment in segments if segment.batch.rows]):
             for batch in again():
@@ -59,7 +59,7 @@ class Delivery:
 
     def general(self, batch: General) -> Iterator[Batch]:
         """The same for rows that the general reader has read."""
-        if self._stops:
+        if self.refusals.stops:
             batch = batch.until_error()
         if self._waiting is not None and self.ordering is not None:
             batch = self.ordering.sieved(batch)
@@ -71,11 +71,6 @@ class Delivery:
         """The rows that wait, up to a key, or all of them."""
         if self._waiting is not None:
             yield self._waiting.release(bound)
-
-    @property
-    def _stops(self) -> bool:
-        """Whether nothing behind an error is taken: order must not depend on it, where others go on."""
-        return self.refusals.policy.action == "stop"
 
     def _falls(self, batches: Sequence[Batch]) -> bool:
         """Whether keys do not ascend; if they do, they have been taken in. With lateness: whether one is late."""
@@ -95,7 +90,7 @@ class Delivery:
         """The rows between the errors."""
         done = 0
         for position, error in segment.errors:
-            if self._stops:
+            if self.refusals.stops:
                 yield self._passed(segment.batch[done:position])
                 done = position
             self.refusals.refuse(attrs.evolve(error, line=error.line + before))

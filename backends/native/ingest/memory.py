@@ -8,7 +8,8 @@ from typing import Any
 from attrs import define, field
 
 _LEAST = 1 << 11  # bytes of a buffer that is worth keeping; many blocks of a line may wait at a time
-_MOST = 16  # buffers of a size that wait for use
+_MOST = 16  # buffers of a size that wait for use, at most
+_KEPT = 1 << 26  # bytes of them, at most, if there is more than one
 
 
 def address(data: bytearray) -> int:
@@ -33,7 +34,7 @@ class Pool:
     def give(self, room: bytearray) -> None:
         """A buffer that nobody uses."""
         waiting = self.free.setdefault(len(room), [])
-        if len(waiting) < _MOST:
+        if len(waiting) < min(_MOST, max(1, _KEPT // len(room))):
             waiting.append(room)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EDGE: Final = 64
 """Bytes before and behind a block that may be read."""
 
-_DOUBTS: Final = 256
+_DOUBTS: Final = 256  # rows that are left to the general reader at a time
 _ALIGNED: Final = 64
 _NAMES: Final = 2 * 256  # words for the names of members that are skipped (`ingest_json.rt`)
 _PARSE: Final = (ctypes.c_void_p,)
@@ -92,8 +92,21 @@ def parts(parser: Parser, data: bytearray, start: int, stop: int, size: int) -> 
 
 
 @define(eq=False)
+class _Left:
+    """Rows that were left to the general reader: its items and their rows, the rows that are none, and why."""
+
+    items: list[Any] = field(factory=list[Any])
+    taken: list[int] = field(factory=list[int])
+    gone: list[int] = field(factory=list[int])
+    errors: list[tuple[int, RowError]] = field(factory=list["tuple[int, RowError]"])
+
+
+@define(eq=False)
 class Parse:
-    """One block while it is parsed. `expected`: rows per byte; `follow`: see `Reader`."""
+    """One block while it is parsed. `expected`: rows per byte; `follow`: see `Reader`.
+
+    `most`: it is parsed no further than about so many bad rows, and `stop` is then where it goes on; None: to its end.
+    """
 
     form: Form
     parser: Parser
@@ -104,8 +117,10 @@ class Parse:
     stop: int
     expected: float
     follow: bytearray
+    most: int | None = None
     segments: list[Segment] = field(factory=list[Segment])
     rows: int = 0
+    bad: int = 0
 
     def run(self, *, header: bool = False) -> int:
         """Fills `segments`; how many lines there are. `header`: the first record is none of the rows."""
@@ -124,21 +139,29 @@ class Parse:
             state[at["line"]] = 1
         parse = self.parser.code.function("ingest_parse", _PARSE)
         room = 32
-        while state[at["at"]] < size:
+        while state[at["at"]] < size and not self._full:
             left = size - state[at["at"]]
             room = min(max(int(left * self.expected * 1.1), 2 * room), left)
             addresses = self._columns(room)
             table = (ctypes.c_int64 * (len(addresses) + 1))(*addresses)
             state[at["columns"]], state[at["room"]], state[at["row"]] = ctypes.addressof(table), room, 0
-            left_over: list[tuple[int, int, int, int]] = []
-            while state[at["at"]] < size and state[at["row"]] < room:
+            left_over = _Left()
+            while state[at["at"]] < size and state[at["row"]] < room and not self._full:
                 state[at["doubt"]] = 0
                 parse(here)
-                left_over += [tuple(doubts[4 * i : 4 * i + 4]) for i in range(state[at["doubt"]])]
+                if state[at["doubt"]]:
+                    self._leave(
+                        [tuple(doubts[4 * i : 4 * i + 4]) for i in range(state[at["doubt"]])], left_over
+                    )
             rows = state[at["row"]]
             self.rows += rows
             self.segments.append(self._finished(addresses, rows, left_over))
+        self.stop = self.start + state[at["at"]]
         return state[at["line"]] + state[at["inner"]]
+
+    @property
+    def _full(self) -> bool:
+        return self.most is not None and self.bad >= self.most
 
     def _columns(self, room: int) -> list[int]:
         """Columns for so many rows; what nobody reads is zero."""
@@ -155,13 +178,8 @@ class Parse:
             at += space if wanted else 0
         return addresses
 
-    def _finished(
-        self, addresses: list[int], rows: int, doubts: Sequence[tuple[int, int, int, int]]
-    ) -> Segment:
-        """The rows, those in doubt as the general reader sees them."""
-        type_ = self.form.type
-        if not doubts:
-            return Segment(Batch(type_, rows, tuple(addresses), self.lease))
+    def _leave(self, doubts: Sequence[tuple[int, int, int, int]], left: _Left) -> None:
+        """Has rows read by the general reader: row, from where to where, and how many lines before."""
         texts = [
             self.data[self.start + first : self.start + last].decode("utf-8", "surrogateescape")
             for _, first, last, _ in doubts
@@ -169,15 +187,21 @@ class Parse:
         numbers = [line + 1 for _, _, _, line in doubts]
         found = self.general.rows(texts, numbers)
         known = set(found.lines)
-        gone = [row for (row, _, _, _), number in zip(doubts, numbers, strict=True) if number not in known]
-        taken = [row for (row, _, _, _), number in zip(doubts, numbers, strict=True) if number in known]
-        self._scatter(addresses, found.items, taken)
-        self._compact(addresses, gone, rows)
-        errors: list[tuple[int, RowError]] = []
+        for (row, _, _, _), number in zip(doubts, numbers, strict=True):
+            (left.taken if number in known else left.gone).append(row)
+        left.items += found.items
         for _, error in found.errors:
             row = doubts[bisect_right(numbers, error.line) - 1][0]
-            errors.append((row - bisect_left(gone, row), error))
-        return Segment(Batch(type_, rows - len(gone), tuple(addresses), self.lease), tuple(errors))
+            left.errors.append((row - bisect_left(left.gone, row), error))
+        self.bad += len(found.errors)
+
+    def _finished(self, addresses: list[int], rows: int, left: _Left) -> Segment:
+        """The rows, without those that are none."""
+        self._scatter(addresses, left.items, left.taken)
+        self._compact(addresses, left.gone, rows)
+        return Segment(
+            Batch(self.form.type, rows - len(left.gone), tuple(addresses), self.lease), tuple(left.errors)
+        )
 
     def _scatter(self, addresses: list[int], items: Sequence[Any], rows: list[int]) -> None:
         if not rows:

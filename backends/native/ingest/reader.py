@@ -122,10 +122,10 @@ class Block:
         lease.others.append(self.lease)
         task = Parse(
             reader.form, reader.parser, reader.file.reader, lease, self.data, self.start, self.stop, reader.expected,
-            bytearray(reader.follow),
+            bytearray(reader.follow), 1 if reader.file.refusals.stops else None,
         )  # fmt: skip
         lines = task.run(header=self.header)
-        reader.expected, reader.follow = task.rows / (self.stop - self.start), bytes(task.follow)
+        reader.expected, reader.follow = task.rows / (task.stop - task.start), bytes(task.follow)
         return Parsed(tuple(task.segments), lines, self)
 
 

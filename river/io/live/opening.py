@@ -158,7 +158,7 @@ def _connected(address: str, wanted: _Wanted) -> Arriving:
         message = f"input `{wanted.name}` listens at `{found.address}`"
         wanted.live.tell(Diagnostic("data-address", message, severity=Severity.REMARK))
     address = found.address
-    stops = wanted.refusals.policy.action == "stop"
+    stops = wanted.refusals.stops
     door = Door(wanted.live, wanted.name, address, web=address.startswith(sockets.TCP), stops=stops)
     wanted.live.doors.append(door)
     texts = Texts(wanted.type, wanted.name, wanted.size, kind)
