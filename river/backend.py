@@ -63,7 +63,7 @@ A source that is a `river.io.batches.Source` may be read by the backend in a way
 """
 
 Sinks = Mapping[str, Callable[[Items], None]]
-"""Output queue to what takes its batches, called from one thread at a time, in order.
+"""Output queue, or view, to what takes its batches, called from one thread at a time, in order.
 
 A sink with a method `columns` is given `Rows` there, if the backend has them.
 """
@@ -124,8 +124,9 @@ class Backend(Protocol[PlanT]):
     """A platform. Registered under the entry-point group `river.backends`.
 
     It may have `passes`, the text of a pipeline that is applied to programs with stated rates before they run, and `live`:
-    that inputs may go on for ever, read through `river.ingress.turns`, whose turns may be empty then; `checkpoints`: that it
-    uses `Options.keeper`; `metrics`: that it uses `Options.observe`, `deadlines`: `Options.deadline`;
+    that inputs may go on for ever, read through `river.ingress.turns`, whose turns may be empty then; `views`: that it
+    hands the rows of views to sinks of theirs, in the total order, after the last items; `checkpoints`: that it uses
+    `Options.keeper`; `metrics`: that it uses `Options.observe`, `deadlines`: `Options.deadline`;
     `experiments`: what `Options.experiment` may say, by name, what it does unasked first.
     """
 
@@ -136,7 +137,7 @@ class Backend(Protocol[PlanT]):
         ...
 
     def run(self, plan: PlanT, sources: Sources, sinks: Sinks, /) -> Summary:
-        """Runs to the end of the sources. Raises: evaluate.Trap of the smallest item that traps."""
+        """Runs to the end of the sources. Raises: evaluate.Trap of the smallest item that traps, or of a view."""
         ...
 
 

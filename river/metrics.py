@@ -80,7 +80,8 @@ class Metrics:
     """A run so far.
 
     `inputs`: items sent by input; `read`: all of them; `host_calls`: how often Python ran where machine code was wanted
-    (firings, and patterns compiled meanwhile), by instance; `connections`: of the inputs that listen.
+    (firings, and patterns compiled meanwhile), by instance or view; `connections`: of the inputs that listen;
+    `doing`: what goes on after the end of the inputs, for people.
     """
 
     seconds: float
@@ -91,6 +92,7 @@ class Metrics:
     latency: Latency
     host_calls: Mapping[str, int]
     connections: Mapping[str, ConnectionFigures] = field(factory=dict[str, ConnectionFigures])
+    doing: str = ""
 
     @property
     def read(self) -> int:

@@ -28,6 +28,7 @@ class Multicore:
     checkpoints: ClassVar[bool] = True
     metrics: ClassVar[bool] = True
     deadlines: ClassVar[bool] = True
+    views: ClassVar[bool] = True
     experiments: ClassVar[Mapping[str, tuple[str, ...]]] = EXPERIMENTS
     passes: ClassVar[str] = "sharing,zipping,fusion{auto=true},sharing,fusion{auto=true},sharing"
 

@@ -36,6 +36,7 @@ from backends.multicore.ready import ready
 from backends.multicore.regions import Region
 from backends.multicore.sharded import concurrent
 from backends.multicore.tasks import Deliver, Lock, Operate, Outcome, State, Store, Task, Variables
+from backends.multicore.views import Views
 from backends.native.deadline import Deadline
 from backends.native.egress.sinks import column_sink
 from backends.native.shared import spent
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from river.backend import Sinks, Sources
     from river.il.graph import Instance as GraphInstance
     from river.il.graph import Queue as GraphQueue
+    from river.metrics import Metrics
 
 POLL = 0.05
 """Seconds between two looks of the caller at what it was told to watch."""
@@ -89,7 +91,8 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
 
     Raises: Trap; whatever a source or a sink raises; KeyboardInterrupt, also where `Options.stopping` says so.
     """
-    if strangers := sorted(set(sinks) - set(plan.graph.outputs)):
+    views = {view.name for view in plan.graph.views}
+    if strangers := sorted(set(sinks) - set(plan.graph.outputs) - views):
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
     engine = Engine(plan, sinks)
     return engine.run(sources)
@@ -122,6 +125,7 @@ class Engine:
         self._errors: list[BaseException] = []
         self._source_errors: list[Exception] = []
         self._spent = spent()
+        self._shown = time.monotonic()
         self._alone = plan.workers == 1 and here().cores == 1
         self._cores = here().cores
         # A step so short that all that a full queue asks for are not worth waking somebody.
@@ -175,6 +179,7 @@ class Engine:
         self._meter = Meter(self._tasks, order, self._queues, self._compiled)
         self._ready = ready(plan.choices.scheduler, self._tasks, order, self._queues, plan.batch)
         self._keeper = plan.options.keeper
+        self._views = Views(plan, self._store, sinks, self._show)
         self._kept = Kept(graph, self._store, self._operators, self._tasks, self._entries)
 
     def _operate(self, node: Node, closing: set[str], locks: Sequence[Lock]) -> Operate:
@@ -234,17 +239,20 @@ class Engine:
             raise min(self._traps, key=lambda pair: pair[0])[1]
         if self._source_errors:
             raise self._source_errors[0]
+        variables = self._store.final()
+        self._views.deliver(variables)
         return Summary(
-            self._store.final(),
+            variables,
             {task.name: task.instance.fired for task in self._operators},
             {task.name: task.instance.skipped for task in self._operators if task.instance.skipped},
             {
                 t.name: n
                 for t in self._operators
                 if (n := self._compiled.host_calls(t.index, t.instance.fired))
-            },
-            self._compiled.remarks,
-            self._meter.metrics(),
+            }
+            | self._views.calls,
+            (*self._compiled.remarks, *self._views.remarks),
+            self._metrics(),
             spent() - self._spent,
         )
 
@@ -252,7 +260,6 @@ class Engine:
         """Waits for the end. Raises: KeyboardInterrupt when told to stop."""
         stopping, observe = self.plan.options.stopping, self.plan.options.observe
         deadline = self._deadline
-        shown = time.monotonic()
         done = -1
         while True:
             with self._lock:
@@ -267,14 +274,31 @@ class Engine:
                 if failed_at is not None and time.monotonic() > failed_at + GRACE:
                     return
                 now = time.monotonic()
-                metrics = self._meter.metrics() if observe and now >= shown + SHOWN else None
+                metrics = self._meter.metrics() if observe and now >= self._shown + SHOWN else None
             if observe is not None and metrics is not None:
-                shown = now
+                self._shown = now
                 observe(metrics)
             if deadline is not None:
                 deadline.look()
             if stopping():
                 raise KeyboardInterrupt
+
+    def _metrics(self) -> Metrics:
+        """What there is to tell of the run so far. Under the lock, or when all threads have ended."""
+        found, views = self._meter.metrics(), self._views
+        if not views.outputs and not views.doing:
+            return found
+        outputs, calls = {**found.outputs, **views.outputs}, {**found.host_calls, **views.calls}
+        return evolve(found, outputs=outputs, host_calls=calls, doing=views.doing)
+
+    def _show(self) -> None:
+        """Lets those look who want to while views are made. Raises: KeyboardInterrupt when told to stop."""
+        observe, now = self.plan.options.observe, time.monotonic()
+        if observe is not None and now >= self._shown + SHOWN:
+            self._shown = now
+            observe(self._metrics())
+        if self.plan.options.stopping():
+            raise KeyboardInterrupt
 
     def _stop(self) -> None:
         """Lets all threads end."""

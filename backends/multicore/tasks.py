@@ -205,6 +205,8 @@ class Store:
     """The variables of a run."""
 
     def __init__(self, plan: Plan, compiled: Compiled) -> None:
+        self._compiled = compiled.variables
+        self._wholes: dict[str, Whole] = {}
         self._native: dict[str, Variable | Whole] = {**compiled.variables}
         lists = dict.fromkeys(
             node.instance.variables for node in plan.nodes if node.instance.index not in compiled.native
@@ -226,7 +228,14 @@ class Store:
 
     def keep(self, name: str, whole: Whole) -> None:
         """Leaves a variable in native memory to somebody who may divide it."""
-        self._native[name] = whole
+        self._native[name] = self._wholes[name] = whole
+
+    def parts(self, name: str) -> tuple[Variable, ...]:
+        """Where machine code keeps a variable: several places, if its entries were dealt; none, if Python keeps it."""
+        if name in self._wholes:
+            whole = self._wholes[name]
+            return tuple(whole.parts) or (whole.variable,)
+        return (self._compiled[name],) if name in self._compiled else ()
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Gives the variables other values, which are frozen."""

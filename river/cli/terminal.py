@@ -102,6 +102,9 @@ class Progress:
         since = metrics.seconds - (before.seconds if before else 0.0)
         if metrics.seconds < 0.5 or since <= 0:
             return
+        if metrics.doing:
+            self._show(f"{metrics.read:,} items, {metrics.doing}")
+            return
         rate = (metrics.read - (before.read if before else 0)) / since
         text = f"{metrics.read:,} items, {rate:,.0f}/s, {metrics.written:,} rows out"
         if metrics.operators:

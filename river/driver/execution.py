@@ -115,7 +115,7 @@ def _execute(
                 summary = evolve(summary, metrics=evolve(summary.metrics, connections=live.connections()))
             if recorder is not None and summary.metrics is not None:
                 recorder.take(summary.metrics, end=True)
-            for view in graph.views:
+            for view in () if getattr(platform, "views", False) else graph.views:
                 sinks[view.name].write(_view_rows(view, summary))
             if keeper is not None:
                 described = keeper.describe()
@@ -188,7 +188,11 @@ def _run(
     sources: Mapping[str, Iterable[Items]],
     sinks: Mapping[str, Counted],
 ) -> Summary:
-    writers = {name: Writer(graph.queues[name].type, sinks[name]) for name in graph.outputs}
+    writers: dict[str, Callable[[Items], None]] = {
+        name: Writer(graph.queues[name].type, sinks[name]) for name in graph.outputs
+    }
+    if getattr(platform, "views", False):
+        writers |= {view.name: _of_view(view, sinks[view.name]) for view in graph.views}
     with _traps_told():
         return platform.run(plan, sources, writers)
 
@@ -214,6 +218,13 @@ def trap_diagnostic(trap: Trap) -> Diagnostic:
     type_, item = trap.item
     rest = "; fields that nobody reads are not shown" if trap.partly else ""
     return evolve(found, notes=(*found.notes, Note(f"while handling the item {encoder(type_)(item)}{rest}")))
+
+
+def _of_view(view: View, sink: Counted) -> Callable[[Items], None]:
+    """What takes the rows of a view, which are never a change log."""
+    from river.io import deltas
+
+    return sink.write if deltas.is_delta(view.type) else Writer(view.type, sink)
 
 
 def _view_rows(view: View, summary: Summary) -> list[Any]:

@@ -966,3 +966,70 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
         tuple(draw(st.lists(values_of(item, 3), min_size=1, max_size=firings))),
         tuple(draw(values_of(type_, 3)) for _, type_ in variables),
     )
+
+
+@frozen
+class ViewCase:
+    """A function `rows` of a view: of the entries of a map, or of a whole value; with values of the variable."""
+
+    function: s.Fn
+    type: t.Type
+    row: t.Type
+    value: Any
+
+    @property
+    def scope(self) -> Scope:
+        """Where the function stands."""
+        return check.scope({"Base": Declared((), type_expression(BASE))}, (self.function,))
+
+
+@st.composite
+def view_bodies(draw: st.DrawFn) -> ViewCase:
+    """Views with random functions of random maps, or of records."""
+    inner = draw(st.lists(_inner_types(), min_size=2, max_size=3))
+    containers = draw(st.lists(_container_types(st.sampled_from([t.I64, *inner])), min_size=2, max_size=2))
+    rows = tuple(
+        dict.fromkeys([t.I64, *inner, t.List(inner[0]), t.Record((("p", inner[0]), ("q", inner[1])))])
+    )
+    row = draw(st.sampled_from(rows))
+    palette = tuple(dict.fromkeys([*rows, *containers]))
+    value = t.Record((("base", BASE), *((f"c{i}", each) for i, each in enumerate(containers))))
+    key = draw(st.sampled_from([None, *KEYS]))
+    generator = _Generator(draw, palette)
+    locals_ = [_Local("a", value), *([] if key is None else [_Local("k", key)])]
+    result = t.List(row)
+    generator.scope = _Scope(
+        locals_, s.Member(s.Name("a"), "base"), result=result, local=False, deep=draw(st.booleans())
+    )
+
+    def returned() -> s.Block:
+        with generator.block():
+            before = generator.statements(1).items
+            kind = draw(st.integers(0, 2))
+            if kind == 0:
+                made: s.Expr = s.ListValue(
+                    tuple(generator.expr(row, 2) for _ in range(draw(st.integers(0, 2))))
+                )
+            else:
+                made = generator.comprehension(row, 2) if kind == 1 else generator.expr(result, 2)
+            return s.Block((*before, s.Return(made)))
+
+    body: s.Block | s.Expr
+    match draw(st.integers(0, 3)):
+        case 0:
+            body = generator.expr(result)
+        case 1:
+            body = s.Block((s.If(generator.expr(t.BOOL, 1), returned(), returned()),))
+        case 2:
+            body = s.Block((s.If(generator.expr(t.BOOL, 1), returned(), None), *returned().items))
+        case _:
+            push = s.Do(s.Call("push", (s.Name("made"), generator.expr(row, 2))))
+            loop = s.For(None, ("i",), s.Range(s.Int(0), s.Int(draw(st.integers(0, 3)))), s.Block((push,)))
+            list_ = s.VarDecl("made", type_expression(result), s.ListValue(()))
+            body = s.Block((list_, loop, s.Return(s.Name("made"))))
+    params = [s.Param("a", type_expression(value))]
+    if key is not None:
+        params.insert(0, s.Param("k", type_expression(key)))
+    type_ = value if key is None else draw(st.sampled_from([t.Map, t.OMap]))(key, value)
+    function = s.Fn("rows", tuple(params), type_expression(result), body)
+    return ViewCase(function, type_, row, draw(values_of(type_, 4)))

@@ -26,6 +26,7 @@ from backends.native.lower.firing import (
     Firing,
     cycles,
     merged,
+    places,
     prologue,
     rows,
 )
@@ -61,9 +62,17 @@ class Lowered:
 
 
 def lower(
-    op: typed.Operator, architecture: str, *, debug: bool = False, lend: bool = False
+    op: typed.Operator,
+    architecture: str,
+    *,
+    debug: bool = False,
+    lend: bool = False,
+    parts: tuple[tuple[t.Type, int], ...] | None = None,
 ) -> Lowered | tuple[Reason, ...]:
-    """The module of an operator, or why there is none."""
+    """The module of an operator, or why there is none.
+
+    `parts`: its one handler is fired on addresses, behind which these types lie so many bytes away (`firing.places`).
+    """
     module = Module(texts=[DECLARATIONS.get(architecture, "")], debug=debug, lends=lend)
     reasons: list[Reason] = []
     exports: dict[str, Function] = {}
@@ -102,13 +111,14 @@ def lower(
     except Unsupported as refused:
         return (*reasons, Reason(refused.reason, op.span))
     for each in handlers:
-        tried(op, lambda each=each: _batch(module, op, each, functions, constants, architecture))
+        tried(op, lambda each=each: _batch(module, op, each, functions, constants, architecture, parts))
     for var in op.vars:
         tried(var, lambda var=var: _fits(var.type))
         tried(var, lambda var=var: _movable(var.type))
     if reasons:
         return tuple(dict.fromkeys(reasons))
-    lanes = tuple((each.name, widen(module, op, each, functions, constants)) for each in fireable(op))
+    wide = fireable(op) if parts is None else ()
+    lanes = tuple((each.name, widen(module, op, each, functions, constants)) for each in wide)
     return Lowered(module.text(exports), tuple(exports), handlers, lanes)
 
 
@@ -175,7 +185,7 @@ def _function(
 
 def _batch(
     module: Module, op: typed.Operator, handler: Handler, functions: tuple[str, ...], constants: tuple[Value, ...],
-    architecture: str,
+    architecture: str, parts: tuple[tuple[t.Type, int], ...] | None,
 ) -> Function:  # fmt: skip
     """The batch function of a handler."""
     windows = handler.name in ("first", "rated")
@@ -189,6 +199,8 @@ def _batch(
         made = merged(firing, key_type(op), _key_columns(op, firing), op.merge.body)
     else:
         assert handler.body is not None  # noqa: S101 - all but cycles have one
+        if parts is not None:
+            return places(firing, parts, handler.body)
         made = rows(firing, handler.slots, handler.pops, handler.body)
     return made
 

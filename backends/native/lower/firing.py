@@ -175,6 +175,35 @@ def rows(firing: Firing, slots: tuple[t.Type, ...], pops: tuple[int, ...], body:
     f, b = firing.f, firing.f.b
     lookup = sought(body) if firing.name.startswith("item.") else None
     ahead = None if lookup is None else Ahead(firing, slots[0], lookup)
+
+    def bind(row: str) -> None:
+        for i, (slot, pop) in enumerate(zip(slots, pops, strict=True)):
+            if isinstance(slot, t.Array) and firing.name in ("first", "rated"):
+                f.slots[i] = Row(slot, firing.starts[i], b.op(f"mul nsw i64 {row}, {pop}"))
+            else:
+                f.slots[i] = f.row(slot, firing.starts[i], row)
+
+    return _each(firing, bind, body, ahead)
+
+
+def places(firing: Firing, parts: tuple[tuple[t.Type, int], ...], body: typed.Block) -> Function:
+    """A firing for each address from %from to %to - 1 in the one column; the slots are what lies so many bytes behind it.
+
+    Their texts are lent: what is there stays as long as anybody has what the firings emit.
+    """
+    f, b = firing.f, firing.f.b
+
+    def bind(row: str) -> None:
+        at = b.op(f"load ptr, ptr {b.op(f'getelementptr inbounds ptr, ptr {f.columns[0]}, i64 {row}')}")
+        for i, (type_, offset) in enumerate(parts):
+            f.slots[i] = f.load(type_, b.op(f"getelementptr inbounds i8, ptr {at}, i64 {offset}"), lent=True)
+
+    return _each(firing, bind, body, None)
+
+
+def _each(firing: Firing, bind: Callable[[str], None], body: typed.Block, ahead: Ahead | None) -> Function:
+    """A firing for each row, whose slots `bind` binds."""
+    b = firing.f.b
     b.do(f"store i64 %from, ptr {firing.row}")
     b.at("next")
     row = b.op(f"load i64, ptr {firing.row}")
@@ -182,15 +211,7 @@ def rows(firing: Firing, slots: tuple[t.Type, ...], pops: tuple[int, ...], body:
     b.at("fire")
     if ahead is not None:
         ahead.look(row)
-
-    def bind() -> None:
-        for i, (slot, pop) in enumerate(zip(slots, pops, strict=True)):
-            if isinstance(slot, t.Array) and firing.name in ("first", "rated"):
-                f.slots[i] = Row(slot, firing.starts[i], b.op(f"mul nsw i64 {row}, {pop}"))
-            else:
-                f.slots[i] = f.row(slot, firing.starts[i], row)
-
-    firing.fire(bind, body)
+    firing.fire(lambda: bind(row), body)
     following = b.op(f"add nsw i64 {row}, 1")
     b.do(f"store i64 {following}, ptr {firing.row}")
     firing.again(following, "next")

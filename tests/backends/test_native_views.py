@@ -1,0 +1,127 @@
+"""Views as machine code: the rows of the evaluator, in its order, to the bit; and its traps."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+
+pytest.importorskip("llvmlite")
+
+from backends.native.batch import Batch
+from backends.native.layout import Unsupported
+from backends.native.operator import Refused
+from backends.native.ranking import ranked, ranking
+from backends.native.views import compile_view
+from calculus.program import Fault
+from river.il.graph import View
+from river.il.observe import contents
+from river.lang import check
+from river.lang import types as t
+from river.lang.evaluate import Trap
+from river.lang.values import NAN, total_key
+from river.testing import seeds
+from river.testing.body_strategies import ViewCase, view_bodies
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+
+def record(*fields: t.Type) -> t.Record:
+    return t.Record(tuple((f"f{i}", field) for i, field in enumerate(fields)))
+
+
+ROWS = (
+    record(t.STRING, t.I64),
+    record(t.F64, t.F32, t.U64, t.I32, t.BOOL),
+    record(t.Optional(t.STRING), t.I128, t.BYTES, t.UNIT),
+    record(t.I32, t.List(t.Optional(t.STRING)), t.F64),
+    record(t.Array(t.STRING, 2), t.Decimal(10, 2), t.Optional(t.Tuple((t.BOOL, t.F64)))),
+    record(*[t.BOOL] * 20),
+    t.STRING,
+)
+
+
+def value(random: random.Random, type_: t.Type) -> Any:
+    """A value of which others are often equal to in part: what the order is hard to tell of."""
+    match type_:
+        case t.STRING | t.BYTES:
+            text = random.choice(
+                ["", "a", "a\0", "ab\0", "x" * random.randrange(30), "é" * 7, "same " * 3 + "z" * 3]
+            )
+            text = "y" * random.randrange(700) if random.random() < 0.02 else text
+            return text if type_ == t.STRING else text.encode()
+        case t.F32 | t.F64:
+            return random.choice([0.0, -0.0, NAN, 1.5, -1.5, float("inf"), -float("inf")])
+        case t.BOOL:
+            return random.random() < 0.5
+        case t.UNIT:
+            return ()
+        case t.Primitive() | t.Decimal():
+            least = 0 if type_ == t.U64 else -3
+            far = {t.I128: 100, t.U64: 63}.get(type_, 29) if isinstance(type_, t.Primitive) else 29
+            return random.choice([random.randrange(least, 3), random.randrange(least, 2) << far])
+        case t.Optional(inner):
+            return None if random.random() < 0.4 else value(random, inner)
+        case t.List(inner):
+            return tuple(value(random, inner) for _ in range(random.randrange(3)))
+        case t.Array(inner, size):
+            return tuple(value(random, inner) for _ in range(size))
+        case _:
+            return tuple(value(random, part) for part in t.parts(type_))
+
+
+@pytest.mark.parametrize("type_", ROWS, ids=str)
+def test_rows_stand_in_the_total_order(type_: t.Type) -> None:
+    random = seeds.chance("order of rows", type_)
+    for count in (0, 1, 2, 40, 60, 900):
+        rows = [value(random, type_) for _ in range(count)]
+        made = [row for part in ranked(Batch.of(type_, rows)).parts(100) for row in part.values()]
+        assert repr(made) == repr(sorted(rows, key=total_key(type_)))
+
+
+def test_rows_in_order_are_not_moved() -> None:
+    assert ranked(Batch.of(t.I64, [-1, 0, 0, 7])).order is None
+    assert ranked(Batch.of(t.I64, [])).order is None
+    assert ranked(Batch.of(t.I64, [0, -1])).order is not None
+
+
+def test_rows_with_maps_have_no_order_here() -> None:
+    with pytest.raises(Unsupported):
+        ranking(record(t.I64, t.Map(t.I64, t.I64)))
+
+
+def outcome(make: Callable[[], list[Any]]) -> Any:
+    """The rows as text, which tells every bit of them, or the trap."""
+    try:
+        return repr(make())
+    except Fault as fault:
+        trap = fault.__cause__
+    except Trap as found:
+        trap = found
+    if not isinstance(trap, Trap):
+        raise TypeError(trap)
+    return trap.code, trap.site, trap.diagnostic()
+
+
+@given(view_bodies())
+@settings(deadline=None, max_examples=int(os.environ.get("RIVER_CASES", "4")))
+def test_rows_of_views_are_those_of_the_evaluator(case: ViewCase) -> None:
+    fns, index = check.function("rows", case.scope)
+    view = View("shown", "v", case.row, fns, index)
+    made = compile_view(view, case.type, debug=True)
+    assert not isinstance(made, Refused), made.reasons
+    made.native.variables[0].set(case.value)
+    wanted = outcome(lambda: list(contents(view, case.value)))
+    seen: list[tuple[int, int]] = []
+    variables = made.native.variables[:1]
+
+    def native() -> list[Any]:
+        rows = made.rows(variables, lambda *done: seen.append(done))
+        return [row for part in ranked(rows).parts(3) for row in part.values()]
+
+    assert outcome(native) == wanted
+    assert all(done <= of for done, of in seen)
