@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -9,6 +10,7 @@ from attrs import evolve
 from river.explain.facts import Explanation, Facts, Kept, Sent
 from river.explain.memory import Growth, growth
 from river.explain.regions import regions, shuffles
+from river.il.expand import named_operators
 from river.il.model import instance_model
 from river.il.pretty import pretty_decl
 from river.il.program import Instance as Made
@@ -20,8 +22,11 @@ from river.lang.scope import show
 from river.lang.trees import applied
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from river.il.graph import Graph, Instance
     from river.il.model import Model
+    from river.il.program import Decl
     from river.source import Span
 
 
@@ -31,7 +36,9 @@ ONE_LINE = 1 << 20  # columns
 def explain(graph: Graph, name: str) -> Explanation:
     """What is known of the verified program `graph`, which people call `name`."""
     reasons = tuple(r for r in graph.remarks if r.code == "il-not-deterministic")
-    facts = tuple(_facts(graph, instance) for instance in graph.instances)
+    decls = named_operators(graph.program)
+    users = Counter(name for instance in graph.instances for name in set(instance.variables))
+    facts = tuple(_facts(instance, decls.get(instance.use.operator), users) for instance in graph.instances)
     return Explanation(name, reasons, facts, regions(graph), shuffles(graph))
 
 
@@ -43,13 +50,14 @@ def place(span: Span | None) -> str | None:
     return f"{span.source.name}:{line}:{column}"
 
 
-def _facts(graph: Graph, instance: Instance) -> Facts:
+def _facts(instance: Instance, decl: Decl | None, users: Mapping[str, int]) -> Facts:
+    """`decl`: of its operator; `users`: how many operators have a variable."""
     use, operator = instance.use, instance.operator
     model = instance_model(instance)
     return Facts(
         name=instance.name,
         place=place(use.span),
-        made_of=_made_of(graph, use.operator),
+        made_of=_made_of(decl),
         use=pretty_decl(evolve(use, annotations=()), ONE_LINE).removesuffix(";"),
         annotations=tuple(
             f"@{a.name}({', '.join(pretty(arg, ONE_LINE) for arg in a.args)})" for a in use.annotations
@@ -62,21 +70,19 @@ def _facts(graph: Graph, instance: Instance) -> Facts:
         commutative=model.commutative,
         can_trap=model.can_trap,
         traps=_traps(operator) if model.can_trap else (),
-        kept=_kept(graph, instance),
+        kept=_kept(instance, users),
         host=_host(operator),
     )
 
 
-def _made_of(graph: Graph, operator: str) -> str | None:
-    for decl in graph.program.decls:
-        match decl:
-            case Made(name, template) if name == operator:
-                return template
-            case Lift(name, lifted) if name == operator:
-                return f"lift({lifted})"
-            case _:
-                pass
-    return None
+def _made_of(decl: Decl | None) -> str | None:
+    match decl:
+        case Made(_, template):
+            return template
+        case Lift(_, lifted):
+            return f"lift({lifted})"
+        case _:
+            return None
 
 
 def _state(model: Model, *, has_variables: bool) -> str:
@@ -105,13 +111,12 @@ def _traps(operator: typed.Operator | typed.Extern) -> tuple[str, ...]:
             )
 
 
-def _kept(graph: Graph, instance: Instance) -> tuple[Kept, ...]:
+def _kept(instance: Instance, users: Mapping[str, int]) -> tuple[Kept, ...]:
     found: list[Kept] = []
     named = zip(instance.variables, instance.operator.vars, growth(instance.operator), strict=True)
     for name, param, how in named:
-        users = [other for other in graph.instances if name in other.variables]
         grows = how in (Growth.GROWS, Growth.GROWS_KEYS, Growth.UNKNOWN)
-        found.append(Kept(name, show(param.type), how.value, grows, shared=len(users) > 1))
+        found.append(Kept(name, show(param.type), how.value, grows, shared=users[name] > 1))
     return tuple(found)
 
 

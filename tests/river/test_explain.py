@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,35 @@ def test_facts_of_an_operator():
     assert group.place.startswith(str(ROOT / "examples/flights/delays.cql") + ":")
     assert set(group.reads or ()) == {"origin", "dep_delay"}
     assert "overflow" in group.traps
+
+
+def test_time_grows_with_the_program_and_no_faster():
+    def lines(count: int) -> int:
+        """Lines of Python that an explanation of so many operators takes."""
+        text = "river 1; input q0: {x: i64}; output o: {x: i64};\n" + "".join(
+            f"operator f{i}(a: {{x: i64}}) -> (b: {{x: i64}}) {{ on a(r) {{ emit b r; }} }}\n"
+            for i in range(count)
+        )
+        ends = [*(f"q{i}" for i in range(count)), "o"]
+        uses = (f"({ends[i + 1]}) <- f{i}({ends[i]});\n" for i in range(count))
+        graph = river.compile(text + "".join(uses), "river").graph
+        seen = 0
+
+        def trace(frame, event, argument):
+            nonlocal seen
+            seen += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            explain(graph, "it")
+        finally:
+            sys.settrace(before)
+        return seen
+
+    lines(2)
+    assert lines(80) < 2.1 * lines(40)
 
 
 def test_what_breaks_determinism_is_named():

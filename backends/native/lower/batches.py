@@ -44,6 +44,9 @@ from river.lang.evaluate.statements import owned_slots
 
 LARGEST_VARIABLE: Final = 1 << 30  # bytes
 _DEEPEST_FRAME: Final = 512  # bytes, of a function that may call itself a thousand times
+_INLINED: Final = 1000
+"""Lines up to which LLVM may write a function, with those that it calls, into those that call it. Each function of a long chain
+would have all before it inside, and be optimised with them: time would grow with the square of the chain."""
 
 
 @frozen(eq=False, repr=False)
@@ -106,6 +109,7 @@ def lower(
         tried(
             fn, lambda i=i, fn=fn: module.add(_function(module, op, fn, functions, constants, functions[i]))
         )
+    _keep_apart(module, frozenset(functions))
     try:
         handlers = handlers_of(op)
     except Unsupported as refused:
@@ -178,6 +182,28 @@ def _function(
     calls = any(name in b.calls for name in functions)
     b.move_slots(_DEEPEST_FRAME if calls else LARGEST_FRAME, "%context")
     return b.finish(name, f"define internal i1 @{name}({', '.join(params)}) nounwind")
+
+
+def _keep_apart(module: Module, names: frozenset[str]) -> None:
+    """Has functions called that would be larger than `_INLINED` with what may be inlined into them."""
+    sizes: dict[str, int] = {}
+    open_: set[str] = set()
+    stack = sorted(names & module.functions.keys())
+    while stack:
+        function = module.functions[stack[-1]]
+        called = sorted(name for name in function.calls & names if name in module.functions)
+        if function.name not in open_:
+            open_.add(function.name)
+            stack += [name for name in called if name not in open_]
+            continue
+        stack.pop()
+        if function.name in sizes:
+            continue
+        size = function.text.count("\n") + sum(sizes.get(name, 0) for name in called)
+        sizes[function.name] = size if size <= _INLINED else 1
+        if size > _INLINED:
+            apart = function.text.replace(" nounwind {", " noinline nounwind {", 1)
+            module.add(Function(function.name, apart, function.calls))
 
 
 # ------------------------------------------------------------------------------------------------- batches

@@ -33,6 +33,7 @@ class _Counter:
         self.out = out
         self.fns = fns
         self.open = open_
+        self.calls = any(fn.emits for fn in fns)
 
     def block(self, body: typed.Block) -> Interval:
         low, high = ZERO
@@ -47,7 +48,7 @@ class _Counter:
 
     def statement(self, item: typed.Stmt) -> Interval:
         low, high = self.structure(item)
-        return low, None if any(map(self.emits, _expressions(item))) else high
+        return low, None if self.calls and any(map(self.emits, _expressions(item))) else high
 
     def structure(self, item: typed.Stmt) -> Interval:
         """The items of a statement without those of functions that its expressions call."""
