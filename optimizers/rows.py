@@ -6,22 +6,17 @@ keeps equal rows together: what it sends for the parts is, put together, what it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, assert_never
+from enum import Enum
+from typing import ClassVar, Final
 
 from attrs import define, field, frozen
 
 from river.il.annotations import row_type
 from river.lang import typed
 from river.lang import types as t
-from river.lang.operations import Measure
-from river.lang.trees import effect, operands
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-ITEM: Final = "item"  # the delta itself
-ROWS: Final = "rows"  # its insertions or deletions, or a list made from them row by row
-ONE: Final = "one"  # a value of the instant, or of one row
+from river.lang.dataflow import Loop, Reading
+from river.lang.operations import OPERATIONS, Measure
+from river.lang.trees import effect
 
 TOGETHER: Final = "it looks at the rows of an instant together"
 SEVERAL: Final = "it sends more than one delta for an instant"
@@ -51,121 +46,81 @@ def rowwise(op: typed.Operator | typed.Extern) -> Rows:
         return Rows("it has not one input and one output of deltas, or marks of its own")
     if row_type(op.ports[0].type) is None or row_type(op.outs[0].type) is None:
         return Rows("it does not turn deltas into deltas")
-    reading = _Reading(op, {0: ITEM})
+    reading = _Rowwise(op.fns, {0: ITEM}, ONE)
     try:
-        reading.body(op.items[0].body)
+        reading.block(op.items[0].body)
     except _Whole as whole:
         return Rows(str(whole))
     return Rows(None, reading.compares)
 
 
-@define
-class _Reading:
-    """The reading of one handler: what each local is, which belong to the row at hand, and how deep in rows we are."""
+class _Held(Enum):
+    """What a value is made of."""
 
-    op: typed.Operator
-    kinds: dict[int, str]
-    inner: set[int] = field(factory=set[int])  # locals that live within the handling of one row
-    loops: set[int] = field(factory=set[int])  # the open loops over rows
+    ONE = "a value of the instant, or of one row"
+    ROWS = "its insertions or deletions, or a list made from them row by row"
+    ITEM = "the delta itself"
+
+
+ONE, ROWS, ITEM = _Held.ONE, _Held.ROWS, _Held.ITEM
+
+
+@define(eq=False)
+class _Rowwise(Reading[_Held]):
+    """The reading of one handler. `row`: the loop over rows that is open; `inner`: the names that live within one.
+
+    Read once: what a name is made of is known where it is introduced, and what is put into it later must be of one row. So
+    is all that functions get, and what they give: they are not read.
+    """
+
+    depth: ClassVar[int] = 0
+    row: Loop | None = None
+    inner: set[int] = field(factory=set[int])
     emits: int = 0
     compares: bool = False
 
+    def one(self, fact: _Held) -> None:
+        """Refuses what is made of more than one row."""
+        if fact is not ONE:
+            raise _Whole(TOGETHER)
+
+    # -- the lattice
+
+    def join(self, a: _Held, b: _Held) -> _Held:
+        return b if a is ONE else a
+
+    def nothing(self) -> _Held:
+        return ONE
+
     # -- statements
 
-    def body(self, block: typed.Block) -> None:
-        for item in block.items:
-            self.statement(item)
-
-    @property
-    def in_row(self) -> bool:
-        return bool(self.loops)
-
-    def statement(self, item: typed.Stmt) -> None:
-        match item:
-            case typed.Let(slot, _, value) | typed.Var(slot, _, value):
-                self.bind(slot, self.kind(value))
-            case typed.Assign(place, value):
-                self.one(value)
-                self.target(place)
-            case typed.With(slot, _, container, key, default, inside, _):
-                self.one(key)
-                if default is not None:
-                    self.one(default)
-                self.target(container)
-                self.bind(slot, ONE)
-                self.body(inside)
-            case typed.Drop():
-                pass
-            case typed.Branch(cond, then, other):
-                self.branch(cond, then, other)
-            case typed.For(loop, slots, _, range_, inside):
-                self.loop(loop, slots, range_, inside)
-            case typed.While(_, cond, inside):
-                self.one(cond)
-                self.body(inside)
-            case typed.Break(loop):
-                if loop in self.loops:
-                    raise _Whole(TOGETHER)  # whether a row is handled depends on those before it
-            case typed.Continue():
-                pass
-            case typed.Return():
-                raise _Whole(TOGETHER)
-            case typed.Emit(_, value):
-                self.emit(value)
-            case typed.Mark():
-                raise _Whole("it sends marks of its own")
-            case typed.Do(call):
-                self.effect(call)
-            case typed.Trap():
-                pass
-            case _:
-                assert_never(item)
-
-    def bind(self, slot: int, kind: str) -> None:
-        self.kinds[slot] = kind
-        if self.in_row:
+    def declare(self, slot: int, fact: _Held, /) -> None:
+        self.bind(slot, fact)
+        if self.row is not None:
             self.inner.add(slot)
 
-    def loop(
-        self, loop: int, slots: tuple[int, ...], range_: typed.Counted | typed.Expr, inside: typed.Block
-    ) -> None:
-        if self.over_rows(range_, slots):
-            self.loops.add(loop)
-        for slot in slots:
-            self.bind(slot, ONE)
-        self.body(inside)
-        self.loops.discard(loop)
+    def present(self, _bind: typed.Bind, fact: _Held, /) -> _Held:
+        self.one(fact)
+        return ONE
 
-    def over_rows(self, range_: typed.Counted | typed.Expr, slots: tuple[int, ...]) -> bool:
-        """Whether a loop goes over rows; their positions must not be looked at."""
-        if isinstance(range_, typed.Counted):
-            self.one(range_.low)
-            self.one(range_.high)
-            return False
-        rows = self.kind(range_) == ROWS
-        if rows and (len(slots) > 1 or self.in_row):
-            raise _Whole(TOGETHER)
-        return rows
+    def decide(self, _node: typed.Branch | Loop, fact: _Held, /) -> None:
+        self.one(fact)
 
-    def branch(self, cond: typed.Expr | typed.Bind, then: typed.Block, other: typed.Block | None) -> None:
-        if isinstance(cond, typed.Bind):
-            self.one(cond.value)
-            self.bind(cond.slot, ONE)
+    def branch(self, item: typed.Branch) -> None:
+        lists = frozenset[typed.Expr]() if isinstance(item.cond, typed.Bind) else self.condition(item.cond)
+        if lists:
+            self.guarded(lists, item)
         else:
-            lists = self.condition(cond)
-            if lists:
-                self.guarded(lists, then, other)
-                return
-        self.body(then)
-        if other is not None:
-            self.body(other)
+            super().branch(item)
 
-    def guarded(self, lists: frozenset[typed.Expr], then: typed.Block, other: typed.Block | None) -> None:
+    def guarded(self, lists: frozenset[typed.Expr], item: typed.Branch) -> None:
         """`if len(ins) + len(del) > 0 { emit ...; }`: the delta is sent unless it is empty."""
-        match then.items:
-            case (typed.Emit(_, typed.MakeRecord(_, (_, inserted, deleted), _)) as emit,) if other is None:
+        match item:
+            case typed.Branch(
+                _, typed.Block((typed.Emit(_, typed.MakeRecord(_, (_, inserted, deleted), _)) as emit,)), None
+            ):
                 sent = {rows for rows in (inserted, deleted) if not _empty(rows)}
-                if self.in_row or not sent <= lists:
+                if self.row is not None or not sent <= lists:
                     raise _Whole(TOGETHER)
                 self.statement(emit)
             case _:
@@ -181,7 +136,7 @@ class _Reading:
             case typed.Logic(_, "or", left, right):
                 return self.condition(left) | self.condition(right)
             case _:
-                self.one(cond)
+                self.one(self.of(cond))
                 return frozenset()
 
     def sizes(self, expr: typed.Expr) -> frozenset[typed.Expr]:
@@ -195,129 +150,128 @@ class _Reading:
             case typed.Apply(_, _, (rows,), _) if (
                 not isinstance(rows, typed.Lambda)
                 and effect(expr).measure is Measure.COUNT
-                and self.kind(rows) == ROWS
+                and self.of(rows) is ROWS
             ):
                 return frozenset({rows})
             case _:
-                self.one(expr)
+                self.one(self.of(expr))
                 return frozenset()
 
-    def emit(self, value: typed.Expr) -> None:
+    def items(self, loop: typed.For | typed.Comprehension, fact: _Held | None, /) -> tuple[_Held, ...]:
+        """In a loop over rows their positions must not be looked at, nor other rows."""
+        if fact is ROWS:
+            if len(loop.slots) > 1 or self.row is not None:
+                raise _Whole(TOGETHER)
+            self.row = loop
+        return (ONE,) * len(loop.slots)
+
+    def looped(self, loop: Loop, /) -> None:
+        if loop is self.row and not isinstance(loop, typed.Comprehension):
+            self.row = None
+
+    def leave(self, item: typed.Break | typed.Continue | typed.Return, /) -> None:
+        match item:
+            case typed.Return():
+                raise _Whole(TOGETHER)
+            case typed.Break(loop) if isinstance(self.row, typed.For) and loop == self.row.loop:
+                raise _Whole(TOGETHER)  # whether a row is handled depends on those before it
+            case _:
+                pass
+
+    def assign(self, item: typed.Assign, /) -> None:
+        self.one(self.of(item.value))
+        self.one(self.target(item.place))
+
+    def enter(self, item: typed.With, /) -> None:
+        self.one(self.of(item.key))
+        if item.default is not None:
+            self.one(self.of(item.default))
+        self.one(self.target(item.container))
+        self.declare(item.slot, ONE)
+
+    def drop(self, item: typed.Drop, /) -> None:
+        pass
+
+    def send(self, item: typed.Emit | typed.Mark, /) -> None:
+        if isinstance(item, typed.Mark):
+            raise _Whole("it sends marks of its own")
         self.emits += 1
-        if self.emits > 1 or self.in_row:
+        if self.emits > 1 or self.row is not None:
             raise _Whole(SEVERAL)
-        match value:
-            case typed.Local() if self.kind(value) == ITEM:
+        match item.value:
+            case typed.Local() as whole if self.of(whole) is ITEM:
                 pass
             case typed.MakeRecord(_, (tau, inserted, deleted), _):
-                if not self.is_tau(tau):
+                if not (isinstance(tau, typed.Get) and tau.index == 0 and self.of(tau.value) is ITEM):
                     raise _Whole("it sends at other instants")
-                for rows in (inserted, deleted):
-                    if self.kind(rows) != ROWS:
-                        raise _Whole(TOGETHER)
+                if self.of(inserted) is not ROWS or self.of(deleted) is not ROWS:
+                    raise _Whole(TOGETHER)
             case _:
                 raise _Whole(TOGETHER)
 
-    def is_tau(self, expr: typed.Expr) -> bool:
-        match expr:
-            case typed.Get(_, value, 0, _):
-                return self.kind(value) == ITEM
-            case _:
-                return False
-
-    def effect(self, call: typed.Apply | typed.Call) -> None:
-        match call:
-            case typed.Apply(_, _, (typed.Local() as rows, value), _) if (
-                self.kind(rows) == ROWS and effect(call).pushes
-            ):
-                if isinstance(value, typed.Lambda):  # pragma: no cover - nothing pushes functions
-                    raise _Whole(TOGETHER)
-                self.one(value)
-                if not self.in_row:
-                    raise _Whole("it sends rows that come from no row")
-            case typed.Apply(_, _, (place, *rest), _) if not isinstance(place, typed.Lambda):
-                self.target(place)
-                self.all_one(rest)
-            case _:
-                self.one(call)
-
-    def target(self, place: typed.Expr) -> None:
-        """Refuses a change that later rows would see, unless it is of the state, which is split by key."""
-        match place:
-            case typed.State():
-                pass
-            case typed.Get(_, value, _, _):
-                self.target(value)
-            case typed.At(_, value, index, _):
-                self.one(index)
-                self.target(value)
-            case typed.Local(_, slot, _, _):
-                if self.kinds.get(slot) != ONE or (self.in_row and slot not in self.inner):
-                    raise _Whole(TOGETHER)
-            case _:
-                self.one(place)
-
     # -- expressions
 
-    def one(self, expr: typed.Expr) -> None:
-        """Refuses an expression that is made of more than one row."""
-        if self.kind(expr) != ONE:
-            raise _Whole(TOGETHER)
-
-    def all_one(self, exprs: Iterable[typed.Expr | typed.Lambda]) -> None:
-        for expr in exprs:
-            if isinstance(expr, typed.Lambda):
-                for slot in expr.slots:
-                    self.bind(slot, ONE)
-                self.one(expr.body)
-            else:
-                self.one(expr)
-
-    def kind(self, expr: typed.Expr) -> str:
-        match expr:
-            case typed.Local(_, slot, _, _):
-                return self.kinds.get(slot, ONE)
-            case typed.Get(_, value, index, _):
-                whole = self.kind(value)
-                return whole if whole != ITEM else ROWS if index in (1, 2) else ONE
-            case typed.MakeList(t.List(), ()) | typed.MakeMap(t.List(), ()):
-                return ONE if self.in_row else ROWS
-            case typed.Comprehension(_, value, slots, _, range_, cond):
-                return self.comprehension(value, slots, range_, cond)
-            case typed.Apply(_, _, (left, right), _) if (
-                not isinstance(left, typed.Lambda)
-                and not isinstance(right, typed.Lambda)
-                and (effect(expr).appends or effect(expr).matches)
-                and self.kind(left) == ROWS
-                and self.kind(right) == ROWS
+    def target(self, place: typed.Expr) -> _Held:
+        """Refuses a change that later rows would see, unless it is of the state, which is split by key."""
+        match place:
+            case typed.Get(_, value, _, _):
+                return self.target(value)
+            case typed.At(_, value, index, _):
+                self.one(self.of(index))
+                return self.target(value)
+            case typed.Local(_, slot) if (
+                self.row is not None and slot not in self.inner and self.of(place) is ONE
             ):
-                self.compares = self.compares or effect(expr).matches
-                return ROWS
-            case typed.Apply(_, _, args, _):
-                self.all_one(args)
-                return ONE
+                raise _Whole(TOGETHER)
             case _:
-                self.all_one(each for each in operands(expr) if not isinstance(each, typed.Counted))
-                if isinstance(expr, typed.Call) and self.op.fns[expr.function].emits:
-                    raise _Whole(SEVERAL)
+                return self.of(place)
+
+    def leaf(self, _expr: typed.Literal | typed.ConstRef | typed.State, /) -> _Held:
+        return ONE
+
+    def given(
+        self, _expr: typed.Apply, function: typed.Lambda, _facts: tuple[_Held, ...], /
+    ) -> tuple[_Held, ...]:
+        return (ONE,) * len(function.slots)
+
+    def made(self, expr: typed.Expr, facts: tuple[_Held, ...], /) -> _Held:
+        match expr:
+            case typed.Get(_, _, index, _):
+                return facts[0] if facts[0] is not ITEM else ROWS if index in (1, 2) else ONE
+            case typed.MakeList(t.List(), ()) | typed.MakeMap(t.List(), ()):
+                return ROWS if self.row is None else ONE
+            case typed.Apply() if ROWS in facts:
+                return self.operation(expr, facts)
+            case typed.Comprehension() if expr is self.row:
+                self.row = None
+                self.one(facts[0])
+                return ROWS
+            case _:
+                for fact in facts:
+                    self.one(fact)
                 return ONE
 
-    def comprehension(
-        self,
-        value: typed.Expr,
-        slots: tuple[int, ...],
-        range_: typed.Counted | typed.Expr,
-        cond: typed.Expr | None,
-    ) -> str:
-        rows = self.over_rows(range_, slots)
-        mark = -1 - len(self.loops)
-        if rows:
-            self.loops.add(mark)
-        for slot in slots:
-            self.bind(slot, ONE)
-        self.all_one((value, *(() if cond is None else (cond,))))
-        self.loops.discard(mark)
-        return ROWS if rows and not self.in_row else ONE
+    def operation(self, expr: typed.Apply, facts: tuple[_Held, ...]) -> _Held:
+        """An operation on lists of rows: a row is put into one, or two become one."""
+        stated, changes = effect(expr), OPERATIONS[expr.operation].mutates is not None
+        if changes and stated.pushes and facts == (ROWS, ONE):
+            if self.row is None:
+                raise _Whole("it sends rows that come from no row")
+            return ONE
+        whole = not any(isinstance(arg, typed.Lambda) for arg in expr.args)
+        if not changes and whole and (stated.appends or stated.matches) and facts == (ROWS, ROWS):
+            self.compares = self.compares or stated.matches
+            return ROWS
+        raise _Whole(TOGETHER)
+
+    # -- functions
+
+    def opaque(self, expr: typed.Call, args: tuple[_Held, ...], /) -> _Held:
+        for arg in args:
+            self.one(arg)
+        if self.fns[expr.function].emits:
+            raise _Whole(SEVERAL)
+        return ONE
 
 
 def _empty(expr: typed.Expr) -> bool:

@@ -156,9 +156,6 @@ class _Reader(Reading[_Places]):
             self.moved.put |= NONE.union(*args)
         return NONE
 
-    def back(self, expr: typed.Call, inner: Reading[_Places], /) -> None:
-        pass
-
 
 def _deeper(places: _Places) -> _Places:
     return frozenset(_Place(p.variable, p.depth + 1) for p in places)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from river.il.annotations import row_type
 from river.il.trees import Same
@@ -387,9 +387,6 @@ class _Origins(Reading[Origin]):
         return (Anything(),) * len(function.slots)
 
     # -- functions
-
-    def frame(self, _expr: typed.Call, args: tuple[Origin, ...], /) -> _Origins:
-        return evolve(self, slots=dict(enumerate(args)), returned=Nothing())
 
     def opaque(self, _expr: typed.Call, args: tuple[Origin, ...], /) -> Origin:
         for arg in args:

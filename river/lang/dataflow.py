@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, assert_never
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from river.lang import typed
 from river.lang.operations import OPERATIONS
@@ -135,9 +135,9 @@ class Reading(ABC, Generic[F]):
 
     # -- the transfer: functions
 
-    @abstractmethod
-    def frame(self, expr: typed.Call, args: tuple[F, ...], /) -> Reading[F]:
+    def frame(self, _expr: typed.Call, args: tuple[F, ...], /) -> Reading[F]:
         """The reading of a function that is called, its parameters in the first slots."""
+        return evolve(self, slots=dict(enumerate(args)), returned=self.nothing())
 
     def key(self, expr: typed.Call, args: tuple[F, ...], /) -> Hashable:
         """What the reading of a call depends on."""
@@ -147,7 +147,6 @@ class Reading(ABC, Generic[F]):
     def opaque(self, expr: typed.Call, args: tuple[F, ...], /) -> F:
         """The fact of a call within itself, of which nothing is known."""
 
-    @abstractmethod
     def back(self, expr: typed.Call, inner: Reading[F], /) -> None:
         """A function that was called has done this to its `ref` parameters."""
 

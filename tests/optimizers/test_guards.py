@@ -375,6 +375,8 @@ ROWS = {
     "another instant": "emit a {tau: x.tau + 1, ins: ins, del: del};",
     "twice": "emit a x; emit a x;",
     "or not": "if len(x.ins) == 0 { emit a x; }",
+    "what a function counts": "for r in x.ins { bump(n); push(ins, {k: r.k, n: n}); } emit a {tau: x.tau, ins: ins, del: del};",
+    "what is left": "for r in x.ins { push(ins, {k: r.k, n: pop_front(w)}); } emit a {tau: x.tau, ins: ins, del: del};",
 }
 
 
@@ -394,7 +396,7 @@ def test_rows_that_are_looked_at_one_by_one() -> None:
 
 
 def reading(body: str) -> str | None:
-    text = f"operator f(d: D by tau) -> (a: D by tau) {{ on mark(k) {{ mark a k; }} on d(x) {{ {DECLARED} {body} }} }}"
+    text = f"operator f(d: D by tau) -> (a: D by tau) {{ {BUMP} on mark(k) {{ mark a k; }} on d(x) {{ {DECLARED} {body} }} }}"
     graph = verify(
         parse(Source("p", f"{HEAD} {text} input p: D by tau; output q: D by tau; (q) <- f(p);")), LIBRARY
     )
@@ -403,7 +405,8 @@ def reading(body: str) -> str | None:
     return rowwise(evolve(operator, mark=None)).obstacle
 
 
-DECLARED = "var ins: list<T> = []; var del: list<T> = [];"
+BUMP = "fn bump(ref n: i64) { n = n +% 1; }"
+DECLARED = "var ins: list<T> = []; var del: list<T> = []; var n = 0; var w: deque<i64> = {};"
 
 
 # -------------------------------------------------------------------------------------------------------------- fusion
