@@ -28,6 +28,7 @@ import pytest
 from attrs import frozen
 from hypothesis import HealthCheck, settings
 
+from backends.native.jit import optimised
 from river.nesting import room
 from river.testing import seeds
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples", "tests"]
 RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
+
+OPTIMISED = 0.25
+"""In what part of the tests machine code is optimised as it is for users."""
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
 for profile, examples in (("check", 10), ("dev", 50), ("ci", 200), ("long", 50_000)):
@@ -62,6 +66,21 @@ def _calls_nest_as_deeply_in_every_test() -> Iterator[None]:
     limit = sys.getrecursionlimit()
     yield
     sys.setrecursionlimit(limit)
+
+
+@pytest.fixture(autouse=True)
+def _most_machine_code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
+    """To optimise code takes most of the time of many tests: one in four does so, which ones the seed says.
+
+    So do those that are marked `optimised`, golden cases, and all commands in processes of their own.
+    """
+    node = request.node
+    asked = node.get_closest_marker("optimised") is not None
+    if asked or seeds.chance("optimised", node.nodeid).random() < OPTIMISED:
+        yield
+    else:
+        with optimised(0):
+            yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,6 +9,7 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,7 +23,7 @@ from river.diagnostics import InternalError
 from river.lang import memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
 LIBM: Final = ("fmod",)
 """Functions of the C library that code may call as `river_<name>`: exact ones (il.md P7), of two operands."""
@@ -34,6 +35,9 @@ Tests may write it, as long as nothing made before is used until they have put i
 """
 
 OPTIMISATION: Final = 3
+"""How much code is optimised, from 0 (not at all)."""
+
+_WANTED: Final = [OPTIMISATION]
 _LOCK: Final = threading.Lock()  # of the linker
 _STARTING: Final = threading.Lock()
 
@@ -94,6 +98,21 @@ def _started() -> _Linker:
 def host() -> Machine:
     """This processor."""
     return _linker().machine
+
+
+def wanted() -> int:
+    """How much code of programs is optimised that is made now."""
+    return _WANTED[-1]
+
+
+@contextmanager
+def optimised(level: int) -> Generator[None]:
+    """For tests: has the code of programs made quickly (0), where only what it computes matters."""
+    _WANTED.append(level)
+    try:
+        yield
+    finally:
+        _WANTED.pop()
 
 
 @frozen

@@ -29,7 +29,7 @@ from backends.native.contract import (
     handlers_of,
     mark_type,
 )
-from backends.native.jit import OPTIMISATION, Code, available, host
+from backends.native.jit import Code, available, host, wanted
 from backends.native.layout import size_align
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
@@ -167,8 +167,8 @@ def _moves(type_: t.Type, *, debug: bool) -> Code:
 
         return Made(*moves(type_, debug=debug))
 
-    level = 0 if debug else OPTIMISATION
-    return shared(f"variable {level} {type_!r}", make, level)
+    level = 0 if debug else wanted()
+    return shared(f"variable {level} {debug} {type_!r}", make, level)
 
 
 class _Texts:
@@ -499,8 +499,8 @@ def compile_native(
 
     written = op if parameters is None else parameters.operator
     try:
-        level = 0 if debug else OPTIMISATION
-        code = shared(f"operator {level} {lend} {_NAMELESS.of(written)}", make, level)
+        level = 0 if debug else wanted()
+        code = shared(f"operator {level} {debug} {lend} {_NAMELESS.of(written)}", make, level)
     except _NotCompiled as refused:
         return Refused(op.name, refused.reasons)
     return NativeOperator(op, handlers_of(op), code, debug, parameters)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 LIBRARY = Library.of({})
 ROUNDS = min(
-    50, int(os.environ.get("RIVER_CASES", "5"))
+    50, int(os.environ.get("RIVER_CASES", "2"))
 )  # moments at which a run is killed, of each of four kinds
 
 # ---------------------------------------------------------------------------------------------- values
@@ -234,7 +234,7 @@ ONCE = [
 ]  # fmt: skip
 OFTEN = [
     (name, batch, native)
-    for name, batch in (("windows", 500), ("tolls", 300), ("radio", 150), ("loop", 10), ("join", 12))
+    for name, batch in (("windows", 1000), ("tolls", 500), ("radio", 300), ("loop", 25), ("join", 30))
     for native in ("on", "off")
 ]
 

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native, jit
-from backends.native import operator as native_operator
 from backends.native import shared as native_code
 from river.diagnostics import Rejected
 from river.il.parse import parse
@@ -173,7 +172,6 @@ def test_random_bodies_that_check_themselves(case: Case) -> None:
 
 CHUNK = 50
 CASES = int(os.environ.get("RIVER_CASES", "0"))  # of each of the two tests below
-OPTIMISED = 10  # one chunk of so many is optimised; bodies that are not are compiled six times as fast
 
 
 def chunks(count: int) -> Any:
@@ -196,16 +194,14 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(1000)
-def test_many_random_bodies(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if chunk % OPTIMISED:
-        monkeypatch.setattr(native_operator, "OPTIMISATION", 0)
+@chunks(300)
+def test_many_random_bodies(chunk: int) -> None:
     _many(debug=False)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(400)
+@chunks(100)
 def test_many_random_bodies_that_check_themselves(chunk: int) -> None:
     _many(debug=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import struct
 from array import array
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ def test_code_that_checks_its_accesses(name: str) -> None:
     assert bits(([*outs], None)) == bits(evaluated(op, (items,)))
 
 
-ROWS = 1 << 20
+ROWS = int(os.environ.get("RIVER_CASES", "20000"))
 
 
 def domain(name: str, chance: random.Random) -> float:

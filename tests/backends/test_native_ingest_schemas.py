@@ -13,7 +13,7 @@ import pytest
 
 from backends.native import shared
 from backends.native.ingest import open_native
-from backends.native.jit import machine_code
+from backends.native.jit import OPTIMISATION, optimised
 from river.io.errors import SKIP, STOP
 from river.io.sources import open_source
 from river.lang import types as t
@@ -200,24 +200,23 @@ def compared(path: Path, type_: t.Type, used: frozenset[str] | None, chance: ran
 
 def many(chunk: int, count: int, make: pytest.MonkeyPatch) -> None:
     chance = seeds.chance("schemas", chunk)
-    make.setattr(shared, "kept", lambda _, build: build())  # what is not optimised is not kept
+    make.setattr(shared, "kept", lambda _, build: build())  # once is enough
     for _ in range(count):
-        level = 3 if chance.random() < OPTIMISED else 0
-        make.setattr(shared, "machine_code", lambda text, _, level=level: machine_code(text, level))
         end, type_, file = a_case(chance)
         path = FOLDER / f"schema-{end}"
         fields = type_.fields if isinstance(type_, t.Record) else (("value", type_),)
         used = frozenset(name for name, _ in fields if chance.random() < 0.5)
         used = used if chance.random() < 0.5 else None
         covered = all(parsed(of, nested=end == "x.jsonl") for _, of in fields)
-        for _ in range(FILES):
-            path.write_bytes(file())
-            if covered:
-                compared(path, type_, used, chance)
-                continue
-            source = opened(path, type_, SKIP, None)
-            assert open_native(source, 10) is None, show(type_)
-            source.close()
+        with optimised(OPTIMISATION if chance.random() < OPTIMISED else 0):
+            for _ in range(FILES):
+                path.write_bytes(file())
+                if covered:
+                    compared(path, type_, used, chance)
+                    continue
+                source = opened(path, type_, SKIP, None)
+                assert open_native(source, 10) is None, show(type_)
+                source.close()
 
 
 def test_parsers_of_random_types_agree_with_the_general_reader(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,13 @@ CAMPAIGNS: Final = (
         ("tests/backends/test_native_operations.py::test_an_operation_on_all_its_types",),
     ),
     Campaign(
+        "functions",
+        "functions of `f32` give the rounded results of the C library",
+        1_000_000,
+        15,
+        ("tests/backends/test_native_functions.py", "-k", "rounded_result_of_c"),
+    ),
+    Campaign(
         "programs",
         "of texts that are nearly programs come diagnostics with a place, or runs that end",
         10_000,

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from backends.native.ingest.form import Form, live, sizes
 from backends.native.ingest.grammar import source
+from backends.native.jit import wanted
 from backends.native.shared import Made, shared
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def parser(form: Form) -> Parser:
         size, fields = unit.records["Ingest"]
         return Made(text, tuple(exports), [size // 8, {n: at // 8 for n, (_, at) in fields.items()}])
 
-    code = shared(f"ingest {source(form)}", make)
+    level = wanted()
+    code = shared(f"ingest {level} {source(form)}", make, level)
     count, words = code.facts
     return Parser(code, words, count, sizes(form.type), live(form))
 
