@@ -28,7 +28,6 @@ import pytest
 from attrs import frozen
 from hypothesis import HealthCheck, settings
 
-from backends.native.jit import optimised
 from river.nesting import room
 from river.testing import seeds
 
@@ -43,7 +42,7 @@ OPTIMISED = 0.25
 """In what part of the tests machine code is optimised as it is for users."""
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
-for profile, examples in (("check", 10), ("dev", 50), ("ci", 200), ("long", 50_000)):
+for profile, examples in (("check", 10), ("dev", 30), ("ci", 200), ("long", 50_000)):
     settings.register_profile(
         profile,
         max_examples=examples,
@@ -74,6 +73,8 @@ def _most_machine_code_is_made_quickly(request: pytest.FixtureRequest) -> Iterat
 
     So do those that are marked `optimised`, golden cases, and all commands in processes of their own.
     """
+    from backends.native.jit import optimised
+
     node = request.node
     asked = node.get_closest_marker("optimised") is not None
     if asked or seeds.chance("optimised", node.nodeid).random() < OPTIMISED:

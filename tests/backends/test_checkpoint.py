@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 LIBRARY = Library.of({})
 ROUNDS = min(
-    50, int(os.environ.get("RIVER_CASES", "2"))
+    50, int(os.environ.get("RIVER_CASES", "1"))
 )  # moments at which a run is killed, of each of four kinds
 
 # ---------------------------------------------------------------------------------------------- values
