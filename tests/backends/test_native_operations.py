@@ -179,11 +179,16 @@ def test_an_operation_on_all_its_types(name: str) -> None:
         run()
 
 
+HASHED = types(
+    4, hashed=True
+)  # one for all cases: how many ways it has depends on what hypothesis has in its cache
+
+
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(st.data())
 def test_order_equality_and_hash_of_all_types(data: st.DataObject) -> None:
-    type_ = data.draw(types(4, hashed=True))
+    type_ = data.draw(HASHED)
     values = values_of(type_, 3)
     first, second = data.draw(values), data.draw(values)
     for name in ("compare", "same", "hash64"):

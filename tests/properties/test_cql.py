@@ -410,7 +410,24 @@ def test_so_they_do_at_the_ends_of_time(first: int, text: str, s, t, p, seed: in
     program = checked(text)
     data = {name: [(at + first, *row) for at, *row in rows] for name, rows in (("s", s), ("t", t), ("p", p))}
     expected, _ = by_bags(program, data)
-    assert by_deltas(program, data, seed) == expected
+    found = by_deltas(program, data, seed)
+    assert found == expected or (found is None and (passing(p) or "[rows" in text))
+
+
+def passing(changes: list[tuple[Any, ...]]) -> bool:
+    """Whether a row comes and goes at one instant: what traps for it may trap, though no bag has it."""
+    signs: dict[Any, set[str]] = {}
+    for at, sign, *row in changes:
+        signs.setdefault((at, *row), set()).add(sign)
+    return any(len(both) == 2 for both in signs.values())
+
+
+def test_a_row_that_passes_may_trap() -> None:
+    text = DECLARED + "output v: relation = select p.a - 1 as c from p;"
+    data = {"s": [], "t": [], "p": [(0, sign, -(1 << 63), "a", 0.0) for sign in "+-"]}
+    assert by_bags(checked(text), data)[0] == {"v": {}}
+    assert by_deltas(checked(text), data, 0) is None
+    assert passing(data["p"])
 
 
 @st.composite
