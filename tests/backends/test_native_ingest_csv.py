@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.native.ingest.form import Form, guesses
+from backends.native.ingest.grammar import GROUP, WIDE, source
+from river.lang import types as t
 from tests.backends.ingest_files import BLOCKS, ROWS, TYPES, csv_files, same
 
 pytest.importorskip("llvmlite")
@@ -14,3 +17,35 @@ pytest.importorskip("llvmlite")
 @given(st.data(), st.sampled_from(sorted(TYPES)), BLOCKS, ROWS)
 def test_csv_gives_what_the_general_reader_gives(data, name, block, rows):
     same("x.csv", data.draw(csv_files(TYPES[name])), TYPES[name], block, rows)
+
+
+_KINDS = (t.I64, t.STRING, t.Optional(t.F64), t.BOOL, t.Optional(t.STRING))
+
+
+def wide(count: int) -> t.Record:
+    return t.Record(tuple((f"c{i}", _KINDS[i % len(_KINDS)]) for i in range(count)))
+
+
+def test_records_of_many_cells():
+    """They are read by several functions; quotes may span lines in the cells of any, and any may leave a row."""
+    type_ = wide(WIDE + 3)
+    good = [("5", "x", "", "true", "")[i % 5] for i in range(len(type_.fields))]
+    rows = [good]
+    for place in (0, 1, GROUP - 1, GROUP, GROUP + 1, 2 * GROUP, 4 * GROUP - 1, 4 * GROUP, WIDE + 2):
+        for text in ('"a\nb"', '"a""b"', '"7"', "-3", "1.5", "false", "", "é", 'x"y', '"open'):
+            rows += [[*good[:place], text, *good[place + 1 :]], good]
+    rows += [good[:-1], [*good, "9"], [""]]
+    text = "\n".join(",".join(row) for row in [[name for name, _ in type_.fields], *rows])
+    same("wide.csv", text.encode(), type_)
+    same("wide.csv", text.replace("\n", "\r\n").encode(), type_)
+
+
+def test_the_code_for_a_cell_is_the_same_in_the_widest_records():
+    forms = [Form("csv", wide(count), None, count, tuple(range(count))) for count in (300, 600)]
+    one, two = (source(form).count("\n") for form in forms)
+    assert two < 2.1 * one
+    assert all(len(guesses(form)) == 1 for form in forms)  # a byte holds no number of such a field
+    functions = source(forms[0]).split("\ndef ")
+    assert max(function.count("\n") for function in functions) < source(
+        Form("csv", wide(WIDE), None, WIDE, tuple(range(WIDE)))
+    ).count("\n")

@@ -130,7 +130,7 @@ def _guesses(fields: tuple[Field, ...]) -> bytes:
 
 def guesses(form: Form) -> bytes:
     """By record: which field comes after which, which comes first, which after a member that is no field."""
-    return _guesses(form.fields() or ())
+    return _guesses(form.fields() or ()) if form.format == "jsonl" else b"\0"
 
 
 def covered(form: Form) -> bool:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from backends.native.ingest.form import Field, Form
 
+WIDE: Final = 64
+GROUP: Final = 16
+"""Cells of the widest record that one function reads; of wider ones, so many are read by each of several. What LLVM takes for a
+function grows with more than its size."""
+
 _POINTERS: Final = {1: "p8", 4: "p32", 8: "p64", 16: "p64"}
 
 
@@ -26,9 +31,10 @@ def source(form: Form) -> str:
     fields = form.fields()
     assert fields  # noqa: S101 - of a covered form
     more: list[str] = []
+    wide = form.delimited and form.width > WIDE
     match form.format:
         case "csv" | "tsv":
-            row = _record(form, fields)
+            row, more = (_wide(form), _groups(form, fields)) if wide else (_record(form, fields), [])
             blank = when("rare(e - at <= 1)", when("data[at] == LINE or data[at] == RETURN", _NEXT))
             before = [
                 "inner = I.inner",
@@ -50,7 +56,7 @@ def source(form: Form) -> str:
         "def parse(I: Ingest):",
         *indented([
             "data = I.data", "end = I.end", "room = I.room", "at = I.at", "r = I.row", "line = I.line",
-            *_pointers(form, range(len(sizes(form.type)))),
+            *([] if wide else _pointers(form, range(len(sizes(form.type))))),
             "while at < end and r < room:",
             *indented([
                 "e = at + line_length(offset(data, at))",
@@ -85,9 +91,42 @@ _NEXT: Final = ["at = e + 1", "line += 1", "continue"]
 
 
 def _record(form: Form, fields: tuple[Field, ...]) -> list[str]:
+    return [*_cells(form, fields, range(form.width)), *when("rare(moved)", ["e = p"])]
+
+
+def _wide(form: Form) -> list[str]:
+    """A record of many cells: a function reads some of them, and the next the next."""
+    groups = range(0, form.width, GROUP)
+    return [line for first in groups for line in (f"p = cells_{first}(I, at, p, r)", *leave("p < 0"))] + [
+        "e = p"
+    ]
+
+
+def _groups(form: Form, fields: tuple[Field, ...]) -> list[str]:
+    """The functions for the cells of a wide record: from `p` on, of the record that begins at `at`; behind them, or -1."""
     of = dict(zip(form.places, fields, strict=True))
     lines: list[str] = []
-    for place in range(form.width):
+    for first in range(0, form.width, GROUP):
+        places = range(first, min(first + GROUP, form.width))
+        read = [of[place] for place in places if place in of]
+        lines += [
+            "@apart",
+            f"def cells_{first}(I: Ingest, at: i64, start: i64, r: i64) -> i64:",
+            *indented([
+                "data = I.data", "p = start", "moved = False",
+                *_pointers(form, (field.value - field.optional + i for field in read for i in range(field.width))),
+                "while True:",
+                *indented([*_cells(form, fields, places), "return p"]),
+                "return -1",
+            ]),
+        ]  # fmt: skip
+    return lines
+
+
+def _cells(form: Form, fields: tuple[Field, ...], places: range) -> list[str]:
+    of = dict(zip(form.places, fields, strict=True))
+    lines: list[str] = []
+    for place in places:
         last = place == form.width - 1
         lines += _cell(of.get(place), form, last=last)
         if last:
@@ -95,7 +134,7 @@ def _record(form: Form, fields: tuple[Field, ...]) -> list[str]:
             lines += leave("data[p] != LINE")
         else:
             lines += [*leave(f"data[p] != {ord(form.delimiter)}"), "p += 1"]
-    return [*lines, *when("rare(moved)", ["e = p"])]
+    return lines
 
 
 def _cell(field: Field | None, form: Form, *, last: bool) -> list[str]:
