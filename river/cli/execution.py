@@ -49,7 +49,7 @@ from river.cli.arguments import (
 )
 from river.cli.limits import MEMORY, TIME
 from river.cli.signals import ended_by_signals
-from river.cli.terminal import BINARY, Progress, Screen, say
+from river.cli.terminal import Progress, say
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     """  # noqa: D301
     from attrs import evolve
 
+    from river.cli.screen import BINARY, Screen
     from river.driver import execute
     from river.driver.places import Place
     from river.io.sinks import known_format

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from threading import Lock
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from river.diagnostics import Severity, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable
 
     from river.diagnostics import Diagnostic
-    from river.io.sinks import Sink
-    from river.lang.types import Type
     from river.metrics import Metrics
 
 
@@ -127,106 +122,3 @@ class Progress:
         if self.shown:
             self.stream.write("\r\x1b[K")
             self.stream.flush()
-
-
-BINARY = ("arrow", "parquet")
-"""Formats that are not text: nothing can stand beside them."""
-
-
-@define
-class Screen:
-    """Standard output as the place of outputs that have no file: at once when there is one, else one after the other.
-
-    In a `live` run several outputs are printed as they come, under a line with the name wherever that changes.
-    """
-
-    streams: Streams
-    format: str | None
-    limit: int | None
-    several: bool
-    live: bool = False
-    held: list[Print] = field(factory=list["Print"])
-    lock: Lock = field(factory=Lock)
-    shown: str | None = None
-
-    def target(self, name: str, type_: Type) -> Print:
-        """The sink of output `name`."""
-        form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
-        hold = self.several and not self.live
-        under = self.under if self.several and self.live else None
-        self.held.append(Print(self.streams.stdout, name, type_, form, self.limit, hold=hold, under=under))
-        return self.held[-1]
-
-    @contextmanager
-    def under(self, name: str) -> Generator[None]:
-        """For rows of output `name`, while no others are printed."""
-        with self.lock:
-            if self.shown != name:
-                self.streams.stdout.write(f"# {name}\n")
-                self.shown = name
-            yield
-
-    def finish(self) -> None:
-        """Prints what was held back, each output under its name, and says what the limit left out."""
-        for sink in self.held:
-            sink.show()
-
-
-@define
-class Print:
-    """A sink that prints its first `limit` rows; `hold` keeps them until the end, `under` prints whose they are."""
-
-    stream: TextIO
-    name: str
-    type: Type
-    format: str
-    limit: int | None
-    hold: bool
-    under: Callable[[str], AbstractContextManager[None]] | None = None
-    seen: int = 0
-    rows: list[Any] = field(factory=list[Any])
-    sink: Sink | None = None
-
-    def write(self, items: Sequence[Any]) -> None:
-        """Takes rows."""
-        room = len(items) if self.limit is None else max(0, self.limit - self.seen)
-        self.seen += len(items)
-        shown = items[:room]
-        if self.hold:
-            self.rows.extend(shown)
-        elif shown and self.under is not None:
-            with self.under(self.name):
-                self._open().write(shown)
-        elif shown or self.sink is None:
-            self._open().write(shown)
-
-    def _open(self) -> Sink:
-        from river.io.sinks import open_sink
-
-        if self.sink is None:
-            binary = self.format in BINARY
-            target = getattr(self.stream, "buffer", self.stream) if binary else self.stream
-            self.sink = open_sink(target, self.type, name=self.name, format=self.format)
-        return self.sink
-
-    def close(self) -> None:
-        """Ends the output unless it is held back."""
-        if not self.hold and (self.under is None or self.sink is not None):
-            self._open().close()
-
-    def abort(self) -> None:
-        """What is printed is printed; what is held back is dropped."""
-        self.rows.clear()
-        if self.sink is not None:
-            self.sink.abort()
-
-    def show(self) -> None:
-        """Prints what was held back, and how much the limit left out."""
-        if self.hold:
-            if self.format not in BINARY:
-                self.stream.write(f"# {self.name}\n")
-            sink = self._open()
-            sink.write(self.rows)
-            sink.close()
-        if self.limit is not None and self.seen > self.limit and self.format == "table":
-            self.stream.write(f"... {self.seen - self.limit:,} more rows\n")

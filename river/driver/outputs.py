@@ -39,10 +39,22 @@ class Counted:
         self.rows += len(items)
         self.sink.write(items)
 
+    @property
+    def room(self) -> int | None:
+        """How many more rows the sink has a use for; None: all."""
+        return getattr(self.sink, "room", None)
+
+    def skip(self, rows: int) -> None:
+        """Counts rows that the sink has no use for."""
+        self.rows += rows
+        cast("Any", self.sink).skip(rows)
+
     def write_bytes(self, data: bytes | memoryview, rows: int) -> None:
         """Passes lines on, to a `TextSink`."""
         self.rows += rows
         cast("TextSink", self.sink).write_bytes(data)
+        if self.room is not None:
+            cast("Any", self.sink).skip(rows)
 
     def write_table(self, batch: Any) -> None:
         """Passes an Arrow record batch on, to an `ArrowSink`."""

@@ -16,9 +16,13 @@ from river.io.pieces import pieces
 from river.io.schema import arrow, columns, decode, refusal
 from river.io.validate import validate
 from river.lang.types import Record, Type
+from river.platform import here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
+
+_FEWEST, _MOST = 1 << 12, 1 << 17  # rows that are decoded at once
+_DECODED = 16 << 20  # bytes of them
 
 
 @frozen(eq=False)
@@ -148,9 +152,17 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
     names = [name for name, _ in check(schema, type_, origin)]
 
     def batches(most: int) -> Iterator[Any]:
-        return opened.iter_batches(batch_size=max(most, 4096), columns=names)
+        size = max(most, _at_once(opened.metadata))
+        return opened.iter_batches(batch_size=size, columns=names, use_threads=here().cores > 1)
 
     return read(schema, batches, type_, origin, size)
+
+
+def _at_once(metadata: Any) -> int:
+    """How many rows of a Parquet file are decoded at once: few at a time take longer, many wide ones much memory."""
+    groups = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+    width = max(sum(groups), 1) / max(metadata.num_rows, 1)
+    return max(_FEWEST, min(_MOST, int(_DECODED / width)))
 
 
 def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Tables:

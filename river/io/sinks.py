@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "table")
 GROUP: Final = 1 << 16
-"""Rows of a Parquet row group, and of an Arrow record batch."""
+"""Rows of a Parquet row group, and of an Arrow record batch, at least; unless they have many bytes."""
+
+GROUP_BYTES: Final = 64 << 20
+DICTIONARY: Final = 64 << 10
+"""Bytes of different values of a column in a row group, up to which its rows name them: for more that is slow, and no shorter."""
 
 
 class Sink(Protocol):
@@ -76,8 +80,8 @@ class ArrowSink(Sink, Protocol):
         ...
 
 
-class _Scoped:
-    """`with` for sinks."""
+class Scoped:
+    """`with` for sinks, which say what it means to close and to abort."""
 
     def close(self) -> None:
         raise NotImplementedError
@@ -95,7 +99,7 @@ class _Scoped:
             self.abort()
 
 
-class Collector(_Scoped):
+class Collector(Scoped):
     """A sink that keeps what it gets, for the caller to take as a table."""
 
     def __init__(self, type_: Type) -> None:
@@ -128,7 +132,7 @@ class Collector(_Scoped):
         return arrow().Table.from_batches(self._batches)
 
 
-class _TextSink(_Scoped):
+class _TextSink(Scoped):
     """Lines of text."""
 
     def __init__(
@@ -169,7 +173,7 @@ class _TextSink(_Scoped):
         self._output.abort()
 
 
-class _TableSink(_Scoped):
+class _TableSink(Scoped):
     """Aligned columns; the header waits for the first rows, to be as wide as they are."""
 
     def __init__(self, output: Output, type_: Type) -> None:
@@ -194,15 +198,22 @@ class _TableSink(_Scoped):
         self._output.abort()
 
 
-class _ColumnarSink(_Scoped):
-    """Record batches for a writer of pyarrow's; `eager`: each write is one batch, else they are collected."""
+class _ColumnarSink(Scoped):
+    """Record batches for a writer of pyarrow's; `eager`: each write is one batch, else they are collected.
 
-    def __init__(self, output: Output, type_: Type, writer: Any, *, eager: bool) -> None:
+    `grouped`: so are record batches, of which small ones cost a file much.
+    """
+
+    def __init__(
+        self, output: Output, type_: Type, writer: Any, *, eager: bool, grouped: bool = False
+    ) -> None:
         self.type = type_
         self._output = output
         self._writer = writer
         self._eager = eager
+        self._grouped = grouped
         self._items: list[Any] = []
+        self._batches: list[Any] = []
 
     def write(self, items: Sequence[Any]) -> None:
         self._items.extend(items)
@@ -210,13 +221,24 @@ class _ColumnarSink(_Scoped):
             self._flush()
 
     def write_table(self, batch: Any) -> None:
-        self._flush()
-        self._guarded(lambda: self._writer.write_batch(batch))
+        self._take()
+        self._batches.append(batch)
+        rows = sum(each.num_rows for each in self._batches)
+        if not self._grouped or rows >= GROUP or sum(each.nbytes for each in self._batches) >= GROUP_BYTES:
+            self._flush()
+
+    def _take(self) -> None:
+        if self._items:
+            self._batches.append(to_batch(self.type, self._items))
+            self._items = []
 
     def _flush(self) -> None:
-        if self._items:
-            self._guarded(lambda: self._writer.write_batch(to_batch(self.type, self._items)))
-            self._items = []
+        self._take()
+        batches, self._batches = self._batches, []
+        if len(batches) == 1:
+            self._guarded(lambda: self._writer.write_batch(batches[0]))
+        elif batches:
+            self._guarded(lambda: self._writer.write_table(arrow().Table.from_batches(batches)))
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
@@ -317,11 +339,13 @@ def _open(output: Output, kind: str, type_: Type, *, begun: bool = False) -> Sin
             type_ = growable(type_)
             schema = arrow_schema(type_)
             try:
-                writer = arrow("parquet").ParquetWriter(output.file, schema)
+                writer = arrow("parquet").ParquetWriter(
+                    output.file, schema, dictionary_pagesize_limit=DICTIONARY
+                )
             except (OSError, arrow().ArrowException) as error:
                 output.abort()
                 raise Rejected([unwritable(output.label, error)]) from error
-            return _ColumnarSink(output, type_, writer, eager=False)
+            return _ColumnarSink(output, type_, writer, eager=False, grouped=True)
         case _:
             new = arrow("ipc").new_stream if output.streaming else arrow("ipc").new_file
             opened = new(output.file, arrow_schema(type_))

@@ -52,11 +52,18 @@ def column_sink(sink: Callable[[Items], None]) -> Callable[[Items], None]:
 
 def _text(sink: Writer, found: Encoder) -> Callable[[Batch], None]:
     def write(batch: Batch) -> None:
-        encoded = found.encode(batch)
+        encoded, room = found.encode(batch), sink.sink.room
         if encoded is None:
             sink(batch.values())
-        else:
+        elif room is None or encoded.rows <= room:
             sink.sink.write_bytes(encoded.data, encoded.rows)
+        elif room == 0:
+            sink.sink.skip(encoded.rows)
+        elif deltas.is_delta(sink.type):  # of which some rows have room
+            sink(batch.values())
+        else:
+            write(batch[:room])
+            sink.sink.skip(encoded.rows - room)
 
     return write
 

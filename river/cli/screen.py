@@ -1,0 +1,193 @@
+"""Standard output as the place of outputs that have no file."""
+
+from __future__ import annotations
+
+import io
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TextIO
+
+from attrs import define, field
+
+from river.io.sinks import Scoped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from contextlib import AbstractContextManager
+
+    from river.cli.terminal import Streams
+    from river.io.sinks import Sink
+    from river.lang.types import Type
+
+BINARY = ("arrow", "parquet")
+"""Formats that are not text: nothing can stand beside them."""
+
+LINES = ("csv", "tsv", "jsonl")
+"""Formats of lines, which may be made by others."""
+
+
+@define
+class Screen:
+    """Standard output as the place of outputs that have no file: at once when there is one, else one after the other.
+
+    In a `live` run several outputs are printed as they come, under a line with the name wherever that changes.
+    """
+
+    streams: Streams
+    format: str | None
+    limit: int | None
+    several: bool
+    live: bool = False
+    held: list[Print] = field(factory=list["Print"])
+    lock: Lock = field(factory=Lock)
+    shown: str | None = None
+
+    def target(self, name: str, type_: Type) -> Print:
+        """The sink of output `name`."""
+        form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
+        hold = self.several and not self.live
+        under = self.under if self.several and self.live else None
+        kind = PrintTables if form in BINARY else PrintLines if form in LINES else Print
+        if form == "parquet":
+            from river.io.schema import growable
+
+            type_ = growable(type_)  # as record batches for it are made
+        self.held.append(kind(self.streams.stdout, name, type_, form, self.limit, hold=hold, under=under))
+        return self.held[-1]
+
+    @contextmanager
+    def under(self, name: str) -> Generator[None]:
+        """For rows of output `name`, while no others are printed."""
+        with self.lock:
+            if self.shown != name:
+                self.streams.stdout.write(f"# {name}\n")
+                self.shown = name
+            yield
+
+    def finish(self) -> None:
+        """Prints what was held back, each output under its name, and says what the limit left out."""
+        for sink in self.held:
+            sink.show()
+
+
+@define
+class Print(Scoped):
+    """A sink that prints its first `limit` rows; `hold` keeps them until the end, `under` prints whose they are.
+
+    What is held back is what will be printed; but of a table the rows, because all of them decide how wide it is.
+    """
+
+    stream: TextIO
+    name: str
+    type: Type
+    format: str
+    limit: int | None
+    hold: bool
+    under: Callable[[str], AbstractContextManager[None]] | None = None
+    seen: int = 0
+    rows: list[Any] = field(factory=list[Any])
+    sink: Sink | None = None
+    kept: io.BytesIO | None = None
+
+    @property
+    def room(self) -> int | None:
+        """How many more rows it prints; None: all."""
+        return None if self.limit is None else max(0, self.limit - self.seen)
+
+    def skip(self, rows: int) -> None:
+        """Takes note of rows that it is not given, because there is no room."""
+        self.seen += rows
+
+    def write(self, items: Sequence[Any]) -> None:
+        """Takes rows."""
+        shown = items[: self.room]
+        self.seen += len(items)
+        if self.hold and self.format == "table":
+            self.rows.extend(shown)
+        elif shown or (self.sink is None and self.under is None):
+            self.put(lambda sink: sink.write(shown))
+
+    def put(self, write: Callable[[Any], None]) -> None:
+        """Has something written, under the name of the output if there are others."""
+        if self.under is None:
+            write(self._open())
+            return
+        with self.under(self.name):
+            self.stream.flush()  # whose rows these are
+            write(self._open())
+
+    def _open(self) -> Sink:
+        from river.io.sinks import open_sink
+
+        if self.sink is None:
+            if self.hold and self.format != "table":
+                self.kept = io.BytesIO()
+            target = self._target() if self.kept is None else self.kept
+            self.sink = open_sink(target, self.type, name=self.name, format=self.format)
+        return self.sink
+
+    def _target(self) -> Any:
+        """Where bytes can go, if the stream has them as they are; what was written to it before stands before them."""
+        if self.format in BINARY or _is_utf8(self.stream):
+            self.stream.flush()
+            return getattr(self.stream, "buffer", self.stream)
+        return self.stream
+
+    def close(self) -> None:
+        """Ends the output unless it is held back."""
+        if not self.hold and (self.under is None or self.sink is not None):
+            self._open().close()
+
+    def abort(self) -> None:
+        """What is printed is printed; what is held back is dropped."""
+        self.rows.clear()
+        if self.sink is not None:
+            self.sink.abort()
+
+    def show(self) -> None:
+        """Prints what was held back, and how much the limit left out."""
+        if self.hold:
+            if self.format not in BINARY:
+                self.stream.write(f"# {self.name}\n")
+            sink = self._open()
+            if self.rows:
+                sink.write(self.rows)
+            sink.close()
+            if self.kept is not None:
+                self._print(self.kept.getbuffer())
+        if self.limit is not None and self.seen > self.limit and self.format == "table":
+            self.stream.write(f"... {self.seen - self.limit:,} more rows\n")
+
+    def _print(self, data: memoryview) -> None:
+        from river.io.atomic import Output
+
+        Output(self._target()).write_bytes(data)
+
+
+class PrintLines(Print):
+    """One of csv, tsv or jsonl, which takes lines as they are (`sinks.TextSink`)."""
+
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        """Takes lines; how many rows they are, `skip` is told."""
+        self.put(lambda sink: sink.write_bytes(data))
+
+
+class PrintTables(Print):
+    """One of Arrow data, which takes record batches (`sinks.ArrowSink`)."""
+
+    def write_table(self, batch: Any) -> None:
+        """Takes rows."""
+        shown = batch if self.room is None else batch.slice(0, self.room)
+        self.seen += batch.num_rows
+        if shown.num_rows:
+            self.put(lambda sink: sink.write_table(shown))
+
+
+def _is_utf8(stream: TextIO) -> bool:
+    """Whether text that is written to a stream becomes UTF-8."""
+    import codecs
+
+    try:
+        return codecs.lookup(stream.encoding).name == "utf-8"
+    except (AttributeError, LookupError, TypeError):
+        return False
