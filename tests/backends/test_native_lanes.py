@@ -267,6 +267,34 @@ def test_reasons(name: str) -> None:
         agree(op, numbers("i32", 100, 4, wild=False))
 
 
+@pytest.mark.parametrize(
+    ("first", "body", "emit", "reason"),
+    [
+        (
+            "fn g0(v: i32) -> i32 { return v; }",
+            "return g(v) +% g(v +% 1);",
+            "emit y h(v);",
+            "more than 1000 calls",
+        ),
+        ("fn g0(v: i32) { emit y v; }", "g(v); g(v +% 1);", "h(v);", f"a firing emits {2**40} items"),
+    ],
+)
+def test_functions_that_call_another_twice(first: str, body: str, emit: str, reason: str) -> None:
+    """A chain of 40 such functions is 2 ** 40 calls, which nobody may follow one by one."""
+    result = " -> i32" if "return" in body else ""
+    chain = " ".join(
+        f"fn g{i}(v: i32){result} {{ {body.replace('g(', f'g{i - 1}(')} }}" for i in range(1, 41)
+    )
+    found = plan(
+        operator(
+            f"operator f(x: i32) -> (y: i32) {{ {first} {chain} on x(v) {{ {emit.replace('h(', 'g40(')} }} }}",
+            "i32",
+        )
+    )
+    assert isinstance(found, Scalar)
+    assert reason in found.reason
+
+
 def test_state_that_is_only_read() -> None:
     text = """river 1; input x: f32; output y: f32; var $g: array<f32, 3> = [0.5, 2.0, -1.0];
     operator f(x: f32; $g: array<f32, 3>) -> (y[push 1]: f32) {

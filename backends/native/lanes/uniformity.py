@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Path = tuple[int, ...]  # of calls, by the identity of their nodes
 
 _MOST_ITEMS: Final = 4096  # that a firing emits to an output
+_MOST_CALLS: Final = 1000  # that are taken into the body: two in each function of a chain are 2 ** n
 
 
 @frozen
@@ -101,15 +102,15 @@ def side_by_side(op: typed.Operator, handler: Fireable) -> Lanes | Scalar:
         _no_writes(op, handler.body)
         counts = tuple(_count(op, handler, i) for i in range(len(op.outs)))
         windows = frozenset(_windows(op, handler))
+        reading = _Uniformity(fns=op.fns, slots=dict.fromkeys(windows, True), returned=False, op=op)
+
+        def once() -> None:
+            reading.reasons.clear()
+            reading.block(handler.body)
+
+        reading.settle(once)
     except _NoLanes as no:
         return evolve(no.found, span=no.found.span or op.span)
-    reading = _Uniformity(fns=op.fns, slots=dict.fromkeys(windows, True), returned=False, op=op)
-
-    def once() -> None:
-        reading.reasons.clear()
-        reading.block(handler.body)
-
-    reading.settle(once)
     for reason in reading.reasons:
         return evolve(reason, span=reason.span or op.span)
     return Lanes(counts, frozenset(reading.nodes), windows)
@@ -201,7 +202,6 @@ class _Uniformity(Reading[bool]):
     start: int = 0
     declared: dict[int, int] = field(factory=dict[int, int])
     loops: dict[int, int] = field(factory=dict[int, int])
-    calls: dict[int, _Uniformity] = field(factory=dict[int, "_Uniformity"])
 
     def refuse(self, reason: str | t.Type, node: typed.Node) -> None:
         """Firings cannot run side by side, in general or because of a type of items; the first reason is told."""
@@ -395,11 +395,15 @@ class _Uniformity(Reading[bool]):
         return True
 
     def frame(self, expr: typed.Call, args: tuple[bool, ...], /) -> _Uniformity:
-        inner = self.calls.get(id(expr))
+        path = (*self.path, id(expr))
+        inner = self.known.get(path)
         if inner is None:
-            path = (*self.path, id(expr))
-            inner = evolve(self, path=path, slots={}, returned=False, declared={}, loops={}, calls={})
-            self.calls[id(expr)] = inner
+            if len(self.known) == _MOST_CALLS:
+                raise _NoLanes(f"more than {_MOST_CALLS} calls of functions", expr.span)
+            inner = self.known[path] = evolve(
+                self, path=path, slots={}, returned=False, declared={}, loops={}
+            )
+        assert isinstance(inner, _Uniformity)  # noqa: S101 - made here
         inner.start = inner.control = self.control
         for i, (param, arg, fact) in enumerate(
             zip(self.fns[expr.function].params, expr.args, args, strict=True)

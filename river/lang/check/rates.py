@@ -1,12 +1,16 @@
-"""How many items a body emits: an interval, found without running it."""
+"""How many items a body emits: an interval, found without running it.
+
+It is put together from the intervals of the statements as the text is from these, each read once: there is no fact of any
+value in it, and nothing to read again until it does not change (`river.lang.dataflow`).
+"""
 
 from __future__ import annotations
 
-from typing import assert_never
+from attrs import define, field
 
 from river.lang import typed
 from river.lang import types as t
-from river.lang.trees import operands
+from river.lang.trees import children, nodes
 
 Interval = tuple[int, int | None]  # at least, at most (None: unbounded or unknown)
 ZERO: Interval = (0, 0)
@@ -14,7 +18,7 @@ ZERO: Interval = (0, 0)
 
 def emitted(body: typed.Block, out: int, fns: tuple[typed.Fn, ...]) -> Interval:
     """The least and greatest number of items that `body` emits to output `out`, over all paths that do not trap."""
-    return _Counter(out, fns, ()).block(body)
+    return _Counter(out, fns, frozenset(i for i, fn in enumerate(fns) if fn.emits)).block(body)
 
 
 def unproven(op: typed.Operator) -> tuple[tuple[int, int], ...]:
@@ -28,12 +32,19 @@ def unproven(op: typed.Operator) -> tuple[tuple[int, int], ...]:
     )
 
 
+@define
 class _Counter:
-    def __init__(self, out: int, fns: tuple[typed.Fn, ...], open_: tuple[int, ...]) -> None:
-        self.out = out
-        self.fns = fns
-        self.open = open_
-        self.calls = any(fn.emits for fn in fns)
+    """`emitting`: the functions that emit; `open`: those that are being read; `known`: what those emit that were read.
+
+    Once a function has met itself (`circular`) what is found depends on which are open, and is not kept.
+    """
+
+    out: int
+    fns: tuple[typed.Fn, ...]
+    emitting: frozenset[int]
+    open: set[int] = field(factory=set[int])
+    known: dict[int, Interval] = field(factory=dict[int, Interval])
+    circular: bool = False
 
     def block(self, body: typed.Block) -> Interval:
         low, high = ZERO
@@ -48,7 +59,7 @@ class _Counter:
 
     def statement(self, item: typed.Stmt) -> Interval:
         low, high = self.structure(item)
-        return low, None if self.calls and any(map(self.emits, _expressions(item))) else high
+        return low, None if self.calls(item) else high
 
     def structure(self, item: typed.Stmt) -> Interval:
         """The items of a statement without those of functions that its expressions call."""
@@ -65,61 +76,43 @@ class _Counter:
                 return _times(_trips(range_), self.block(body))
             case typed.While(_, _, body):
                 return 0, (0 if self.block(body) == ZERO else None)
-            case typed.Do(typed.Call(_, function, _, _, _)):
-                fn = self.fns[function]
-                if function in self.open:
-                    return 0, None
-                if not fn.emits or not isinstance(fn.body, typed.Block):
-                    return ZERO
-                return _Counter(self.out, self.fns, (*self.open, function)).block(fn.body)
+            case typed.Do(typed.Call(_, function)):
+                return self.called(function)
             case _:
                 return ZERO
 
-    def emits(self, expr: typed.Expr | typed.Lambda | typed.Counted) -> bool:
-        """Whether evaluating the expression calls a function that emits."""
-        if isinstance(expr, typed.Call) and self.fns[expr.function].emits:
-            return True
-        return any(map(self.emits, operands(expr)))
+    def called(self, function: int) -> Interval:
+        """The items of a function that is called for its effect."""
+        if function in self.open:
+            self.circular = True
+            return 0, None
+        body = self.fns[function].body
+        if function not in self.emitting or not isinstance(body, typed.Block):
+            return ZERO
+        found = self.known.get(function)
+        if found is None:
+            self.open.add(function)
+            found = self.block(body)
+            self.open.discard(function)
+            if not self.circular:
+                self.known[function] = found
+        return found
 
-
-def _expressions(item: typed.Stmt) -> tuple[typed.Expr | typed.Lambda | typed.Counted, ...]:
-    """What a statement evaluates itself, its blocks and a function called for its effect aside."""
-    match item:
-        case typed.Let(_, _, value) | typed.Var(_, _, value) | typed.Emit(_, value) | typed.Mark(_, value):
-            return (value,)
-        case typed.Assign(place, value):
-            return (place, value)
-        case typed.With(_, _, container, key, default, _, _):
-            return (container, key) if default is None else (container, key, default)
-        case typed.Branch(cond, _, _):
-            return (cond.value if isinstance(cond, typed.Bind) else cond,)
-        case typed.While(_, cond, _):
-            return (cond,)
-        case typed.For(_, _, _, range_, _):
-            return (range_,)
-        case typed.Return(value):
-            return () if value is None else (value,)
-        case typed.Do(call):
-            return call.args
-        case typed.Drop() | typed.Break() | typed.Continue() | typed.Trap():
-            return ()
-        case _:
-            assert_never(item)
+    def calls(self, item: typed.Stmt) -> bool:
+        """Whether an expression that the statement evaluates itself calls a function that emits."""
+        if not self.emitting:
+            return False
+        parts = item.call.args if isinstance(item, typed.Do) else tuple(children(item))
+        own = tuple(part for part in parts if not isinstance(part, typed.Block))
+        return any(isinstance(node, typed.Call) and node.function in self.emitting for node in nodes(own))
 
 
 def _may_leave(item: typed.Stmt) -> bool:
     """Whether control may leave the enclosing block in the middle of the statement."""
-    match item:
-        case typed.Return() | typed.Break() | typed.Continue():
-            return True
-        case typed.Branch(_, then, other):
-            return any(map(_may_leave, then.items)) or (
-                other is not None and any(map(_may_leave, other.items))
-            )
-        case typed.With(_, _, _, _, _, body, _) | typed.For(_, _, _, _, body) | typed.While(_, _, body):
-            return any(map(_may_leave, body.items))
-        case _:
-            return False
+    blocks = (each for each in children(item) if isinstance(each, typed.Block))
+    return isinstance(item, typed.Return | typed.Break | typed.Continue) or any(
+        _may_leave(inner) for block in blocks for inner in block.items
+    )
 
 
 def _trips(range_: typed.Counted | typed.Expr) -> Interval:
