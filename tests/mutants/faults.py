@@ -633,6 +633,22 @@ REPAIRED: Final = (
         "    order: Order = Order.IGNORES\n",
         "tests/river/test_model.py::test_an_operation_that_states_nothing_shows_order",
     ),
+    Mutant(
+        "all-bad-rows-at-once",
+        "whatever is wrong with a block of a live text is held together",
+        "backends/native/ingest/parse.py",
+        "        return self.most is not None and self.bad >= self.most\n",
+        "        return False\n",
+        "tests/backends/test_native_live.py::test_few_bad_rows_are_held_at_a_time",
+    ),
+    Mutant(
+        "chain-of-functions-inlined",
+        "each function of a chain has all before it inside",
+        "backends/native/lower/batches.py",
+        "        if size > _INLINED:\n",
+        "        if size > 1 << 60:\n",
+        "tests/backends/test_native_scaling.py::test_a_chain_of_functions_is_optimised_in_linear_time",
+    ),
 )
 
 FAULTS: Final = (
