@@ -456,6 +456,22 @@ PASSES: Final = (
 
 NATIVE: Final = (
     Mutant(
+        "text-decided-early",
+        "texts whose first bytes are equal count as decided, so what stands behind those does not sort",
+        "backends/native/runtime/rank.rt",
+        "if text == 1 and (w & 255) != GOES:",
+        "if text == 1:",
+        "tests/backends/test_native_views.py::test_rows_stand_in_the_total_order",
+    ),
+    Mutant(
+        "view-of-the-first-shard",
+        "of a map that several workers keep, only the first part's rows are shown",
+        "backends/multicore/tasks.py",
+        "return tuple(whole.parts) or (whole.variable,)",
+        "return tuple(whole.parts[:1]) or (whole.variable,)",
+        "tests/backends/test_multicore_views.py::test_tables_that_several_workers_keep",
+    ),
+    Mutant(
         "lowest-number-negated",
         "machine code does not trap where the lowest number is negated",
         "backends/native/lower/arithmetic.py",
