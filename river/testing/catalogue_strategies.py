@@ -148,6 +148,7 @@ CATALOGUE: Final[Mapping[str, Kind]] = {
         "E", "E", f"on x0(v) {{ {_COUNT} emit o0 {{tau: v.tau, k: v.k, n: c}}; }} }}", "map<string, i64>", keys="k"
     ),
     "window_e": Kind("E", "E", _WINDOW, "deque<E>"),
+    "early": Kind("E", "E", "on x0(v) { emit o0 v; mark o0 v.tau; }"),
     "told": Kind(
         "E", "E", f"on x0(v) {{ {_COUNT} emit o0 v; mark o0 v.tau; }} }}", "map<string, i64>", keys="k"
     ),
@@ -188,6 +189,12 @@ CATALOGUE: Final[Mapping[str, Kind]] = {
     "quiet": Kind("H", "H", "on x0(v) { if v.h > 0 { emit o0 v; } }"),
     "plain": Kind("H", "T", 'on x0(v) { emit o0 {k: "a", n: v.h & 3}; }'),
 }  # fmt: skip
+READERS: Final[Mapping[str, Sequence[str]]] = {
+    "T": ("total", "previous", "last", "latest", "horner", "log", "pairs", "stamp", "sum", "tally"),
+    "E": ("loose", "timed", "window_e"),
+    "D": ("last_row", "folded", "flat"),
+}
+"""Who may stand behind a region, by the types of items: most show their order, or that of the rows in them."""
 PASSED: Final = {name: f"pass_{name.lower()}" for name in "TUWSEDH"}
 """Operators that stand between an input and an output of one type."""
 SOURCES: Final = {"T": 6, "E": 3, "D": 3, "W": 1, "S": 1}
@@ -305,6 +312,16 @@ def _race(draw: st.DrawFn, build: _Build) -> None:
         build.use(name, kind, ins, draw(_said(kind)), share=True, view=False)
 
 
+def _begun(types: Sequence[str]) -> _Build:
+    """A program of nothing but inputs of these types."""
+    build = _Build([])
+    for number, type_ in enumerate(types):
+        build.inputs.append(f"i{number}")
+        build.open.append((f"i{number}", type_))
+        build.declared.append(f"input i{number}: {ORDERED.get(type_, type_)};\n")
+    return build
+
+
 @st.composite
 def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bool = False) -> Case:
     """Programs of up to `steps` operators with up to `items` items on an input, deterministic by construction unless `free`."""
@@ -313,11 +330,7 @@ def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bo
     chosen = ["T", "T"] if free else draw(st.lists(st.sampled_from(sources), min_size=1, max_size=2))
     if chosen == ["E"] and draw(st.booleans()):
         chosen = ["E", "E"]
-    build = _Build([])
-    for number, type_ in enumerate(chosen):
-        build.inputs.append(f"i{number}")
-        build.open.append((f"i{number}", type_))
-        build.declared.append(f"input i{number}: {ORDERED.get(type_, type_)};\n")
+    build = _begun(chosen)
     if free:
         _race(draw, build)
     for _ in range(draw(st.integers(0 if free else min(2, steps), steps))):
@@ -335,3 +348,29 @@ def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bo
         build.use(name, kind, ins, draw(_said(kind)), share=share, view=draw(st.booleans()))
     data = {f"i{number}": draw(_items(type_, items)) for number, type_ in enumerate(chosen)}
     return Case(build.text(), data, by_line=True)
+
+
+@st.composite
+def region_cases(draw: st.DrawFn) -> Case:
+    """Programs of one or two operators that are to be replicated, and who reads what they send.
+
+    There are enough items, and they differ enough, to tell one order from another.
+    """
+    type_ = draw(st.sampled_from("TTTED"))
+    build = _begun([type_])
+    members = [name for name, kind in CATALOGUE.items() if kind.ins == kind.outs == type_]
+    chosen = draw(st.lists(st.sampled_from(members), min_size=1, max_size=2, unique=True))
+    reader = draw(st.none() | st.sampled_from(READERS[type_]) | st.sampled_from(READERS[type_]))
+    for name in (*chosen, *(() if reader in (None, *chosen) else (reader,))):
+        kind = CATALOGUE[name]
+        said = "@Parallel() " if name in chosen else ""
+        if kind.commutes and draw(st.booleans()):
+            said += "@Commutative() "
+        build.use(name, kind, [build.take(type_, 0)], said, share=False, view=False)
+    rows = draw(st.lists(_rows, min_size=3, max_size=4, unique=True))
+    data: dict[str, Sequence[Any]] = {
+        "T": rows,
+        "E": [(tau, *row) for tau, row in enumerate(rows)],
+        "D": [(1, tuple(rows[:2]), ()), (2, tuple(rows[2:]), tuple(rows[:1]))],
+    }
+    return Case(build.text(), {"i0": tuple(data[type_])}, by_line=True)

@@ -154,7 +154,8 @@ def check_pipelines(
                 raise AssertionError(f"{name}\n{pretty(verified.program)}\n{pretty(again.program)}")
         if verified.program not in held:
             held.add(verified.program)
-            now = results(verified.graph, data, names, limit=limit, seeds=1)
+            seeds = 1 if verified.graph.deterministic else 6  # schedules may end differently
+            now = results(verified.graph, data, names, limit=limit, seeds=seeds)
             assert names <= variables(verified.graph), f"{name}\n{pretty(verified.program)}"  # noqa: S101 - a law
             check_subset(was, now, verified.program, name)
         found[name] = verified.graph

@@ -118,6 +118,15 @@ def native_of(case: Case, *, debug: bool = False) -> NativeOperator:
     return found
 
 
+@pytest.mark.parametrize("name", ["shl.trap", "shr.trap", "ushr.trap"])
+def test_a_shift_by_the_width_is_too_far(name: str) -> None:
+    for case in cases():
+        if case == (name, (t.I64, t.I64), t.I64):
+            native = native_of(case)
+            for bits in (63, 64):
+                agree(case, native, (5, bits))
+
+
 def test_every_operation_is_among_the_cases() -> None:
     functions = {"any", "all", "fold", "map", "sort_by"}  # in the tests of bodies
     patterns = {"regex", "re_find", "re_replace", "re_strs", "re_test"}

@@ -75,7 +75,9 @@ def test_the_first_trap_is_told_as_by_the_calculus(uses, kind):
     told: list[Any] = []
     for backend in (REFERENCE, StandIn(3)):
         caught = trap(backend, text, items, Options(batch=3, workers=2))
-        told.append((caught.code, caught.operator, caught.site, caught.diagnostic(), caught.operands))
+        told.append(
+            (caught.code, caught.operator, caught.site, caught.diagnostic(), caught.operands, caught.item)
+        )
         assert caught.span is not None
     assert told[0] == told[1]
     made, _, _ = go(StandIn(0), text, {"a": [(1, "x", 1)] * 3}, Options(workers=2))

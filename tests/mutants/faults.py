@@ -452,6 +452,14 @@ PASSES: Final = (
         "if len(groups) > 2:",
         "tests/optimizers/test_guards.py::test_fusion_says_why_not",
     ),
+    Mutant(
+        "group-given-twice",
+        "what splits between two regions is in the group of its replica, and in that of the operators behind it",
+        "optimizers/expand.py",
+        "elif around.group is not None and not any(isinstance(each, a.Group) for each in said):",
+        "elif around.group is not None:",
+        "tests/optimizers/test_guards.py::test_what_takes_the_place_of_placed_operators_is_in_one_group",
+    ),
 )
 
 NATIVE: Final = (
@@ -496,6 +504,22 @@ NATIVE: Final = (
         "tests/backends/test_native_operations.py::test_an_operation_on_all_its_types[<]",
     ),
     Mutant(
+        "shifted-by-the-width",
+        "machine code does not trap where a number is shifted by as many bits as it has",
+        "backends/native/lower/arithmetic.py",
+        'f.b.op(f"icmp uge {kind} {n}, {bits}"), "shift-range"',
+        'f.b.op(f"icmp ugt {kind} {n}, {bits}"), "shift-range"',
+        "tests/backends/test_native_operations.py::test_a_shift_by_the_width_is_too_far",
+    ),
+    Mutant(
+        "nan-equals-numbers",
+        "machine code takes a number and NaN for equal where it puts them in order",
+        "backends/native/derived/ordering.py",
+        "{b.op(f'and i1 {known[0]}, {unknown[1]}')}",
+        "false",
+        "tests/backends/test_native_operations.py::test_an_operation_on_all_its_types[compare]",
+    ),
+    Mutant(
         "all-rows-taken-for-one-shard",
         "rows are left as they lie though they are of two shards",
         "backends/native/deal.py",
@@ -521,6 +545,14 @@ SPARK: Final = (
         "        found.passed += report.passed\n",
         "",
         "tests/backends/test_spark_stages.py::test_items_that_trap_are_left_out_where_that_is_wanted",
+    ),
+    Mutant(
+        "last-trap-of-all",
+        "of several traps in a stage the last is told, not the first",
+        "backends/spark/run.py",
+        "raise min(traps, key=lambda caught: _serial(stage, caught)).trap",
+        "raise max(traps, key=lambda caught: _serial(stage, caught)).trap",
+        "tests/backends/test_spark_stages.py::test_the_first_trap_is_told_as_by_the_calculus",
     ),
 )
 
@@ -664,6 +696,37 @@ REPAIRED: Final = (
         "        if size > _INLINED:\n",
         "        if size > 1 << 60:\n",
         "tests/backends/test_native_scaling.py::test_a_chain_of_functions_is_optimised_in_linear_time",
+    ),
+    Mutant(
+        "reset-completes-a-row",
+        "a connection that is reset ends as one that is closed in order",
+        "river/io/live/connections.py",
+        """                if not self._over:
+                    self.incomplete = "the connection was reset, and what it sent last is missing"
+                return b""
+""",
+        """                return b""
+""",
+        "tests/river/test_connections.py::test_a_line_that_somebody_did_not_finish_is_no_row[reset-off]",
+    ),
+    Mutant(
+        "reader-that-left-is-a-mistake",
+        "a broken pipe behind standard output is told as an output that cannot be written, where it is Arrow",
+        "river/io/sinks.py",
+        """        except BrokenPipeError:  # the reader has had enough: for the command line to decide
+            self.abort()
+            raise
+""",
+        "",
+        "tests/river/test_standard.py::test_a_reader_that_has_had_enough_is_no_mistake[arrow]",
+    ),
+    Mutant(
+        "part-left-on-a-full-disk",
+        "a file of the cache for which there is no room leaves its part",
+        "river/lang/tables.py",
+        "        part.unlink(missing_ok=True)\n",
+        "",
+        "tests/river/test_verified.py::test_what_there_is_no_room_for_leaves_nothing",
     ),
 )
 

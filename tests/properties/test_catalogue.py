@@ -24,7 +24,7 @@ from river.il.templates import Library
 from river.il.verify import verify
 from river.platform import Platform
 from river.testing import laws
-from river.testing.catalogue_strategies import CATALOGUE, catalogue_cases
+from river.testing.catalogue_strategies import CATALOGUE, catalogue_cases, region_cases
 from river.testing.pass_laws import FAULT, Results, check_pipelines, compared, results, variables
 from river.testing.program_strategies import delta_cases, item_cases
 
@@ -55,7 +55,13 @@ LIMIT = 300  # configurations that are explored; beyond, a program that is deter
 SEARCH = settings(max_examples=min(CHUNK, CASES), database=None, phases=[Phase.generate, Phase.shrink])
 RACES = catalogue_cases(2, 2, free=True)  # few enough schedules to try all
 DRAWN = st.one_of(
-    catalogue_cases(), catalogue_cases(9, 5), catalogue_cases(), RACES, item_cases(), delta_cases()
+    catalogue_cases(),
+    catalogue_cases(9, 5),
+    region_cases(),
+    region_cases(),
+    RACES,
+    item_cases(),
+    delta_cases(),
 )
 WAYS = st.builds(
     Options,

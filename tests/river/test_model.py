@@ -295,6 +295,12 @@ def test_commutative(body: str, variables: str, *, commutes: bool) -> None:
          "emit o {tau: x.tau, ins: o1, del: []}; }"), True),
         (("on d(x) { var n = 0; var o1: list<O> = []; for r in x.ins { push(o1, {k: r.k, m: n}); n = n +% 1; } "
          "emit o {tau: x.tau, ins: o1, del: []}; }"), True),
+        (("on d(x) { var c: map<string, i64> = {}; var o1: list<O> = []; for r in x.ins { with e = c[r.k] else 0 { } "
+         "push(o1, {k: r.k, m: len(c)}); } emit o {tau: x.tau, ins: o1, del: []}; }"), True),
+        (('on d(x) { var n = 0; for r in x.ins { if r.n > 1 { continue; } n = n +% r.n; } '
+         'emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }'), False),
+        (("on d(x) { var n = 0; outer: for i in 0 .. 2 { for r in x.ins { if r.n > 1 { continue outer; } n = n +% r.n; } } "
+         'emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }'), True),
         (("fn last(ref n: i64, r: R) { n = r.n; } on d(x) { var n = 0; for r in x.ins { last(n, r); } "
          'emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }'), True),
         (("fn one(rows: list<R>) -> i64 { for r in rows { return r.n; } return 0; } "
@@ -303,6 +309,9 @@ def test_commutative(body: str, variables: str, *, commutes: bool) -> None:
          "emit o {tau: x.tau, ins: o1, del: []}; }"), True),
         (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { with e = c[r.k] else r.n { e = e +% 1; } } "
          "emit o {tau: x.tau, ins: [{k: k, m: n} for k, n in c], del: []}; }"), True),
+        (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { if r.n > 1 { with e = c[r.k] else 0 { e = e +% 1; } } "
+         "else { with e = c[r.k] else 5 { e = e +% 1; } } } emit o {tau: x.tau, ins: [{k: k, m: n} for k, n in c], del: []}; }"),
+         True),
         (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { with e = c[r.k] else 0 { e = e +% 1; } } "
          "emit o {tau: x.tau, ins: [{k: keys(c)[0], m: 0}], del: []}; }"), True),
         (("on d(x) { var c: map<string, list<i64>> = {}; for r in x.ins { with e = c[r.k] else [] { push(e, r.n); } } "
