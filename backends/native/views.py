@@ -23,7 +23,7 @@ from backends.native.ranking import ranking
 from backends.native.shared import Made, shared
 from river.lang import typed
 from river.lang import types as t
-from river.lang.trees import nodes
+from river.lang.trees import effect, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -230,7 +230,9 @@ class _Sender:
 def _pushed(node: typed.Node, slot: int) -> typed.Expr | None:
     """What a statement pushes to the list in a slot."""
     match node:
-        case typed.Do(typed.Apply(operation="push", args=(typed.Local(slot=to), value))) if to == slot:
+        case typed.Do(typed.Apply(args=(typed.Local(t.List(), to), value)) as put) if (
+            to == slot and effect(put).pushes
+        ):
             return None if isinstance(value, typed.Lambda) else value
         case _:
             return None

@@ -31,7 +31,8 @@ NAMED = (
     "river/lang/check/",
     "river/lang/pretty.py",
     "river/testing/",
-    "backends/native/lanes/",
+    "backends/native/lanes/body.py",
+    "backends/native/lanes/operations.py",
     *EMITTERS,
 )
 SOURCES = [

@@ -132,7 +132,7 @@ class Body(Vectors):
     def apply(self, expr: typed.Apply) -> Found:
         args = [arg for arg in expr.args if not isinstance(arg, typed.Lambda)]
         values = [self.value(arg) for arg in args]
-        if expr.operation == "fill":
+        if operations.fills(expr):
             place = self.place(expr.type)
             self.write(place, Same(expr.type, values[0]), masked=False)
             return place

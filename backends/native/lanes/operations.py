@@ -414,6 +414,11 @@ RULES: Final[dict[str, tuple[Rule, tuple[t.Type, ...]]]] = {
 """By operation: what computes it, and of which operands."""
 
 
+def fills(expr: typed.Apply) -> bool:
+    """Whether an operation makes an array of one value, which needs no rule."""
+    return expr.operation == "fill" and isinstance(expr.type, t.Array) and len(expr.args) == 1
+
+
 def covered(expr: typed.Apply) -> bool:
     """Whether there is a rule for an operation on these operands."""
     found = RULES.get(expr.operation)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import define, evolve, field, frozen
 
 from backends.native.lanes.leaves import has_arrays, has_lanes
-from backends.native.lanes.operations import covered
+from backends.native.lanes.operations import covered, fills
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted
@@ -372,8 +372,7 @@ class _Uniformity(Reading[bool]):
             return False
         if isinstance(expr.args[0].type, t.Array) and effect(expr).measure is Measure.COUNT:
             return False
-        fills = expr.operation == "fill" and isinstance(expr.type, t.Array) and len(expr.args) == 1
-        if not fills and not covered(expr):
+        if not fills(expr) and not covered(expr):
             self.refuse(f"`{expr.operation}` of what varies", expr)
         return True
 
