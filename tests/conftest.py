@@ -19,9 +19,11 @@ import contextlib
 import io
 import os
 import shlex
+import shutil
 import sys
 from difflib import unified_diff
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples", "tests"]
 RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
+
+COMPILED = pytest.StashKey[str]()
 
 OPTIMISED = 0.25
 """In what part of the tests machine code is optimised as it is for users."""
@@ -56,7 +60,15 @@ settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.install(config, ROOT, SOURCES)
+    if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each
+        del os.environ["PYTHONDONTWRITEBYTECODE"]
+        os.environ["PYTHONPYCACHEPREFIX"] = config.stash[COMPILED] = mkdtemp(prefix="river-pycache-")
     room()  # now: Hypothesis minds if the limit changes while it runs
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if COMPILED in config.stash:
+        shutil.rmtree(config.stash[COMPILED], ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

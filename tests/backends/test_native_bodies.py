@@ -163,13 +163,6 @@ def test_random_bodies(case: Case) -> None:
     compare(case, debug=False)
 
 
-@pytest.mark.slow
-@settings(max_examples=25)
-@given(bodies(firings=4))
-def test_random_bodies_that_check_themselves(case: Case) -> None:
-    compare(case, debug=True)
-
-
 CHUNK = 50
 CASES = int(os.environ.get("RIVER_CASES", "0"))  # of each of the two tests below
 
@@ -194,14 +187,14 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(300)
+@chunks(150)
 def test_many_random_bodies(chunk: int) -> None:
     _many(debug=False)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(100)
+@chunks(50)
 def test_many_random_bodies_that_check_themselves(chunk: int) -> None:
     _many(debug=True)
 

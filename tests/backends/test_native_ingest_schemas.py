@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 pytest.importorskip("llvmlite")
 
-CHUNK = 50
+CHUNK = 20
 FILES = 6  # of a type
-CASES = int(os.environ.get("RIVER_CASES", "50"))
+CASES = int(os.environ.get("RIVER_CASES", "20"))
 OPTIMISED = 0.02
 NAMES = ["a", "b", "ab", "value", "ts", "ü", "x_1", "exactly8", "exactly_7", "seven_b", "sixteen_bytes_ab", "of_seventeen_byte",
          "a_name_that_is_quite_long_indeed", "日本", "_", "null", "true", "parse", "find", "base", "data", "at"]  # fmt: skip
