@@ -164,6 +164,7 @@ def spoiled(language: str, chance: random.Random) -> str:
     """A program after a few accidents."""
     parts = WORD.findall(chance.choice(written(language))) or [""]
     for _ in range(chance.choice([1, 1, 1, 2, 3, 6])):
+        parts = parts or [""]
         at = chance.randrange(len(parts) + 1)
         match chance.randrange(15):
             case 0:
