@@ -10,7 +10,7 @@ import json
 from contextlib import contextmanager
 from ctypes import c_bool
 from hashlib import sha256
-from threading import RLock, Thread
+from threading import RLock, Thread, local
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
@@ -34,6 +34,7 @@ BASE: Final = "base"
 _LOCK: Final = RLock()
 _MAKING: Final[dict[str, RLock]] = {}  # by key, what the others wait for
 _KNOWN: Final[dict[str, Code]] = {}
+_JOB: Final = local()
 
 
 @define
@@ -142,6 +143,16 @@ def _made(key: str, make: Callable[[], Made], level: int) -> Code:
     return found
 
 
+class Unwanted(BaseException):
+    """What a thread makes is not wanted any more."""
+
+
+def wanted_still() -> None:
+    """To be called now and then by what takes long while code is made. Raises: Unwanted."""
+    if getattr(_JOB, "failures", None):
+        raise Unwanted
+
+
 def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> list[Result]:
     """The results of jobs that make code, on several threads.
 
@@ -153,6 +164,7 @@ def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: in
     left, found, failures = iter(range(len(jobs))), dict[int, Result](), list[BaseException]()
 
     def work() -> None:
+        _JOB.failures = failures
         while not failures:
             with _LOCK:
                 number = next(left, None)

@@ -185,6 +185,35 @@ river.cli.run()
 """
 
 
+LONG = """
+river 1;
+input a: {t: i64, v: i64};
+output b: {t: i64, v: i64};
+output c: {t: i64, v: i64};
+operator first(x: {t: i64, v: i64}) -> (y: {t: i64, v: i64}, z: {t: i64, v: i64}) {
+  const k: i64 = long(); fn long() -> i64 { var n = 0; for i in 0 .. 1000000000 { n = n +% i; } return n; }
+  on x(r) { emit y {t: r.t, v: k}; emit z r; }
+}
+operator second(x: {t: i64, v: i64}) -> (y: {t: i64, v: i64}) {
+  const k: i64 = long(); fn long() -> i64 { var n = 1; for i in 0 .. 1000000000 { n = n +% i; } return n; }
+  on x(r) { emit y {t: r.t, v: k}; }
+}
+(b, d) <- first(a);
+(c) <- second(d);
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_ends_what_computes_constants_beside(program):
+    """Operators become machine code side by side; nobody waits for the constants of one when the command is to end."""
+    program.write_text(LONG)
+    process = begun(["run", str(program), "--in", f"a={program.parent / 'a.csv'}", "-q", "--workers", "2"])
+    time.sleep(2)  # until they are computed; an earlier signal finds less to end
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err) == (128 + signal.SIGTERM, "", WORDS[signal.SIGTERM])
+
+
 @pytest.mark.parametrize("how", ["lost", "dropped", "kept", "packed", "swallowed"])
 def test_an_interrupt_that_others_catch_ends_the_command(how):
     found = subprocess.run(

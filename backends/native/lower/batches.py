@@ -36,6 +36,7 @@ from backends.native.lower.literals import literal
 from backends.native.lower.statements import Refusal, block
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from backends.native.module import Module
+from backends.native.shared import wanted_still
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import unproven
@@ -98,7 +99,7 @@ def lower(
     values: list[object] = []
     for const in op.consts:
         try:
-            values.append(evaluate_const(const.value, op.fns, values, const.slots))
+            values.append(evaluate_const(const.value, op.fns, values, const.slots, wanted_still))
             probe = Frame(module, op, Builder(), "trap")
             constants = (*constants, literal(probe, const.type, values[-1]))
         except Trap:

@@ -95,13 +95,19 @@ def compile_function(fns: tuple[typed.Fn, ...], index: int) -> Callable[..., Val
 
 
 def evaluate_const(
-    expr: typed.Expr, fns: tuple[typed.Fn, ...] = (), consts: Sequence[Value] = (), slots: int = 0
+    expr: typed.Expr,
+    fns: tuple[typed.Fn, ...] = (),
+    consts: Sequence[Value] = (),
+    slots: int = 0,
+    poll: Callable[[], None] | None = None,
 ) -> Value:
     """The frozen value of a closed expression; `consts` are the values of the constants it may name.
 
+    `poll` is called now and then; it may end the evaluation by an exception.
+
     Raises: Trap.
     """
-    return _constant(_code(fns, tuple(consts)), expr, slots)
+    return _constant(_code(fns, tuple(consts), poll), expr, slots)
 
 
 def freeze_variables(op: typed.Operator, variables: Sequence[Value]) -> tuple[Value, ...]:
