@@ -10,7 +10,6 @@ Paper: River §2.4.
 from __future__ import annotations
 
 from collections import deque
-from time import perf_counter
 from typing import Any
 
 from river.backend import Rows
@@ -66,18 +65,21 @@ class Queue:
         """The items and marks consumed."""
         return self._taken
 
-    @property
-    def waited(self) -> float:
-        """How long the producer waited for room, until now. Units: seconds."""
-        return self.blocked + (0.0 if self._since is None else perf_counter() - self._since)
+    def waited(self, now: float) -> float:
+        """How long the producer waited for room, until now. Units: seconds of the clock that `want` knows."""
+        return self.blocked + (0.0 if self._since is None else now - self._since)
 
-    def want(self, *, wanted: bool) -> None:
-        """The producer waits for room, or waits no more. Under the scheduler's lock."""
-        self.wanted = wanted
-        if wanted and self._since is None:
-            self._since = perf_counter()
-        elif not wanted and self._since is not None:
-            self.blocked += perf_counter() - self._since
+    def want(self, now: float) -> None:
+        """The producer waits for room. Under the scheduler's lock, as `want_no_more`."""
+        self.wanted = True
+        if self._since is None:
+            self._since = now
+
+    def want_no_more(self, now: float) -> None:
+        """The producer does not wait for room, or waits no more."""
+        self.wanted = False
+        if self._since is not None:
+            self.blocked += now - self._since
             self._since = None
 
     @property

@@ -1,6 +1,7 @@
 """The backend of one machine: operator instances on threads, bounded queues between them.
 
-`plan` decides (queue bounds, locks, components), `queues` and `ports` hold items, `instance` fires, `run` schedules.
+`plan` decides (queue bounds, locks, components), `assembly` makes queues and tasks of it, `scheduling` says who does what when,
+`dispatch` and `reading` are the threads that obey, `run` starts and ends them. What fires stands in `backends.firing`.
 
 Paper: River §2.3, §2.4.
 """

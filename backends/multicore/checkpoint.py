@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from backends.firing.ports import Out, Port
     from backends.firing.queues import Chunk
-    from backends.multicore.tasks import Operate, Store, Task
+    from backends.multicore.scheduling.task import Task
+    from backends.multicore.tasks import Operate
+    from backends.multicore.variables import Store
     from river.il.graph import Graph
     from river.lang.types import Type
 

@@ -10,7 +10,8 @@ from attrs import define, field
 
 from backends.firing.queues import UNBOUNDED
 from backends.multicore.parallel import Parallel
-from backends.multicore.tasks import Deliver, Operate, Outcome, State
+from backends.multicore.scheduling.task import Outcome, State
+from backends.multicore.tasks import Deliver, Operate
 from river.metrics import Durations, Metrics, OperatorFigures, OutputFigures, QueueFigures
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from backends.firing.ports import Out
     from backends.firing.queues import Queue
     from backends.multicore.compiled import Compiled
-    from backends.multicore.tasks import Task
+    from backends.multicore.scheduling.task import Task
     from river.ingress import Turn
 
 
@@ -140,12 +141,12 @@ class Meter:
                     host_calls[task.name] = calls
             elif isinstance(task, Deliver):
                 outputs[task.port.queue.name] = OutputFigures(task.items, task.seconds)
+        now = perf_counter()
         queues = {
             name: QueueFigures(
-                queue.size, queue.peak, None if queue.bound >= UNBOUNDED else queue.bound, queue.waited
+                queue.size, queue.peak, None if queue.bound >= UNBOUNDED else queue.bound, queue.waited(now)
             )
             for name, queue in self.queues.items()
         }
-        seconds = perf_counter() - self.began
         latency = self.durations.latency()
-        return Metrics(seconds, dict(self.inputs), outputs, operators, queues, latency, host_calls)
+        return Metrics(now - self.began, dict(self.inputs), outputs, operators, queues, latency, host_calls)

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from attrs import define, evolve, field, frozen
 
 from backends.firing.machine import MachineRated, told
 from backends.multicore.ordering.reorder import Failed, Wait
 from backends.multicore.ordering.worklist import Worklist
-from backends.multicore.tasks import Operate, Outcome
+from backends.multicore.scheduling.task import Outcome
+from backends.multicore.tasks import Operate
 from river.lang.evaluate import Trap
 from river.lang.values import END, Mark
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from backends.firing.columns import ColumnPort
     from backends.firing.machine import Machine
     from backends.multicore.experiments import Choices
-    from backends.multicore.run import Engine
-    from backends.multicore.tasks import Variables
+    from backends.multicore.scheduling.task import Control
+    from backends.multicore.variables import Variables
     from backends.native.batch import Batch
     from backends.native.operator import NativeOperator
 
@@ -80,6 +81,8 @@ class Parallel(Operate):
     does.
     """
 
+    several: ClassVar[bool] = True
+
     def __init__(
         self,
         index: int,
@@ -129,46 +132,46 @@ class Parallel(Operate):
         """Whether firings are handed out: those on a batch take long enough."""
         return self._open or self._spent * min(1.0, self._part / max(self._fired, 1.0)) > WORTH
 
-    def step(self, engine: Engine) -> Outcome:
+    def step(self, control: Control) -> Outcome:
         if not self._worth and not self.dead and self._worklist.alone():
-            return self._together(engine)
+            return self._together(control)
         taken = self._worklist.take()
         if taken is Wait.ROOM:
             return Outcome.FULL
         if isinstance(taken, Wait):  # who hands in next wakes the task
-            self._failed(engine)
+            self._failed(control)
             return Outcome.IDLE
         serial, found = taken
         if isinstance(found, Firings):  # by the clone used last: its outputs are still in the cache
             self.detached, self.ticket = evolve(found, native=self._clones.pop()), serial
             return Outcome.SPLIT
         room = self._worklist.hand_in(serial, found)
-        if self._failed(engine):
+        if self._failed(control):
             return Outcome.IDLE
         return Outcome.MORE if room else Outcome.FULL
 
-    def _together(self, engine: Engine) -> Outcome:
+    def _together(self, control: Control) -> Outcome:
         """A step as any other operator's: nothing is out of this worker's hands."""
         self._steps += 1
         if self._steps % LOOK and self._fired:
-            return Operate.step(self, engine)
+            return Operate.step(self, control)
         began, fired = time.thread_time(), self._machine.fired
-        outcome = Operate.step(self, engine)
+        outcome = Operate.step(self, control)
         if (count := self._machine.fired - fired) > 0:
             self._took(began, count)
         return outcome
 
-    def work(self, firings: Firings, serial: int, engine: Engine) -> None:
+    def work(self, firings: Firings, serial: int, control: Control) -> None:
         """Does what was handed out, while others run the task."""
         self._worklist.hand_in(serial, self._made(firings))
-        self._failed(engine)
+        self._failed(control)
 
-    def _failed(self, engine: Engine) -> bool:
+    def _failed(self, control: Control) -> bool:
         """Whether an item trapped; says so once."""
         failure = self._order.failure
         if failure is not None and not self.dead:
             self.dead = True
-            engine.trapped(self, cast("Trap", failure))
+            control.trapped(self, cast("Trap", failure))
             self.close()
         return self.dead
 

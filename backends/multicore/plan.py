@@ -100,7 +100,7 @@ class Plan:
         """How the operators run as machine code; they are compiled to find out."""
         from backends.multicore.report import native_report
 
-        return native_report(self)
+        return native_report([node.instance for node in self.nodes])
 
     def _shared(self, found: Region | Alone) -> str:
         """How several workers run an operator."""

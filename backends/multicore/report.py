@@ -14,10 +14,10 @@ from river.lang.operations import OPERATIONS
 from river.lang.trees import applied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from backends.multicore.plan import Plan
     from backends.native.operator import NativeOperator, Refused
+    from river.il.graph import Instance
     from river.source import Span
 
 _WIDTH: Final = 100
@@ -29,7 +29,7 @@ _CLASSES: Final = {
 }
 
 
-def native_report(plan: Plan) -> str:
+def native_report(instances: Sequence[Instance]) -> str:
     """Operators that run alike stand together: as machine code, in how many lanes, with what operations, or why not."""
     from backends.native.jit import available
 
@@ -39,16 +39,16 @@ def native_report(plan: Plan) -> str:
 
     alike: dict[tuple[str, ...], list[str]] = {}
     native = 0
-    for node in plan.nodes:
-        operator = node.instance.operator
+    for instance in instances:
+        operator = instance.operator
         if isinstance(operator, typed.Operator):
             made = compile_native(operator)
             native += isinstance(made, NativeOperator)
             lines = tuple(_lines(made))
         else:
             lines = (f"PYTHON, one call a firing: the function `{operator.target}`",)
-        alike.setdefault(lines, []).append(node.instance.name)
-    found = [_head(native, len(plan.nodes))]
+        alike.setdefault(lines, []).append(instance.name)
+    found = [_head(native, len(instances))]
     for lines, names in alike.items():
         found += ["", fill(", ".join(names), _WIDTH, initial_indent="  ", subsequent_indent="  ")]
         found += [

@@ -12,24 +12,23 @@ Paper: Ordered multicore (seed 001) Fig. 4, Fig. 7.
 from __future__ import annotations
 
 import time
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed, Wait
 from backends.multicore.parallel import Firings, Made, Parallel
 from backends.multicore.regions import Sharded, Stateless
-from backends.multicore.tasks import Outcome
+from backends.multicore.scheduling.task import Outcome
+from backends.multicore.variables import Whole
 from backends.native.contract import mark_type
 from backends.native.deal import Dealer, Share, divide, joined
 from backends.native.operator import Refused, compile_native
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
-from river.lang.values import frozen_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +39,10 @@ if TYPE_CHECKING:
     from backends.multicore.ordering.keyed import Keyed
     from backends.multicore.ordering.reorder import Nothing
     from backends.multicore.regions import Region
-    from backends.multicore.run import Engine
-    from backends.multicore.tasks import Store, Variables
+    from backends.multicore.scheduling.task import Control
+    from backends.multicore.variables import Store, Variables
     from backends.native.batch import Batch
-    from backends.native.operator import NativeOperator, Variable
+    from backends.native.operator import NativeOperator
     from river.il.graph import Instance
 
 GAIN: Final = 1.5
@@ -57,24 +56,6 @@ LEAST: Final = 15e-9
 
 Found = Firings | Made | Failed
 """What comes next in the input, or a piece of it."""
-
-
-@define(eq=False)
-class Whole:
-    """A variable as those see it who do not know of shards; `parts`: where its entries are since it was divided."""
-
-    variable: Variable
-    parts: list[Variable] = field(factory=list["Variable"])
-
-    def get(self) -> Any:
-        """Its value."""
-        if not self.parts:
-            return self.variable.get()
-        return frozen_form(self.variable.type, chain.from_iterable(part.get().items() for part in self.parts))
-
-    def set(self, value: Any) -> None:
-        """Gives it another value, before a run."""
-        self.variable.set(value)
 
 
 @frozen
@@ -118,17 +99,17 @@ class ShardedOperate(Parallel):
     def given(self) -> int:
         return self._queue.given if self._queue is not None else 0
 
-    def step(self, engine: Engine) -> Outcome:
+    def step(self, control: Control) -> Outcome:
         queue = self._queue
         if queue is None:
             if self.dead or not self._pays() or not self._machine.drain() or not self._divided():
-                return self._together(engine)
+                return self._together(control)
             queue = self._queue
             assert queue is not None  # noqa: S101 - it has just been divided
         wait = queue.feed(self._next)
         if wait is Wait.ROOM:
             return Outcome.FULL
-        if self._failed(engine):
+        if self._failed(control):
             return Outcome.IDLE
         worker = next((w for w, busy in enumerate(self._busy) if not busy and queue.waiting(w)), None)
         if worker is not None:
@@ -137,7 +118,7 @@ class ShardedOperate(Parallel):
             return Outcome.SPLIT
         return Outcome.MORE if wait is None else Outcome.IDLE  # who fires the last piece wakes the task
 
-    def work(self, firings: Firings, serial: int, engine: Engine) -> None:
+    def work(self, firings: Firings, serial: int, control: Control) -> None:
         """Fires about as many pieces as a batch has. `serial`: which worker of this operator's does it."""
         queue = self._queue
         assert queue is not None  # noqa: S101 - the state is divided when work is handed out
@@ -145,7 +126,7 @@ class ShardedOperate(Parallel):
             queue.work(serial, len(self._parts))
         finally:
             self._busy[serial] = False
-        self._failed(engine)
+        self._failed(control)
 
     # -- whole
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from backends.multicore.plan import Plan
-    from backends.multicore.tasks import Store
+    from backends.multicore.variables import Store
     from backends.native.contract import Reason
     from backends.native.views import NativeView
     from river.backend import Items, Sinks

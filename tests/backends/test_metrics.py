@@ -79,9 +79,9 @@ def test_who_waits_for_room_is_told(monkeypatch):
     waits = threading.Event()
     want = Queue.want
 
-    def noted(self: Queue, *, wanted: bool) -> None:
-        want(self, wanted=wanted)
-        if wanted and self.name == "ys":
+    def noted(self: Queue, now: float) -> None:
+        want(self, now)
+        if self.name == "ys":
             waits.set()
 
     def slow(_: list[int]) -> None:

@@ -13,9 +13,10 @@ from attrs import evolve
 
 from backends.firing.queues import Queue
 from backends.locks import lock_each, one_lock
-from backends.multicore import BACKEND
-from backends.multicore import run as engine
+from backends.multicore import BACKEND, assembly
 from backends.multicore.plan import plan
+from backends.multicore.scheduling.task import Outcome
+from backends.multicore.tasks import Operate
 from river.backend import BATCH, BOUND, Options
 from river.diagnostics import InternalError, Rejected
 from river.il.parse import parse
@@ -95,7 +96,7 @@ def test_a_bound_of_one_is_kept(workers, monkeypatch):
             super().put(chunk)
             most[self.name] = max(most.get(self.name, 0), self.size)
 
-    monkeypatch.setattr(engine, "Queue", Watched)
+    monkeypatch.setattr(assembly, "Queue", Watched)
     program = graph(
         SAME, "input xs: i64;", "output ys: i64;", "(q) <- same(xs);", "(r) <- same(q);", "(ys) <- same(r);"
     )
@@ -164,7 +165,7 @@ def test_a_quiet_branch_between_a_split_and_a_join_makes_the_full_queue_grow(wor
 
 
 def test_a_program_that_cannot_move_says_so(monkeypatch):
-    monkeypatch.setattr(engine.Operate, "step", lambda *_: engine.Outcome.FULL)
+    monkeypatch.setattr(Operate, "step", lambda *_: Outcome.FULL)
     with pytest.raises(InternalError, match="nothing can run"):
         run(line(SAME, "same"), {"xs": [[1]]})
 

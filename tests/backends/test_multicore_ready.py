@@ -9,11 +9,11 @@ import pytest
 from backends.firing.ports import Out, Port
 from backends.firing.queues import Queue
 from backends.multicore.experiments import EXPERIMENTS
-from backends.multicore.ready import LastFirst, ready
-from backends.multicore.tasks import Task
+from backends.multicore.scheduling.ready import LastFirst, ready
+from backends.multicore.scheduling.task import Task
 
 if TYPE_CHECKING:
-    from backends.multicore.ready import Ready
+    from backends.multicore.scheduling.ready import Ready
 
 ORDER = [0, 1, 2, 2]
 
@@ -38,7 +38,7 @@ def taken(found: Ready) -> list[int]:
     order: list[int] = []
     while len(found):
         first = found.first
-        assert found.popleft() is first
+        assert found.popleft(0.0) is first
         order.append(first.index)
     return order
 

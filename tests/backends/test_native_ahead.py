@@ -15,6 +15,7 @@ pytest.importorskip("llvmlite")
 import river
 from backends.firing.machine import forwarded
 from backends.multicore import run
+from backends.multicore.scheduling import scheduler
 from backends.native.jit import host
 from backends.native.lower.ahead import LARGE, ROWS, sought
 from backends.native.lower.batches import Lowered, lower
@@ -131,7 +132,7 @@ def test_memory_is_flushed_only_where_some_may_have_been_released():
 def test_on_one_processor_the_reader_runs_machine_code(monkeypatch):
     """Whoever runs a step, the results are the same; no step waits for a worker that nobody wakes."""
     monkeypatch.setattr(run, "here", lambda: Platform(cores=1))
-    monkeypatch.setattr(run, "HANDOVER", 0.0)
+    monkeypatch.setattr(scheduler, "HANDOVER", 0.0)
     items = [(f"key {i % 50} of this test", (i % 3, None), i % 7) for i in range(3000)]
     for batch in (1, 64, 1000):
         alike(items, workers=1, batch=batch, bound=batch)

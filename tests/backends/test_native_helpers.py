@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 import river
 from backends.multicore import inputs
-from backends.multicore.run import Engine
+from backends.multicore.scheduling.scheduler import Scheduler
 from backends.native.ingest import Block
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         return parse(self)
 
     monkeypatch.setattr(inputs, "IDLE", -1.0)
-    monkeypatch.setattr(Engine, "_spare", lambda _: rng.randrange(4))
+    monkeypatch.setattr(Scheduler, "spare", lambda _: rng.randrange(4))
     monkeypatch.setattr(Block, "parse", noted)
     return found
 
@@ -99,7 +99,7 @@ def test_no_more_is_read_ahead_than_there_are_helpers(
         return parse(self)
 
     monkeypatch.setattr(inputs, "IDLE", -1.0)
-    monkeypatch.setattr(Engine, "_spare", lambda _: 9)
+    monkeypatch.setattr(Scheduler, "spare", lambda _: 9)
     monkeypatch.setattr(Block, "parse", late)
     found = river.compile(PROGRAM, "river").run({"rows": str(path)}, workers=3)
     assert found["out"].num_rows == rows * 3 // 4

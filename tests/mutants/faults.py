@@ -33,6 +33,7 @@ _OUTCOMES: Final = "tests/calculus/test_calculus_outcomes.py"
 _EXPLORED: Final = "tests/backends/test_ordering_explored.py"
 _IN_ORDER: Final = f"{_EXPLORED}::test_results_are_sent_once_and_in_order"
 _AS_ONE: Final = f"{_EXPLORED}::test_a_keyed_operator_makes_what_one_worker_makes"
+_SCHEDULED: Final = "tests/backends/test_scheduling_explored.py"
 _CHECKPOINT: Final = "tests/backends/test_checkpoint.py"
 
 CALCULUS: Final = (
@@ -198,6 +199,38 @@ ENGINE: Final = (
         "if failure is None and part.partition not in self._failed:",
         "if True:",
         _AS_ONE + "[HybridQueue-{'batches': ['a', 'A', 'a'], 'capacity': 3}]",
+    ),
+    Mutant(
+        "wake-up-lost",
+        "input that came while a task ran does not make it ready again",
+        "backends/multicore/scheduling/scheduler.py",
+        "                if task.missed:\n                    self._queue(task)\n",
+        "                pass\n",
+        f"{_SCHEDULED}::test_nothing_is_lost_and_nobody_sleeps_for_ever[a reader that is blocked]",
+    ),
+    Mutant(
+        "over-while-the-reader-sends",
+        "after a trap the run is over though the reader has not sent all of its turn",
+        "backends/multicore/scheduling/scheduler.py",
+        "return self.reader is ReaderState.SENDING or (",
+        "return (",
+        f"{_SCHEDULED}::test_nothing_is_lost_and_nobody_sleeps_for_ever[a trap]",
+    ),
+    Mutant(
+        "lock-taken-from-its-owner",
+        "a task takes a lock that another one has",
+        "backends/multicore/scheduling/scheduler.py",
+        "            if lock.owner is not None:\n                lock.waiting.append(task)\n                return\n",
+        "",
+        f"{_SCHEDULED}::test_nothing_is_lost_and_nobody_sleeps_for_ever[locks]",
+    ),
+    Mutant(
+        "room-forgotten",
+        "room that was made while a task ran is not seen when it has found none",
+        "backends/multicore/scheduling/scheduler.py",
+        "if others or any(queue.room > 0 for queue in full):",
+        "if others:",
+        f"{_SCHEDULED}::test_nothing_is_lost_and_nobody_sleeps_for_ever[a line]",
     ),
     Mutant(
         "lock-not-taken",
@@ -474,7 +507,7 @@ NATIVE: Final = (
     Mutant(
         "view-of-the-first-shard",
         "of a map that several workers keep, only the first part's rows are shown",
-        "backends/multicore/tasks.py",
+        "backends/multicore/variables.py",
         "return tuple(whole.parts) or (whole.variable,)",
         "return tuple(whole.parts[:1]) or (whole.variable,)",
         "tests/backends/test_multicore_views.py::test_tables_that_several_workers_keep",

@@ -1,6 +1,6 @@
 """The tasks that may have something to do, and which of them comes next: the scheduler's side of `ordering.heuristics`.
 
-Used under the scheduler's lock only. What has just got its locks comes before all others: somebody may wait for them.
+What has just got its locks comes before all others: somebody may wait for them.
 
 Paper: Ordered multicore (seed 001) §6.
 """
@@ -11,7 +11,6 @@ from collections import deque
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from time import perf_counter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from backends.multicore.ordering.heuristics import (
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from backends.firing.queues import Queue
-    from backends.multicore.tasks import Task
+    from backends.multicore.scheduling.task import Task
 
 WINDOW: Final = 0.1
 """Seconds of a window of CT."""
@@ -53,8 +52,8 @@ class Ready(Protocol):
         """One more, which comes before all others."""
         ...
 
-    def popleft(self) -> Task:
-        """Takes the one that comes next, of at least one."""
+    def popleft(self, now: float, /) -> Task:
+        """Takes the one that comes next, of at least one. `now`: the time, in seconds."""
         ...
 
 
@@ -85,7 +84,7 @@ class LastFirst:
     def appendleft(self, task: Task) -> None:
         heappush(self._heap, (-inf, next(self._next), task))
 
-    def popleft(self) -> Task:
+    def popleft(self, now: float, /) -> Task:
         return heappop(self._heap)[2]
 
 
@@ -113,7 +112,7 @@ class Chosen:
         self._producers = [self._before(i, task) for i, task in enumerate(self._chain)]
         self._ready: dict[Task, None] = {}
         self._urgent: deque[Task] = deque()
-        self._window = perf_counter()
+        self._window = -inf
 
     def _before(self, place: int, task: Task) -> tuple[int, ...]:
         """Who feeds a task, but for what closes loops."""
@@ -144,8 +143,8 @@ class Chosen:
     def appendleft(self, task: Task) -> None:
         self._urgent.appendleft(task)
 
-    def popleft(self) -> Task:
-        if (now := perf_counter()) > self._window + WINDOW:
+    def popleft(self, now: float, /) -> Task:
+        if now > self._window + WINDOW:
             self._window = now
             for meter in self._meters:
                 meter.window()

@@ -1,0 +1,134 @@
+"""The parts of a run, put together: queues, tasks on both ends of them, locks and variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from attrs import frozen
+
+from backends.firing.columns import ColumnPort
+from backends.firing.instance import Setting, make
+from backends.firing.machine import make as make_machine
+from backends.firing.ports import Out, Port
+from backends.firing.queues import UNBOUNDED, Queue
+from backends.firing.wiring import inputs_of, outputs_of
+from backends.multicore.regions import Region
+from backends.multicore.scheduling.task import Lock
+from backends.multicore.sharded import concurrent
+from backends.multicore.tasks import Deliver, Operate
+from backends.multicore.variables import Store, Variables
+from backends.native.egress.sinks import column_sink
+from river.il.annotations import annotated
+from river.lang import typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from backends.firing.instance import Report
+    from backends.firing.machine import Machine
+    from backends.multicore.compiled import Compiled
+    from backends.multicore.plan import Node, Plan
+    from backends.multicore.scheduling.task import Task
+    from backends.native.deadline import Deadline
+    from river.backend import Sinks
+    from river.il.graph import Instance as GraphInstance
+    from river.il.graph import Queue as GraphQueue
+
+
+@frozen(eq=False)
+class Assembly:
+    """The parts. `tasks`: the `operators` in the order of the graph's instances, then a task for each output.
+
+    `order`: of the tasks, in the direction of the data. `entries`: where the inputs go in.
+    """
+
+    store: Store
+    queues: Mapping[str, Queue]
+    operators: Sequence[Operate]
+    tasks: Sequence[Task]
+    order: Sequence[int]
+    entries: Mapping[str, Out]
+
+
+def assemble(
+    plan: Plan,
+    compiled: Compiled,
+    sinks: Sinks,
+    deadline: Deadline | None,
+    report: Report | None,
+    poll: Callable[[], None],
+) -> Assembly:
+    """The parts of a run of a plan. `report` takes traps that do not end the run; `poll` is called in long firings."""
+    graph, store = plan.graph, Store(plan, compiled)
+    places = {
+        name: len(plan.nodes) + i for i, name in enumerate(e.name for e in plan.edges if e.consumer is None)
+    }
+    queues = {
+        e.name: Queue(
+            e.name,
+            UNBOUNDED if e.bound is None else e.bound,
+            e.producer,
+            places[e.name] if e.consumer is None else e.consumer,
+        )
+        for e in plan.edges
+    }
+    closing = {node.instance.ins[port] for node in plan.nodes for port in node.back}
+    turns = _in_turns([node.instance for node in plan.nodes])
+    locks = [Lock() for _ in plan.locks]
+
+    def operate(node: Node) -> Operate:
+        instance = node.instance
+        operator, options = instance.operator, plan.options
+        native = compiled.native.get(instance.index)
+        ports = inputs_of(instance, graph, queues, closing, columns=native is not None)
+        outs = outputs_of(instance, queues, closing)
+        variables = store.of(instance.variables) if native is None else Variables([], (), {})
+        function = options.externs.get(operator.target) if isinstance(operator, typed.Extern) else None
+        told = None if instance.index in turns else report
+        setting = Setting(operator, ports, outs, variables.values, plan.batch, told, deadline)
+        if native is not None:
+            native.deadline = deadline
+        made = make(setting, function, poll) if native is None else make_machine(setting, native)
+        if native is not None and isinstance(node.region, Region):
+            machine = cast("Machine", made)
+            return concurrent(machine, instance, variables, node.region, plan.choices, store, options.batch)
+        task = Operate(instance.index, made, instance.name, variables)
+        task.locks = tuple(locks[i] for i in node.locks)
+        return task
+
+    def deliver(name: str) -> Deliver:
+        queue, sink = graph.queues[name], sinks.get(name)
+        columns, key = _is_columns(queue, compiled), queue.key()
+        if sink is not None and columns:
+            sink = column_sink(sink)
+        if hasattr(sink, "columns") and columns:
+            port = ColumnPort(queues[name], queue.type, key, (), back=False, checked=False)
+        else:
+            port = Port(queues[name], key, (), back=False, checked=False)
+        return Deliver(places[name], port, sink, plan.batch)
+
+    operators = [operate(node) for node in plan.nodes]
+    entries = {
+        name: Out(queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
+        for name in graph.inputs
+    }
+    order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
+    return Assembly(store, queues, operators, [*operators, *map(deliver, places)], order, entries)
+
+
+def _is_columns(queue: GraphQueue, compiled: Compiled) -> bool:
+    """Whether the items of a queue come in columns."""
+    return queue.producer is not None and queue.producer.instance in compiled.native
+
+
+def _in_turns(instances: Sequence[GraphInstance]) -> frozenset[int]:
+    """The replicas whose results a merge takes in turns: one that left out an item would shift all others."""
+    roles = [(one, {(r.id, r.what) for r in annotated(one.use).regions}) for one in instances]
+    turns = {
+        (id_, "replica")
+        for one, said in roles
+        if isinstance(one.operator, typed.Operator) and one.operator.phases
+        for id_, what in said
+        if what == "merge"
+    }
+    return frozenset(one.index for one, said in roles if said & turns)

@@ -1,0 +1,147 @@
+"""The threads' side of a scheduler: one mutex around it, a bell for each thread that may sleep, and what workers do.
+
+What is decided is decided in `scheduling`; here threads report what happened, wake whom they are told to wake, and sleep.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from backends.multicore.parallel import Parallel
+from backends.multicore.scheduling.scheduler import CALLER, READER
+from backends.multicore.scheduling.task import Outcome
+
+if TYPE_CHECKING:
+    from backends.multicore.failures import Failures
+    from backends.multicore.metrics import Meter
+    from backends.multicore.scheduling.scheduler import Scheduler
+    from backends.multicore.scheduling.task import Task
+    from river.lang.evaluate import Trap
+
+
+class Dispatcher:
+    """Runs tasks as a scheduler says.
+
+    What threads share is read and written under `lock`, except for ports and outs, which belong to whoever runs their
+    task, and the two ends of a queue.
+    """
+
+    def __init__(self, scheduler: Scheduler, meter: Meter, failures: Failures) -> None:
+        self.scheduler = scheduler
+        self.meter = meter
+        self.failures = failures
+        self.lock = threading.Lock()
+        everybody = (*range(scheduler.workers), READER, CALLER)
+        self._bells = {who: threading.Condition(self.lock) for who in everybody}
+
+    # -- under the lock
+
+    def obey(self) -> None:
+        """Wakes who is to wake."""
+        woken = self.scheduler.woken
+        if woken:
+            for who in woken:
+                self._bells[who].notify()
+            woken.clear()
+
+    def sleep(self, who: int, seconds: float | None = None) -> None:
+        """Waits to be woken, or for so long."""
+        self._bells[who].wait(seconds)
+
+    def next(self, who: int, now: float) -> Task | None:
+        """A task to run. None: the run has ended, or nothing is to be run by the reader now."""
+        scheduler = self.scheduler
+        if who == READER:
+            task = scheduler.light(now)
+            self.obey()
+            return task
+        while True:
+            task = scheduler.take(who, now)
+            self.obey()
+            if task is not None or scheduler.over or scheduler.stopped:
+                return task
+            self.sleep(who)
+            now = perf_counter()
+
+    # -- what threads do
+
+    def labour(self, worker: int) -> None:
+        """What a worker does until the end."""
+        try:
+            with self.lock:
+                task = self.next(worker, perf_counter())
+        except BaseException as error:  # noqa: BLE001 - a mistake of ours: it ends the run
+            self.fail(error)
+        else:
+            self.run(task, worker)
+
+    def run(self, task: Task | None, who: int) -> None:
+        """Runs a task, and what is to be run then."""
+        try:
+            while task is not None:
+                task = self._perform(task, who)
+        except BaseException as error:  # noqa: BLE001 - of a sink, or a mistake of ours: it ends the run
+            self.fail(error)
+
+    def _perform(self, task: Task, who: int) -> Task | None:
+        """A step of a task. Returns what to run next."""
+        began = perf_counter()
+        outcome = task.step(self)
+        now = perf_counter()
+        if outcome is not Outcome.SPLIT or not isinstance(task, Parallel):
+            with self.lock:
+                self._stepped(task, outcome, now - began, now)
+                return self.next(who, now)
+        firings, serial = task.detached, task.ticket
+        assert firings is not None  # noqa: S101 - that is what the outcome says
+        with self.lock:
+            self._stepped(task, outcome, now - began, now)
+            self.obey()
+        began = perf_counter()
+        task.work(firings, serial, self)
+        now = perf_counter()
+        with self.lock:
+            self.meter.stepped(task, Outcome.SPLIT, now - began)
+            self.scheduler.rejoined(task, now)
+            return self.next(who, now)
+
+    def _stepped(self, task: Task, outcome: Outcome, seconds: float, now: float) -> None:
+        empty = self.meter.stepped(task, outcome, seconds)
+        self.scheduler.stepped(task, outcome, seconds, now, empty=empty)
+
+    # -- what a task says while it runs
+
+    def trapped(self, task: Task, trap: Trap, /) -> None:
+        with self.lock:
+            if trap.code == "stopped":
+                return
+            now = perf_counter()
+            self.failures.trapped(task, trap, now)
+            self.scheduler.trapped(now)
+            self.obey()
+
+    def release(self, task: Task, /) -> None:
+        with self.lock:
+            self.scheduler.released(task)
+            self.obey()
+
+    # -- the end
+
+    def stop(self) -> None:
+        """Lets all threads end."""
+        with self.lock:
+            self._halt()
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the run at once."""
+        with self.lock:
+            self.failures.errors.append(error)
+            self._halt()
+
+    def _halt(self) -> None:
+        self.scheduler.stop(perf_counter())
+        for task in self.scheduler.tasks:
+            task.stop()
+        self.obey()

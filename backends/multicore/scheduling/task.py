@@ -1,0 +1,105 @@
+"""What is scheduled: a task, where it stands, what came of running it, and the locks that it may need."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from enum import Enum, auto
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backends.firing.ports import Out, Port
+    from river.lang.evaluate import Trap
+
+
+class State(Enum):
+    """Where a task stands."""
+
+    IDLE = auto()  # until input arrives
+    QUEUED = auto()
+    RUNNING = auto()
+    FULL = auto()  # until there is room for its output
+    LOCKING = auto()  # until it has its locks
+
+
+class Outcome(Enum):
+    """What came of running a task."""
+
+    IDLE = auto()
+    MORE = auto()
+    FULL = auto()
+    LOCK = auto()
+    SPLIT = auto()  # the worker goes on with something for itself, the task may be run again at once
+
+
+class Lock:
+    """A lock of variables that hands itself to whoever waits longest. Only the scheduler uses it; nobody blocks on it."""
+
+    __slots__ = ("owner", "waiting")
+
+    def __init__(self) -> None:
+        self.owner: Task | None = None
+        self.waiting: deque[Task] = deque()
+
+
+class Control(Protocol):
+    """What a task may say while it runs."""
+
+    def trapped(self, task: Task, trap: Trap, /) -> None:
+        """A firing has trapped; the task fires no more."""
+        ...
+
+    def release(self, task: Task, /) -> None:
+        """The task needs its locks no more."""
+        ...
+
+
+class Task:
+    """Something that a worker runs.
+
+    `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran.
+    `working`: workers that go on with something that they took out of it (`Outcome.SPLIT`).
+    `seconds`: how long workers ran it; `batches`: how often something was fired, `counted` firings so far.
+    """
+
+    several: ClassVar[bool] = False
+    """Whether several workers may be at it, each of which may have put what another one left waiting."""
+
+    def __init__(self, index: int, ports: Sequence[Port], outs: Sequence[Out]) -> None:
+        self.index = index
+        self.ports = ports
+        self.outs = outs
+        self.state = State.IDLE
+        self.missed = False
+        self.cost = math.inf  # seconds of a step, smoothed; not known yet
+        self.locks: tuple[Lock, ...] = ()
+        self.held = 0
+        self.working = 0
+        self.seconds = 0.0
+        self.batches = 0
+        self.counted = 0
+
+    def step(self, control: Control) -> Outcome:
+        """Does what there is to do, up to a batch. Only who has taken the task calls it."""
+        raise NotImplementedError
+
+    def learn(self, seconds: float, *, empty: bool) -> None:
+        """A step has taken so long. Those that found nothing to do count little, and long ones less than short ones.
+
+        The first steps are long because memory is new and nothing is in the caches, others because somebody else had the
+        processor.
+        """
+        if self.cost == math.inf:
+            self.cost = seconds
+        else:
+            self.cost += (seconds - self.cost) / (8 if empty else 4 if seconds > self.cost else 2)
+
+    def stop(self) -> None:
+        """Ends a firing that is under way soon."""
+
+    def close(self) -> None:
+        """Takes nothing any more."""
+        for port in self.ports:
+            port.queue.close()
