@@ -39,17 +39,17 @@ def compile(text: str, lang: str, *, name: str | None = None) -> Compiled:  # no
 
     `name` is what messages call the text. Raises: Rejected, which carries every diagnostic.
     """
-    from river.driver import compile_source
+    from river.driver import compile_once
     from river.source import Source
 
-    return compile_source(Source(name or f"<{lang}>", text), lang)
+    return compile_once(Source(name or f"<{lang}>", text), lang)
 
 
 def load(path: str, lang: str | None = None) -> Compiled:
     """The program in the file at `path`; its suffix tells the language unless `lang` does. Raises: Rejected."""
-    from river.driver import compile_source, read_source
+    from river.driver import compile_once, read_source
 
-    return compile_source(read_source(path), lang)
+    return compile_once(read_source(path), lang)
 
 
 def follow(path: str, format: str | None = None) -> Follow:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 
 FOLDER = Path(mkdtemp(prefix="river-ingest-"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 ALL = (
     ("a", t.I64), ("b", t.I32), ("c", t.U64), ("d", t.F64), ("e", t.F32), ("f", t.STRING), ("g", t.BOOL), ("h", t.TIME),
     ("i", t.DURATION), ("j", t.Decimal(9, 2)), ("k", t.Decimal(38, 20)),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import river
 from river import verified
 from river.diagnostics import Rejected, render
 from river.driver import compile_once, compile_source, read_source
@@ -47,6 +48,24 @@ def from_disk(source: Source, monkeypatch: pytest.MonkeyPatch) -> Compiled:
         compiled = compile_once(source)
         assert compiled.graph is not None
         return compiled
+
+
+@pytest.mark.parametrize("door", ["load", "compile"])
+def test_python_programs_find_what_an_earlier_process_kept(
+    door: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "q.cql"
+    file.write_text(QUERY)
+    first, again = (
+        river.load(str(file)) if door == "load" else river.compile(QUERY, "cql") for _ in range(2)
+    )
+    assert first.graph is not None
+    assert len(kept(cache)) == 1
+    monkeypatch.setattr("river.il.verify.verify", None)
+    with pytest.raises(TypeError):
+        assert again.graph is not None
+    found = river.load(str(file)) if door == "load" else river.compile(QUERY, "cql")
+    assert found.graph.program == first.graph.program
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
