@@ -242,7 +242,7 @@ def _fused(verified: Verified, first: g.Instance, second: g.Instance, operator: 
             *(q for q in second.ins if q not in inner),
             *(f"${v}" for v in (*first.variables, *second.variables)),
         ),
-        _annotations(first.use, second.use, keep_fuse=bool(others)),
+        _annotations(first, second, keep_fuse=bool(others)),
         span=first.use.span,
     )
 
@@ -260,9 +260,14 @@ def _written(instance: g.Instance) -> tuple[str, ...]:
     return tuple(name for name, param in params if param.written)
 
 
-def _annotations(first: Use, second: Use, *, keep_fuse: bool) -> tuple[Annotation, ...]:
-    """What holds of both: a promise if both give it, the place of either, the unknown of both."""
-    return tuple(_kept(first, second, keep_fuse=keep_fuse))
+def _annotations(first: g.Instance, second: g.Instance, *, keep_fuse: bool) -> tuple[Annotation, ...]:
+    """What holds of both: a promise if both give it, the place of either, the unknown of both.
+
+    That neither cares how many marks there are is seen in their handlers, and no more where one is inside the other.
+    """
+    kept = tuple(_kept(first.use, second.use, keep_fuse=keep_fuse))
+    told = any(isinstance(each.operator, typed.Operator) and each.operator.mark for each in (first, second))
+    return (*kept, a.annotation(a.Steady())) if told else kept
 
 
 def _kept(first: Use, second: Use, *, keep_fuse: bool) -> Iterator[Annotation]:
@@ -275,10 +280,12 @@ def _kept(first: Use, second: Use, *, keep_fuse: bool) -> Iterator[Annotation]:
             case "Parallel" | "Commutative" | "Keys":
                 if said in other:
                     yield said
+            case "Steady":
+                pass
             case _:
                 yield said
     yield from (
         said
         for said in other
-        if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys")
+        if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys", "Steady")
     )

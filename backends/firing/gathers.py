@@ -1,6 +1,7 @@
 """Operators that gather the rows of each instant, where whole instants lie together: their rows stay where they are.
 
-    on x(r) { if $now is now { if now < r.t { emit out {tau: now, ins: $ins, del: []}; $ins = []; } } $now = r.t; push($ins, r); }
+    on x(r) { if $now is now { if now < r.t { emit out {tau: now, ins: $ins, del: []}; $ins = []; $now = none; } }
+              $now = r.t; push($ins, r); }
     on mark(k) { if $now is now { if now < k or k == END { emit out {...}; $ins = []; $now = none; } } mark out k; }
 
 Of a batch the first and the last instant may have rows in others: these are fired on. Between them nothing is, there each
@@ -49,7 +50,7 @@ def gathered(op: typed.Operator) -> Gathered | None:
             [ends, typed.Mark(0, typed.Local(slot=0) as level)],
         ) if (
             effect(put).pushes
-            and _over(over, now, ins, key) == ()
+            and _forgets(_over(over, now, ins, key), now)
             and _forgets(_over(ends, now, ins, level), now)
         ):
             pass

@@ -24,7 +24,7 @@ def stream_in(
     """
     at = _member("r", stamp)
     sent = s.Emit("out", _record(tau=s.Name("now"), ins=s.Var("ins"), del_=s.ListValue(())))
-    forget: tuple[s.Stmt, ...] = (sent, s.Assign(s.Var("ins"), s.ListValue(())))
+    forget = (sent, s.Assign(s.Var("ins"), s.ListValue(())), s.Assign(s.Var("now"), s.NoneValue()))
     take = (s.Assign(s.Var("now"), at), s.Do(s.Call("push", (s.Var("ins"), value))))
     variables = (s.VarParam("now", s.OptionalType(tau)), s.VarParam("ins", s.TypeName("list", (kept,))))
     handlers = (
@@ -41,10 +41,11 @@ def changes_in(
     """The change log of a relation as deltas. Deleting a row that is not there is a trap."""
     at = _member("r", stamp)
     sent = s.Emit("out", _record(tau=s.Name("now"), ins=s.Var("ins"), del_=s.Var("del")))
-    forget: tuple[s.Stmt, ...] = (
+    forget = (
         sent,
         s.Assign(s.Var("ins"), s.ListValue(())),
         s.Assign(s.Var("del"), s.ListValue(())),
+        s.Assign(s.Var("now"), s.NoneValue()),
     )
     own = s.Let("row", row, s.RecordValue(tuple(s.FieldValue(f, _member("r", f)) for f in fields)))
     wrong = s.Block((s.Trap(f"`{sign}` of a change is neither + nor -"),))
@@ -91,7 +92,7 @@ def _when_over(at: s.Expr, forget: tuple[s.Stmt, ...], *also: s.Expr) -> s.If:
 def _marks(forget: tuple[s.Stmt, ...], end: s.Expr) -> s.MarkHandler:
     level = s.Name("k")
     last = s.Binary("==", level, end)
-    over = _when_over(level, (*forget, s.Assign(s.Var("now"), s.NoneValue())), last)
+    over = _when_over(level, forget, last)
     return s.MarkHandler("k", s.Block((over, s.Mark("out", level))))
 
 

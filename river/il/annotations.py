@@ -38,6 +38,11 @@ class Commutative:
 
 
 @frozen
+class Steady:
+    """`@Steady()`: the author promises that what the operator does does not depend on how many marks there are."""
+
+
+@frozen
 class Keys:
     """`@Keys(a, b)`: the state is partitioned by these fields of the item, or of the rows of a delta (il.md P3)."""
 
@@ -67,9 +72,9 @@ class Epoch:
     items: int
 
 
-Known = Fuse | Parallel | Commutative | Keys | Group | Region | Epoch
+Known = Fuse | Parallel | Commutative | Steady | Keys | Group | Region | Epoch
 
-NAMES: Final = ("Fuse", "Parallel", "Commutative", "Keys", "Group", "Region", "Epoch")
+NAMES: Final = ("Fuse", "Parallel", "Commutative", "Steady", "Keys", "Group", "Region", "Epoch")
 REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
 
 
@@ -80,6 +85,7 @@ class Annotations:
     fuse: Fuse | None = None
     parallel: Parallel | None = None
     commutative: bool = False
+    steady: bool = False
     keys: Keys | None = None
     group: Group | None = None
     epoch: Epoch | None = None
@@ -120,6 +126,8 @@ def annotated(use: Use) -> Annotations:
                 regions.append(known)
             case Commutative():
                 said["commutative"] = True
+            case Steady():
+                said["steady"] = True
             case Fuse() | Parallel() | Keys() | Group() | Epoch():
                 said[name.lower()] = known
     if errors:
@@ -146,6 +154,8 @@ def read(annotation: Annotation) -> Known | None:
             return Epoch(int(items))
         case "Commutative", ():
             return Commutative()
+        case "Steady", ():
+            return Steady()
         case "Keys", (str(), *_) if _names(words):
             return Keys(_names(words))
         case "Region", (str() as id_, str() as what, *_) if _names(words[1:]):
@@ -164,6 +174,7 @@ WANTS: Final = {
     "Group": "one name or number",
     "Parallel": "nothing, or the degree: a whole number above 0",
     "Commutative": "no arguments",
+    "Steady": "no arguments",
     "Keys": "the names of fields, at least one",
     "Epoch": "a whole number above 0",
     "Region": "an id, a strategy or role, and names of fields",
@@ -181,6 +192,8 @@ def annotation(known: Known) -> Annotation:
             return Annotation("Parallel", () if degree is None else (s.Int(degree),))
         case Commutative():
             return Annotation("Commutative")
+        case Steady():
+            return Annotation("Steady")
         case Keys(fields):
             return Annotation("Keys", tuple(map(s.Name, fields)))
         case Epoch(items):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, assert_never
 from attrs import define, evolve, field, frozen
 
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
-from river.il import annotations
+from river.il import annotations, marks
 from river.il.expand import expand, named_operators
 from river.il.flow import Key, Made, Origin, Part, item_findings
 from river.il.graph import End, Graph, Instance, Queue, Variable, View
@@ -55,7 +55,7 @@ def verify(program: Program, library: Library) -> Graph:
     Raises: Rejected with all errors: il-duplicate-name, il-unknown-operator, il-unknown-queue, il-unknown-variable,
         il-arity, il-queue-type, il-queue-key, il-producers, il-consumers, il-input-produced, il-output-consumed,
         il-no-producer, il-no-consumer, il-variable-type, il-variable-written, il-variable-repeated, il-view, il-result,
-        il-item-type, il-mark, the codes of `annotations.check`, of templates, and the checker's own.
+        il-item-type, il-mark, il-mark-counted, the codes of `annotations.check`, of templates, and the checker's own.
     """
     room()
     return _Verifier(program, library).graph()
@@ -151,6 +151,7 @@ class _Verifier:
         results = self.results(variables)
         for instance in instances:
             self.marks(instance)
+            self.steadiness(instance)
             items = [port.type for port in instance.operator.ports]
             self.errors += annotations.check(instance.use, items)
         if self.errors:
@@ -570,6 +571,23 @@ class _Verifier:
                 "il-mark", message, op.span, notes=(Note("used here", instance.use.span),), help=help_
             )
             if not any(d.code == "il-mark" and d.message == message for d in self.errors):
+                self.errors.append(error)
+
+    def steadiness(self, instance: Instance) -> None:
+        """Refuses operators whose results may depend on how many marks there are, unless they promise otherwise."""
+        op = instance.operator
+        if isinstance(op, typed.Extern) or any(a.name == "Steady" for a in instance.use.annotations):
+            return
+        if (why := marks.obstacle(op)) is not None:
+            assert op.mark is not None  # noqa: S101 - else nothing is in the way
+            message = f"what `{op.name}` does at marks may depend on how many there are: {why}"
+            help_ = (
+                "let a function do it in a loop which the key only ends, and call it first in the other handlers, too; "
+                "`@Steady()` promises that the number of marks does not matter"
+            )
+            note = Note("used here", instance.use.span)
+            error = Diagnostic("il-mark-counted", message, op.mark.span, notes=(note,), help=help_)
+            if not any(d.code == "il-mark-counted" and d.message == message for d in self.errors):
                 self.errors.append(error)
 
 

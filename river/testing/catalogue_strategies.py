@@ -78,6 +78,7 @@ _WINDOW: Final = (
     " while len(w) > 0 and front(w).tau + 2 < before { let r = pop_front(w); emit o0 {tau: r.tau + 2, k: r.k, n: r.n}; } }"
     " on x0(v) { expire($v, v.tau); push_back($v, v); } on mark(m) { expire($v, m); mark o0 m; }"
 )
+_OVER: Final = "if $v is p {{ if p.tau < {} {{ emit o0 p; $v = none; }} }}"
 CATALOGUE: Final[Mapping[str, Kind]] = {
     # selections, plain and rebuilt
     "keep": Kind("T", "T", "on x0(v) { if v.n > 1 { emit o0 v; } }", weight=2),
@@ -148,6 +149,9 @@ CATALOGUE: Final[Mapping[str, Kind]] = {
         "E", "E", f"on x0(v) {{ {_COUNT} emit o0 {{tau: v.tau, k: v.k, n: c}}; }} }}", "map<string, i64>", keys="k"
     ),
     "window_e": Kind("E", "E", _WINDOW, "deque<E>"),
+    "instants": Kind("E", "E", f"on x0(v) {{ {_OVER.format('v.tau')} $v = v; }} on mark(m) {{ {_OVER.format('m')} mark o0 m; }}",
+                     "E?", "none"),
+    "later": Kind("E", "E", "on x0(v) { emit o0 {tau: v.tau + 2, k: v.k, n: v.n}; } on mark(m) { mark o0 m + 2; }"),
     "early": Kind("E", "E", "on x0(v) { emit o0 v; mark o0 v.tau; }"),
     "told": Kind(
         "E", "E", f"on x0(v) {{ {_COUNT} emit o0 v; mark o0 v.tau; }} }}", "map<string, i64>", keys="k"
@@ -191,7 +195,7 @@ CATALOGUE: Final[Mapping[str, Kind]] = {
 }  # fmt: skip
 READERS: Final[Mapping[str, Sequence[str]]] = {
     "T": ("total", "previous", "last", "latest", "horner", "log", "pairs", "stamp", "sum", "tally"),
-    "E": ("loose", "timed", "window_e"),
+    "E": ("loose", "timed", "window_e", "instants"),
     "D": ("last_row", "folded", "flat"),
 }
 """Who may stand behind a region, by the types of items: most show their order, or that of the rows in them."""

@@ -29,7 +29,7 @@ MERGE = """type T = {k: i64}; input t: T by k; input u: T by k; output o: i64;
     (o) <- f(t, u);"""
 MARK = """type T = {k: i64}; input t: T by k; output o: i64;
     operator f(t: T by k) -> (o: i64) { on t(x) { emit o x.k; } on mark(k) { var n = k; while k > 3 { n = n +% 1; } } }
-    (o) <- f(t);"""
+    @Steady() (o) <- f(t);"""
 
 
 def run(text: str, inputs: dict[str, list[Any]], **options: Any) -> Any:

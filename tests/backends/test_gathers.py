@@ -35,7 +35,7 @@ input s: Row by ts; output o: Delta by tau;
 var $now: {key}? = none; var $ins: list<Kept> = [];
 operator f(x: Row by ts; $now: {key}?, $ins: list<Kept>) -> (out: Delta by tau) {{
   on x(r) {{
-    if $now is now {{ if now < r.ts {{ emit out {{tau: {tau}, ins: $ins, del: []}}; $ins = []; }} }}
+    if $now is now {{ if now < r.ts {{ emit out {{tau: {tau}, ins: $ins, del: []}}; $ins = []; {forget} }} }}
     $now = r.ts;
     {push}
   }}
@@ -44,7 +44,7 @@ operator f(x: Row by ts; $now: {key}?, $ins: list<Kept>) -> (out: Delta by tau) 
     mark out k;
   }}
 }}
-(o, $now, $ins) <- f(s, $now, $ins);"""
+@Steady() (o, $now, $ins) <- f(s, $now, $ins);"""
 
 
 def stream(

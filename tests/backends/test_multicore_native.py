@@ -86,7 +86,7 @@ var $x: i64? = none;
 var $y: i64? = none;
 (r1, $x) <- once(r, $x);
 (s1, $y) <- once(s, $y);
-(q, $n) <- both(r1, s1, $n);
+@Steady() (q, $n) <- both(r1, s1, $n);
 output q: {t: i64, a: string?, b: string?, n: i64} by t;
 """,
 }

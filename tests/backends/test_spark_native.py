@@ -241,7 +241,7 @@ USES = {
     "windows": "input a: K; output o: K; (o) <- windows(a);",
     "phases": "input a: K; input b: K; output o: K; (o) <- phases(a, b);",
     "merges": "input a: K by k; input b: K by k; output o: K; (o) <- merges(a, b);",
-    "marks": "input a: K by k; output o: K by k; var $t: i64 = 0; (o, $t) <- marks(a, $t);",
+    "marks": "input a: K by k; output o: K by k; var $t: i64 = 0; @Steady() (o, $t) <- marks(a, $t);",
     "word": "input a: K; output o: K; (o) <- word(a);",
 }
 

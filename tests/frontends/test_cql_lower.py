@@ -85,6 +85,7 @@ def test_figure_3b() -> None:
               if now < r.ts {
                 emit out {tau: now, ins: $ins, del: []};
                 $ins = [];
+                $now = none;
               }
             }
             $now = r.ts;

@@ -632,6 +632,22 @@ IL: Final = (
         "tests/river/test_verify.py::test_what_keeps_a_program_from_being_deterministic_is_named",
     ),
     Mutant(
+        "marks-counted",
+        "a loop at marks may end itself, so that many marks let go of more than one",
+        "river/il/marks.py",
+        "            return key.free(*steps) and not left\n",
+        "            return key.free(*steps)\n",
+        "tests/river/test_verify.py::test_what_is_done_at_marks_must_not_tell_how_many_there_are",
+    ),
+    Mutant(
+        "items-not-told",
+        "what an operator does at marks need not be what it does at items",
+        "river/il/marks.py",
+        "if own is None or not body.items or _step(body.items[0], own) != step:",
+        "if own is None or not body.items:",
+        "tests/properties/test_marks.py::test_what_is_accepted_cannot_tell_how_many_marks_there_are",
+    ),
+    Mutant(
         "overflow-not-seen",
         "the largest number and one is no overflow",
         "river/lang/operations/arithmetic.py",

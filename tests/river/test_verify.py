@@ -224,7 +224,7 @@ def test_a_view_of_a_union_is_refused_by_what_it_is() -> None:
 
 def marks(operator: str) -> list[str]:
     """The codes for an operator `f` from R by n to R by n (or by at)."""
-    text = f"{operator}\ninput a: R by n; output b: R by n;\n(b) <- f(a);"
+    text = f"{operator}\ninput a: R by n; output b: R by n;\n@Steady() (b) <- f(a);"
     try:
         accepted(text)
     except Rejected as rejected:
@@ -273,6 +273,85 @@ def test_marks_of_other_operators() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- determinism
+
+
+LET_GO = (
+    "fn go(ref w: deque<R>, end: i64) { while len(w) > 0 and front(w).n < end { emit o pop_front(w); } } "
+)
+STOPS = (
+    "fn go(ref w: deque<R>, end: i64) { while len(w) > 0 { let n = front(w).n + 1; if n > 99 { break; } if n >= end { break; }"
+    " while len(w) > 0 { if front(w).n >= n { break; } emit o pop_front(w); } } } "
+)
+COME = "on x(v) { go($w, v.n); push_back($w, v); } "
+TOLD = "on mark(k) { go($w, k); mark o k; }"
+
+
+def counted(body: str) -> list[str]:
+    text = (
+        f"operator f(x: R by n; $w: deque<R>) -> (o: R by n) {{ {body} }}\ninput a: R by n; output b: R by n;"
+    )
+    try:
+        accepted(f"{text} var $w: deque<R> = {{}}; (b, $w) <- f(a, $w);")
+    except Rejected as rejected:
+        return [d.code for d in rejected.diagnostics]
+    return []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{LET_GO}{COME}{TOLD}",
+        f"{STOPS}{COME}{TOLD}",
+        f"{LET_GO}{COME}on mark(k) {{ go($w, k); mark o k + 1; }}",
+        f"{LET_GO}{COME}on mark(k) {{ go($w, k); if k == 9223372036854775807 {{ push_back($w, front($w)); }} mark o k; }}",
+        f"{LET_GO.replace('< end', '< end or end == 9223372036854775807')}{COME}{TOLD}",
+        f"{LET_GO.replace('front(w).n < end', '(front(w).n < end or end > 100)')}{COME}{TOLD}",
+        f"{LET_GO}on merge(x(v)) {{ go($w, key); push_back($w, v!); }} {TOLD}",
+        "on x(v) { push_back($w, v); emit o v; } on mark(k) { mark o k; }",
+    ],
+)
+def test_at_marks_an_operator_may_let_go_of_what_is_before_them(body: str) -> None:
+    assert counted(body) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'on x(v) { push_back($w, v); } on mark(k) { emit o {k: "", n: k, at: time(0)}; mark o k; }',  # something for each mark
+        f"{LET_GO}on x(v) {{ push_back($w, v); }} {TOLD}",  # items are not told what marks tell
+        f"{LET_GO}on x(v) {{ push_back($w, v); go($w, v.n); }} {TOLD}",  # too late
+        f"{LET_GO}on x(v) {{ go($w, v.n + 1); push_back($w, v); }} {TOLD}",  # up to something else
+        f"{LET_GO}{COME}on mark(k) {{ mark o k; go($w, k); }}",  # what is sent is below the mark
+        f"{LET_GO}{COME}on mark(k) {{ go($w, k); clear($w); mark o k; }}",
+        f"{LET_GO}{COME}on mark(k) {{ go($w, k); if k == 7 {{ clear($w); }} mark o k; }}",
+        f"{LET_GO}{COME}on mark(k) {{ go($w, k); if k > 7 {{ mark o k; }} }}",  # the last mark is missing
+        f"{LET_GO}{COME}on mark(k) {{ go($w, k); mark o k - 1; }}",
+        f"{LET_GO.replace('while', 'if')}{COME}{TOLD}",  # one for each mark
+        f"{LET_GO.replace('emit o pop_front(w);', 'emit o pop_front(w); break;')}{COME}{TOLD}",
+        f"{LET_GO.replace('emit o pop_front(w);', 'emit o pop_front(w); return;')}{COME}{TOLD}",
+        f"{LET_GO.replace('emit o pop_front(w)', 'var v = pop_front(w); v.n = end; emit o v')}{COME}{TOLD}",  # it knows the mark
+        f"{LET_GO.replace('< end', '> end')}{COME}{TOLD}",
+        f"{LET_GO.replace('< end', '!= end')}{COME}{TOLD}",
+        f"{LET_GO.replace('front(w).n <', 'pop_front(w).n <')}{COME}{TOLD}",  # to look at an item takes it
+        f"{STOPS.replace('n >= end', 'n < end')}{COME}{TOLD}",
+        f"{STOPS.replace('let n = front(w).n + 1;', 'let n = pop_front(w).n + 1;')}{COME}{TOLD}",
+        f"{STOPS.replace('n >= end', 'n >= end and div.trunc(1, n) == 0')}{COME}{TOLD}",  # traps at the earlier mark alone
+        "on x[peek 2, pop 1](v) { push_back($w, v[0]); } on mark(k) { mark o k; }",
+    ],
+)
+def test_what_is_done_at_marks_must_not_tell_how_many_there_are(body: str) -> None:
+    assert counted(body) == ["il-mark-counted"]
+
+
+@pytest.mark.parametrize("forget", ["$now = none;", ""])
+def test_an_instant_that_is_over_is_sent_once(forget: str) -> None:
+    over = f"if $now is now {{ if now < END {{ emit o now; {forget} }} }}"
+    text = (
+        f"operator f(x: R by n; $now: i64?) -> (o: i64) {{ on x(v) {{ {over.replace('END', 'v.n')} $now = v.n; }} "
+        f"on mark(k) {{ {over.replace('END', 'k or k == 9223372036854775807')} }} }}\n"
+        "input a: R by n; output b: i64; var $now: i64? = none; (b, $now) <- f(a, $now);"
+    )
+    assert accepted(text) if forget else refused(text) == ["il-mark-counted"]
 
 
 def test_what_keeps_a_program_from_being_deterministic_is_named() -> None:

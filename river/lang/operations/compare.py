@@ -150,10 +150,11 @@ def _hasher(types: Types, _result: t.Type) -> Unary:
 
 def _relations() -> tuple[Operation, ...]:
     table = (
-        ("<", "lt3", operator.lt, "less"), ("<=", "le3", operator.le, "less or equal"), (">", "gt3",
-        operator.gt, "greater"),
-        (">=", "ge3", operator.ge, "greater or equal"),
-    )  # fmt: skip
+        ("<", "lt3", operator.lt, "less", Measure.LESS),
+        ("<=", "le3", operator.le, "less or equal", Measure.AT_MOST),
+        (">", "gt3", operator.gt, "greater", Measure.MORE),
+        (">=", "ge3", operator.ge, "greater or equal", Measure.AT_LEAST),
+    )
     plain_forms = tuple(
         Operation(
             name,
@@ -161,14 +162,14 @@ def _relations() -> tuple[Operation, ...]:
             _relation(relation),
             f"whether a is {word}",
             native="inline",
-            effect=evolve(PURE, measure={"<": Measure.LESS, ">": Measure.MORE}.get(name)),
+            effect=evolve(PURE, measure=measure),
         )
-        for name, _, relation, word in table
+        for name, _, relation, word, measure in table
     )
     three = (
         ("eq3", operator.eq, "the same"),
         ("ne3", operator.ne, "not the same"),
-        *((n, r, w) for _, n, r, w in table),
+        *((n, r, w) for _, n, r, w, _ in table),
     )
     return plain_forms + tuple(
         Operation(

@@ -52,6 +52,8 @@ class Measure(Enum):
     SAME = "whether the two operands are equal"
     LESS = "whether the first operand is less than the second"
     MORE = "whether the first operand is more than the second"
+    AT_MOST = "whether the first operand is at most the second"
+    AT_LEAST = "whether the first operand is at least the second"
 
 
 @frozen
