@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from river.checkpoint import Checkpoint
     from river.diagnostics import Diagnostic, Rejected
     from river.driver import Compiled, Results
@@ -34,22 +36,30 @@ __all__ = [
 ]
 
 
-def compile(text: str, lang: str, *, name: str | None = None) -> Compiled:  # noqa: A001 - the word of the trade
+def compile(  # noqa: A001 - the word of the trade
+    text: str, lang: str, *, name: str | None = None, main: str | None = None
+) -> Compiled:
     """A program text in language `lang` (`cql`, `river`, ...) as a program that can be run.
 
-    `name` is what messages call the text. Raises: Rejected, which carries every diagnostic.
+    `name` is what messages call the text; `main`: in StreamIt, the stream that is the program. Raises: Rejected, which
+    carries every diagnostic.
     """
     from river.driver import compile_once
     from river.source import Source
 
-    return compile_once(Source(name or f"<{lang}>", text), lang)
+    return compile_once(Source(name or f"<{lang}>", text), lang, main=main)
 
 
-def load(path: str, lang: str | None = None) -> Compiled:
-    """The program in the file at `path`; its suffix tells the language unless `lang` does. Raises: Rejected."""
+def load(
+    path: str, lang: str | None = None, *, more: Sequence[str] = (), main: str | None = None
+) -> Compiled:
+    """The program in the file at `path`; its suffix tells the language unless `lang` does.
+
+    `more`: in StreamIt, the other files of the program; `main`: the stream that is the program. Raises: Rejected.
+    """
     from river.driver import compile_once, read_source
 
-    return compile_once(read_source(path), lang)
+    return compile_once(read_source(path), lang, more=tuple(map(read_source, more)), main=main)
 
 
 def follow(path: str, format: str | None = None) -> Follow:

@@ -40,6 +40,9 @@ class Frontend(Protocol[Ast, Typed]):
         """Tree to typed tree. Raises: Rejected with all errors at once."""
         ...
 
+    # A language that makes one program of several texts, or lets the user choose which part of them is the program, has
+    # `whole(asts, main)`, too: the one tree of all.
+
     def lower(self, typed: Typed, /) -> Program:
         """Typed tree to River IL: total, never fails on what `check` accepted."""
         ...

@@ -111,9 +111,9 @@ def _place(job: Job, name: str) -> list[str | None] | None:
     if path.exists() and not path.is_file():
         return None
     kind = format_of_target(os.fspath(cast("str | os.PathLike[str]", target)), stated, name)
-    if kind not in LINES:
+    if kind not in (*LINES, "raw"):
         message = f"output `{name}`: a {kind} file cannot be cut back to a checkpoint"
-        help_ = f"the formats that can are {', '.join(LINES)}"
+        help_ = f"the formats that can are {', '.join(LINES)}, raw"
         raise Rejected([Diagnostic("run-checkpoint", message, help=help_)])
     return [str(path.resolve()), kind]
 

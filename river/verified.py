@@ -19,6 +19,7 @@ from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from river.diagnostics import Diagnostic
@@ -43,31 +44,32 @@ class Place:
 
     file: Path
 
-    def read(self, source: Source) -> Kept | None:
-        """What is kept of the program with the text `source`; None if nothing is, or it cannot be read."""
+    def read(self, texts: Sequence[Source]) -> Kept | None:
+        """What is kept of the program with these texts; None if nothing is, or it cannot be read."""
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             data = json.loads(self.file.read_text(encoding="utf-8"))
-            sources = (source, *(Source(name, text) for name, text in data["sources"]))
+            sources = (*texts, *(Source(name, text) for name, text in data["sources"]))
             graph, warnings, lowered = unpacked(data["tree"], sources)
             return Kept(graph, warnings, lowered)
         return None
 
-    def write(self, source: Source, kept: Kept) -> None:
+    def write(self, texts: Sequence[Source], kept: Kept) -> None:
         """Keeps a program."""
         others: list[Source] = []
         with suppress(OSError, NotPacked):  # a cache that cannot be written is slow, not wrong
-            tree = packed((kept.graph, kept.warnings, kept.lowered), (source,), others)
+            tree = packed((kept.graph, kept.warnings, kept.lowered), tuple(texts), others)
             text = json.dumps({"sources": [[each.name, each.text] for each in others], "tree": tree})
             keep(self.file, text.encode())
             evict(self.file.parent, MOST)
 
 
-def place(source: Source, lang: str | None) -> Place | None:
-    """Where a program is kept; None where there is no such place."""
+def place(texts: Sequence[Source], lang: str | None, main: str | None = None) -> Place | None:
+    """Where a program is kept; None where there is no such place. `main`: what the user chose of the texts."""
     folder = own_folder("verified")
     if folder is None:
         return None
     languages = sorted({module.partition(".")[0] for module in plugins.modules(plugins.FRONTENDS)})
-    parts = (fingerprint("river", *languages), lang or "", source.name, source.text)
+    named = [part for text in texts for part in (text.name, text.text)]
+    parts = (fingerprint("river", *languages), lang or "", main or "", *named)
     name = hashlib.sha256("\x00".join(parts).encode(errors="surrogateescape")).hexdigest()
     return Place(folder / f"{name[:40]}.json")

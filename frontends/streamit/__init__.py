@@ -6,9 +6,14 @@ Nouns: `syntax` (what a text says), `typed` (declarations with types, and the gr
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from river.frontend import Language
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from frontends.streamit.syntax import Program
 
 
 class StreamIt(Language):
@@ -17,6 +22,18 @@ class StreamIt(Language):
     name: ClassVar[str] = "streamit"
     suffix: ClassVar[str] = ".str"
     package: ClassVar[str] = "frontends.streamit"
+
+    def whole(self, asts: Sequence[Program], main: str | None, /) -> Program:
+        """The declarations of several texts as those of one, whose program is the stream `main` if it is named."""
+        from frontends.streamit.syntax import Program
+
+        return Program(
+            tuple(stream for ast in asts for stream in ast.streams),
+            tuple(static for ast in asts for static in ast.statics),
+            tuple(fn for ast in asts for fn in ast.fns),
+            main,
+            span=asts[0].span,
+        )
 
 
 FRONTEND = StreamIt()

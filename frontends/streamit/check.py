@@ -154,24 +154,30 @@ class _Checker:
         return self.known[name]
 
     def main(self, top: Sequence[str]) -> str | None:
-        """The stream that is the program."""
-        roots = [name for name in top if name not in self.used]
-        if len(roots) > 1:
-            whole = [
-                n for n in roots if (f := self.known[n].ast.signature) and f[0].name == f[1].name == "void"
-            ]
-            roots = whole if len(whole) == 1 else roots
-        if len(roots) > 1 and "Main" in roots:
-            roots = ["Main"]
+        """The stream that is the program: the chosen one, else what no other one adds, `void->void` rather than others."""
+        chosen = self.ast.main
+        if chosen is not None and chosen not in top:
+            message = f"there is no stream `{chosen}` that could be the program"
+            self.report.error("streamit-no-main", message, self.ast.span, closest(chosen, top))
+            return None
+        roots = [chosen] if chosen is not None else self.roots(top)
         if len(roots) != 1:
             found = ", ".join(f"`{name}`" for name in roots) or "none"
             message = f"one stream that no other one adds is the program; here are: {found}"
-            self.report.error("streamit-no-main", message, self.ast.span)
+            help_line = "choose one: `--main NAME`" if roots else None
+            self.report.error("streamit-no-main", message, self.ast.span, help_line)
             return None
         if self.known[roots[0]].ast.params:
             message = f"`{roots[0]}` is the program: it cannot have parameters"
             self.report.error("streamit-no-main", message, self.known[roots[0]].ast.name_span)
         return roots[0]
+
+    def roots(self, top: Sequence[str]) -> list[str]:
+        """The streams that may be the program."""
+        unused = [name for name in top if name not in self.used]
+        alone = [name for name in unused if not self.known[name].ast.params]
+        whole = [n for n in alone if (f := self.known[n].ast.signature) and f[0].name == f[1].name == "void"]
+        return whole or (["Main"] if "Main" in alone else alone or unused)
 
     # -- streams
 

@@ -298,9 +298,7 @@ class Code:
             if self.around.output == ty.VOID:
                 raise self.report.error("streamit-type", "this filter has no output to push to", call.span)
             return ty.Push(self.expr(args[0], self.around.output), span=call.span)
-        text = self.text(self.expr(args[0]))
-        line = unended(text) if word == "print" else text
-        return ty.Print(text if line is None else line, line is not None, span=call.span)
+        return ty.Print(self.text(self.expr(args[0])), word == "println", span=call.span)
 
     def for_loop(self, item: c.For) -> ty.Stmt:
         """`for (...; ...; ...) ...`."""
@@ -688,18 +686,6 @@ def parts(type_: t.Type) -> list[t.Type] | None:
             return list(items)
         case t.Record(fields):
             return [field_type for _, field_type in fields]
-        case _:
-            return None
-
-
-def unended(text: ty.Expr) -> ty.Expr | None:
-    """What stands before the line end that a text ends with, None without one."""
-    match text:
-        case ty.Constant(_, str() as value) if value.endswith("\n"):
-            return evolve(text, value=value[:-1])
-        case ty.Apply(_, "+", (left, right)):
-            before = unended(right)
-            return None if before is None else evolve(text, args=(left, before))
         case _:
             return None
 

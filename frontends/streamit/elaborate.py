@@ -6,6 +6,7 @@ recursion needs no stack.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,9 @@ from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.balance import firings, parts
 from frontends.streamit.rates import rates
+from frontends.streamit.starts import starts
 from river.diagnostics import InternalError
-from river.il.trees import walk
+from river.il.trees import fresh, walk
 from river.lang import types as t
 from river.lang.parse import RESERVED
 from river.lang.scope import show
@@ -57,11 +59,12 @@ def elaborate(
             work.run(block.items, work.statics, None)
         graph = work.build(ty.Create(main, None, (), span=streams[main].span))
         turns = firings(graph, report)
-        _look_at_prints(graph, turns, report)
+        begins = starts(graph) if turns else {}
+        _look_at_prints(graph, report)
     except Failed as failed:
         report.remarks()
         raise InternalError("an error was raised, but not reported") from failed
-    return ty.Program(streams, graph, turns, fns, report.remarks(), span=streams[main].span)
+    return ty.Program(streams, graph, turns, begins, fns, report.remarks(), span=streams[main].span)
 
 
 @define
@@ -87,7 +90,7 @@ class _Elaborator:
     statics: Values = field(factory=dict[str, Any])
     count: int = 0
     steps: int = 0
-    files: dict[str, Span | None] = field(factory=dict[str, "Span | None"])
+    files: set[str] = field(factory=lambda: set(OWN_NAMES))
     nodes: dict[tuple[str, Any], ty.Node] = field(factory=dict[tuple[str, Any], "ty.Node"])
 
     # -- streams
@@ -221,18 +224,12 @@ class _Elaborator:
         item = self.concrete(creation.type, values)
         if creation.stream == "Identity":
             return ty.Identity(item, span=creation.span)
-        name = PurePosixPath(values["0"]).stem
-        if not name.isidentifier() or not name.isascii() or name in OWN_NAMES or name in RESERVED:
-            message = f"`{name}` cannot name an input or output"
-            help_line = "it is the file's name without folder and suffix: letters, digits and `_`"
-            raise self.report.error("streamit-file", message, creation.span, help_line)
-        if name in self.files:
-            help_line = (
-                "it is the file's name without folder and suffix: rename one; `--in` and `--out` say where"
-            )
-            raise self.report.error("streamit-file", f"`{name}` is used twice", creation.span, help_line)
-        self.files[name] = creation.span
-        return ty.File(name, creation.stream == "FileReader", item, span=creation.span)
+        path, reads, bits = values["0"], creation.stream == "FileReader", creation.type == ty.BIT
+        if not path or "\0" in path:
+            raise self.report.error("streamit-file", "this names no file", creation.span)
+        name = queue_name(path, self.files)
+        self.files.add(name)
+        return ty.File(name, reads, item, path, bits, span=creation.span)
 
     # -- what a stream's parts make together
 
@@ -544,8 +541,16 @@ class _Shapes:
                 self.display(wanted.item, item)
 
 
-def _look_at_prints(graph: ty.Graph, turns: Mapping[int, int], report: Report) -> None:
-    """Refuses prints of several filters that cannot be put in order; warns of what will not be seen."""
+def queue_name(path: str, taken: set[str]) -> str:
+    """The name of the queue for a file: its own without folder and suffix, where that is a name and nobody else's."""
+    stem = re.sub(r"\W", "_", PurePosixPath(path).stem, flags=re.ASCII)
+    if not stem or stem[0].isdigit() or stem.strip("_") == "":
+        stem = f"file_{stem}"
+    return fresh(stem, taken | RESERVED)
+
+
+def _look_at_prints(graph: ty.Graph, report: Report) -> None:
+    """Refuses prints of too many filters; warns of a program from which nothing comes."""
     every = leaves(graph)
     printing = [node for node in every if isinstance(node, ty.Node) and prints(node.filter)]
     writes = any(isinstance(part, ty.File) and not part.reads for part in every)
@@ -555,18 +560,6 @@ def _look_at_prints(graph: ty.Graph, turns: Mapping[int, int], report: Report) -
         )
     if len(printing) > WIDEST:
         raise report.error("streamit-too-many", f"more than {WIDEST:,} filters print", graph.span)
-    if len(printing) > 1:
-        for node in printing:
-            fixed = node.rates.prints is not None and (node.first is None or node.first.prints == 0)
-            if not fixed or not turns:
-                message = (
-                    "several filters print, but how many lines each firing of this one prints is not fixed"
-                )
-                raise report.error("streamit-print-rate", message, node.filter.span)
-    for filter_ in {node.filter.name: node.filter for node in printing}.values():
-        if not any(isinstance(n, ty.Print) and n.line for body in bodies(filter_) for n in walk(body)):
-            message = f"`{filter_.name}` prints, but never ends a line: nothing will be seen"
-            report.warn("streamit-print-line", message, filter_.span, "end it with `println`")
 
 
 def leaves(graph: ty.Graph) -> list[ty.Graph]:

@@ -48,6 +48,8 @@ class _Lowering:
     used: dict[int, Used] = field(factory=dict[int, Used])
     clocks: list[str] = field(factory=list[str])
     printed: list[tuple[ty.Node, str]] = field(factory=list[tuple[ty.Node, str]])
+    variables: set[str] = field(factory=set[str])
+    counters: list[p.Variable] = field(factory=list[p.Variable])
 
     def program(self) -> p.Program:
         """The whole program."""
@@ -64,13 +66,19 @@ class _Lowering:
         nodes = [part for part in every if isinstance(part, ty.Node)]
         bodies = self.filters(nodes)
         for file in (part for part in every if isinstance(part, ty.File)):
-            border = p.Input if file.reads else p.Output
-            self.borders.append(border(file.name, expression(file.item), span=file.span))
+            kind = p.Annotation("File", (s.String(file.path), s.String("bits" if file.bits else "raw")))
+            said = (kind, *self.steady(file))
+            item = expression(file.item)
+            if file.reads:
+                self.borders.append(p.Input(file.name, item, annotations=said, span=file.span))
+            else:
+                self.borders.append(p.Output(file.name, item, annotations=said, span=file.span))
         self.ends(graph)
         self.clock()
         self.prints()
         fns = [function(fn) for fn in self.typed.fns]
         variables = [variable for node in nodes for variable in self.used[id(node)].variables]
+        variables += self.counters
         return p.Program((*self.borders, *variables, *fns, *bodies, *self.instances.values(), *self.uses))
 
     # -- filters
@@ -79,14 +87,21 @@ class _Lowering:
         """The operators of all filters."""
         by_filter: dict[str, list[Used]] = {}
         for node in nodes:
-            use = Used(node, self.typed.firings.get(id(node), 1))
+            use = Used(node, self.typed.firings.get(id(node), 1), self.typed.starts.get(id(node), 0))
             self.used[id(node)] = use
             by_filter.setdefault(node.filter.name, []).append(use)
-        variables: set[str] = set()
         found: list[p.Decl] = []
         for uses in by_filter.values():
-            found += operators(uses[0].node.filter, uses, self.taken, variables)
+            found += operators(uses[0].node.filter, uses, self.taken, self.variables)
         return found
+
+    def steady(self, *parts: ty.Graph) -> tuple[p.Annotation, ...]:
+        """How often parts fire before and in each steady state, if that is known."""
+        if not self.typed.firings:
+            return ()
+        first = sum(self.typed.starts[id(part)] for part in parts)
+        each = sum(self.typed.firings[id(part)] for part in parts)
+        return (p.Annotation("Steady", (s.Int(first), s.Int(each))),)
 
     # -- queues and uses
 
@@ -217,16 +232,20 @@ class _Lowering:
         joined, made, into, back = self.queue(), self.queue(), self.queue(), self.queue()
         waiting = values(graph.waiting, item)
         if taken is None:
-            rounds = graph.join[1] * self.typed.firings.get(id(graph), 1)
+            starts, rounds = self.typed.starts.get(id(graph), 0), self.typed.firings.get(id(graph), 1)
             joiner = self.instance(
                 "loop_join",
                 "streamit.clock_join",
                 span,
                 T=expression(item),
-                back=s.Int(rounds),
+                back=s.Int(graph.join[1]),
+                starts=s.Int(starts),
                 waiting=waiting,
             )
-            self.use((joined,), joiner, (self.tick(), back), span)
+            turns = self.queue()
+            turning = self.instance("turns", "streamit.turns", span, n=s.Int(rounds))
+            self.use((turns,), turning, (self.tick(),), span)
+            self.use((joined,), joiner, (turns, back), span)
         else:
             outer, inner = map(s.Int, graph.join)
             joiner = self.instance(
@@ -274,7 +293,9 @@ class _Lowering:
         if not self.printed:
             return
         span = self.typed.span
-        self.borders.append(p.Output(PRINTED, s.TypeName("string"), span=span))
+        printed, text = (node for node, _ in self.printed), s.TypeName("string")
+        said = (p.Annotation("Printed"), *self.steady(*printed))
+        self.borders.append(p.Output(PRINTED, text, annotations=said, span=span))
         if len(self.printed) == 1:
             ((_, only),) = self.printed
             self.uses = [
@@ -282,10 +303,21 @@ class _Lowering:
                 for use in self.uses
             ]
             return
-        weights = [(node.rates.prints or 0) * self.typed.firings[id(node)] for node, _ in self.printed]
-        weights = weights if any(weights) else [1] * len(weights)
-        joiner = self.instance("lines", "std.rr_join", span, T=s.TypeName("string"), w=whole(weights))
-        self.use((PRINTED,), joiner, [queue for _, queue in self.printed], span)
+        numbered: list[str] = []
+        for place, (node, queue) in enumerate(self.printed):
+            each, starts = self.typed.firings.get(id(node), 1), self.typed.starts.get(id(node), 0)
+            numbering = self.instance(
+                "numbered", "streamit.numbered", span, starts=s.Int(starts), each=s.Int(each), place=s.Int(place),
+                all=s.Int(len(self.printed)),
+            )  # fmt: skip
+            name = fresh("firing", self.variables)
+            self.variables.add(name)
+            self.counters.append(p.Variable(name, s.TypeName("i64"), s.Int(0), span=span))
+            numbered.append(self.queue())
+            self.use((numbered[-1], f"${name}"), numbering, (queue, f"${name}"), span)
+        count = s.Int(len(numbered))
+        merging = self.instance("merged", "std.merge_seq", span, T=text, n=count)
+        self.use((PRINTED,), merging, numbered, span)
 
 
 def gives(graph: ty.Graph) -> str | None:

@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 
 @define
 class Used:
-    """A filter of the graph in the program: how often it fires for each tick, and the variables that it got."""
+    """A filter of the graph in the program: how often it fires for each tick and before the first, and its variables."""
 
     node: ty.Node
     firings: int
+    starts: int = 0
     instance: str = ""
     variables: tuple[p.Variable, ...] = ()
 
@@ -73,7 +74,6 @@ class _Form:
     consts: dict[str, s.Const] = field(factory=dict[str, s.Const])  # parameter to the constant that it is
     names: dict[str, str] = field(factory=dict[str, str])  # field, or `#parameter`, to constant or variable
     functions: dict[str, str] = field(factory=dict[str, str])
-    line: str | None = None
     seen: tuple[Intervals, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -91,8 +91,6 @@ class _Form:
         for param in self.filter.params:
             self.names[f"#{param.name}"] = fresh(param.name.replace("#", "_"), own)
             own.add(self.names[f"#{param.name}"])
-        if self.usage.prints_parts(self.work_bodies):
-            self.line = fresh("line", own)
 
     @property
     def work_bodies(self) -> tuple[s.Node, ...]:
@@ -211,8 +209,6 @@ class _Form:
         consts, fns = self.constants(setting)
         fns += [function(setting, h) for h in self.usage.reached(self.all_code)]
         types = [s.VarParam(self.names[x], self.type(self.field_type(x))) for x in self.state]
-        if self.line is not None:
-            types.append(s.VarParam(self.line, s.TypeName("string")))
         given = [self.consts[x.name] for x in self.filter.params if x.name in self.consts]
         source = node.input == ty.VOID
         port = s.Port("clock", s.TypeName("unit")) if source else s.Port("x", self.type(self.filter.input))
@@ -267,25 +263,28 @@ class _Form:
         work, first = self.filter.work, self.filter.prework
         outs: list[s.Out] = []
         handlers: list[s.Handler] = []
-        if first is not None:
-            rates = [use.node.first for use in self.uses if use.node.first is not None]
-            peek, pop = self.window(rates)
-            handlers.append(self.rated(setting, first, peek, pop, 1, first=True))
         own = [use.node.rates for use in self.uses]
-        peek, pop = self.window(own)
-        if node.input != ty.VOID:
-            handlers.append(self.rated(setting, work, peek, pop, 1))
-            turns: s.Expr = s.Int(1)
-        else:
+        turns: s.Expr = s.Int(1)
+        if node.input == ty.VOID:
+            starts = tuple(max(0, use.starts - (first is not None)) for use in self.uses)
+            starting = self.hole_for("starts", tuple(map(number, starts)))
+            begins = first is not None or any(starts)
+            if begins:
+                handlers.append(self.starting(setting, first, work, starting))
             turns = self.hole_for("firings", tuple(number(use.firings) for use in self.uses))
-            handlers.append(self.clocked(setting, work, turns))
+            handlers.append(self.clocked(setting, work, turns, alone=not begins))
+        else:
+            if first is not None:
+                rates = [use.node.first for use in self.uses if use.node.first is not None]
+                handlers.append(self.rated(setting, first, *self.window(rates), first=True))
+            handlers.append(self.rated(setting, work, *self.window(own)))
         if node.output != ty.VOID:
             pushes = [r.push for r in own if r.push is not None]
             push = self.rate(pushes, "push") if len(pushes) == len(own) else None
             rate = None if push is None else times(push, turns)
             outs.append(s.Out("y", self.type(self.filter.output), push=rate, span=(work.push or work).span))
         if self.usage.prints(self.work_bodies):
-            outs.append(s.Out("print", s.TypeName("string")))
+            outs.append(s.Out("print", s.TypeName("string"), push=turns))
         return tuple(handlers), tuple(outs)
 
     def window(self, rates: Sequence[ty.Rates]) -> tuple[s.Expr, s.Expr]:
@@ -305,12 +304,9 @@ class _Form:
         return self.hole_for(word, tuple(map(number, values)))
 
     def rated(
-        self, setting: Setting, work: ty.Work, peek: s.Expr, pop: s.Expr, turns: int, *, first: bool = False
+        self, setting: Setting, work: ty.Work, peek: s.Expr, pop: s.Expr, *, first: bool = False
     ) -> s.Handler:
-        """A firing that sees a window of items; of a source, the clock's."""
-        if self.filter.input == ty.VOID:
-            body = s.Block(tuple(self.writer(setting, work, None).out))
-            return s.RatedHandler((s.Rate("clock", s.Int(0), s.Int(0), "u"),), body, first, span=work.span)
+        """A firing that sees a window of items."""
         window = fresh("w", setting.taken)
         cursor = Cursor(window)
         try:
@@ -325,31 +321,51 @@ class _Form:
         rate = s.Rate("x", None if peek == pop else peek, pop, window)
         return s.RatedHandler((rate,), s.Block(tuple(writer.out)), first, span=work.span)
 
-    def clocked(self, setting: Setting, work: ty.Work, turns: s.Expr) -> s.Handler:
-        """A source: so many firings at each tick."""
-        writer = self.writer(setting, work, None)
-        body = s.Block(tuple(writer.out))
-        if turns != s.Int(1):
-            loop = s.For(None, ("turn",), s.Range(s.Int(0), turns), body, span=work.span)
-            body = s.Block((loop,))
-        if self.filter.prework is not None:
-            return s.RatedHandler((s.Rate("clock", None, s.Int(1), "u"),), body, span=work.span)
-        return s.ItemHandler("clock", "u", body, span=work.span)
+    def starting(self, setting: Setting, first: ty.Work | None, work: ty.Work, turns: s.Expr) -> s.Handler:
+        """What a source does before the first tick: its `prework`, and so many firings."""
+        own = () if first is None else self.writer(setting, first, None).out
+        begin = (
+            s.Block(tuple(own)) if turns == s.Int(0) else s.Block((*own, self.firing(setting, work, turns)))
+        )
+        rate = s.Rate("clock", s.Int(0), s.Int(0), "u")
+        return s.RatedHandler((rate,), begin, first=True, span=(first or work).span)
+
+    def clocked(self, setting: Setting, work: ty.Work, turns: s.Expr, *, alone: bool) -> s.Handler:
+        """A source: so many firings at each tick; `alone`: this is all that it does."""
+        if turns == s.Int(1):
+            body = s.Block(tuple(self.writer(setting, work, None).out))
+        else:
+            body = s.Block((self.firing(setting, work, turns),))
+        if alone:
+            return s.ItemHandler("clock", "u", body, span=work.span)
+        return s.RatedHandler((s.Rate("clock", None, s.Int(1), "u"),), body, span=work.span)
+
+    def firing(self, setting: Setting, work: ty.Work, turns: s.Expr) -> s.Stmt:
+        """So many firings of a source."""
+        body = s.Block(tuple(self.writer(setting, work, None).out))
+        return s.For(None, ("turn",), s.Range(s.Int(0), turns), body, span=work.span)
 
     def writer(self, setting: Setting, work: ty.Work, cursor: Cursor | None) -> Writer:
-        """The translation of a work function."""
-        line = None if self.line is None else s.Var(self.line)
+        """The translation of a work function; what it prints is one text."""
         fields = {
             x.name: s.Var(self.names[x.name]) if x.name in self.state else s.Name(self.names[x.name])
             for x in self.filter.fields
         }
-        writer = Writer(setting, dict(fields), frozenset(updated(work.body)), cursor, line)
+        writer = Writer(setting, dict(fields), frozenset(updated(work.body)), cursor)
         writer.scopes[0] |= {"u", "turn"} if cursor is None else {cursor.window}
         if cursor is not None and cursor.counter is not None:
             cursor.counter = writer.unused(cursor.counter)
             writer.variable.add(cursor.counter)
             writer.put(s.VarDecl(cursor.counter, s.TypeName("i64"), s.Int(0)))
+        printing = self.usage.prints(self.work_bodies)
+        if printing and not _prints_once(work.body):
+            name = writer.unused("printed")
+            writer.variable.add(name)
+            writer.printed = s.Name(name)
+            writer.put(s.VarDecl(name, s.TypeName("string"), s.String("")))
         writer.statements(work.body.items)
+        if writer.printed is not None:
+            writer.put(s.Emit("print", writer.printed))
         return writer
 
     # -- constants
@@ -447,10 +463,6 @@ class _Form:
                 name = fresh(f"{self.filter.name}_{self.names[x]}", self.variables)
                 self.variables.add(name)
                 variables.append(p.Variable(name, types[key][x], known[key][x], span=use.node.span))
-            if self.line is not None:
-                name = fresh(f"{self.filter.name}_{self.line}", self.variables)
-                self.variables.add(name)
-                variables.append(p.Variable(name, s.TypeName("string"), s.String(""), span=use.node.span))
             use.variables = tuple(variables)
         return found
 
@@ -459,7 +471,7 @@ class _Form:
         values = use.node.values
         scalars = {k: v for k, v in values.items() if not isinstance(v, tuple)}
         filter_ = substituted(self.filter, scalars)
-        return _Form(filter_, (Used(use.node, use.firings),), self.taken, set(), concrete=True)
+        return _Form(filter_, (Used(use.node, use.firings, use.starts),), self.taken, set(), concrete=True)
 
     def variable_values(self, taken: set[str]) -> tuple[dict[str, s.Expr], list[p.Decl]]:
         """The first value of each variable, and the functions that they need. Parameters are values here."""
@@ -510,6 +522,13 @@ class _Form:
                 value = literal(self.uses[0].node.values[param.name], param.type)
                 found.append(s.VarDecl(name.name, self.type(param.type), value))
         return found
+
+
+def _prints_once(body: ty.Block) -> bool:
+    """Whether the code prints one text, whatever happens, and calls nothing that prints."""
+    prints = sum(isinstance(node, ty.Print) for node in walk(body))
+    calls = any(isinstance(node, ty.Call) for node in walk(body))
+    return prints == 1 and not calls and any(isinstance(item, ty.Print) for item in body.items)
 
 
 def intervals(values: Mapping[str, Any]) -> Intervals:

@@ -191,27 +191,26 @@ ZERO: Count = (0, 0)
 
 @frozen
 class Effect:
-    """Items that code takes, gives and prints, at least and at most; and how many it must see (`need`).
+    """Items that code takes and gives, at least and at most; and how many it must see (`need`).
 
     None: no bound is known. `sure`: the need is met on every path.
     """
 
     pops: Count = ZERO
     pushes: Count = ZERO
-    lines: Count = ZERO
     need: int | None = 0
     sure: bool = True
 
     @property
     def nothing(self) -> bool:
         """Whether it has none."""
-        return self.pops == self.pushes == self.lines == ZERO and self.need == 0
+        return self.pops == self.pushes == ZERO and self.need == 0
 
     def then(self, other: Effect) -> Effect:
         """This, then the other."""
         behind = _sum(self.pops[1], other.need) if other.need != 0 else 0
         return Effect(
-            _add(self.pops, other.pops), _add(self.pushes, other.pushes), _add(self.lines, other.lines),
+            _add(self.pops, other.pops), _add(self.pushes, other.pushes),
             None if self.need is None or behind is None else max(self.need, behind),
             self.sure and other.sure and (other.need == 0 or self.pops[0] == self.pops[1]),
         )  # fmt: skip
@@ -223,7 +222,6 @@ class Effect:
         return Effect(
             _hull(self.pops, other.pops),
             _hull(self.pushes, other.pushes),
-            _hull(self.lines, other.lines),
             need,
             sure,
         )
@@ -236,9 +234,7 @@ class Effect:
         last = None if high is None else 0 if self.pops[1] == 0 else _product(max(0, high - 1), self.pops[1])
         need = 0 if self.need == 0 or high == 0 else _sum(last, self.need)
         sure = self.need == 0 or (self.sure and low == high)
-        return Effect(
-            _scale(self.pops, turns), _scale(self.pushes, turns), _scale(self.lines, turns), need, sure
-        )
+        return Effect(_scale(self.pops, turns), _scale(self.pushes, turns), need, sure)
 
 
 NOTHING = Effect()
@@ -297,8 +293,6 @@ class _Counter:
                 return self.block(items, seen), seen
             case ty.Push(value):
                 return self.expr(value, seen).then(Effect(pushes=(1, 1))), seen
-            case ty.Print(value, line):
-                return self.expr(value, seen).then(Effect(lines=(1, 1)) if line else NOTHING), seen
             case ty.If(cond, then, other):
                 return self.branch(cond, then.items, () if other is None else other.items, seen), seen
             case ty.For():
@@ -364,8 +358,7 @@ class _Counter:
     def helper(self, name: str, seen: Intervals) -> Effect:
         """What a function of the filter prints."""
         if name in self.open:
-            prints = any(isinstance(node, ty.Print) for node in walk(self.helpers[name].body))
-            return Effect(lines=(0, None)) if prints else NOTHING
+            return NOTHING
         inner = evolve(self, open=(*self.open, name), changed=frozenset(updated(self.helpers[name].body)))
         return inner.block(self.helpers[name].body.items, Intervals(seen.values, {}))
 
@@ -435,8 +428,7 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
     if effect.need is not None and effect.sure and effect.need > max(peek, pop):
         message = f"a firing looks at {effect.need} items, but `peek` is {max(peek, pop)}"
         raise report.error("streamit-peek-rate", message, (work.peek or work).span)
-    lines = effect.lines[0] if effect.lines[0] == effect.lines[1] else None
-    return ty.Rates(pop, max(peek, pop), push, lines)
+    return ty.Rates(pop, max(peek, pop), push)
 
 
 def _allowed(rate: int, count: Count) -> bool:

@@ -322,8 +322,9 @@ class Static(s.Node):
 
 @frozen
 class Program(s.Node):
-    """Streams, constants, and functions of the operator language."""
+    """Streams, constants, and functions of the operator language. `main`: the stream that is the program, if it was chosen."""
 
     streams: tuple[Stream, ...]
     statics: tuple[Static, ...]
     fns: tuple[s.Fn, ...]
+    main: str | None = None

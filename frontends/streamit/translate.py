@@ -127,7 +127,9 @@ class Writer:
     fields: dict[str, s.Expr]
     changed: frozenset[str]  # locals and fields that the body changes
     cursor: Cursor | None = None
-    line: s.Expr | None = None
+    printed: s.Expr | None = (
+        None  # what the firing has printed; without it, the one text that it prints is sent at once
+    )
     names: dict[str, s.Expr] = field(factory=dict[str, s.Expr])
     wide: dict[str, s.Expr] = field(factory=dict[str, s.Expr])  # counters that are i64
     variable: set[str] = field(factory=set[str])  # names that are declared by `var`
@@ -245,16 +247,13 @@ class Writer:
                 assert_never(item)
 
     def print(self, text: s.Expr, span: Span | None, *, line: bool) -> None:
-        """Part of a line, or its end."""
-        if self.line is None:
-            self.put(s.Emit("print", text, span=span))
-            return
-        whole = s.Binary("+", self.line, text, span=span)
+        """More of what the firing prints."""
         if line:
-            self.put(s.Emit("print", whole, span=span))
-            self.put(s.Assign(self.line, s.String(""), span=span))
+            text = ended(text)
+        if self.printed is None:
+            self.put(s.Emit("print", text, span=span))
         else:
-            self.put(s.Assign(self.line, whole, span=span))
+            self.put(s.Assign(self.printed, s.Binary("+", self.printed, text, span=span), span=span))
 
     def results(self, targets: Sequence[ty.Local | ty.Field], call: ty.Function, span: Span | None) -> None:
         """`s, y <- f(...)`."""
@@ -684,8 +683,8 @@ class Writer:
             if isinstance(arg.type, ty.Vector) and named(root(arg)) in changed:
                 args[i] = self.pin(args[i], arg.type)
         args += [self.fields[name] for name in usage.touched((helper.body,))]
-        if usage.prints_parts((helper.body,)) and self.line is not None:
-            args.append(self.line)
+        if usage.prints((helper.body,)) and self.printed is not None:
+            args.append(self.printed)
         return s.Call(self.setting.functions[value.helper], tuple(args), span=value.span)
 
 
@@ -709,9 +708,9 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
         if name in changed:
             writer.variable.add(own)
         params.append(s.Param(own, setting.type(setting.field_type(name)), name in changed))
-    if usage.prints_parts((body,)):
-        own = writer.unused("line")
-        writer.line = s.Name(own)
+    if usage.prints((body,)):
+        own = writer.unused("printed")
+        writer.printed = s.Name(own)
         writer.variable.add(own)
         params.append(s.Param(own, s.TypeName("string"), ref=True))
     writer.statements(body.items)
@@ -722,6 +721,17 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
 
 
 # ---------------------------------------------------------------------------------------------- values
+
+
+def ended(text: s.Expr) -> s.Expr:
+    """The text with a line end."""
+    match text:
+        case s.String(value):
+            return s.String(value + "\n", span=text.span)
+        case s.Binary("+", left, s.String(value)):
+            return s.Binary("+", left, s.String(value + "\n"), span=text.span)
+        case _:
+            return s.Binary("+", text, s.String("\n"), span=text.span)
 
 
 def negated(cond: s.Expr) -> s.Expr:

@@ -97,7 +97,3 @@ class Usage:
     def prints(self, bodies: Iterable[s.Node]) -> bool:
         """Whether the code prints."""
         return any(isinstance(node, ty.Print) for body in self.all(bodies) for node in walk(body))
-
-    def prints_parts(self, bodies: Iterable[s.Node]) -> bool:
-        """Whether the code prints less than a line."""
-        return any(isinstance(n, ty.Print) and not n.line for body in self.all(bodies) for n in walk(body))

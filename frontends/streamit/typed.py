@@ -385,12 +385,11 @@ Stream = Filter | Composite
 
 @frozen
 class Rates:
-    """Items of one firing. `push` and `prints` are None when they differ from firing to firing."""
+    """Items of one firing. `push` is None when it differs from firing to firing."""
 
     pop: int
     peek: int
     push: int | None
-    prints: int | None = 0
 
 
 @frozen(eq=False)
@@ -422,11 +421,16 @@ class Identity(s.Node):
 
 @frozen(eq=False)
 class File(s.Node):
-    """An input (`reads`) or an output of the program by name."""
+    """A file that is an input (`reads`) or output of the program: its path, and the name of its queue.
+
+    `bits`: its items are packed, eight in a byte.
+    """
 
     name: str
     reads: bool
     item: t.Type
+    path: str
+    bits: bool
 
     @property
     def input(self) -> t.Type:
@@ -482,11 +486,13 @@ Graph = Node | Identity | File | Pipeline | SplitJoin | FeedbackLoop
 class Program(s.Node):
     """The checked program. `firings`: how often each part of the graph fires in one steady state, by identity.
 
-    Empty when some rate is not fixed. `fns` are the program's functions of the operator language.
+    `starts`: how often before the first one, to fill the windows that look ahead. Both are empty when some rate is not
+    fixed. `fns` are the program's functions of the operator language.
     """
 
     streams: Mapping[str, Stream]
     graph: Graph
     firings: Mapping[int, int]
+    starts: Mapping[int, int]
     fns: tuple[s.Fn, ...]
     remarks: tuple[Diagnostic, ...] = ()

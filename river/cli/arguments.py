@@ -33,14 +33,16 @@ def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[s
     return found
 
 
-def program_of(streams: Streams, path: str, lang: str | None, *, once: bool = False) -> Compiled:
-    """The program at `path` (`-`: standard input), compiled; its warnings are printed. `once`: it is only to run.
+def program_of(
+    streams: Streams, paths: tuple[str, ...], lang: str | None, main: str | None, *, once: bool = False
+) -> Compiled:
+    """The program at `paths` (`-`: standard input), compiled; its warnings are printed. `once`: it is only to run.
 
     Raises: Rejected.
     """
     from river.driver import compile_once, compile_source, read_source
 
-    if path == "-" and lang is None:
+    if "-" in paths and lang is None:
         raise Rejected(
             [
                 Diagnostic(
@@ -50,8 +52,10 @@ def program_of(streams: Streams, path: str, lang: str | None, *, once: bool = Fa
                 )
             ]
         )
-    text = _piped(streams) if path == "-" else None
-    compiled = (compile_once if once else compile_source)(read_source(path, text), lang)
+    if paths.count("-") > 1:
+        raise Rejected([Diagnostic("usage", "standard input cannot be two texts at once")])
+    source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
+    compiled = (compile_once if once else compile_source)(source, lang, more=more, main=main)
     say(streams, compiled.warnings)
     return compiled
 
@@ -65,20 +69,22 @@ def _piped(streams: Streams) -> str | bytes:
         raise Rejected([Diagnostic("missing-file", message)]) from error
 
 
-def check_output(streams: Streams, program: str, output: str | None, modules: tuple[str, ...] = ()) -> None:
+def check_output(
+    streams: Streams, program: tuple[str, ...], output: str | None, modules: tuple[str, ...] = ()
+) -> None:
     """Raises: Rejected("data-overwrite") where the file for `output` is the program's, or one of the modules that it calls."""
     from river.driver.places import Place, check_places, extern_places
 
     target = streams.stdout if output in (None, "-") else output
     option = "standard output" if output in (None, "-") else f"`-o {output}`"
-    read = (_program_place(streams, program), *extern_places(functions(modules)))
+    read = (*_program_places(streams, program), *extern_places(functions(modules)))
     check_places(read, (Place(option, target),))
 
 
-def _program_place(streams: Streams, program: str) -> Place:
+def _program_places(streams: Streams, program: tuple[str, ...]) -> tuple[Place, ...]:
     from river.driver.places import program_place
 
-    return program_place(program, streams.stdin if program == "-" else None)
+    return tuple(program_place(path, streams.stdin if path == "-" else None) for path in program)
 
 
 def functions(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
@@ -132,7 +138,12 @@ def backends() -> Iterable[str]:
     return plugins.backends()
 
 
-PROGRAM = click.argument("program", metavar="PROGRAM", type=click.Path(allow_dash=True))
+PROGRAM = click.argument(
+    "program", metavar="PROGRAM", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+MAIN = click.option(
+    "--main", metavar="NAME", help="StreamIt: the stream that is the program, where several could be"
+)
 LANG = click.option(
     "--lang",
     metavar="NAME",
@@ -297,8 +308,8 @@ EXTERN = click.option(
 )
 
 
-def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
-    """What the options of `run` and `check` say of the program at path `program`.
+def job_of(streams: Streams, program: tuple[str, ...], given: Mapping[str, Any]) -> Job:
+    """What the options of `run` and `check` say of the program at the paths `program`.
 
     Raises: Rejected for those that say nothing sensible.
     """
@@ -312,7 +323,7 @@ def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
     if len(from_stdin) > 1:
         shown = " and ".join(f"`{name}`" for name in from_stdin)
         raise Rejected([Diagnostic("usage", f"standard input cannot be {shown} at once")])
-    if from_stdin and program == "-":
+    if from_stdin and "-" in program:
         message = f"standard input cannot be the program and `{from_stdin[0]}` at once"
         raise Rejected([Diagnostic("usage", message)])
     for name in from_stdin:
@@ -345,7 +356,7 @@ def job_of(streams: Streams, program: str, given: Mapping[str, Any]) -> Job:
         lateness=given["lateness"],
         iterations=given["iterations"],
         options=options,
-        read=(_program_place(streams, program),),
+        read=_program_places(streams, program),
     )
 
 

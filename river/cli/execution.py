@@ -26,6 +26,7 @@ from river.cli.arguments import (
     ITERATIONS,
     LANG,
     LATENESS,
+    MAIN,
     METRICS,
     NATIVE,
     ON_ERROR,
@@ -73,6 +74,7 @@ LINES = 12
 @click.command("run")
 @PROGRAM
 @LANG
+@MAIN
 @IN
 @click.option(
     "--out",
@@ -139,7 +141,9 @@ LINES = 12
 @TIME
 @MEMORY
 @click.pass_obj
-def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
+def run_(
+    streams: Streams, program: tuple[str, ...], lang: str | None, main: str | None, **given: Any
+) -> None:
     """Run PROGRAM over data files.
 
     Inputs and outputs are CSV, TSV, JSON lines, Parquet or Arrow files, by suffix. A relation comes out as its change log:
@@ -159,21 +163,31 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     from attrs import evolve
 
     from river.cli.screen import BINARY, Screen
-    from river.driver import execute
+    from river.driver import execute, placed, texts
     from river.driver.places import Place
     from river.io.sinks import known_format
 
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
-    compiled = program_of(streams, program, lang, once=True)
+    compiled = program_of(streams, program, lang, main, once=True)
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
+    formats = {**job.formats, **pairs("--out-format", given["out_formats"])}
+    job = placed(compiled.program, evolve(job, outputs={**outputs, **targets}, formats=formats))
+    outputs = {name: path for name, path in job.outputs.items() if path != "-"}
     written = [each.name for each in compiled.program.outputs]
     printed = [name for name in written if name not in outputs]
     at_once = job.live is not None or job.checkpoint is not None
     several = len(printed if at_once else written) > 1
-    screen = Screen(streams, given["format_"], given["limit"], several=several, live=at_once)
+    screen = Screen(
+        streams,
+        given["format_"],
+        given["limit"],
+        several=several,
+        live=at_once,
+        texts=texts(compiled.program),
+    )
     if printed and known_format(given["format_"], printed[0]) in BINARY and len(printed) > 1:
         message = f"`{given['format_']}` on standard output can hold one output only"
         raise Rejected(
@@ -183,7 +197,6 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
     job = evolve(
         job,
         outputs=outputs,
-        formats={**job.formats, **pairs("--out-format", given["out_formats"])},
         default=screen.target,
         watch=progress.update,
         options=evolve(job.options, observe=progress.observe if progress.visible else None),
@@ -202,8 +215,10 @@ def run_(streams: Streams, program: str, lang: str | None, **given: Any) -> None
         compiling = results.summary.compiling
         seconds = max(results.seconds - compiling, 0.0)
         rate = results.read / seconds if seconds > 0 else 0.0
-        shown = ", ".join(f"{name}: {count:,} rows" for name, count in results.rows.items())
-        print(f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s); {shown}", file=streams.stderr)
+        counts = {name: count for name, count in results.rows.items() if name not in screen.texts}
+        shown = ", ".join(f"{name}: {count:,} rows" for name, count in counts.items())
+        end = f"; {shown}" if shown else ""
+        print(f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s){end}", file=streams.stderr)
         if compiling >= NOTED:
             print(
                 f"before that, machine code was made in {compiling:.1f} s;"
@@ -228,6 +243,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @click.command("check")
 @PROGRAM
 @LANG
+@MAIN
 @IN
 @FORMAT_IN
 @click.option(
@@ -263,7 +279,9 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @TIME
 @MEMORY
 @click.pass_obj
-def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> None:
+def check_(
+    streams: Streams, program: tuple[str, ...], lang: str | None, main: str | None, **given: Any
+) -> None:
     """Run PROGRAM on every backend and compare the results with the calculus.
 
     The reference backend is the Brooklet calculus itself: slow, and the definition of what is right. With `--outcomes`, every
@@ -275,7 +293,7 @@ def check_(streams: Streams, program: str, lang: str | None, **given: Any) -> No
       river check --outcomes race.river --in a=a.csv --in b=b.csv
     """  # noqa: D301
     job = job_of(streams, program, given)
-    compiled = program_of(streams, program, lang)
+    compiled = program_of(streams, program, lang, main)
     if given["outcomes"]:
         _outcomes(streams, compiled, job, given)
         return

@@ -10,6 +10,7 @@ import click
 from river.cli.arguments import (
     EXTERN,
     LANG,
+    MAIN,
     PROGRAM,
     WORKERS,
     backends,
@@ -40,6 +41,7 @@ BACKEND = click.option(
 @click.command("graph")
 @PROGRAM
 @LANG
+@MAIN
 @click.option("-o", "--output", metavar="FILE", help="where the picture goes; without it, standard output")
 @click.option(
     "--format",
@@ -64,8 +66,9 @@ BACKEND = click.option(
 @click.pass_obj
 def graph_(
     streams: Streams,
-    program: str,
+    program: tuple[str, ...],
     lang: str | None,
+    main: str | None,
     output: str | None,
     format_: str | None,
     backend: str,
@@ -91,7 +94,7 @@ def graph_(
 
     form = format_ or _format(output)
     check_output(streams, program, output, externs)
-    compiled, remarks = _passed(program_of(streams, program, lang), passes)
+    compiled, remarks = _passed(program_of(streams, program, lang, main), passes)
     say(streams, remarks)
     plan = None
     if planned:
@@ -101,7 +104,7 @@ def graph_(
             raise Rejected([Diagnostic("graph-plan", f"the plan of `{backend}` cannot be drawn", help=help_)])
     picture = drawing(compiled.graph, plan)
     tinted = output in (None, "-") and coloured(streams.stdout)
-    title = Path(program).name.encode(errors="backslashreplace").decode()  # a name may be no text
+    title = Path(program[0]).name.encode(errors="backslashreplace").decode()  # a name may be no text
     write(streams, output, _picture(picture, form, title, tinted=tinted))
 
 
@@ -157,6 +160,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @click.command("explain")
 @PROGRAM
 @LANG
+@MAIN
 @BACKEND
 @PASSES
 @WORKERS
@@ -170,8 +174,9 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @click.pass_obj
 def explain_(
     streams: Streams,
-    program: str,
+    program: tuple[str, ...],
     lang: str | None,
+    main: str | None,
     backend: str | None,
     passes: str | None,
     workers: int | None,
@@ -196,8 +201,8 @@ def explain_(
     from river.explain.explain import explain
     from river.explain.show import as_json, text
 
-    compiled, remarks = _passed(program_of(streams, program, lang), passes)
-    found = explain(compiled.graph, program)
+    compiled, remarks = _passed(program_of(streams, program, lang, main), passes)
+    found = explain(compiled.graph, program[0])
     plan = None if backend is None else str(_plan(compiled, backend, externs, workers).show())
     if native:
         report = str(_plan(compiled, "multicore", externs, workers).native_report())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, PROGRAM, check_output, program_of
+from river.cli.arguments import LANG, MAIN, PROGRAM, check_output, program_of
 from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import say, write
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.command("opt")
 @PROGRAM
 @LANG
+@MAIN
 @click.option(
     "-p", "--passes", metavar="PASSES", help="what to apply, in this order; without it, the standard pipeline"
 )
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 @click.pass_obj
 def opt_(
     streams: Streams,
-    program: str,
+    program: tuple[str, ...],
     lang: str | None,
+    main: str | None,
     passes: str | None,
     cores: int | None,
     machines: int,
@@ -55,7 +57,7 @@ def opt_(
 
     check_output(streams, program, output)
     found = pipeline(passes or STANDARD, plugins.pass_)
-    compiled = program_of(streams, program, lang)
+    compiled = program_of(streams, program, lang, main)
     platform = Platform(here().cores if cores is None else cores, machines)
     applied = apply(compiled.program, found, platform, compiled.library)
     if not quiet:

@@ -30,7 +30,8 @@ LINES = ("csv", "tsv", "jsonl")
 class Screen:
     """Standard output as the place of outputs that have no file: at once when there is one, else one after the other.
 
-    In a `live` run several outputs are printed as they come, under a line with the name wherever that changes.
+    In a `live` run several outputs are printed as they come, under a line with the name wherever that changes. Those in
+    `texts` are always printed as they come, and as they are: what a program prints.
     """
 
     streams: Streams
@@ -38,12 +39,16 @@ class Screen:
     limit: int | None
     several: bool
     live: bool = False
+    texts: frozenset[str] = frozenset()
     held: list[Print] = field(factory=list["Print"])
     lock: Lock = field(factory=Lock)
     shown: str | None = None
 
     def target(self, name: str, type_: Type) -> Print:
         """The sink of output `name`."""
+        if name in self.texts:
+            self.held.append(PrintTables(self.streams.stdout, name, type_, "raw", self.limit, hold=False))
+            return self.held[-1]
         form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
         hold = self.several and not self.live
         under = self.under if self.several and self.live else None

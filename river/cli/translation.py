@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, PROGRAM, check_output, program_of
+from river.cli.arguments import LANG, MAIN, PROGRAM, check_output, program_of
 from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import write
 
@@ -17,12 +17,21 @@ if TYPE_CHECKING:
 @click.command("compile")
 @PROGRAM
 @LANG
+@MAIN
 @click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
 @click.option("--expand", is_flag=True, help="show the bodies behind template instances")
 @TIME
 @MEMORY
 @click.pass_obj
-def compile_(streams: Streams, program: str, lang: str | None, output: str | None, *, expand: bool) -> None:
+def compile_(
+    streams: Streams,
+    program: tuple[str, ...],
+    lang: str | None,
+    main: str | None,
+    output: str | None,
+    *,
+    expand: bool,
+) -> None:
     """Translate PROGRAM to River IL, which is readable and can be edited.
 
     \b
@@ -32,7 +41,7 @@ def compile_(streams: Streams, program: str, lang: str | None, output: str | Non
       echo '...' | river compile --lang cql -
     """  # noqa: D301
     check_output(streams, program, output)
-    compiled = program_of(streams, program, lang)
+    compiled = program_of(streams, program, lang, main)
     if not compiled.lowered:
         compiled.graph  # noqa: B018 - what a person wrote and does not verify is not handed out
     text = compiled.text

@@ -24,7 +24,7 @@ from river.platform import here
 from river.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from importlib.resources.abc import Traversable
 
     from river.checkpoint import Checkpoint
@@ -45,7 +45,8 @@ class Compiled:
     """A program ready to run: River IL, and what people should know about it.
 
     `lowered`: a frontend has checked and made it; else a person wrote the IL. Made by `compile_source`; `river.compile` is
-    the door from Python. `keep` is told the graph when it has been verified. `name`: of the text, as a rule its file.
+    the door from Python. `keep` is told the graph when it has been verified. `name`: of the text, as a rule its file;
+    `more`: of its other texts.
     """
 
     program: Program
@@ -53,6 +54,7 @@ class Compiled:
     lowered: bool = False
     keep: Callable[[Graph], None] | None = None
     name: str | None = None
+    more: tuple[str, ...] = ()
     _tuned: dict[tuple[str, Platform], Compiled | None] = field(
         factory=dict["tuple[str, Platform]", "Compiled | None"], init=False, repr=False
     )
@@ -87,7 +89,7 @@ class Compiled:
         graph = tuned(self.program, passes, lambda: self.library, lambda: self.graph)
         if graph is None:
             return None
-        found = Compiled(graph.program, self.warnings, name=self.name)
+        found = Compiled(graph.program, self.warnings, name=self.name, more=self.more)
         vars(found)["graph"] = graph  # verified already
         return found
 
@@ -154,46 +156,65 @@ class Compiled:
             checkpoint=Wanted(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint,
             metrics=metrics,
             in_place=in_place,
-            read=() if self.name is None else (program_place(self.name),),
+            read=tuple(program_place(name) for name in (self.name, *self.more) if name is not None),
         )
         return execute(self, backend, job)
 
 
-def compile_source(source: Source, lang: str | None = None) -> Compiled:
+def compile_source(
+    source: Source, lang: str | None = None, *, more: Sequence[Source] = (), main: str | None = None
+) -> Compiled:
     """A text to River IL. Without `lang` the suffix of the source's name decides.
 
-    Raises: Rejected with syntax and type errors, unknown-language.
+    `more`: the other texts of the program, where the language makes one program of several. `main` names the part of
+    the texts that is the program, where the language lets one choose.
+
+    Raises: Rejected with syntax and type errors, unknown-language, usage-texts.
     """
     name = lang if lang is not None else _language(source.name)
+    whole = None if name in IL_NAMES else getattr(plugins.frontend(name), "whole", None)
+    if whole is None and (more or main is not None):
+        what = "a program is one text" if more else "a text is one program, of which `--main` chooses nothing"
+        raise Rejected([Diagnostic("usage-texts", f"in the language `{name}` {what}")])
     if name in IL_NAMES:
         from river.il.parse import parse
 
         return Compiled(parse(source), name=source.name)
     frontend = plugins.frontend(name)
-    typed = frontend.check(frontend.parse(source))
-    return Compiled(frontend.lower(typed), frontend.warnings(typed), lowered=True, name=source.name)
+    ast = frontend.parse(source)
+    if whole is not None:
+        ast = whole((ast, *map(frontend.parse, more)), main)
+    typed = frontend.check(ast)
+    names = tuple(each.name for each in more)
+    return Compiled(
+        frontend.lower(typed), frontend.warnings(typed), lowered=True, name=source.name, more=names
+    )
 
 
-def compile_once(source: Source, lang: str | None = None) -> Compiled:
-    """The same for a text that is to run: what it says is kept on disk, and neither parsed nor verified another time.
+def compile_once(
+    source: Source, lang: str | None = None, *, more: Sequence[Source] = (), main: str | None = None
+) -> Compiled:
+    """The same for texts that are to run: what they say is kept on disk, and neither parsed nor verified another time.
 
     Raises: Rejected, as `compile_source` does.
     """
     from river.verified import Kept, place
 
-    file = place(source, lang)
+    sources = (source, *more)
+    file = place(sources, lang, main)
     if file is None:
-        return compile_source(source, lang)
-    found = file.read(source)
+        return compile_source(source, lang, more=more, main=main)
+    found = file.read(sources)
     if found is None:
-        compiled = compile_source(source, lang)
+        compiled = compile_source(source, lang, more=more, main=main)
         warnings, lowered = compiled.warnings, compiled.lowered
 
         def keep(graph: Graph) -> None:
-            file.write(source, Kept(graph, warnings, lowered))
+            file.write(sources, Kept(graph, warnings, lowered))
 
         return evolve(compiled, keep=keep)
-    compiled = Compiled(found.graph.program, found.warnings, found.lowered, name=source.name)
+    names = tuple(each.name for each in more)
+    compiled = Compiled(found.graph.program, found.warnings, found.lowered, name=source.name, more=names)
     vars(compiled)["graph"] = found.graph
     return compiled
 

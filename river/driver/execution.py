@@ -14,6 +14,7 @@ from attrs import evolve
 from river import plugins
 from river.backend import chosen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
+from river.driver.borders import most, placed
 from river.driver.inputs import (
     ItemCounter,
     Reading,
@@ -51,6 +52,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     if job.options.optimize:
         compiled = compiled.tuned(getattr(platform, "passes", None))
     graph = compiled.graph
+    job = placed(graph.program, job)
     check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
     check_names(
         "output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False
@@ -104,8 +106,9 @@ def _execute(
                 )
                 sources[name] = counter.counted(opened)
             check_live(job, sources.values())
+            limits = most(graph.program, job)
             for name, type_ in compiled.outputs.items():
-                sinks[name] = open_output(job, name, type_, keeper)
+                sinks[name] = open_output(job, name, type_, keeper, limits.get(name))
             if keeper is not None:
                 keeper.watch(sinks)
             if recorder is not None:

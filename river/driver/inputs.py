@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field
 
 from river.diagnostics import Diagnostic, Rejected, closest
+from river.driver.borders import limited, most, placed
 from river.driver.places import check_job
 from river.lang.types import UNIT
 
@@ -55,6 +56,8 @@ def given_inputs(graph: Graph, job: Job) -> Inputs:
     if job.iterations is None:
         return job.inputs
     if CLOCK not in graph.inputs or graph.queues[CLOCK].type != UNIT:
+        if any(name in most(graph.program, job) for name in graph.inputs):
+            return job.inputs
         message = f"the program has no input `{CLOCK}`, whose iterations could be counted"
         raise Rejected([Diagnostic("run-iterations", message, help="it runs as long as it gets data")])
     if CLOCK in job.inputs:
@@ -112,7 +115,7 @@ def open_input(
         found = arriving(spec, queue.type, live, name=name, refusals=refusals, format=format_, batch=batch)
         if found is not None:
             return found
-    return open_source(
+    source = open_source(
         spec,
         queue.type,
         name=name,
@@ -122,6 +125,8 @@ def open_input(
         by=queue.by,
         lateness=job.lateness,
     )
+    count = most(graph.program, job).get(name)
+    return source if count is None else limited(source, count)
 
 
 def collected(graph: Graph, job: Job) -> dict[str, list[Any]]:
@@ -129,6 +134,7 @@ def collected(graph: Graph, job: Job) -> dict[str, list[Any]]:
     from river.io.errors import Refusals as Counter
     from river.io.live import asked
 
+    job = placed(graph.program, job)
     check_job(job)
     refusals = Counter(job.on_error)
     check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)

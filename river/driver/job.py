@@ -30,7 +30,8 @@ class Job:
     """What to run over: data, targets, the policy for bad rows.
 
     `formats` states the format of inputs and outputs whose name does not tell; `default` is the target of outputs that
-    `outputs` does not name (None: they are collected). `iterations`: how many ticks the input `clock` gets.
+    `outputs` does not name (None: they are collected). `iterations`: how many ticks the input `clock` gets, and for how many
+    steady states there are items at inputs and outputs of which the program says how many that takes.
     `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
     `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
     `in_place`: outputs may take the place of inputs. `read`, `written`: what else is, for `river.driver.places`.

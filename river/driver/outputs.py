@@ -14,50 +14,60 @@ if TYPE_CHECKING:
     from river.restart import Kept
 
 
-def open_output(job: Job, name: str, type_: Type, keeper: Kept | None) -> Counted:
-    """The sink of output `name`; one that goes on, from where the checkpoint says."""
+def open_output(job: Job, name: str, type_: Type, keeper: Kept | None, most: int | None = None) -> Counted:
+    """The sink of output `name`, for so many rows at most; one that goes on, from where the checkpoint says."""
     from river.io.sinks import open_sink
 
     position, rows = (None, 0) if keeper is None else keeper.position(name)
     if name not in job.outputs and job.default is not None:
-        return Counted(job.default(name, type_), rows)
+        return Counted(job.default(name, type_), rows, most)
     target, format_ = job.outputs.get(name), job.formats.get(name)
     in_place = job.live is not None or keeper is not None
     sink = open_sink(target, type_, name=name, format=format_, in_place=in_place, resume=position)
-    return Counted(sink, rows)
+    return Counted(sink, rows, most)
 
 
 @define
 class Counted:
-    """A sink that knows how many rows it got."""
+    """A sink that knows how many rows it got; what comes behind the first `most` is no part of the output."""
 
     sink: Sink
     rows: int = 0
+    most: int | None = None
 
     def write(self, items: Items) -> None:
         """Passes the rows on."""
+        if self.most is not None:
+            items = items[: max(0, self.most - self.rows)]
         self.rows += len(items)
         self.sink.write(items)
 
     @property
     def room(self) -> int | None:
         """How many more rows the sink has a use for; None: all."""
-        return getattr(self.sink, "room", None)
+        own = None if self.most is None else max(0, self.most - self.rows)
+        found = getattr(self.sink, "room", None)
+        return own if found is None else found if own is None else min(own, found)
 
     def skip(self, rows: int) -> None:
         """Counts rows that the sink has no use for."""
-        self.rows += rows
-        cast("Any", self.sink).skip(rows)
+        if self.most is not None:
+            rows = min(rows, max(0, self.most - self.rows))
+        if rows:
+            self.rows += rows
+            cast("Any", self.sink).skip(rows)
 
     def write_bytes(self, data: bytes | memoryview, rows: int) -> None:
         """Passes lines on, to a `TextSink`."""
         self.rows += rows
         cast("TextSink", self.sink).write_bytes(data)
-        if self.room is not None:
+        if getattr(self.sink, "room", None) is not None:
             cast("Any", self.sink).skip(rows)
 
     def write_table(self, batch: Any) -> None:
         """Passes an Arrow record batch on, to an `ArrowSink`."""
+        if self.most is not None:
+            batch = batch.slice(0, max(0, self.most - self.rows))
         self.rows += batch.num_rows
         cast("ArrowSink", self.sink).write_table(batch)
 

@@ -84,11 +84,12 @@ class IlBuilder(StmtBuilder):
         return p.TypeDecl(str(name), params or (), body, span=self.span(tree))
 
     def input(self, tree: Tree[Token], args: Args) -> p.Decl:
-        return p.Input(str(args[0]), args[1], _text(args[2]), span=self.span(tree))
+        *annotations, name, kind, by = args
+        return p.Input(str(name), kind, _text(by), tuple(annotations), span=self.span(tree))
 
     def output(self, tree: Tree[Token], args: Args) -> p.Decl:
-        name, kind, by, view = args
-        return p.Output(str(name), kind, _text(by), view, span=self.span(tree))
+        *annotations, name, kind, by, view = args
+        return p.Output(str(name), kind, _text(by), view, tuple(annotations), span=self.span(tree))
 
     def view(self, tree: Tree[Token], args: Args) -> p.View:
         return p.View(args[0][1:], str(args[1]), span=self.span(tree))

@@ -60,11 +60,11 @@ def decl_doc(decl: p.Decl) -> Doc:
         case p.TypeDecl(name, params, body):
             generic = "<" + ", ".join(params) + ">" if params else ""
             return ("type ", name, generic, " = ", type_doc(body), ";")
-        case p.Input(name, kind, by):
-            return ("input ", _queue(name, kind, by), ";")
-        case p.Output(name, kind, by, view):
+        case p.Input(name, kind, by, annotations):
+            return _annotated(annotations, ("input ", _queue(name, kind, by), ";"))
+        case p.Output(name, kind, by, view, annotations):
             source = f" = rows(${view.variable}, {view.function})" if view else ""
-            return ("output ", _queue(name, kind, by), source, ";")
+            return _annotated(annotations, ("output ", _queue(name, kind, by), source, ";"))
         case p.Queue(name, kind, by):
             return ("queue ", _queue(name, kind, by), ";")
         case p.Variable(name, kind, initial):
@@ -80,7 +80,7 @@ def decl_doc(decl: p.Decl) -> Doc:
             return f"operator {name} = lift({operator}, {tag});"
         case p.Use(outs, operator, ins, annotations):
             use = (enclosed("(", outs, ")"), " <- ", operator, enclosed("(", ins, ")"), ";")
-            return Group(separated([*(_annotation(a) for a in annotations), use], SPACE))
+            return _annotated(annotations, use)
         case s.Fn():
             return fn_doc(decl)
         case s.Operator():
@@ -94,6 +94,10 @@ def decl_doc(decl: p.Decl) -> Doc:
 
 def _queue(name: str, kind: s.TypeExpr, by: str | None) -> Doc:
     return (name, ": ", type_doc(kind), "" if by is None else " by " + by)
+
+
+def _annotated(annotations: tuple[p.Annotation, ...], decl: Doc) -> Doc:
+    return Group(separated([*(_annotation(a) for a in annotations), decl], SPACE)) if annotations else decl
 
 
 def _annotation(annotation: p.Annotation) -> Doc:

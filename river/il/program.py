@@ -23,12 +23,21 @@ class TypeDecl(s.Node):
 
 
 @frozen
+class Annotation(s.Node):
+    """`@Keys(symbol)`: an extensible annotation of an operator use (paper section 4.2), or of an input or output."""
+
+    name: str
+    args: tuple[s.Expr, ...] = ()
+
+
+@frozen
 class Input(s.Node):
-    """`input q: T by key;`: a queue that the world fills."""
+    """`@A() input q: T by key;`: a queue that the world fills."""
 
     name: str
     type: s.TypeExpr
     by: str | None = None
+    annotations: tuple[Annotation, ...] = ()
 
 
 @frozen
@@ -41,12 +50,13 @@ class View(s.Node):
 
 @frozen
 class Output(s.Node):
-    """`output q: T by key;` or `output t: T = rows($v, f);`."""
+    """`@A() output q: T by key;` or `output t: T = rows($v, f);`."""
 
     name: str
     type: s.TypeExpr
     by: str | None = None
     view: View | None = None
+    annotations: tuple[Annotation, ...] = ()
 
 
 @frozen
@@ -91,14 +101,6 @@ class Lift(s.Node):
     name: str
     operator: str
     tag: str
-
-
-@frozen
-class Annotation(s.Node):
-    """`@Keys(symbol)`: an extensible annotation of an operator use (paper section 4.2)."""
-
-    name: str
-    args: tuple[s.Expr, ...] = ()
 
 
 @frozen

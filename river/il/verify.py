@@ -12,6 +12,7 @@ from attrs import define, evolve, field, frozen
 
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
 from river.il import annotations, marks
+from river.il.borders import border
 from river.il.expand import expand, named_operators
 from river.il.flow import Key, Made, Origin, Part, item_findings
 from river.il.graph import End, Graph, Instance, Queue, Variable, View
@@ -147,6 +148,8 @@ class _Verifier:
         declared = self.declared_queues()
         instances = self.instances(operators, variables)
         queues = self.queues(declared, instances)
+        for decl in (*self.program.inputs, *self.program.outputs):
+            self.guarded(border, decl)
         views = self.views(variables)
         results = self.results(variables)
         for instance in instances:

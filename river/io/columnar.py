@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
@@ -54,6 +54,10 @@ class Tables(Iterator[Batch]):
     def __next__(self) -> Batch:
         return next(self._mine).batch()
 
+    def limited(self, count: int) -> Tables:
+        """The first so many rows; taken before any batch of these."""
+        return Tables(lambda most: _first(self.parts(most), count), min(count, _FEWEST) or 1)
+
 
 def read(
     schema: Any, batches: Callable[[int], Iterable[Any]], type_: Type, origin: Origin, size: int
@@ -92,6 +96,15 @@ def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]
     if wrong:
         raise Rejected(wrong)
     return fields
+
+
+def _first(parts: Iterable[Part], count: int) -> Iterator[Part]:
+    """The first so many rows."""
+    for part in parts:
+        if count <= 0:
+            return
+        yield evolve(part, data=part.data.slice(0, count))
+        count -= part.data.num_rows
 
 
 def _parts(

@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast, runtime_checkable
 
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.io import scalars
+from river.io import raw, scalars
 from river.io.atomic import Output
 from river.io.display import Layout
 from river.io.encode import encoder
 from river.io.errors import unwritable
 from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
-from river.io.sources import SUFFIXES
+from river.io.sources import RAW, SUFFIXES
 from river.lang.scope import show
 from river.lang.types import BYTES, STRING, Optional, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "table")
+FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "table")
 GROUP: Final = 1 << 16
 """Rows of a Parquet row group, and of an Arrow record batch, at least; unless they have many bytes."""
 
@@ -173,6 +173,10 @@ class _TextSink(Scoped):
         self._output.abort()
 
 
+class _RawSink(raw.RawSink, Scoped):
+    """Bytes of items."""
+
+
 class _TableSink(Scoped):
     """Aligned columns; the header waits for the first rows, to be as wide as they are."""
 
@@ -283,6 +287,8 @@ def open_sink(
     kind = format_of_target(target, format, name)
     if kind in ("parquet", "arrow"):
         arrow_schema(type)
+    elif kind in RAW:
+        raw.check(type, kind, f"output `{name}`", written=True)
     elif kind != "jsonl":
         columns(type)
     if kind == "text" and not scalars.is_scalar(type):
@@ -333,6 +339,8 @@ def _open(output: Output, kind: str, type_: Type, *, begun: bool = False) -> Sin
             return _TextSink(
                 output, type_, kind, "", lambda items: "".join([encode(item) + "\n" for item in items])
             )
+        case "raw" | "bits":
+            return _RawSink(output, type_, kind)
         case "table":
             return _TableSink(output, type_)
         case "parquet":

@@ -1,8 +1,8 @@
 """The door for inputs: paths, standard input, file objects, Arrow data, frames and iterables become sources.
 
 The format is told by the suffix (`.csv`, `.tsv`, `.txt`, `.log`, `.jsonl`, `.ndjson`, `.parquet`, `.arrow`,
-`.feather`, `.ipc`, `.arrows`; texts also with `.gz` or `.zst` behind it) or by `format`. Standard input (`-`)
-and file objects without a name need `format`.
+`.feather`, `.ipc`, `.arrows`, `.raw`, `.bin`; texts also with `.gz` or `.zst` behind it) or by `format`. Standard
+input (`-`) and file objects without a name need `format`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, Final, cast
 from attrs import frozen
 
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.io import columnar, delimited, jsonlines, memory, order, text
+from river.io import columnar, delimited, jsonlines, memory, order, raw, text
 from river.io.batches import Batch, FileInput, Origin, RowReader, Source, refusals
 from river.io.errors import STOP, OnError, Refusals, missing_file, unreadable
 from river.io.scalars import is_scalar
-from river.io.schema import arrow
+from river.io.schema import arrow, arrow_schema
 from river.lang.scope import show
 from river.lang.types import Record, Type
 
@@ -38,8 +38,11 @@ SUFFIXES: Final = {
     ".feather": "arrow",
     ".ipc": "arrow",
     ".arrows": "arrow",
+    ".raw": "raw",
+    ".bin": "raw",
 }
-FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow")
+FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits")
+RAW: Final = ("raw", "bits")
 PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
 STREAMED: Final = ("csv", "tsv", "text", "jsonl")
 
@@ -168,8 +171,14 @@ def _open(
 ) -> Source:
     """A source of an open file; `again`: its label is a path that can be opened a second time."""
     if packed is not None and kind not in STREAMED:
-        raise Rejected([Diagnostic("data-format", f"`{label}`: {kind} files carry their own compression")])
+        why = "raw files are not compressed" if kind in RAW else f"{kind} files carry their own compression"
+        raise Rejected([Diagnostic("data-format", f"`{label}`: {why}")])
     origin = Origin(wanted.name, label, rows=kind not in STREAMED)
+    if kind in RAW:
+        raw.check(wanted.type, kind, f"input `{wanted.name}`", written=False)
+        found = raw.batches(file, wanted.type, kind, label)
+        batches = columnar.read(arrow_schema(wanted.type), lambda _: found, wanted.type, origin, wanted.size)
+        return Source(wanted.type, origin, batches, wanted.refusals)
     if kind == "parquet":
         batches = columnar.parquet(file, wanted.type, origin, wanted.size)
         return Source(wanted.type, origin, batches, wanted.refusals)

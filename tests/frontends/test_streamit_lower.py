@@ -259,15 +259,17 @@ def test_prints_of_several_filters_are_joined() -> None:
         "push(1); push(2); } }; add int->void filter {"
         " work pop 1 { println(pop()); println(0); } } }"
     )
-    assert "operator lines = std.rr_join<T = string, w = [1, 4]>;" in text
-    assert "(stdout) <- lines(print1, print2);" in text
+    assert "@Printed() @Steady(0, 3) output stdout: string;" in text
+    assert "operator numbered_1 = streamit.numbered<starts = 0, each = 2, place = 1, all = 2>;" in text
+    assert "(stdout) <- merged(q2, q3);" in text
 
 
 def test_files_are_inputs_and_outputs() -> None:
     text = text_of(
         'void->void pipeline P { add FileReader<float>("d/noise.bin"); add FileWriter<float>("copy.bin"); }'
     )
-    assert "input noise: f32;\noutput copy: f32;\n" in text
+    assert '@File("d/noise.bin", "raw") @Steady(0, 1) input noise: f32;' in text
+    assert '@File("copy.bin", "raw") @Steady(0, 1) output copy: f32;' in text
     assert "(copy) <- pass(noise);" in text
 
 
@@ -281,4 +283,4 @@ def test_names_of_types_in_functions_are_replaced() -> None:
 
 def test_importing_the_frontend_is_light() -> None:
     assert FRONTEND.suffix == ".str"
-    assert [file.name for file in FRONTEND.templates] == ["loop.river"]
+    assert [file.name for file in FRONTEND.templates] == ["loop.river", "print.river"]

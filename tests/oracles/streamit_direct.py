@@ -36,7 +36,7 @@ class Trapped(Exception):  # noqa: N818
 
 
 def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dict[str, list[Any]]:
-    """What comes out of `output`, `stdout` and the files when `items` go into `input` and the files."""
+    """What comes out of `output`, `stdout` (one text) and the files when `items` go into `input` and the files."""
     world = World(program, items)
     world.wire(program.graph, world.queue_of(program.graph, "input"), world.queue_of(program.graph, "output"))
     world.quiesce()
@@ -46,7 +46,7 @@ def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dic
         world.quiesce()
     found = {name: list(queue) for name, queue in world.outputs.items()}
     if world.printers:
-        found["stdout"] = world.printed()
+        found["stdout"] = world.printed(ticks if program.graph.input == ty.VOID else None)
     return found
 
 
@@ -138,6 +138,9 @@ class World:
     def firings(self, graph: ty.Graph) -> int:
         return self.program.firings.get(id(graph), 1)
 
+    def starts(self, graph: ty.Graph) -> int:
+        return self.program.starts.get(id(graph), 0)
+
     def wire(self, graph: ty.Graph, taken: Queue | None, given: Queue | None) -> None:
         match graph:
             case ty.Node():
@@ -146,7 +149,7 @@ class World:
                     taken=deque() if taken is None else taken,
                     given=deque() if given is None else given,
                     each=self.firings(graph),
-                    allowed=0 if taken is None else None,
+                    allowed=self.starts(graph) - (graph.first is not None) if taken is None else None,
                 )
                 self.actors.append(actor)
                 if taken is None:
@@ -184,7 +187,7 @@ class World:
                 joiner = Joiner(parts=[(join[0], outer), (join[1], back)], given=joined)
                 self.actors.append(joiner)
                 if taken is None:
-                    joiner.allowed, joiner.each = 0, join[1] * self.firings(graph)
+                    joiner.allowed, joiner.each = join[1] * self.starts(graph), join[1] * self.firings(graph)
                     self.sources.append(joiner)
                 self.wire(body, joined, made)
                 out = deque() if given is None else given
@@ -202,20 +205,16 @@ class World:
                 while actor.fire():
                     going = True
 
-    def printed(self) -> list[str]:
-        """Lines in order of steady states, then of the graph, as far as none is missing."""
-        if len(self.printers) == 1:
-            return self.printers[0].lines
-        counts = [(p.node.rates.prints or 0) * p.each for p in self.printers]
-        waiting = [deque(p.lines) for p in self.printers]
-        found: list[str] = []
-        while any(counts):
-            for count, lines in zip(counts, waiting, strict=True):
-                for _ in range(count):
-                    if not lines:
-                        return found
-                    found.append(lines.popleft())
-        return found
+    def printed(self, states: int | None) -> str:
+        """The texts of firings in order of steady states, then of the graph; of so many steady states."""
+        found: list[tuple[int, int, str]] = []
+        for place, filter_ in enumerate(self.printers):
+            begins = self.starts(filter_.node)
+            for number, text in enumerate(filter_.texts):
+                state = 0 if number < begins else 1 + (number - begins) // self.firings(filter_.node)
+                if states is None or state <= states:
+                    found.append((state, place, text))
+        return "".join(text for _, _, text in sorted(found, key=lambda each: each[:2]))
 
 
 # ---------------------------------------------------------------------------------------------- filters
@@ -235,8 +234,7 @@ class Filter(Actor):
     given: Queue = field(factory=deque)
     fields: dict[str, Any] = field(factory=dict)
     locals: dict[str, Any] = field(factory=dict)
-    lines: list[str] = field(factory=list)
-    line: str = ""
+    texts: list[str] = field(factory=list)
     started: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -257,6 +255,7 @@ class Filter(Actor):
             if len(self.taken) < self.node.first.peek:
                 return False
             self.started = True
+            self.texts.append("")
             self.run(prework.body)
             return True
         if self.allowed == 0:
@@ -266,6 +265,7 @@ class Filter(Actor):
         if self.allowed is not None:
             self.allowed -= 1
         self.locals = {}
+        self.texts.append("")
         self.run(work.body)
         return True
 
@@ -288,10 +288,7 @@ class Filter(Actor):
             case ty.Push(value):
                 self.given.append(freeze(self.value(value)))
             case ty.Print(value, line):
-                self.line += self.value(value)
-                if line:
-                    self.lines.append(self.line)
-                    self.line = ""
+                self.texts[-1] += self.value(value) + ("\n" if line else "")
             case ty.If(cond, then, other):
                 if self.value(cond):
                     self.run(then)

@@ -321,4 +321,4 @@ def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
     expected = direct.run(typed, {}, ticks)["stdout"]
     for backend in ("multicore", "reference"):
         results = compiled.run({}, iterations=ticks, backend=backend)
-        assert [row["value"] for row in results["stdout"].to_pylist()] == expected
+        assert "".join(row["value"] for row in results["stdout"].to_pylist()) == expected

@@ -1,0 +1,83 @@
+"""Where inputs and outputs are, and how much of them a run needs, as the program itself says (see `river.il.borders`)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from river.il.borders import Border, border
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from river.driver.job import Job
+    from river.il.program import Input, Output, Program
+    from river.io.batches import Source
+
+
+def placed(program: Program, job: Job) -> Job:
+    """The job with the files that the program names, where the job names none."""
+    inputs, formats = _placed(program.inputs, job.inputs, job.formats)
+    outputs, formats = _placed(program.outputs, job.outputs, formats)
+    return evolve(job, inputs=inputs, outputs=outputs, formats=formats)
+
+
+def _placed(
+    decls: tuple[Input, ...] | tuple[Output, ...], given: Mapping[str, Any], formats: Mapping[str, str]
+) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    named, stated = dict(given), dict(formats)
+    for decl in decls:
+        known = border(decl)
+        if known.path is None or known.format is None:
+            continue
+        if decl.name not in named:
+            named[decl.name] = known.path
+            stated.setdefault(decl.name, known.format)
+        elif _raw(named[decl.name]):  # another file of the same kind
+            stated.setdefault(decl.name, known.format)
+    return named, stated
+
+
+def _raw(target: object) -> bool:
+    """Whether a name tells a raw file, or nothing."""
+    from river.io.sources import RAW, SUFFIXES
+
+    if not isinstance(target, str | os.PathLike) or target == "-":
+        return False
+    kind = SUFFIXES.get(Path(os.fspath(target)).suffix.lower())
+    return kind is None or kind in RAW
+
+
+def texts(program: Program) -> frozenset[str]:
+    """The outputs whose items are one text, for people."""
+    return frozenset(decl.name for decl in program.outputs if border(decl).printed)
+
+
+def most(program: Program, job: Job) -> Mapping[str, int]:
+    """How many items the inputs and outputs have that a job's iterations limit, by name."""
+    if job.iterations is None:
+        return {}
+    known: dict[str, Border] = {decl.name: border(decl) for decl in (*program.inputs, *program.outputs)}
+    found = {name: each.items(job.iterations) for name, each in known.items()}
+    return {name: count for name, count in found.items() if count is not None}
+
+
+def limited(source: Source, count: int) -> Source:
+    """The first so many items of a source; what is behind them is not read."""
+    from river.io.columnar import Tables
+
+    if isinstance(source.unordered, Tables) and source.batches is source.unordered:
+        return source.derived(source.type, source.unordered.limited(count))
+    return source.derived(source.type, _limited(source, count))
+
+
+def _limited(source: Source, count: int) -> Iterator[Any]:
+    for batch in source.batches:
+        if count <= 0:
+            return
+        errors = tuple(error for error in batch.errors if error[0] <= count)
+        yield evolve(batch, items=batch.items[:count], lines=batch.lines[:count], errors=errors)
+        count -= len(batch.items)
