@@ -59,7 +59,7 @@ def elaborate(
             work.run(block.items, work.statics, None)
         graph = work.build(ty.Create(main, None, (), span=streams[main].span))
         turns = firings(graph, report)
-        begins = starts(graph) if turns else {}
+        begins: Mapping[int, int] = starts(graph) if turns else {}
         _look_at_prints(graph, report)
     except Failed as failed:
         report.remarks()

@@ -242,7 +242,7 @@ def _characters(column: Any) -> bytes:
     column = column.cast(arrow().large_string())
     _, places, characters = column.buffers()
     offsets = memoryview(places).cast("q")
-    start, end = offsets[column.offset], offsets[column.offset + len(column)]
+    start, end = int(offsets[column.offset]), int(offsets[column.offset + len(column)])
     return characters.slice(start, end - start).to_pybytes() if end > start else b""
 
 

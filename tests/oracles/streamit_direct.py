@@ -35,7 +35,7 @@ class Trapped(Exception):  # noqa: N818
     """A division by zero, or an index outside."""
 
 
-def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dict[str, list[Any]]:
+def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dict[str, Any]:
     """What comes out of `output`, `stdout` (one text) and the files when `items` go into `input` and the files."""
     world = World(program, items)
     world.wire(program.graph, world.queue_of(program.graph, "input"), world.queue_of(program.graph, "output"))
@@ -44,7 +44,7 @@ def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dic
         for source in world.sources:
             source.tick()
         world.quiesce()
-    found = {name: list(queue) for name, queue in world.outputs.items()}
+    found: dict[str, Any] = {name: list(queue) for name, queue in world.outputs.items()}
     if world.printers:
         found["stdout"] = world.printed(ticks if program.graph.input == ty.VOID else None)
     return found
