@@ -241,8 +241,9 @@ def _characters(column: Any) -> bytes:
         return b""
     column = column.cast(arrow().large_string())
     _, places, characters = column.buffers()
-    offsets = memoryview(places).cast("q")
-    start, end = int(offsets[column.offset]), int(offsets[column.offset + len(column)])
+    offsets: Any = memoryview(places).cast("q")
+    start: int = offsets[column.offset]
+    end: int = offsets[column.offset + len(column)]
     return characters.slice(start, end - start).to_pybytes() if end > start else b""
 
 
