@@ -30,6 +30,8 @@ from river.lang.evaluate import Trap
 from river.platform import here
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backends.multicore.plan import Plan
     from river.backend import Sinks, Sources
     from river.metrics import Metrics
@@ -72,6 +74,7 @@ class Engine:
         self._shown = time.monotonic()
         self._compiled = compiled(plan)
         self._deadline = None if plan.options.deadline is None else Deadline(plan.options.deadline)
+        self._stopped: Callable[[], bool] = lambda: False  # constants are computed before anything runs
         report = None if plan.options.on_trap is None else self._report
         parts = assemble(plan, self._compiled, sinks, self._deadline, report, self._poll)
         self._operators = parts.operators
@@ -89,6 +92,7 @@ class Engine:
             near=self._compiled.native if plan.workers == cores == 1 else (),
             show=plan.show,
         )
+        self._stopped = lambda: self._scheduler.stopped
         self._failures = Failures(plan)
         self._threads = Dispatcher(self._scheduler, self._meter, self._failures)
         self._views = Views(plan, self._store, sinks, self._show)
@@ -191,5 +195,5 @@ class Engine:
 
     def _poll(self) -> None:
         """Ends a long firing when the run is stopped."""
-        if self._scheduler.stopped:
+        if self._stopped():
             raise Trap("stopped")

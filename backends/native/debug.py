@@ -29,7 +29,7 @@ _FILL: Final = re.compile(r"\s+call void @llvm\.memset\S*\(ptr ([^,]+), i8 [^,]+
 _OTHER: Final = re.compile(r".*call \S+ @mem(?:cmp|move)\(ptr ([^,]+), ptr ([^,]+), i64 ([^,)]+)\)")
 _SEARCH: Final = re.compile(r".*call \S+ @memmem\(ptr ([^,]+), i64 ([^,]+), ptr ([^,]+), i64 ([^,)]+)\)")
 _SLOT: Final = re.compile(r"\s+(\S+) = alloca (.+?)(, align \d+)?$")
-_GLOBAL: Final = re.compile(r"(@\S+) = (?:private|external) (?:unnamed_addr )?(?:constant|global) (.+)")
+_GLOBAL: Final = re.compile(r"(@\S+) = (?:private |external )?(?:unnamed_addr )?(?:constant|global) (.+)")
 _CANARY: Final = 0x5AFE5AFE5AFE5AFE
 
 

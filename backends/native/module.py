@@ -77,6 +77,12 @@ class Module:
         self.texts.append(f"{name} = private unnamed_addr constant {type_} {text}, align 16")
         return name
 
+    def room(self, type_: str) -> str:
+        """The symbol of memory for a value that is stored when the code has been linked."""
+        name = self.fresh("room")
+        self.texts.append(f"@{name} = global {type_} zeroinitializer, align 16")
+        return name
+
     def index(self, type_: t.Map | t.Bag, index: str, segments: int, size: int, first: str) -> None:
         """Has the index of a constant filled, from its first entry on, when the code has been linked."""
         b, name = self._begin, self.map_function("map_fill", type_)

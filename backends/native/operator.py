@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, evolve, field, frozen
 
 from backends.native.batch import Batch, Output, address_of, pointers
+from backends.native.computed import fill
 from backends.native.contract import (
     ARENA_SIZE,
     CODES,
@@ -495,12 +496,20 @@ def compile_native(
         lowered = lower(written, host().architecture, debug=debug, lend=lend)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)
-        return Made(lowered.text, lowered.exports, {"host": lowered.host})
+        symbols = (symbol for _, symbol in lowered.rooms)
+        return Made(
+            lowered.text, (*lowered.exports, *symbols), {"host": lowered.host, "rooms": lowered.rooms}
+        )
+
+    def begin(code: Code) -> None:
+        failed = fill(written, code, code.facts["rooms"], debug=debug)
+        if failed is not None:
+            raise _NotCompiled((failed,))
 
     written = op if parameters is None else parameters.operator
     try:
         level = 0 if debug else wanted()
-        code = shared(f"operator {level} {debug} {lend} {_NAMELESS.of(written)}", make, level)
+        code = shared(f"operator {level} {debug} {lend} {_NAMELESS.of(written)}", make, level, begin)
     except _NotCompiled as refused:
         return Refused(op.name, refused.reasons)
     return NativeOperator(op, handlers_of(op), code, debug, parameters)

@@ -100,10 +100,16 @@ class Texts:
             del self._known[place]
 
 
-def shared(key: str, make: Callable[[], Made], level: int = OPTIMISATION) -> Code:
+def shared(
+    key: str,
+    make: Callable[[], Made],
+    level: int = OPTIMISATION,
+    begin: Callable[[Code], None] | None = None,
+) -> Code:
     """The code that `make` gives the text of, unless code with this key is there already.
 
-    Threads that want different code do not wait for each other.
+    `begin` is called once, when the code has been linked: if it raises, the code is not there. Threads that want different code
+    do not wait for each other.
     """
     with _LOCK:
         if key in _KNOWN:
@@ -111,7 +117,10 @@ def shared(key: str, make: Callable[[], Made], level: int = OPTIMISATION) -> Cod
         lock = _MAKING.setdefault(key, RLock())
     with lock:
         if key not in _KNOWN:
-            _KNOWN[key] = _made(key, make, level)
+            code = _made(key, make, level)
+            if begin is not None:
+                begin(code)
+            _KNOWN[key] = code
             _MAKING.pop(key, None)
         return _KNOWN[key]
 

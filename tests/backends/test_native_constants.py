@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
 
 pytest.importorskip("llvmlite")
 
-from backends.native import NativeOperator, compile_native
+from backends.native import NativeOperator, Refused, compile_native
+from backends.native.shared import side_by_side
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import typed
-from river.lang.evaluate import Trap, compile_operator
+from river.lang.evaluate import Trap, compile_operator, evaluate_const
 from river.source import Source
 
 CONSTANTS = """
@@ -61,14 +64,56 @@ BYTES = """input t: {d: bytes, i: i64}; output o: i32;
 operator f(t: {d: bytes, i: i64}) -> (o: i32) { on t(x) { emit o x.d[x.i]; } }
 (o) <- f(t);"""
 
+LARGE = """
+type P = {a: f32, b: i64?, c: bool};
+input t: i64; output o: {h: f64, p: P, n: f64};
+operator f(t: i64) -> (o: {h: f64, p: P, n: f64}) {
+  const k: f64 = 0.3;
+  const h: array<f64, 5000> = waves();
+  const pairs: array<P, 3000> = made();
+  const total: f64 = summed();
+  const few: list<f64> = h[1:4];
+  fn waves() -> array<f64, 5000> {
+    var h: array<f64, 5000> = fill(0.0); for i in 0 .. 5000 { h[i] = sin(k * f64(i)) / f64(i - 77); } return h; }
+  fn made() -> array<P, 3000> {
+    var l: array<P, 3000> = zero();
+    for i in 0 .. 3000 { l[i] = {a: f32(h[i]), b: if mod.floor(i, 3) == 0 { none } else { i * i }, c: h[i] > 0.0}; } return l; }
+  fn summed() -> f64 { var s = 0.0; for x in h { if not is_nan(x) and x < 9.0 { s = s + x; } } return s; }
+  on t(x) { emit o {h: h[x], p: pairs[x], n: total + few[2]}; }
+}
+(o) <- f(t);
+"""
+TRAPPED = """
+input t: i64; output o: i64;
+operator f(t: i64) -> (o: i64) {
+  const h: array<i64, 5000> = made();
+  fn made() -> array<i64, 5000> { var h: array<i64, 5000> = zero(); h[4999] = div.trunc(1, h[7]); return h; }
+  on t(x) { emit o h[x]; }
+}
+(o) <- f(t);
+"""
+ENDLESS = """
+input t: i64; output o: i64;
+operator f(t: i64) -> (o: i64) {
+  const h: array<i64, 5000> = made();
+  fn made() -> array<i64, 5000> { var n = 0; while n >= 0 { n = n & 7; n = n + 1; } return fill(n); }
+  on t(x) { emit o h[x]; }
+}
+(o) <- f(t);
+"""
+
+
+def checked(text: str) -> typed.Operator:
+    (instance,) = verify(parse(Source("test.river", "river 1;\n" + text)), Library.of({})).instances
+    assert isinstance(instance.operator, typed.Operator)
+    return instance.operator
+
 
 def agree(text: str, rows: list[Any], *, debug: bool) -> None:
     """Native code and the evaluator give the same for each item by itself."""
-    graph = verify(parse(Source("test.river", "river 1;\n" + text)), Library.of({}))
-    (instance,) = graph.instances
-    assert isinstance(instance.operator, typed.Operator)
-    fire = compile_operator(instance.operator).item[0]
-    native = compile_native(instance.operator, debug=debug)
+    operator = checked(text)
+    fire = compile_operator(operator).item[0]
+    native = compile_native(operator, debug=debug)
     assert isinstance(native, NativeOperator), native
     assert fire is not None
     for row in rows:
@@ -86,6 +131,55 @@ def agree(text: str, rows: list[Any], *, debug: bool) -> None:
 @pytest.mark.parametrize("debug", [False, True])
 def test_constants(*, debug: bool) -> None:
     agree(CONSTANTS, [0, 3, 5, -3, 599, 600, 70000, -5], debug=debug)
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_machine_code_computes_large_constants(monkeypatch: pytest.MonkeyPatch, *, debug: bool) -> None:
+    """And what is made of them; the evaluator, which must give the same bits, computes none but the number."""
+    asked: list[Any] = []
+
+    def evaluated(expr: typed.Expr, *args: Any) -> Any:
+        asked.append(evaluate_const(expr, *args))
+        return asked[-1]
+
+    monkeypatch.setattr("backends.native.lower.batches.evaluate_const", evaluated)
+    agree(LARGE, [*range(0, 3000, 61), 2999, 3000, 5000], debug=debug)
+    assert set(asked) <= {0.3}
+
+
+def test_code_that_is_kept_computes_its_constants_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is linked in each process; what was computed is no part of it."""
+    rows = [[0, 76, 77, 78, 2999]]
+    first = compile_native(checked(LARGE))
+    assert isinstance(first, NativeOperator)
+    found = first.fire_batch(rows)
+    monkeypatch.setattr("backends.native.shared._KNOWN", {})
+    again = compile_native(checked(LARGE))
+    assert isinstance(again, NativeOperator)
+    assert again.code.addresses != first.code.addresses
+    assert repr(again.fire_batch(rows)) == repr(found)
+
+
+def test_a_large_constant_that_traps_is_the_evaluators() -> None:
+    refused = compile_native(checked(TRAPPED))
+    assert isinstance(refused, Refused)
+    assert [reason.text for reason in refused.reasons] == ["the constant `h` traps"]
+
+
+def test_nobody_waits_for_a_large_constant_that_is_not_wanted() -> None:
+    def make(operator: typed.Operator | None) -> Any:
+        if operator is not None:
+            return compile_native(operator)
+        begun.wait(20)
+        raise LookupError("the other one fails")
+
+    begun = threading.Event()
+    endless = checked(ENDLESS)
+    threading.Timer(0.5, begun.set).start()
+    with pytest.raises(LookupError, match="the other one"):
+        side_by_side(make, [endless, None], 2)
+    while any(thread.name in ("compile", "constant") for thread in threading.enumerate()):
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("debug", [False, True])

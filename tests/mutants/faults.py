@@ -667,6 +667,23 @@ IL: Final = (
 
 REPAIRED: Final = (
     Mutant(
+        "room-left-empty",
+        "large constants are computed, but not put where code reads them",
+        "backends/native/computed.py",
+        "        ctypes.memmove(code.addresses[symbol], value.block.address + ARENA_SIZE, size_align(type_)[0])\n",
+        "",
+        "tests/backends/test_native_constants.py::test_machine_code_computes_large_constants",
+    ),
+    Mutant(
+        "made-of-large",
+        "what is made of a large constant is computed by the evaluator, which does not have that",
+        "backends/native/computed.py",
+        "found.append(has_room(const) or any(found[index] for index in named))",
+        "found.append(has_room(const))",
+        "tests/backends/test_native_constants.py::test_machine_code_computes_large_constants",
+        raises="TypeError",
+    ),
+    Mutant(
         "hoisting-forgets-labels",
         "a hoisted selection builds its item of fields that have other names there",
         "optimizers/hoisting.py",

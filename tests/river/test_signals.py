@@ -203,10 +203,20 @@ operator second(x: {t: i64, v: i64}) -> (y: {t: i64, v: i64}) {
 """
 
 
+LARGE = LONG.replace("-> i64", "-> array<i64, 5000>").replace("const k: i64", "const k: array<i64, 5000>")
+LARGE = (
+    LARGE.replace("v: k", "v: k[7]").replace("return n;", "return fill(n);").replace("n +% i", "(n ^ i) *% 7")
+)
+
+
 @pytest.mark.slow
-def test_a_signal_ends_what_computes_constants_beside(program):
-    """Operators become machine code side by side; nobody waits for the constants of one when the command is to end."""
-    program.write_text(LONG)
+@pytest.mark.parametrize("text", [LONG, LARGE], ids=["long", "large"])
+def test_a_signal_ends_what_computes_constants_beside(program, text):
+    """Operators become machine code side by side; nobody waits for the constants of one when the command is to end.
+
+    Neither where the evaluator computes them, nor where machine code does.
+    """
+    program.write_text(text.replace("1000000000", "1000000000000"))
     process = begun(["run", str(program), "--in", f"a={program.parent / 'a.csv'}", "-q", "--workers", "2"])
     time.sleep(2)  # until they are computed; an earlier signal finds less to end
     process.send_signal(signal.SIGTERM)

@@ -11,6 +11,7 @@ from typing import Final
 
 from attrs import frozen
 
+from backends.native.computed import compute, has_room, needs_code
 from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, key_type
 from backends.native.idioms import void
 from backends.native.ir import Builder, Function
@@ -52,12 +53,16 @@ would have all before it inside, and be optimised with them: time would grow wit
 
 @frozen(eq=False, repr=False)
 class Lowered:
-    """The text of an operator's module, what it exports, its batch functions, and which of them fire side by side."""
+    """The text of an operator's module, what it exports, its batch functions, and which of them fire side by side.
+
+    `rooms`: the constants, by position, that are to be computed to where these symbols are.
+    """
 
     text: str
     exports: tuple[str, ...]
     handlers: tuple[Handler, ...]
     lanes: tuple[tuple[str, Lanes | NoLanes], ...] = ()
+    rooms: tuple[tuple[int, str], ...] = ()
 
     @property
     def host(self) -> bool:
@@ -97,9 +102,15 @@ def lower(
     functions = tuple(module.fresh(f"fn.{i}") for i in range(len(op.fns)))
     constants: tuple[Value, ...] = ()
     values: list[object] = []
-    for const in op.consts:
+    rooms: list[tuple[int, str]] = []
+    for i, (const, coded) in enumerate(zip(op.consts, needs_code(op), strict=True)):
+        if has_room(const):
+            rooms.append((i, module.room(memory(const.type))))
+            values.append(None)  # only code asks for it
+            constants = (*constants, Memory(const.type, f"@{rooms[-1][1]}"))
+            continue
         try:
-            values.append(evaluate_const(const.value, op.fns, values, const.slots, wanted_still))
+            values.append(_coded(op, i, debug=debug) if coded else _evaluated(op, const, values))
             probe = Frame(module, op, Builder(), "trap")
             constants = (*constants, literal(probe, const.type, values[-1]))
         except Trap:
@@ -124,7 +135,19 @@ def lower(
         return tuple(dict.fromkeys(reasons))
     wide = fireable(op) if parts is None else ()
     lanes = tuple((each.name, widen(module, op, each, functions, constants)) for each in wide)
-    return Lowered(module.text(exports), tuple(exports), handlers, lanes)
+    return Lowered(module.text(exports), tuple(exports), handlers, lanes, tuple(rooms))
+
+
+def _evaluated(op: typed.Operator, const: typed.Const, values: list[object]) -> object:
+    return evaluate_const(const.value, op.fns, values, const.slots, wanted_still)
+
+
+def _coded(op: typed.Operator, index: int, *, debug: bool) -> object:
+    made = compute(op, index, debug=debug)
+    if isinstance(made, Reason):
+        raise Unsupported(made.text)
+    (value,) = made.values()
+    return value
 
 
 def _fits(type_: t.Type) -> None:

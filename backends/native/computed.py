@@ -1,0 +1,133 @@
+"""Constants that machine code computes: those of many items, for which the evaluator would take long.
+
+An operator that has no other purpose than to send the constant is fired once. What it sends is copied to where the code of
+the operator with the constant has left room for it, when that has been linked; what is kept of the code stays small.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
+
+from backends.native.batch import Batch
+from backends.native.contract import ARENA_SIZE, Reason
+from backends.native.layout import Unsupported, is_plain, register, size_align
+from backends.native.shared import wanted_still
+from river.lang import typed
+from river.lang import types as t
+from river.lang.trees import reached
+
+if TYPE_CHECKING:
+    from backends.native.jit import Code
+    from backends.native.operator import Fired, NativeOperator
+
+LARGE: Final = 1 << 15  # bytes
+_PATIENCE: Final = 0.02
+"""Seconds after which it is asked again whether a constant is wanted still."""
+
+
+def has_room(const: typed.Const) -> bool:
+    """Whether a constant lies in memory of the code that is filled when the code has been linked."""
+    try:
+        return is_plain(const.type) and register(const.type) is None and size_align(const.type)[0] >= LARGE
+    except Unsupported:
+        return False
+
+
+def needs_code(op: typed.Operator) -> tuple[bool, ...]:
+    """For each constant whether machine code computes it: large ones, and those made of such."""
+    found: list[bool] = []
+    if not any(map(has_room, op.consts)):
+        return (False,) * len(op.consts)
+    for const in op.consts:
+        named = (node.index for node in reached(const.value, op.fns) if isinstance(node, typed.ConstRef))
+        found.append(has_room(const) or any(found[index] for index in named))
+    return tuple(found)
+
+
+def compute(op: typed.Operator, index: int, *, debug: bool = False) -> Batch | Reason:
+    """The value of a constant as the one row of a batch, or why there is none.
+
+    Raises: Unwanted when the thread's work is not wanted any more.
+    """
+    from backends.native.operator import Refused, compile_native
+
+    const = op.consts[index]
+    native = compile_native(_sender(op, index), debug=debug)
+    if isinstance(native, Refused):
+        return native.reasons[0]
+    asked = Batch.of(t.I64, [0])
+    fired = _fired(native, asked)
+    if fired.trap is not None:
+        return Reason(f"the constant `{const.name}` traps", const.span)
+    ((_, batch, _),) = native.take()
+    return batch
+
+
+def fill(
+    op: typed.Operator, code: Code, rooms: list[tuple[int, str]], *, debug: bool = False
+) -> Reason | None:
+    """Computes constants into the room that code has for them, by position and symbol; or why that is not possible.
+
+    Raises: Unwanted when the thread's work is not wanted any more.
+    """
+    from backends.native.operator import Variable
+    from backends.native.shared import BASE, part_code
+
+    close = part_code(BASE).function("arena_close", (ctypes.c_void_p,))
+    for index, symbol in rooms:
+        made = compute(op, index, debug=debug)
+        if isinstance(made, Reason):
+            return made
+        type_ = op.consts[index].type
+        value = Variable(type_, debug, close)
+        value.fill(made)
+        ctypes.memmove(code.addresses[symbol], value.block.address + ARENA_SIZE, size_align(type_)[0])
+    return None
+
+
+def _sender(op: typed.Operator, index: int) -> typed.Operator:
+    """The operator that sends the constant at any item. Functions that the constants do not call have nothing to do."""
+    const, consts = op.consts[index], op.consts[:index]
+    called = {
+        node.function
+        for each in (*consts, const)
+        for node in reached(each.value, op.fns)
+        if isinstance(node, typed.Call)
+    }
+    nothing = typed.Fn("", (), t.I64, 0, typed.Literal(t.I64, 0), emits=False)
+    fns = tuple(fn if i in called else nothing for i, fn in enumerate(op.fns))
+    value = typed.Fn("value", (), const.type, const.slots, const.value, emits=False)
+    site = typed.Site(("recursion-depth",))
+    call = typed.Call(const.type, len(fns), value.name, (), len(op.sites))
+    body = typed.Block((typed.Emit(0, call),))
+    return typed.Operator(
+        f"{op.name}.{const.name}",
+        (typed.Port("x", t.I64, None),),
+        (),
+        (typed.Out("out", const.type, None, None),),
+        consts,
+        (*fns, value),
+        (*op.sites, site),
+        items=(typed.ItemHandler(0, 1, body),),
+        span=op.span,
+    )
+
+
+def _fired(native: NativeOperator, asked: Batch) -> Fired:
+    """The firing, on a thread of its own: this one goes on to hear signals, and whether the constant is wanted still."""
+    found: list[Any] = []
+    thread = Thread(
+        target=lambda: found.append(native.fire("item.0", asked.addresses, 0, 1)), name="constant"
+    )
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_PATIENCE)
+            wanted_still()
+    except BaseException:
+        native.stop()
+        thread.join()
+        raise
+    return found[0]
