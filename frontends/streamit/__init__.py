@@ -30,6 +30,7 @@ class StreamIt(Language):
         return Program(
             tuple(stream for ast in asts for stream in ast.streams),
             tuple(static for ast in asts for static in ast.statics),
+            tuple(helpers for ast in asts for helpers in ast.helpers),
             tuple(fn for ast in asts for fn in ast.fns),
             main,
             span=asts[0].span,

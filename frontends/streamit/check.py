@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.code import STREAM_WORDS, Code, Place, Surroundings, parts
 from frontends.streamit.elaborate import elaborate
-from frontends.streamit.trees import Usage
+from frontends.streamit.trees import Usage, assigned, called
 from river.diagnostics import closest
-from river.il.trees import walk
+from river.il.trees import fresh, walk
 from river.lang import check as lang
 from river.lang import syntax as s
 from river.lang import types as t
@@ -225,12 +225,17 @@ class _Checker:
                 given = tuple(code.initial(a, p.type) for a, p in zip(args, params, strict=True))
                 return ty.Add(add.role, ty.Create(name, None, given, span=span), span=add.span)
             case c.Stream() as ast:
-                if ast.name is not None or ast.params:
+                if ast.params:
                     help_line = "declare it beside the others and `add` it by its name"
                     raise self.report.error(
-                        "streamit-misplaced", "a stream inside another has neither name nor parameters",
-                        ast.name_span, help_line,
-                    )  # fmt: skip
+                        "streamit-misplaced",
+                        "a stream inside another has no parameters",
+                        ast.name_span,
+                        help_line,
+                    )
+                if ast.name in self.known or ast.name in LIBRARY:
+                    self.anonymous += 1
+                    ast = evolve(ast, name=f"{ast.name}_{self.anonymous}")
                 stream = self.introduce(ast, code)
                 self.stream(stream)
                 return ty.Add(add.role, ty.Create(stream.name, None, (), span=ast.name_span), span=add.span)
@@ -255,15 +260,28 @@ class _Checker:
         ast, around = stream.ast, stream.around
         around.input, around.output = self.signature(stream) or self.inferred(ast)
         members = ast.members
-        fields: list[ty.FieldDecl] = []
+        around.changed = assigned(members)
+        fields = self.variables(around)
         for member in members:
             if isinstance(member, c.Declare):
                 fields += self.fields(member, around)
-        self.helper_signatures([m for m in members if isinstance(m, c.Helper)], around)
+        if "iter" in called(members):
+            around.counter = fresh("iteration", {*around.fields, *around.params})
+            zero = ty.Constant(ty.INT, 0, span=ast.name_span)
+            around.fields[around.counter] = ty.FieldDecl(around.counter, ty.INT, zero, span=ast.name_span)
+            around.changed |= {around.counter}
+            fields.append(around.fields[around.counter])
+        own = [m for m in members if isinstance(m, c.Helper)]
+        shared = self.shared(members, around)
+        self.helper_signatures(own, around)
+        self.helper_signatures(shared, around)
         works = [m for m in members if isinstance(m, c.Work)]
         for work in works:
             fields += self.implied(work, around)
-        helpers = tuple(self.helper(m, around) for m in members if isinstance(m, c.Helper))
+        helpers = (
+            *(self.helper(m, around) for m in own),
+            *(self.helper(m, around, m.name.partition(".")[0]) for m in shared),
+        )
         inits = [m for m in members if isinstance(m, c.Init)]
         init: ty.Block | None = None
         for member in inits:
@@ -282,9 +300,41 @@ class _Checker:
             stream.name, params, around.input, around.output, tuple(fields), helpers, init, normal[0],
             first[0] if first else None, span=ast.name_span,
         )  # fmt: skip
-        if init is not None and Usage.of(found).prints((init,)):
-            self.report.error("streamit-misplaced", "`init` calls a function that prints", init.span)
+        usage = Usage.of(found)
+        if init is not None and (usage.prints((init,)) or usage.streams((init,))):
+            what = "prints" if usage.prints((init,)) else "takes or gives items"
+            self.report.error("streamit-misplaced", f"`init` calls a function that {what}", init.span)
         return found
+
+    def variables(self, around: Surroundings) -> list[ty.FieldDecl]:
+        """Parameters that the filter changes, as fields."""
+        found = [
+            ty.FieldDecl(
+                param.name, param.type, ty.Param(param.type, param.name, span=param.span), span=param.span
+            )
+            for param in around.params.values()
+            if param.name in around.changed
+        ]
+        around.fields.update((each.name, each) for each in found)
+        return found
+
+    def shared(self, members: Sequence[c.Member], around: Surroundings) -> list[c.Helper]:
+        """The functions of `helper` blocks that a filter calls, directly or not, under their whole names."""
+        known = {
+            f"{block.name}.{function.name}": function
+            for block in self.ast.helpers
+            for function in block.functions
+        }
+        found: dict[str, c.Helper] = {}
+        waiting = [(name, "") for name in called(members)]
+        while waiting:
+            name, block = waiting.pop()
+            name = name if name in known or not block else f"{block}.{name}"
+            if name in known and name not in found:
+                found[name] = evolve(known[name], name=name)
+                waiting += [(inner, name.partition(".")[0]) for inner in called((known[name].body,))]
+                around.changed |= assigned((known[name].body,))
+        return [found[name] for name in known if name in found]
 
     def code(self, around: Surroundings, place: Place, result: ty.Type = ty.VOID) -> Code:
         """The checker of a body of a filter."""
@@ -322,12 +372,16 @@ class _Checker:
                     member.name, params, result, ty.Block(()), span=member.span
                 )
 
-    def helper(self, member: c.Helper, around: Surroundings) -> ty.Helper:
-        """A function of a filter."""
+    def helper(self, member: c.Helper, around: Surroundings, block: str = "") -> ty.Helper:
+        """A function of a filter; `block`: it is one of the `helper` block of that name, and sees nothing of the filter."""
         signature = around.helpers.get(member.name)
         if signature is None:
             return ty.Helper(member.name, (), ty.VOID, ty.Block(()), span=member.span)
+        rates = self.rates(member.rates, around)
+        if block:
+            around = evolve(around, outside=True)
         code = self.code(around, Place.HELPER, signature.result)
+        code.block_name = block
         locals_ = [code.declare(p.key, p.type, p.span) for p in signature.params]
         errors = self.report.errors
         body = code.block(member.body.items, member.span)
@@ -335,13 +389,16 @@ class _Checker:
             message = f"`{member.name}` may end without returning a value"
             self.report.error("streamit-type", message, member.span)
         params = tuple(ty.Declare(x.key, x.type, None, span=x.span) for x in locals_)
-        return ty.Helper(member.name, params, signature.result, body, span=member.span)
+        return ty.Helper(
+            member.name, params, signature.result, body, rates.get("pop"), rates.get("peek"), rates.get("push"),
+            span=member.span,
+        )  # fmt: skip
 
-    def work(self, member: c.Work, around: Surroundings) -> ty.Work:
-        """`work` or `prework`."""
+    def rates(self, given: Sequence[c.Rate], around: Surroundings) -> dict[str, ty.Expr | None]:
+        """The rates that are written, by their words; None for one that is not fixed."""
         rates: dict[str, ty.Expr | None] = {}
         code = self.code(around, Place.FIELD)
-        for rate in member.rates:
+        for rate in given:
             with self.report.recover():
                 if rate.word in rates:
                     raise self.report.error("streamit-rate", f"`{rate.word}` is given twice", rate.span)
@@ -351,14 +408,21 @@ class _Checker:
                         "streamit-rate", f"`{rate.word}` must be fixed", rate.span, help_line
                     )
                 side, word = (around.output, "output") if rate.word == "push" else (around.input, "input")
-                rates[rate.word] = value = None if rate.value is None else code.expr(rate.value, ty.INT)
-                if value is not None:
-                    code.closed(value, rate.span)
+                value = None if rate.value is None else code.expr(rate.value, ty.INT)
+                rates[rate.word] = value = None if value is None else code.closed(value, rate.span)
                 if side == ty.VOID and not _is_zero(value):
                     raise self.report.error("streamit-rate", f"there is no {word} to {rate.word}", rate.span)
+        return rates
+
+    def work(self, member: c.Work, around: Surroundings) -> ty.Work:
+        """`work` or `prework`."""
+        rates = self.rates(member.rates, around)
         body_code = self.code(around, Place.WORK)
+        body_code.first = member.first
         body_code.first_item = int(any(isinstance(i, c.OutOfLine) for i in member.body.items))
         body = body_code.block(member.body.items, member.body.span)
+        if not member.first:
+            body = evolve(body, items=(*body.items, *body_code.counting(member.span)))
         free = "push" in rates and rates["push"] is None
         return ty.Work(rates.get("pop"), rates.get("peek"), rates.get("push"), free, body, span=member.span)
 

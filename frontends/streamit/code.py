@@ -16,7 +16,7 @@ from attrs import define, evolve, field
 from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.trees import root
+from frontends.streamit.trees import pure, root
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 PI = constants.apply("f32", (t.F64,), ty.FLOAT, (3.141592653589793,))
 
-WORDS: Mapping[str, t.Type] = MappingProxyType(
-    {"int": ty.INT, "float": ty.FLOAT, "boolean": ty.BOOLEAN, "bit": ty.BIT, "void": ty.VOID}
-)
+WORDS: Mapping[str, t.Type] = MappingProxyType({
+    "int": ty.INT, "float": ty.FLOAT, "double": t.F64, "boolean": ty.BOOLEAN, "bit": ty.BIT, "void": ty.VOID,
+})  # fmt: skip
 RANKS: Mapping[ty.Type, int] = MappingProxyType({ty.BIT: 0, ty.INT: 1, ty.FLOAT: 2, t.F64: 3})
 """Numbers; those of a lower rank become those of a higher one where they meet."""
 
@@ -86,11 +86,17 @@ class Surroundings:
     output: ty.Type = ty.VOID
     outer: Callable[[str], ty.Expr | None] = field(default=lambda _: None)
     captures: dict[str, ty.Parameter] = field(factory=dict[str, ty.Parameter])
+    changed: frozenset[str] = frozenset()  # names that the filter's code assigns to
+    counter: str | None = None  # the field that counts firings
+    outside: bool = False  # the code stands outside of the stream, and sees only what is around it
 
     def lookup(self, name: str) -> ty.Expr | None:
         """What a name denotes; something of the surroundings becomes a parameter."""
+        if self.outside:
+            found = self.outer(name)
+            return self.hidden(found, name) if isinstance(found, ty.Local | ty.Param) else found
         if name in self.fields:
-            return ty.Field(self.fields[name].type, name)
+            return self.constant(name) or ty.Field(self.fields[name].type, name)
         if name not in self.params and name not in self.captures:
             found = self.outer(name)
             if found is None:
@@ -98,6 +104,12 @@ class Surroundings:
             self.captures[name] = ty.Parameter(name, self.seen_from_here(found.type), found)
         known = self.params.get(name) or self.captures[name]
         return ty.Param(known.type, name)
+
+    def constant(self, name: str) -> ty.Expr | None:
+        """The first value of a field that is a whole number and never changed, where it is known when the graph is made."""
+        decl = self.fields[name]
+        closed = decl.value is not None and all(isinstance(node, CLOSED) for node in walk(decl.value))
+        return decl.value if closed and decl.type == ty.INT and name not in self.changed else None
 
     def seen_from_here(self, type_: ty.Type) -> ty.Type:
         """A type of the surroundings: what its sizes name becomes parameters, too."""
@@ -120,8 +132,8 @@ class Surroundings:
             spelled = f"{name}#"
             while self.captures.get(spelled, ty.Parameter(spelled, expr.type, expr)).value != expr:
                 spelled += "#"
-        self.captures.setdefault(spelled, ty.Parameter(spelled, expr.type, expr))
-        return ty.Param(expr.type, spelled)
+        self.captures.setdefault(spelled, ty.Parameter(spelled, self.seen_from_here(expr.type), expr))
+        return ty.Param(self.captures[spelled].type, spelled)
 
 
 Functions = Callable[[str], "tuple[tuple[t.Type, ...], t.Type] | None"]
@@ -143,6 +155,9 @@ class Code:
     result: ty.Type = ty.VOID
     first_item: int = 0  # what `peek` counts from
     mark: str = ""  # in the keys of locals
+    first: bool = False  # it is `prework`
+    block_name: str = ""  # of the `helper` block around the function
+    values: dict[str, ty.Expr] = field(factory=dict[str, ty.Expr])  # of locals that nothing changes, by key
     scopes: list[dict[str, ty.Expr]] = field(factory=lambda: [{}])
     count: int = 0
     loops: int = 0
@@ -188,18 +203,30 @@ class Code:
         if found == ty.VOID and expr.sizes:
             raise self.report.error("streamit-type", "there are no arrays of `void`", expr.span)
         for size in reversed(expr.sizes):
-            node = self.expr(size, ty.INT)
-            self.closed(node, size.span)
-            found = ty.Vector(found, node)
+            found = ty.Vector(found, self.closed(self.expr(size, ty.INT), size.span))
         return found
 
-    def closed(self, node: ty.Expr, span: Span | None) -> None:
-        """Refuses a size or a rate that is not known when the graph is made."""
-        if self.place is not Place.BUILD and not all(isinstance(part, CLOSED) for part in walk(node)):
+    def closed(self, node: ty.Expr, span: Span | None) -> ty.Expr:
+        """A size or a rate, by what is known when the graph is made; refuses what is not."""
+        if self.place is Place.BUILD:
+            return node
+        node = self.known(node)
+        if not all(isinstance(part, CLOSED) for part in walk(node)):
             help_line = "sizes and rates are made of parameters and constants"
             self.report.error(
                 "streamit-constant", "this is not known when the graph is made", span, help_line
             )
+        return node
+
+    def known(self, node: ty.Expr) -> ty.Expr:
+        """The expression with the values of variables that nothing changes, and of parameters as they were given."""
+        match node:
+            case ty.Local(_, key) if key in self.values:
+                return self.values[key]
+            case ty.Field(type_, name) if name in self.around.params:
+                return ty.Param(type_, name, span=node.span)
+            case _:
+                return rebuild(node, self.known)  # pyright: ignore[reportArgumentType] - only expressions in it
 
     def value_type(self, expr: c.TypeName) -> ty.Type:
         """The type of something that has a value."""
@@ -274,6 +301,10 @@ class Code:
             with self.report.recover():
                 value = None if kind is None or name.value is None else self.initial(name.value, kind)
             local = self.declare(name.name, kind or ty.INT, name.span)
+            if value is not None and local.type == ty.INT and name.name not in self.around.changed:
+                known = self.known(value)
+                if all(isinstance(node, CLOSED) for node in walk(known)):
+                    self.values[local.key] = known
             found.append(ty.Declare(local.key, local.type, value, span=name.span))
         return found[0] if len(found) == 1 else ty.Block(tuple(found), span=span)
 
@@ -288,8 +319,7 @@ class Code:
 
     def effect(self, word: str, args: Sequence[c.Expr], call: c.Call) -> ty.Stmt:
         """`push(e);`, `print(e);`, `println(e);`."""
-        allowed = (Place.WORK,) if word == "push" else (Place.WORK, Place.HELPER)
-        if self.place not in allowed:
+        if self.place not in (Place.WORK, Place.HELPER):
             raise self.misplaced(f"`{word}`", call.span)
         if word == "println" and not args:
             return ty.Print(ty.Constant(ty.TEXT, "", span=call.span), line=True, span=call.span)
@@ -314,13 +344,22 @@ class Code:
 
     def return_(self, value: c.Expr | None, item: c.Return) -> ty.Stmt:
         """`return e;`."""
-        if self.place is not Place.HELPER:
+        if self.place not in (Place.HELPER, Place.WORK):
             help_line = "its end is where its statements end: turn the condition round"
             raise self.misplaced("`return`", item.span, help_line)
         if (value is None) != (self.result == ty.VOID):
             wanted = "no value" if self.result == ty.VOID else f"a value of `{shown(self.result)}`"
             raise self.report.error("streamit-type", f"{wanted} is to be returned", item.span)
-        return ty.Return(None if value is None else self.expr(value, self.result), span=item.span)
+        found = ty.Return(None if value is None else self.expr(value, self.result), span=item.span)
+        counting = () if self.place is not Place.WORK or self.first else self.counting(item.span)
+        return ty.Block((*counting, found), span=item.span) if counting else found
+
+    def counting(self, span: Span | None) -> tuple[ty.Stmt, ...]:
+        """The end of a firing that is counted for `iter()`."""
+        if self.around.counter is None:
+            return ()
+        one, place = ty.Constant(ty.INT, 1, span=span), ty.Field(ty.INT, self.around.counter, span=span)
+        return (ty.Do(ty.Update(ty.INT, place, "+%", one, span=span), span=span),)
 
     def out_of_line(self, targets: Sequence[s.Name], call: c.Call, item: c.Stmt) -> ty.Stmt:
         """`s, y <- f(s, peek(1));`: what is a field keeps its value until the next firing."""
@@ -374,12 +413,23 @@ class Code:
 
     def expr(self, value: c.Expr, wanted: ty.Type | None = None) -> ty.Expr:
         """A typed expression, converted to the wanted type. Raises: Failed, when it is reported."""
-        node = self.plain(value)
+        node = self.literal(value, wanted) or self.plain(value)
         if node.type == ty.VOID:
             if wanted is None and isinstance(node, ty.Call | ty.Function):
                 return node
             raise self.report.error("streamit-type", "this has no value", value.span)
         return node if wanted is None else self.convert(node, wanted, value.span)
+
+    def literal(self, value: c.Expr, wanted: ty.Type | None) -> ty.Expr | None:
+        """A number as it is written where a float or a double is wanted, else None."""
+        match value, wanted:
+            case s.Int(number), ty.FLOAT if number > 0xFFFFFFFF:
+                exact = constants.apply("f32", (t.F64,), ty.FLOAT, (float(number),))
+                return ty.Constant(ty.FLOAT, exact, span=value.span)
+            case s.Int(number) | s.Float(number), t.F64:
+                return ty.Constant(t.F64, float(number), span=value.span)
+            case _:
+                return None
 
     def convert(self, node: ty.Expr, wanted: ty.Type, span: Span | None) -> ty.Expr:
         """The expression as a value of another type, where C does that by itself."""
@@ -393,6 +443,8 @@ class Code:
                 return self.fold(ty.Apply(wanted, show_type(constants.scalar(wanted)), (node,), span=span))
             case ty.INT, ty.BIT if isinstance(node, ty.Constant) and node.value in (0, 1):
                 return evolve(node, type=ty.BIT)
+            case ty.INT, ty.BIT:
+                return self.cast(ty.BIT, node, span)
             case ty.BIT, ty.BOOLEAN:
                 zero = ty.Constant(ty.INT, 0, span=span)
                 return self.fold(ty.Apply(ty.BOOLEAN, "!=", (evolve(node, type=ty.INT), zero), span=span))
@@ -440,7 +492,7 @@ class Code:
             case c.Binary(op, left, right):
                 if op in LOGIC:
                     return ty.Logic(ty.BOOLEAN, LOGIC[op], self.cond(left), self.cond(right), span=span)
-                return self.binary(op, self.expr(left), self.expr(right), span)
+                return self.binary(op, *self.operands(left, right), span)
             case c.Choose(cond, then, other):
                 test, a, b = self.cond(cond), self.expr(then), self.expr(other)
                 type_ = b.type if RANKS.get(a.type, 9) < RANKS.get(b.type, -1) else a.type
@@ -473,6 +525,14 @@ class Code:
                 )
             case _:
                 assert_never(value)
+
+    def operands(self, left: c.Expr, right: c.Expr) -> tuple[ty.Expr, ty.Expr]:
+        """Two operands; a literal beside a float or a double is one."""
+        a, b = (None if isinstance(each, s.Int | s.Float) else self.expr(each) for each in (left, right))
+        a = self.expr(left) if a is None and b is None else a
+        found_a = a if a is not None else self.literal(left, b.type if b else None) or self.expr(left)
+        found_b = b if b is not None else self.literal(right, found_a.type) or self.expr(right)
+        return found_a, found_b
 
     def whole(self, number: int, span: Span | None) -> int:
         """A literal as an int; hexadecimal ones wrap."""
@@ -569,13 +629,11 @@ class Code:
         ):
             return node
         base = root(node)
+        if isinstance(base, ty.Param) and self.place is Place.BUILD and base.name in self.around.params:
+            return node
         if isinstance(base, ty.Param):
-            help_line = "parameters, and what is around a stream, are constants in it: copy it to a variable"
-            what = (
-                "a parameter"
-                if base.name in self.around.params
-                else f"`{base.name}`, declared around this stream,"
-            )
+            help_line = "what is around a stream is constant in it: copy it to a variable"
+            what = f"`{base.name.rstrip('#')}`, declared around this stream,"
             raise self.report.error("streamit-place", f"{what} cannot be changed", place.span, help_line)
         raise self.report.error("streamit-place", "only variables and their parts can be changed", place.span)
 
@@ -583,10 +641,12 @@ class Code:
         """`place = e`, `place op= e`."""
         if not op:
             return ty.Update(place.type, place, None, self.expr(value, place.type), span=span)
-        operand = self.expr(value)
+        operand = self.literal(value, place.type) or self.expr(value)
         node = self.binary(op, place, operand, span)
         if node.type != place.type:
-            raise self.mismatch(shown(node.type), place.type, value.span)
+            if place.type != ty.INT or node.type not in RANKS or not pure(place):
+                raise self.mismatch(shown(node.type), place.type, value.span)
+            return ty.Update(place.type, place, None, self.cast(ty.INT, node, span), span=span)
         assert isinstance(node, ty.Apply)  # noqa: S101 - a place is no constant
         return ty.Update(place.type, place, node.operation, node.args[1], span=span)
 
@@ -601,6 +661,8 @@ class Code:
     def call(self, call: c.Call) -> ty.Expr:
         """A function of the filter, of the library, or of the operator language; or the next item."""
         name, args, span = call.name, call.args, call.span
+        if self.block_name and f"{self.block_name}.{name}" in self.around.helpers:
+            name = f"{self.block_name}.{name}"
         if name in self.around.helpers:
             helper = self.around.helpers[name]
             self.arity(name, args, len(helper.params), span)
@@ -614,6 +676,11 @@ class Code:
             return self.fold(ty.Apply(wide, name, real, span=span))
         if name in NUMBER_FUNCTIONS:
             return self.number_function(call)
+        if name == "iter" and self.around.counter is not None:
+            self.arity(name, args, 0, span)
+            if self.place not in (Place.WORK, Place.HELPER):
+                raise self.misplaced("`iter`", span)
+            return ty.Field(ty.INT, self.around.counter, span=span)
         if name in STREAM_WORDS:
             return self.item(call)
         signature = self.functions(name)
@@ -641,8 +708,8 @@ class Code:
         """`pop()`, `peek(i)`."""
         if call.name not in ("pop", "peek"):
             raise self.report.error("streamit-type", f"`{call.name}` has no value", call.span)
-        if self.place is not Place.WORK:
-            raise self.misplaced(f"`{call.name}`", call.span, "take items in `work` and pass them on")
+        if self.place not in (Place.WORK, Place.HELPER):
+            raise self.misplaced(f"`{call.name}`", call.span, "take items in `work`")
         self.arity(call.name, call.args, 1 if call.name == "peek" else 0, call.span)
         if self.around.input == ty.VOID:
             raise self.report.error("streamit-type", "this filter has no input", call.span)

@@ -34,7 +34,7 @@ def zero(type_: Type, sizes: Mapping[str, Value] | None = None) -> Value:
     if isinstance(type_, ty.Vector):
         return [zero(type_.item, sizes) for _ in range(evaluate(type_.size, sizes or {}))]
     match type_:
-        case ty.FLOAT:
+        case ty.FLOAT | t.F64:
             return 0.0
         case ty.BOOLEAN:
             return False

@@ -154,7 +154,7 @@ class _Elaborator:
         match stream:
             case ty.Composite():
                 opened = _Open(stream, depth, span, values=values)
-                self.run(stream.body.items, dict(values), opened)
+                self.run(stream.body.items, {name: constants.thawed(v) for name, v in values.items()}, opened)
                 return opened
             case _:
                 self.count += 1
@@ -500,7 +500,7 @@ class _Elaborator:
     def store(self, place: ty.Expr, value: Any, values: Values) -> None:
         """Changes a place."""
         match place:
-            case ty.Local(_, key):
+            case ty.Local(_, key) | ty.Param(_, key):
                 values[key] = value
             case ty.At(_, array, index):
                 target, where = self.value(array, values), self.value(index, values)

@@ -18,6 +18,7 @@ from frontends.streamit.translate import (
     NotStatic,
     Setting,
     Writer,
+    ends,
     function,
     literal,
     minus,
@@ -32,7 +33,7 @@ from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.parse import RESERVED
-from river.lang.scope import expression, integer
+from river.lang.scope import expression
 from river.lang.values import TrapSignal
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class _Form:
     consts: dict[str, s.Const] = field(factory=dict[str, s.Const])  # parameter to the constant that it is
     names: dict[str, str] = field(factory=dict[str, str])  # field, or `#parameter`, to constant or variable
     functions: dict[str, str] = field(factory=dict[str, str])
+    streaming: list[s.Fn] = field(factory=list[s.Fn])  # functions that take or give items
     seen: tuple[Intervals, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -82,7 +84,8 @@ class _Form:
         self.seen = tuple(intervals(use.node.values) for use in self.uses)
         own: set[str] = set(RESERVED)
         for helper in self.filter.helpers:
-            self.functions[helper.name] = fresh(helper.name, own | {"init"} | self.taken)
+            name = helper.name.replace(".", "_")
+            self.functions[helper.name] = fresh(name, own | {"init"} | self.taken)
             own.add(self.functions[helper.name])
         own.add("initial")
         for decl in self.filter.fields:
@@ -207,7 +210,9 @@ class _Form:
         setting = self.setting(self.functions)
         handlers, outs = self.handlers(setting, node)
         consts, fns = self.constants(setting)
-        fns += [function(setting, h) for h in self.usage.reached(self.all_code)]
+        plain_ = [h for h in self.usage.reached(self.all_code) if not self.usage.streams((h.body,))]
+        fns += [function(setting, h) for h in plain_]
+        fns += self.streaming
         types = [s.VarParam(self.names[x], self.type(self.field_type(x))) for x in self.state]
         given = [self.consts[x.name] for x in self.filter.params if x.name in self.consts]
         source = node.input == ty.VOID
@@ -308,30 +313,31 @@ class _Form:
     ) -> s.Handler:
         """A firing that sees a window of items."""
         window = fresh("w", setting.taken)
-        cursor = Cursor(window)
+        setting = self.serving(setting, work, s.TypeName("array", (self.type(self.filter.input), peek)))
         try:
-            writer = self.writer(setting, work, cursor)
-        except NotStatic:
-            writer = None
-        if writer is None or (cursor.at != pop and integer(cursor.at) != integer(pop)):  # then it is counted
-            writer = self.writer(setting, work, Cursor(window, counter="at"))
-            text = "a firing took another number of items than its `pop` rate"
-            trap = s.Block((s.Trap(text, span=(work.pop or work).span),))
-            writer.put(s.If(s.Binary("!=", s.Name("at"), pop), trap))
+            writer = self.writer(setting, work, Cursor(window))
+        except NotStatic:  # then it is counted
+            limit = evolve(pop, span=(work.pop or work).span)
+            writer = self.writer(setting, work, Cursor(window, counter="at", limit=limit))
         rate = s.Rate("x", None if peek == pop else peek, pop, window)
         return s.RatedHandler((rate,), s.Block(tuple(writer.out)), first, span=work.span)
 
     def starting(self, setting: Setting, first: ty.Work | None, work: ty.Work, turns: s.Expr) -> s.Handler:
         """What a source does before the first tick: its `prework`, and so many firings."""
-        own = () if first is None else self.writer(setting, first, None).out
-        begin = (
-            s.Block(tuple(own)) if turns == s.Int(0) else s.Block((*own, self.firing(setting, work, turns)))
-        )
+        usual = self.serving(setting, work, None)
+        begin = s.Block((self.firing(usual, work, turns),))
+        if first is not None:
+            served = self.serving(setting, first, None)
+            begin = s.Block(tuple(self.writer(served, first, None).out))
+            if turns != s.Int(0):
+                once = self.firing(served, first, s.Int(1))
+                begin = s.Block((once, self.firing(usual, work, turns)))
         rate = s.Rate("clock", s.Int(0), s.Int(0), "u")
         return s.RatedHandler((rate,), begin, first=True, span=(first or work).span)
 
     def clocked(self, setting: Setting, work: ty.Work, turns: s.Expr, *, alone: bool) -> s.Handler:
         """A source: so many firings at each tick; `alone`: this is all that it does."""
+        setting = self.serving(setting, work, None)
         if turns == s.Int(1):
             body = s.Block(tuple(self.writer(setting, work, None).out))
         else:
@@ -342,16 +348,34 @@ class _Form:
 
     def firing(self, setting: Setting, work: ty.Work, turns: s.Expr) -> s.Stmt:
         """So many firings of a source."""
-        body = s.Block(tuple(self.writer(setting, work, None).out))
-        return s.For(None, ("turn",), s.Range(s.Int(0), turns), body, span=work.span)
+        label = "firing" if any(isinstance(node, ty.Return) for node in walk(work.body)) else None
+        leave = s.Return(None) if label is None else s.Continue(label)
+        body = s.Block(tuple(self.writer(setting, work, None, leave).out))
+        return s.For(label, ("turn",), s.Range(s.Int(0), turns), body, span=work.span)
 
-    def writer(self, setting: Setting, work: ty.Work, cursor: Cursor | None) -> Writer:
+    def serving(self, setting: Setting, work: ty.Work, window: s.TypeExpr | None) -> Setting:
+        """The setting of a work function; those functions that take or give items are made for it."""
+        found = [h for h in self.usage.reached((work.body,)) if self.usage.streams((h.body,))]
+        taken = {*self.functions.values(), *(fn.name for fn in self.streaming)} | self.taken | {"init"}
+        names: dict[str, str] = {}
+        for helper in found:
+            name = self.functions[helper.name]
+            names[helper.name] = fresh(name, taken) if any(f.name == name for f in self.streaming) else name
+            taken.add(names[helper.name])
+        served = evolve(setting, functions={**setting.functions, **names}, window=window)
+        self.streaming += [function(served, helper) for helper in found]
+        return served
+
+    def writer(
+        self, setting: Setting, work: ty.Work, cursor: Cursor | None, leave: s.Stmt | None = None
+    ) -> Writer:
         """The translation of a work function; what it prints is one text."""
         fields = {
             x.name: s.Var(self.names[x.name]) if x.name in self.state else s.Name(self.names[x.name])
             for x in self.filter.fields
         }
         writer = Writer(setting, dict(fields), frozenset(updated(work.body)), cursor)
+        writer.exit = s.Return(None) if leave is None else leave
         writer.scopes[0] |= {"u", "turn"} if cursor is None else {cursor.window}
         if cursor is not None and cursor.counter is not None:
             cursor.counter = writer.unused(cursor.counter)
@@ -364,8 +388,8 @@ class _Form:
             writer.printed = s.Name(name)
             writer.put(s.VarDecl(name, s.TypeName("string"), s.String("")))
         writer.statements(work.body.items)
-        if writer.printed is not None:
-            writer.put(s.Emit("print", writer.printed))
+        if not ends(work.body):
+            writer.end()
         return writer
 
     # -- constants
@@ -527,7 +551,7 @@ class _Form:
 def _prints_once(body: ty.Block) -> bool:
     """Whether the code prints one text, whatever happens, and calls nothing that prints."""
     prints = sum(isinstance(node, ty.Print) for node in walk(body))
-    calls = any(isinstance(node, ty.Call) for node in walk(body))
+    calls = any(isinstance(node, ty.Call | ty.Return) for node in walk(body))
     return prints == 1 and not calls and any(isinstance(item, ty.Print) for item in body.items)
 
 

@@ -19,7 +19,7 @@ STREAMIT = module("frontends.streamit", "grammar.lark")
 PARSER = compose(LEXICAL, TYPES, EXPR, STMT, STREAMIT)
 
 WORDS = frozenset({
-    "void", "int", "float", "bit", "boolean", "true", "false", "if", "else", "for", "while", "do", "return", "break",
+    "void", "int", "float", "double", "bit", "boolean", "true", "false", "if", "else", "for", "while", "do", "return", "break",
     "continue",
 })  # fmt: skip
 """Words that name nothing in StreamIt."""
@@ -40,9 +40,13 @@ class StreamItBuilder(StmtBuilder):
         return c.Program(
             tuple(a for a in args if isinstance(a, c.Stream)),
             tuple(a for a in args if isinstance(a, c.Static)),
+            tuple(a for a in args if isinstance(a, c.Helpers)),
             tuple(a for a in args if isinstance(a, s.Fn)),
             span=self.span(tree),
         )
+
+    def helpers(self, tree: Tree[Token], args: Args) -> c.Helpers:
+        return c.Helpers(str(args[0]), tuple(args[1:]), span=self.span(tree))
 
     def static(self, tree: Tree[Token], args: Args) -> c.Static:
         return c.Static(_statements(args), span=self.span(tree))
@@ -104,8 +108,13 @@ class StreamItBuilder(StmtBuilder):
         return c.Work(tuple(rates), body, first=True, span=self.span(tree))
 
     def helper(self, tree: Tree[Token], args: Args) -> c.Helper:
-        type_, name, params, body = args
-        return c.Helper(type_, str(name), params, body, span=self.span(tree))
+        type_, name, params, *rates, body = args
+        return c.Helper(type_, str(name), params, tuple(rates), body, span=self.span(tree))
+
+    def handler(self, tree: Tree[Token], args: Args) -> c.Helper:
+        name, params, body = args
+        nothing = c.TypeName("void", span=self.token_span(name))
+        return c.Helper(nothing, str(name), params, (), body, span=self.span(tree))
 
     def c_rate(self, tree: Tree[Token], args: Args) -> c.Rate:
         return c.Rate(str(args[0]), args[1], span=self.span(tree))
@@ -256,6 +265,9 @@ class StreamItBuilder(StmtBuilder):
 
     def c_call(self, tree: Tree[Token], args: Args) -> c.Expr:
         return c.Call(str(args[0]), args[1], span=self.span(tree))
+
+    def c_call_in(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Call(f"{args[0]}.{args[1]}", args[2], span=self.span(tree))
 
     def c_float(self, tree: Tree[Token], args: Args) -> c.Expr:
         text = args[0].rstrip("fF")

@@ -356,11 +356,19 @@ class _Counter:
                 return total
 
     def helper(self, name: str, seen: Intervals) -> Effect:
-        """What a function of the filter prints."""
+        """What a function of the filter takes and gives; its written rates rule."""
         if name in self.open:
             return NOTHING
-        inner = evolve(self, open=(*self.open, name), changed=frozenset(updated(self.helpers[name].body)))
-        return inner.block(self.helpers[name].body.items, Intervals(seen.values, {}))
+        helper = self.helpers[name]
+        inner = evolve(self, open=(*self.open, name), changed=frozenset(updated(helper.body)))
+        found = inner.block(helper.body.items, Intervals(seen.values, {}))
+        pop, peek, push = (
+            None if rate is None else seen.exact(rate) for rate in (helper.pop, helper.peek, helper.push)
+        )
+        if pop is not None:
+            need = max(pop, peek or 0, found.need or 0)
+            found = evolve(found, pops=(pop, pop), need=need, sure=found.sure and found.need is not None)
+        return found if push is None else evolve(found, pushes=(push, push))
 
 
 def leaves(item: ty.Stmt) -> bool:
@@ -415,8 +423,10 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
         if effect.pops[0] != effect.pops[1]:
             raise stated.unknown("pop")
         pop = effect.pops[0]
-    elif not _allowed(pop, effect.pops):
+    elif effect.pops[0] > pop:
         raise stated.wrong("streamit-pop-rate", "pop", pop, effect.pops)
+    elif effect.pops[1] is not None and effect.pops[1] < pop:
+        stated.fewer(pop, effect.pops)
     if push is None:
         push = effect.pushes[0] if effect.pushes[0] == effect.pushes[1] and not work.free else None
     elif not _allowed(push, effect.pushes):
@@ -455,6 +465,14 @@ class _Stated:
         """The error that a rate must be written."""
         message = f"how many items a firing {THIRD[word]} cannot be told from its code"
         return self.report.error("streamit-rate", message, self.work.span, f"state it: `work {word} ...`")
+
+    def fewer(self, rate: int, count: Count) -> None:
+        """Warns that the code takes less than is stated."""
+        found = f"{count[0]}" if count[0] == count[1] else f"{count[0]} to {count[1]}"
+        span = (self.work.pop or self.work).span
+        message = f"`pop` is {rate}, but a firing pops {found}: the rest is dropped"
+        if not any(known.code == "streamit-pop-rate" and known.span == span for known in self.report.found):
+            self.report.warn("streamit-pop-rate", message, span)
 
     def wrong(self, code: str, word: str, rate: int, count: Count) -> Exception:
         """The error that the code does something else than is stated."""

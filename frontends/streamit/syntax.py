@@ -285,11 +285,12 @@ class Work(s.Node):
 
 @frozen
 class Helper(s.Node):
-    """`float f(float x) {...}` inside a filter."""
+    """`float f(float x) pop 1 {...}` inside a filter, or in `helper Name {...}`; a `handler` gives nothing."""
 
     type: TypeName
     name: str
     params: tuple[Param, ...]
+    rates: tuple[Rate, ...]
     body: Block
 
 
@@ -321,10 +322,22 @@ class Static(s.Node):
 
 
 @frozen
+class Helpers(s.Node):
+    """`helper Name {...}`: functions for all filters, which call them `Name.f`."""
+
+    name: str
+    functions: tuple[Helper, ...]
+
+
+@frozen
 class Program(s.Node):
-    """Streams, constants, and functions of the operator language. `main`: the stream that is the program, if it was chosen."""
+    """Streams, constants, functions of filters, and functions of the operator language.
+
+    `main`: the stream that is the program, if it was chosen.
+    """
 
     streams: tuple[Stream, ...]
     statics: tuple[Static, ...]
+    helpers: tuple[Helpers, ...]
     fns: tuple[s.Fn, ...]
     main: str | None = None

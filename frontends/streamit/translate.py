@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from math import isnan
 from typing import TYPE_CHECKING, Any, assert_never
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from frontends.streamit import typed as ty
 from frontends.streamit.rates import Counted, Intervals, breaks, counted, leaves
@@ -108,15 +108,17 @@ class Setting:
     field_type: Callable[[str], ty.Type]
     functions: Mapping[str, str]  # the names of the filter's functions
     taken: frozenset[str]  # names that locals do not hide
+    window: s.TypeExpr | None = None  # the type of the window that functions look at
 
 
 @define
 class Cursor:
-    """Where the next item of the window is; `counter` when that is counted at run time."""
+    """Where the next item of the window is; `counter` when that is counted at run time, up to `limit`."""
 
     window: str
     at: s.Expr = field(factory=lambda: s.Int(0))
     counter: str | None = None
+    limit: s.Expr | None = None  # how many items a firing may take
 
 
 @define
@@ -136,6 +138,8 @@ class Writer:
     scopes: list[set[str]] = field(factory=lambda: [set[str]()])
     out: list[s.Stmt] = field(factory=list[s.Stmt])
     seen: tuple[Intervals, ...] = ()
+    exit: s.Stmt = field(factory=lambda: s.Return(None))  # how a firing ends before its end
+    function: bool = False  # it is the body of a function
     again: list[Callable[[], None]] = field(
         factory=list[Callable[[], None]]
     )  # what stands before a loop's next turn
@@ -238,13 +242,27 @@ class Writer:
                 self.again[-1]()
                 self.put(s.Continue(span=span))
             case ty.Return(value):
-                self.put(s.Return(None if value is None else self.expr(value), span=span))
+                found = None if value is None else self.expr(value)
+                if self.function:
+                    self.put(s.Return(found, span=span))
+                else:
+                    self.end()
+                    self.put(evolve(self.exit, span=span))
             case ty.Block(items):
                 self.statements(items)
             case ty.Add() | ty.Split() | ty.Join() | ty.Enqueue():
                 raise AssertionError  # the checker refuses them in filters
             case _:
                 assert_never(item)
+
+    def end(self) -> None:
+        """The end of a firing: what it has printed is sent."""
+        if self.cursor is not None and self.cursor.counter is not None and self.cursor.limit is not None:
+            more = s.Binary(">", s.Name(self.cursor.counter), self.cursor.limit)
+            text = "a firing took more items than its `pop` rate"
+            self.put(s.If(more, s.Block((s.Trap(text, span=self.cursor.limit.span),))))
+        if self.printed is not None:
+            self.put(s.Emit("print", self.printed))
 
     def print(self, text: s.Expr, span: Span | None, *, line: bool) -> None:
         """More of what the firing prints."""
@@ -279,7 +297,9 @@ class Writer:
         after = self.here()
         self.move(before)
         second = None if other is None else self.body(other.items)
-        if self.here() != after:
+        if ends(other):
+            self.move(after)
+        elif not ends(then) and self.here() != after:
             raise NotStatic
         self.put(s.If(cond, first, second, span=span))
 
@@ -369,7 +389,9 @@ class Writer:
         """A loop upwards by 1 to a bound that is only known at run time: its counter is an i32."""
         if loop.step != 1 or loop.closed:
             return False
-        if self.counts and any(isinstance(node, ty.Pop) for node in walk(loop.body)):
+        if self.counts and (
+            self.popping(loop.body) or any(isinstance(node, ty.Pop) for node in walk(loop.body))
+        ):
             raise NotStatic
         low, high = self.operands([loop.start, loop.bound])
         if isinstance(loop.start, ty.Constant) and isinstance(loop.bound, ty.Constant):
@@ -414,9 +436,10 @@ class Writer:
 
     def taken(self, body: ty.Block) -> s.Expr:
         """How many items a turn of a loop takes. Raises: NotStatic, when that differs."""
-        if self.cursor is None or not self.counts or not any(isinstance(node, ty.Pop) for node in walk(body)):
+        popping = any(isinstance(node, ty.Pop) for node in walk(body)) or self.popping(body)
+        if self.cursor is None or not self.counts or not popping:
             return s.Int(0)
-        if any(breaks(item) or leaves(item) for item in body.items):
+        if any(breaks(item) or leaves(item) for item in body.items) or self.popping(body):
             raise NotStatic
         saved = (self.cursor.at, self.seen, dict(self.names), dict(self.wide), set(self.variable))
         self.cursor.at = s.Int(0)
@@ -671,7 +694,13 @@ class Writer:
     def acts(self, helper: ty.Helper) -> bool:
         """Whether calling the function does more than giving a value."""
         usage = self.setting.usage
-        return bool(usage.changed((helper.body,))) or usage.prints((helper.body,))
+        return bool(usage.changed((helper.body,))) or usage.has((helper.body,), ty.Print, ty.Pop, ty.Push)
+
+    def popping(self, body: s.Node) -> bool:
+        """Whether functions that the code calls take items."""
+        usage = self.setting.usage
+        calls = [node for node in walk(body) if isinstance(node, ty.Call)]
+        return any(usage.has((usage.helpers[call.helper].body,), ty.Pop) for call in calls)
 
     def call(self, value: ty.Call) -> s.Call:
         """A call; the function gets the fields that it uses."""
@@ -682,16 +711,37 @@ class Writer:
         for i, arg in enumerate(value.args):
             if isinstance(arg.type, ty.Vector) and named(root(arg)) in changed:
                 args[i] = self.pin(args[i], arg.type)
+        args += self.window(helper)
         args += [self.fields[name] for name in usage.touched((helper.body,))]
         if usage.prints((helper.body,)) and self.printed is not None:
             args.append(self.printed)
         return s.Call(self.setting.functions[value.helper], tuple(args), span=value.span)
 
+    def window(self, helper: ty.Helper) -> list[s.Expr]:
+        """The window, and where the next item is, for a function that looks at items; if it takes some, to be counted."""
+        usage, cursor = self.setting.usage, self.cursor
+        pops = usage.has((helper.body,), ty.Pop)
+        if not pops and not usage.has((helper.body,), ty.Peek):
+            return []
+        assert cursor is not None  # noqa: S101 - only work functions have such
+        if cursor.counter is not None:
+            return [s.Name(cursor.window), s.Name(cursor.counter)]
+        if pops:
+            raise NotStatic
+        return [s.Name(cursor.window), cursor.at]
+
+
+def ends(block: ty.Block | None) -> bool:
+    """Whether the code ends the function."""
+    return block is not None and any(
+        isinstance(item, ty.Return) or (isinstance(item, ty.Block) and ends(item)) for item in block.items
+    )
+
 
 def function(setting: Setting, helper: ty.Helper) -> s.Fn:
-    """A function of the filter as one of the operator: the fields that it uses become parameters."""
+    """A function of the filter as one of the operator: the window and the fields that it uses become parameters."""
     usage, body = setting.usage, helper.body
-    writer = Writer(setting, {}, frozenset(updated(body)))
+    writer = Writer(setting, {}, frozenset(updated(body)), function=True)
     params: list[s.Param] = []
     for param in helper.params:
         name = writer.unused(param.key.partition("#")[0])
@@ -701,6 +751,13 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
         else:
             writer.names[param.key] = s.Name(name)
         params.append(s.Param(name, kind, span=param.span))
+    pops = usage.has((body,), ty.Pop)
+    if pops or usage.has((body,), ty.Peek):
+        assert setting.window is not None  # noqa: S101 - only work functions have such
+        window, at = writer.unused("w"), writer.unused("at")
+        writer.cursor = Cursor(window, counter=at)
+        writer.variable.add(at)
+        params += [s.Param(window, setting.window), s.Param(at, s.TypeName("i64"), ref=pops)]
     changed = usage.changed((body,))
     for name in usage.touched((body,)):
         own = writer.unused(name)
@@ -748,7 +805,7 @@ def zero(type_: ty.Type) -> s.Expr:
     match type_:
         case ty.INT | ty.BIT:
             return s.Int(0)
-        case ty.FLOAT:
+        case ty.FLOAT | t.F64:
             return s.Float(0.0)
         case ty.BOOLEAN:
             return s.Bool(False)

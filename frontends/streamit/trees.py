@@ -1,4 +1,4 @@
-"""Questions about typed trees; walking them is `river.il.trees`'s."""
+"""Questions about trees, before and after their types are known; walking them is `river.il.trees`'s."""
 
 from __future__ import annotations
 
@@ -6,13 +6,35 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from river.il.trees import walk
+from river.lang import syntax as s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from river.lang import syntax as s
+
+def assigned(bodies: Iterable[s.Node]) -> frozenset[str]:
+    """The names that something is assigned to below, whatever they denote there."""
+    found: set[str] = set()
+    for node in (node for body in bodies for node in walk(body)):
+        match node:
+            case c.Assign(place) | c.Step(place):
+                while isinstance(place, c.Index):
+                    place = place.value
+                if isinstance(place, s.Name):
+                    found.add(place.name)
+            case c.OutOfLine(targets):
+                found.update(target.name for target in targets)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def called(bodies: Iterable[s.Node]) -> frozenset[str]:
+    """The names that are called below."""
+    return frozenset(node.name for body in bodies for node in walk(body) if isinstance(node, c.Call))
 
 
 def root(place: ty.Expr) -> ty.Expr:
@@ -94,6 +116,14 @@ class Usage:
         found = set[str]().union(*map(updated, self.all(bodies)))
         return tuple(name for name in self.fields if name in found)
 
+    def has(self, bodies: Iterable[s.Node], *kinds: type[s.Node]) -> bool:
+        """Whether one of these stands in the code, or in functions that it calls."""
+        return any(isinstance(node, kinds) for body in self.all(bodies) for node in walk(body))
+
     def prints(self, bodies: Iterable[s.Node]) -> bool:
         """Whether the code prints."""
-        return any(isinstance(node, ty.Print) for body in self.all(bodies) for node in walk(body))
+        return self.has(bodies, ty.Print)
+
+    def streams(self, bodies: Iterable[s.Node]) -> bool:
+        """Whether the code takes, looks at, or gives items."""
+        return self.has(bodies, ty.Pop, ty.Peek, ty.Push)

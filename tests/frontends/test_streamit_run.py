@@ -307,7 +307,7 @@ def test_a_firing_that_takes_too_much_is_a_trap() -> None:
     )
     assert output(text, [2, 9, 2, 9]) == [0, 0]
     with pytest.raises(Rejected) as refused:
-        river.compile(text, lang="streamit").run({"input": [1, 1]})
+        river.compile(text, lang="streamit").run({"input": [3, 1]})
     (found,) = refused.value.diagnostics
     assert found.span is not None
     assert found.span.text == "2"
@@ -509,3 +509,101 @@ def test_the_signal_of_the_fm_radio_is_what_its_script_writes() -> None:
         [sys.executable, str(folder / "make_data.py")], capture_output=True, text=True, check=True
     )
     assert found.stdout == (folder / "signal.csv").read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------------------------------------- what programs are made of
+
+
+def test_constants_are_values() -> None:
+    text = """
+    static { int N = 2; int[N] W; init { for (int i = 0; i < N; i++) W[i] = 10 * i; } }
+    int->int filter F(int k) {
+      int M = N + k, last;
+      int[M] seen;
+      work pop M push 1 {
+        int half = M / 2;
+        int[half + 1] firsts;
+        for (int i = 0; i < M; i++) { seen[i] = pop(); if (i <= half) firsts[i] = seen[i]; }
+        push(seen[M - 1] + firsts[half] + W[1] + last);
+        last++;
+      }
+    }
+    int->int pipeline Main { add F(2); }"""
+    assert output(text, [1, 2, 3, 4, 5, 6, 7, 8]) == [4 + 3 + 10, 8 + 7 + 10 + 1]
+
+
+def test_parameters_are_variables() -> None:
+    text = """
+    int->int pipeline Main { int n = 3; add Twice(n); n = 5; add Add(n); }
+    int->int pipeline Twice(int n) { add Add(n); n *= 10; add Add(n); }
+    int->int filter Add(int n) { work pop 1 push 1 { push(pop() + n); n++; } }"""
+    assert output(text, [0, 0]) == [3 + 30 + 5, 4 + 31 + 6]
+
+
+def test_iter_counts_what_has_finished() -> None:
+    text = """
+    int->int filter F {
+      prework pop 1 push 1 { push(pop() + 100 * iter()); }
+      work pop 1 push 1 { int i = iter(); if (i == 1) { push(pop()); return; } push(pop() + 100 * i); }
+    }"""
+    assert output(text, [1, 2, 3, 4, 5]) == [1, 2, 3, 204, 305]
+
+
+def test_functions_take_look_at_and_give_items() -> None:
+    text = """
+    int->int filter F {
+      int total;
+      int ahead(int i) { return peek(i) - peek(0); }
+      int sum(int n) pop 2 { int s; for (int i = 0; i < n; i++) s += pop(); total += s; return s; }
+      void both(int x) { push(x); push(total); if (x < 0) return; total++; }
+      prework pop 1 push 2 { both(pop()); }
+      work pop 3 peek 4 push 5 { both(ahead(3)); int s = sum(2); both(s); push(pop() + ahead(0)); }
+    }"""
+    expected = [5, 0]  # 5 makes the total 1
+    total, items = 1, [1, 2, 4, 8, 16, 32, 64]
+    for at in (0, 3):
+        expected += [items[at + 3] - items[at], total]
+        total += 1
+        total += items[at] + items[at + 1]
+        expected += [items[at] + items[at + 1], total]
+        total += 1
+        expected += [items[at + 2]]
+    assert output(text, [5, *items]) == expected
+
+
+def test_helper_blocks_stand_outside_of_filters() -> None:
+    text = """
+    static { int N = 7; }
+    helper Maths { int square(int x) { return x * x; } int more(int x) { int N2 = square(x); return N2 + N; } }
+    int->int filter F(int N) { int x = 1; int square(int x) { return -x; } handler reset(int to) { x = to; }
+      work pop 1 push 2 { push(Maths.more(pop()) + N + x); push(square(2)); } }
+    int->int pipeline Main { add F(1000); }"""
+    assert output(text, [3]) == [9 + 7 + 1000 + 1, -2]
+
+
+def test_what_a_firing_does_not_take_is_dropped() -> None:
+    text = "int->int filter F { work pop 3 push 1 { int x = pop(); if (x > 1) x += pop(); push(x); } }"
+    assert output(text, [1, 2, 3, 4, 5, 6]) == [1, 9]
+
+
+def test_conversions_are_those_of_c() -> None:
+    text = """
+    int->int filter F { bit low; work pop 1 push 4 {
+      int x = pop(); low = x; push(low); x += 2.75; push(x); x *= 0.5; push(x);
+      float big = 10000000000; double exact = 0.1; double sum = exact + 0.2;
+      push((int) (big / 1e9) + (sum > 0.3 ? 100 : 0)); } }"""
+    assert output(text, [5, -4]) == [1, 7, 3, 110, 0, -1, 0, 110]
+
+
+def test_shifts_bind_like_products_and_bits_like_one_another() -> None:
+    text = "int->int filter F { work pop 1 push 2 { int x = pop(); push(x + x << 2); push(x | 6 & 3 ^ 1); } }"
+    assert output(text, [5]) == [5 + (5 << 2), ((5 | 6) & 3) ^ 1]
+
+
+def test_inner_streams_may_have_names() -> None:
+    text = """
+    int->int pipeline Main {
+      for (int i = 1; i < 3; i++) add int->int filter Scale { work pop 1 push 1 { push(pop() * (i + 1)); } }
+      add pipeline Scale { add Identity<int>; }
+    }"""
+    assert output(text, [1, 2]) == [6, 12]

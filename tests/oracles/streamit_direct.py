@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from attrs import define, field
@@ -255,8 +256,7 @@ class Filter(Actor):
             if len(self.taken) < self.node.first.peek:
                 return False
             self.started = True
-            self.texts.append("")
-            self.run(prework.body)
+            self.work(prework.body, self.node.first.pop)
             return True
         if self.allowed == 0:
             return False
@@ -264,10 +264,17 @@ class Filter(Actor):
             return False
         if self.allowed is not None:
             self.allowed -= 1
+        self.work(work.body, rates.pop)
+        return True
+
+    def work(self, body: ty.Block, pop: int) -> None:
         self.locals = {}
         self.texts.append("")
-        self.run(work.body)
-        return True
+        left = len(self.taken) - pop
+        with suppress(Leave):
+            self.run(body)
+        while len(self.taken) > left:
+            self.taken.popleft()
 
     def zero(self, type_: ty.Type) -> Any:
         if isinstance(type_, ty.Vector):
