@@ -12,6 +12,7 @@ from backends.firing.machine import make as make_machine
 from backends.firing.ports import Out, Port
 from backends.firing.queues import UNBOUNDED, Queue
 from backends.firing.wiring import inputs_of, outputs_of
+from backends.multicore.partial import Blocks
 from backends.multicore.regions import Region
 from backends.multicore.scheduling.task import Lock
 from backends.multicore.sharded import concurrent
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Assembly:
-    """The parts. `tasks`: the `operators` in the order of the graph's instances, then a task for each output.
+    """The parts. `tasks`: the `operators` in the order of the graph's instances, a task for each output, then the `blocks`.
 
-    `order`: of the tasks, in the direction of the data. `entries`: where the inputs go in.
+    `order`: of the tasks, in the direction of the data. `entries`: where the inputs go in, but for those that are read in
+    blocks.
     """
 
     store: Store
@@ -48,6 +50,7 @@ class Assembly:
     tasks: Sequence[Task]
     order: Sequence[int]
     entries: Mapping[str, Out]
+    blocks: Sequence[Blocks]
 
 
 def assemble(
@@ -112,8 +115,15 @@ def assemble(
         name: Out(queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
         for name in graph.inputs
     }
+    partials = [each for each in plan.partials if compiled.native.keys() >= set(each.members)]
+    blocks = [
+        Blocks(len(operators) + len(places) + i, each, plan, compiled, operators, deadline)
+        for i, each in enumerate(partials)
+    ]
+    tasks = [*operators, *map(deliver, places), *blocks]
     order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
-    return Assembly(store, queues, operators, [*operators, *map(deliver, places)], order, entries)
+    order += [plan.nodes[each.members[0]].component for each in partials]
+    return Assembly(store, queues, operators, tasks, order, entries, blocks)
 
 
 def _is_columns(queue: GraphQueue, compiled: Compiled) -> bool:

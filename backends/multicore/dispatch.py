@@ -9,15 +9,15 @@ import threading
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from backends.multicore.parallel import Parallel
 from backends.multicore.scheduling.scheduler import CALLER, READER
-from backends.multicore.scheduling.task import Outcome
+from backends.multicore.scheduling.task import Divided, Outcome
 
 if TYPE_CHECKING:
     from backends.multicore.failures import Failures
     from backends.multicore.metrics import Meter
     from backends.multicore.scheduling.scheduler import Scheduler
     from backends.multicore.scheduling.task import Task
+    from river.diagnostics import Rejected
     from river.lang.evaluate import Trap
 
 
@@ -90,17 +90,16 @@ class Dispatcher:
         began = perf_counter()
         outcome = task.step(self)
         now = perf_counter()
-        if outcome is not Outcome.SPLIT or not isinstance(task, Parallel):
+        if outcome is not Outcome.SPLIT or not isinstance(task, Divided):
             with self.lock:
                 self._stepped(task, outcome, now - began, now)
                 return self.next(who, now)
-        firings, serial = task.detached, task.ticket
-        assert firings is not None  # noqa: S101 - that is what the outcome says
+        detached, ticket = task.detached, task.ticket
         with self.lock:
             self._stepped(task, outcome, now - began, now)
             self.obey()
         began = perf_counter()
-        task.work(firings, serial, self)
+        task.work(detached, ticket, self)
         now = perf_counter()
         with self.lock:
             self.meter.stepped(task, Outcome.SPLIT, now - began)
@@ -120,6 +119,12 @@ class Dispatcher:
             now = perf_counter()
             self.failures.trapped(task, trap, now)
             self.scheduler.trapped(now)
+            self.obey()
+
+    def refused(self, error: Rejected, /) -> None:
+        with self.lock:
+            self.failures.of_sources.append(error)
+            self.scheduler.trapped(perf_counter())
             self.obey()
 
     def release(self, task: Task, /) -> None:

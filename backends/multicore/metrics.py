@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from backends.firing.queues import UNBOUNDED
-from backends.multicore.parallel import Parallel
-from backends.multicore.scheduling.task import Outcome, State
+from backends.multicore.scheduling.task import Divided, Outcome, State
 from backends.multicore.tasks import Deliver, Operate
 from river.metrics import Durations, Metrics, OperatorFigures, OutputFigures, QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from backends.firing.ports import Out
     from backends.firing.queues import Queue
@@ -67,6 +66,14 @@ class Meter:
             places = {name: entries[name].total for name, _ in (*turn.items, *turn.marks)}
             self._probe, self._next = Probe(now, places), now + SPACING
 
+    def reading(self, name: str) -> Callable[[int], None]:
+        """What counts rows of an input that others than the reader read, one of them at a time."""
+
+        def read(rows: int) -> None:
+            self.inputs[name] = self.inputs.get(name, 0) + rows
+
+        return read
+
     def stepped(self, task: Task, outcome: Outcome, seconds: float) -> bool:
         """A task has run for so long. Returns whether it may have been for nothing."""
         task.seconds += seconds
@@ -117,7 +124,7 @@ class Meter:
             if at is not None and (queue.closed or queue.taken >= at or (idle and queue.made >= at)):
                 del probe.places[queue.name]
                 found = True
-        if isinstance(task, Parallel):
+        if isinstance(task, Divided):
             if found:
                 probe.tickets[task.index] = task.given
             found = task.index in probe.tickets and task.sent >= probe.tickets[task.index]

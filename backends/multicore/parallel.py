@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attrs import define, evolve, field, frozen
 
 from backends.firing.machine import MachineRated, told
 from backends.multicore.ordering.reorder import Failed, Wait
 from backends.multicore.ordering.worklist import Worklist
-from backends.multicore.scheduling.task import Outcome
+from backends.multicore.scheduling.task import Divided, Outcome
 from backends.multicore.tasks import Operate
 from river.lang.evaluate import Trap
 from river.lang.values import END, Mark
@@ -74,14 +74,12 @@ class Made:
     mark: Mark | None = None
 
 
-class Parallel(Operate):
+class Parallel(Operate, Divided):
     """The task of such an instance. `clones`: as many of its operator as workers may be at it.
 
     `part`: how many items are handed out at once, at most; a worker that keeps the task takes batches as any other operator
     does.
     """
-
-    several: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -108,17 +106,13 @@ class Parallel(Operate):
         self._fired = 0.0  # how many these were; both are smoothed, and alike
         self._order = choices.order(AHEAD * len(clones), self._send, instance.drain)
         self._worklist: Worklist[Firings | Made | Failed, Made] = Worklist(self._order, self._next)
-        self.detached: Firings | None = None
-        self.ticket = 0
 
     @property
     def given(self) -> int:
-        """How many results will have been sent when all that was taken so far is done."""
         return self._worklist.given
 
     @property
     def sent(self) -> int:
-        """How many results have been sent."""
         return self._order.next
 
     def stop(self) -> None:
@@ -161,9 +155,8 @@ class Parallel(Operate):
             self._took(began, count)
         return outcome
 
-    def work(self, firings: Firings, serial: int, control: Control) -> None:
-        """Does what was handed out, while others run the task."""
-        self._worklist.hand_in(serial, self._made(firings))
+    def work(self, detached: Firings, ticket: int, control: Control) -> None:
+        self._worklist.hand_in(ticket, self._made(detached))
         self._failed(control)
 
     def _failed(self, control: Control) -> bool:

@@ -16,8 +16,10 @@ from backends.native.batch import strides
 from backends.native.layout import is_plain
 from river.backend import BATCH, BOUND
 from river.diagnostics import Rejected
+from river.il.annotations import annotated
 from river.il.extern import not_given
 from river.il.loops import back_edges, components
+from river.il.partial import Partial, partial
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -68,6 +70,13 @@ class Plan:
     batch: int
     """Items handled by one call at most."""
     choices: Choices = field(repr=False)
+    partials: tuple[Partial, ...] = ()
+    """What works block by block where an input is a file that can be read so."""
+
+    def degree(self, partial: Partial) -> int:
+        """How many workers read the blocks of an input, at most."""
+        said = (annotated(self.graph.instances[member].use).parallel for member in partial.members)
+        return min((self.workers, *(s.degree for s in said if s is not None and s.degree is not None)))
 
     @property
     def cyclic(self) -> bool:
@@ -84,6 +93,12 @@ class Plan:
             bound = "unbounded: part of a loop" if edge.bound is None else f"bound {edge.bound}"
             lines.append(
                 f"  queue {edge.name}: {bound}, {self._name(edge.producer)} -> {self._name(edge.consumer)}"
+            )
+        for each in self.partials:
+            members = ", ".join(self.nodes[member].instance.name for member in each.members)
+            combined = ", ".join(f"${name}" for name, _ in each.combined)
+            lines.append(
+                f"  input {each.input}: if it is a file, up to {self.degree(each)} workers read it in blocks: {members}; combined: {combined}"
             )
         for node in self.nodes:
             use = node.instance
@@ -152,7 +167,16 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
     )
     many = _narrow(graph, options)
     edges = tuple(_edge(graph, queue, component, options.bound * many) for queue in graph.queues.values())
-    return Plan(graph, nodes, edges, locks, workers, options, options.batch * many, choices)
+    partials = _partials(graph, workers, options, choices)
+    return Plan(graph, nodes, edges, locks, workers, options, options.batch * many, choices, partials)
+
+
+def _partials(graph: Graph, workers: int, options: Options, choices: Choices) -> tuple[Partial, ...]:
+    """What works block by block; nothing where the state is kept, or an experiment says how keyed operators run."""
+    if workers == 1 or options.keeper is not None or options.native == "off" or choices.sharding != "hybrid":
+        return ()
+    found = (partial(graph, name) for name in graph.inputs)
+    return tuple(each for each in found if isinstance(each, Partial))
 
 
 def _narrow(graph: Graph, options: Options) -> int:

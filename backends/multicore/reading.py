@@ -12,7 +12,7 @@ from backends.multicore.scheduling.scheduler import READER, ReaderState
 from river.ingress import passed, turns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from backends.firing.ports import Out
     from backends.multicore.checkpoint import Kept
@@ -35,11 +35,11 @@ class Feeder:
     kept: Kept
     columns: bool
 
-    def run(self, sources: Sources) -> None:
-        """All there is, or until nothing more is wanted."""
+    def run(self, sources: Sources, others: Collection[str] = ()) -> None:
+        """All there is, or until nothing more is wanted. `others`: the inputs that others read."""
         threads = self.dispatcher
         try:
-            self._read(sources)
+            self._read(sources, others)
         except Exception as error:  # noqa: BLE001 - a source is the user's: whatever it raises ends the run
             with threads.lock:
                 threads.failures.of_sources.append(error)
@@ -50,8 +50,10 @@ class Feeder:
                 threads.scheduler.end()
                 threads.obey()
 
-    def _read(self, sources: Sources) -> None:
-        threads, graph, kept = self.dispatcher, self.plan.graph, self.kept
+    def _read(self, sources: Sources, others: Collection[str]) -> None:
+        threads, kept, whole = self.dispatcher, self.kept, self.plan.graph
+        graph = evolve(whole, inputs=tuple(name for name in whole.inputs if name not in others))
+        sources = {name: source for name, source in sources.items() if name not in others}
         scheduler, keeper = threads.scheduler, self.plan.options.keeper
         anchors = {} if keeper is None else kept.anchors
         given: Any = sources

@@ -32,6 +32,7 @@ from river.platform import here
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from backends.multicore.partial import Blocks
     from backends.multicore.plan import Plan
     from river.backend import Sinks, Sources
     from river.metrics import Metrics
@@ -79,6 +80,7 @@ class Engine:
         parts = assemble(plan, self._compiled, sinks, self._deadline, report, self._poll)
         self._operators = parts.operators
         self._store = parts.store
+        self._blocks = parts.blocks
         self._meter = Meter(parts.tasks, parts.order, parts.queues, self._compiled)
         cores = here().cores
         self._scheduler = Scheduler(
@@ -104,11 +106,13 @@ class Engine:
         keeper, dispatcher = self.plan.options.keeper, self._threads
         if keeper is not None and keeper.found is not None:
             self._kept.restore(keeper.found)
+        others = {each.partial.input for each in self._blocks if self._opened(each, sources)}
         with dispatcher.lock:
             self._scheduler.start(perf_counter())
-        threads = [
-            threading.Thread(target=self._feeder.run, args=(sources,), name="river-reader", daemon=True)
-        ]
+        reader = threading.Thread(
+            target=self._feeder.run, args=(sources, others), name="river-reader", daemon=True
+        )
+        threads = [reader]
         threads += [
             threading.Thread(target=dispatcher.labour, args=(i,), name=f"river-worker-{i}", daemon=True)
             for i in range(self.plan.workers)
@@ -123,7 +127,11 @@ class Engine:
             for thread in threads:
                 if thread.ident is not None:
                     thread.join(max(0.0, deadline - time.monotonic()))
+            for each in self._blocks:
+                each.shut()
         self._failures.raise_first()
+        for each in self._blocks:
+            each.combine(self._show)
         variables = self._store.final()
         self._views.deliver(variables)
         return Summary(
@@ -140,6 +148,10 @@ class Engine:
             self._metrics(),
             spent() - self._spent,
         )
+
+    def _opened(self, blocks: Blocks, sources: Sources) -> bool:
+        """Whether an input is read in blocks, and not by the reader."""
+        return blocks.open(sources, self._failures.partly, self._meter.reading(blocks.partial.input))
 
     def _watch(self) -> None:
         """Waits for the end. Raises: KeyboardInterrupt when told to stop."""

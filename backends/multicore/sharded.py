@@ -118,14 +118,14 @@ class ShardedOperate(Parallel):
             return Outcome.SPLIT
         return Outcome.MORE if wait is None else Outcome.IDLE  # who fires the last piece wakes the task
 
-    def work(self, firings: Firings, serial: int, control: Control) -> None:
-        """Fires about as many pieces as a batch has. `serial`: which worker of this operator's does it."""
+    def work(self, detached: Firings, ticket: int, control: Control) -> None:
+        """Fires about as many pieces as a batch has. `ticket`: which worker of this operator's does it."""
         queue = self._queue
         assert queue is not None  # noqa: S101 - the state is divided when work is handed out
         try:
-            queue.work(serial, len(self._parts))
+            queue.work(ticket, len(self._parts))
         finally:
-            self._busy[serial] = False
+            self._busy[ticket] = False
         self._failed(control)
 
     # -- whole

@@ -8,17 +8,16 @@ may be cut into parts that are made by anybody, in any order.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, frozen
 
-from backends.native.contract import ARENA_SIZE, Reason, handlers_of
+from backends.native.contract import Reason, handlers_of
 from backends.native.explain import explained
-from backends.native.idioms import entries
-from backends.native.ir import Builder
 from backends.native.jit import OPTIMISATION, host
-from backends.native.layout import KEY_AT, Unsupported, entry_layout
+from backends.native.layout import Unsupported
 from backends.native.operator import NativeOperator
+from backends.native.places import PLACES, addresses, behind, walk
 from backends.native.ranking import ranking
 from backends.native.shared import Made, shared
 from river.lang import typed
@@ -36,9 +35,6 @@ SLICE: Final = 1 << 15
 """Entries that are fired on in one call: who waits may look in between."""
 
 _HANDLER: Final = "item.0"
-_PLACES: Final = "places"
-_P: Final = ctypes.c_void_p
-_I: Final = ctypes.c_int64
 
 
 @frozen(eq=False)
@@ -54,30 +50,21 @@ class NativeView:
         `seen` is told again and again how many entries are done, of how many. The rows keep the variables, whose texts they
         share; these stay as they are meanwhile. Raises: Trap.
         """
-        places = [self._places(variable) for variable in variables]
+        places = [addresses(self.native, variable, by_entry=self.by_entry) for variable in variables]
         many, done = sum(map(len, places)), 0
-        for variable, addresses in zip(variables, places, strict=True):
+        for variable, found in zip(variables, places, strict=True):
             self.native.share(0, variable)
-            at = ctypes.addressof(addresses)
-            for start in range(0, len(addresses), SLICE):
-                stop = min(start + SLICE, len(addresses))
+            at = ctypes.addressof(found)
+            for start in range(0, len(found), SLICE):
+                stop = min(start + SLICE, len(found))
                 fired = self.native.fire(_HANDLER, (at,), start, stop)
                 if fired.trap is not None:
                     raise explained(self.native.operator, fired.trap)
                 seen(done + stop, many)
-            done += len(addresses)
+            done += len(found)
         for _, batch, _ in self.native.take([variables]):
             return batch
         return self.native.outputs[0].take()
-
-    def _places(self, variable: Variable) -> Any:
-        """The addresses of the entries of a map in order, or that of the whole value."""
-        value = variable.block.address + ARENA_SIZE
-        if not self.by_entry:
-            return (_I * 1)(value)
-        found = (_I * _I.from_address(value).value)()
-        self.native.code.function(_PLACES, (_P, _P), _I)(value, found)
-        return found
 
 
 def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeView | Refused:
@@ -92,8 +79,8 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
         lowered = lower(operator, host().architecture, debug=debug, lend=True, parts=parts)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)
-        exports = (*lowered.exports, _PLACES)
-        return Made(lowered.text + _walk(), exports, {"host": lowered.host})
+        exports = (*lowered.exports, PLACES)
+        return Made(lowered.text + walk(), exports, {"host": lowered.host})
 
     try:
         code = shared(f"view {level} {parts!r} {evolve(operator, name='')!r}", make, level)
@@ -111,22 +98,6 @@ class _NotCompiled(Exception):  # noqa: N818 - carries the reasons out of `share
         self.reasons = reasons
 
 
-def _walk() -> str:
-    """`i64 places(map*, to*)`: the addresses of the entries in order."""
-    b = Builder()
-    to = b.slot("ptr")
-    b.do(f"store ptr %to, ptr {to}")
-
-    def note(entry: str) -> None:
-        at = b.op(f"load ptr, ptr {to}")
-        b.do(f"store ptr {entry}, ptr {at}")
-        b.do(f"store ptr {b.op(f'getelementptr inbounds ptr, ptr {at}, i64 1')}, ptr {to}")
-
-    entries(b, "%map", note)
-    b.end("ret i64 0")
-    return "\n" + b.finish(_PLACES, f"define i64 @{_PLACES}(ptr %map, ptr %to) nounwind").text
-
-
 # ----------------------------------------------------------------------------------------------------- as an operator
 
 
@@ -136,7 +107,7 @@ def _operator(view: View, type_: t.Type) -> tuple[typed.Operator, tuple[tuple[t.
     parts: tuple[tuple[t.Type, int], ...] = ((type_, 0),)
     if len(fn.params) > 1:
         assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - verify has seen to it
-        parts = (type_.key, KEY_AT), (type_.value, entry_layout(type_)[0])
+        parts = behind(type_)
     body = _Sender(fn, view.function, view.type).block()
     operator = typed.Operator(
         view.name,

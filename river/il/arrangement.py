@@ -20,8 +20,9 @@ from river.lang import typed
 from river.lang import types as t
 from river.lang.dataflow import Loop, Reading
 from river.lang.operations import OPERATIONS, Borrows, Change, Order
+from river.lang.operations.effects import is_exact
 from river.lang.operations.table import strip
-from river.lang.trees import effect, root
+from river.lang.trees import effect, nodes, root
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -68,6 +69,29 @@ def reads_rows_in_order(op: typed.Operator) -> bool:
         if shared.reads:
             return True
     return False
+
+
+def shows_entries(fns: tuple[typed.Fn, ...], function: int) -> bool:
+    """Whether the rows that a function returns, as a bag, show in which order the entries of maps in its parameters stand."""
+    fn = fns[function]
+    shared = _Shared()
+    facts = {i: _entries(param.type) for i, param in enumerate(fn.params)}
+    op = typed.Operator(fn.name, (), (), (), (), fns, ())
+    reading = _Rows(fns, dict(facts), NOT, op=op, shared=shared)
+    reading.settle(lambda: reading.function(fn))
+    return shared.reads or reading.returned not in (NOT, ROWS)
+
+
+def _entries(type_: t.Type) -> Fact:
+    """What shows the order of entries in a value of a type, where that of all maps and bags in it is unknown."""
+    match type_:
+        case t.Map() | t.Bag():
+            return WITHIN if any(_entries(part) is not NOT for part in t.parts(type_)) else ROWS
+        case t.Record() | t.Tuple():
+            facts = tuple(map(_entries, t.parts(type_)))
+            return Parts(facts) if any(map(shows, facts)) else NOT
+        case _:
+            return WITHIN if t.contains(type_, t.Map, t.Bag) else NOT
 
 
 @frozen
@@ -367,6 +391,8 @@ class _Rows(Reading[Fact]):
             kept = ROWS if alike and fact is ROWS else kept
         if stated.borrows is Borrows.ITSELF:
             return first
+        if stated.sorts and first is ROWS and _tells_apart(expr.args[1]):
+            return NOT
         if first is WITHIN or stated.order is Order.READS:
             self.show(first)
             kept = NOT
@@ -414,10 +440,41 @@ class _Rows(Reading[Fact]):
             self.put(expr.args[i], inner.slots[i])
 
 
+def _tells_apart(function: typed.Expr | typed.Lambda) -> bool:
+    """Whether items for which a function gives the same are the same."""
+    if not isinstance(function, typed.Lambda) or len(function.slots) != 1:
+        return False
+    (slot,) = function.slots
+    parts = set(_parts_told(function.body, slot))
+    item = next((n.type for n in nodes(function) if isinstance(n, typed.Local) and n.slot == slot), t.FSUM)
+    whole = set(range(len(item.fields))) if isinstance(item, t.Record) else {None}
+    return is_exact(item) and (None in parts or whole <= parts)
+
+
+def _parts_told(expr: typed.Expr, slot: int) -> Iterator[int | None]:
+    """The fields of the record in a slot that can be told from an expression; None: the whole of what is there."""
+    match expr:
+        case typed.Local(_, found, _, _) if found == slot:
+            yield None
+        case typed.Get(_, typed.Local(_, found, _, _), index, _) if found == slot:
+            yield index
+        case typed.MakeRecord(_, values, _):
+            for value in values:
+                yield from _parts_told(value, slot)
+        case typed.Apply(_, _, (typed.Lambda(),), _):
+            pass
+        case typed.Apply(_, _, (operand,), _) if effect(expr).distinct and not isinstance(
+            operand, typed.Lambda
+        ):
+            yield from _parts_told(operand, slot)
+        case _:
+            pass
+
+
 def _base(place: typed.Expr | typed.Lambda) -> int | None:
     """The slot of the local that a place is in."""
     changed = root(place)
     return changed.slot if isinstance(changed, typed.Local) else None
 
 
-__all__ = ["reads_rows_in_order"]
+__all__ = ["reads_rows_in_order", "shows_entries"]

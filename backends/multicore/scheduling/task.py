@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from enum import Enum, auto
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backends.firing.ports import Out, Port
+    from river.diagnostics import Rejected
     from river.lang.evaluate import Trap
 
 
@@ -49,6 +50,10 @@ class Control(Protocol):
 
     def trapped(self, task: Task, trap: Trap, /) -> None:
         """A firing has trapped; the task fires no more."""
+        ...
+
+    def refused(self, error: Rejected, /) -> None:
+        """What a task read is not to be taken, so that nothing more is read."""
         ...
 
     def release(self, task: Task, /) -> None:
@@ -103,3 +108,28 @@ class Task:
         """Takes nothing any more."""
         for port in self.ports:
             port.queue.close()
+
+
+class Divided(Task):
+    """A task out of which workers take what they go on with for themselves (`Outcome.SPLIT`).
+
+    `detached`, `ticket`: what was taken last, with its serial number.
+    """
+
+    several: ClassVar[bool] = True
+    detached: Any = None
+    ticket: int = 0
+
+    @property
+    def given(self) -> int:
+        """How many results will have been sent when all that was taken so far is done."""
+        raise NotImplementedError
+
+    @property
+    def sent(self) -> int:
+        """How many results have been sent."""
+        raise NotImplementedError
+
+    def work(self, detached: Any, ticket: int, control: Control) -> None:
+        """Does what was taken, while others run the task."""
+        raise NotImplementedError

@@ -49,7 +49,7 @@ class Delivery:
         `again` is the block as the general reader reads it, which tells what is wrong with the order of its rows.
         """
         if self.refusals.stops:
-            segments = _until_error(segments)
+            segments = until_error(segments)
         if self._falls([segment.batch for segment in segments if segment.batch.rows]):
             for batch in again():
                 yield from self.general(batch)
@@ -100,7 +100,7 @@ class Delivery:
         return batch if self._waiting is None else self._waiting.push(batch)
 
 
-def _until_error(segments: Sequence[Segment]) -> Sequence[Segment]:
+def until_error(segments: Sequence[Segment]) -> Sequence[Segment]:
     """What comes before the first error, and that."""
     for number, segment in enumerate(segments):
         if segment.errors:

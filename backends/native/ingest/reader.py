@@ -288,10 +288,14 @@ class Reader:
 
         Raises: Rejected, as the general reader does.
         """
-        for batch in self._delivered(parsed):
+        for batch in self.delivered(parsed):
             yield from self._batches(batch)
 
-    def _delivered(self, parsed: Parsed) -> Iterator[Batch]:
+    def delivered(self, parsed: Parsed) -> Iterator[Batch]:
+        """The same in batches of any size.
+
+        Raises: Rejected, as the general reader does.
+        """
         before = self.lines
         self.lines += parsed.lines
         block = parsed.block

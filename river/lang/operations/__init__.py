@@ -21,7 +21,7 @@ from river.lang.operations import (
     text,
     times,
 )  # fmt: skip
-from river.lang.operations.effects import Borrows, Change, Effect, Measure, Order
+from river.lang.operations.effects import Borrows, Change, Effect, Measure, Neutral, Order
 from river.lang.operations.table import Operation, Signature, effect_of, traps_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "Change",
     "Effect",
     "Measure",
+    "Neutral",
     "Operation",
     "Order",
     "Signature",

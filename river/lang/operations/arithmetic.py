@@ -9,7 +9,7 @@ from attrs import evolve
 
 from river.lang import types as t
 from river.lang.memory import claim_text
-from river.lang.operations.effects import PURE, Borrows, Measure, combining, combining_exact
+from river.lang.operations.effects import PURE, Borrows, Measure, Neutral, combining, combining_exact
 from river.lang.operations.table import (
     Binary,
     Known,
@@ -356,11 +356,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "a * b; traps on overflow", _overflows, "inline", effect=PURE,
     ),
     Operation("+%", alike(is_integer, 2), _wrapping(lambda a, b: a + b), "a + b, wrapping", native="inline",
-        effect=combining("+%")),
+        effect=combining("+%", Neutral.ZERO)),
     Operation("-%", alike(is_integer, 2), _wrapping(lambda a, b: a - b), "a - b, wrapping", native="inline",
         effect=PURE),
     Operation("*%", alike(is_integer, 2), _wrapping(lambda a, b: a * b), "a * b, wrapping", native="inline",
-        effect=combining("*%")),
+        effect=combining("*%", Neutral.ONE)),
     Operation("neg", alike(_signed, 1), _negate, "-a; traps on overflow", _negates_out, "inline",
         effect=PURE),
     Operation("neg%", alike(is_integer, 1), wrapping_one(lambda a: -a), "-a, wrapping", native="inline",

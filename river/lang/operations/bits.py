@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from river.lang import types as t
-from river.lang.operations.effects import PURE, combining
+from river.lang.operations.effects import PURE, Neutral, combining
 from river.lang.operations.table import (
     Meaning,
     Operation,
@@ -60,13 +62,13 @@ def _bits(operation: Callable[[Any, Any], Any]) -> Callable[[Types, t.Type], Mea
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("&", alike(_bitwise, 2), _bits(lambda a, b: a & b), "bits in both", native="inline",
-        effect=combining("&")),
+        effect=combining("&", Neutral.ANY)),
     Operation("|", alike(_bitwise, 2), _bits(lambda a, b: a | b), "bits in either", native="inline",
-        effect=combining("|")),
+        effect=combining("|", Neutral.ANY)),
     Operation("^", alike(_bitwise, 2), _bits(lambda a, b: a ^ b), "bits in one of them", native="inline",
-        effect=combining("^")),
+        effect=combining("^", Neutral.ZERO)),
     Operation("~", alike(is_integer, 1), wrapping_one(lambda a: ~a), "all bits inverted", native="inline",
-        effect=PURE),
+        effect=evolve(PURE, distinct=True)),
     Operation(
         "<<", alike(is_integer, 2), _shift(_left, trap=False), "shift left; the count modulo the width",
         native="inline", effect=PURE

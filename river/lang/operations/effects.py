@@ -56,6 +56,17 @@ class Measure(Enum):
     AT_LEAST = "whether the first operand is at least the second"
 
 
+class Neutral(Enum):
+    """What cells begin with that are accumulated into apart from each other, and then combined to be one.
+
+    To combine two cells is to accumulate one into the other. What both began with must count once.
+    """
+
+    ZERO = "the zero of the type"
+    ONE = "one"
+    ANY = "anything: the same step done twice is that step"
+
+
 @frozen
 class Effect:
     """What an operation does on operands of certain types.
@@ -63,8 +74,10 @@ class Effect:
     `order`: of the first operand's items, and of those of operands of the same type if it is kept; that of other
     operands may show in any way. `change`: of the number of items. `puts`: the operand that becomes an item. `at_key`: of
     a map or bag, only the entry of the second operand is touched. `combines`: by what name `place = place op e`, or the
-    change of the place, accumulates: steps of one name may be done in any order. `borrows`: what the result may share.
-    `matches`: items of the first operand are told by being equal to items of the second. `measure`: what the result says.
+    change of the place, accumulates: steps of one name may be done in any order, and cells that begin with what is `neutral`
+    may be combined by them. `borrows`: what the result may share. `matches`: items of the first operand are told by being equal
+    to items of the second. `measure`: what the result says. `distinct`: different operands have different results. `sorts`:
+    the items of the result stand in the order of what the function gives that is the second operand, equal ones as they stood.
     """
 
     order: Order = Order.READS
@@ -72,9 +85,12 @@ class Effect:
     puts: int | None = None
     at_key: bool = False
     combines: str | None = None
+    neutral: Neutral | None = None
     borrows: Borrows = Borrows.PART
     matches: bool = False
     measure: Measure | None = None
+    distinct: bool = False
+    sorts: bool = False
 
     @property
     def appends(self) -> bool:
@@ -115,9 +131,9 @@ def of_entry(effect: Effect) -> Effect:
     return evolve(effect, order=Order.IGNORES, at_key=True)
 
 
-def combining(name: str) -> Effect:
+def combining(name: str, neutral: Neutral) -> Effect:
     """Accumulates in any order."""
-    return evolve(UNORDERED, combines=name)
+    return evolve(UNORDERED, combines=name, neutral=neutral)
 
 
 def by_kind(kinds: type | UnionType, on: Effect, otherwise: Effect) -> Callable[[Types], Effect]:
@@ -126,11 +142,11 @@ def by_kind(kinds: type | UnionType, on: Effect, otherwise: Effect) -> Callable[
 
 
 def combining_exact(name: str, borrows: Borrows) -> Callable[[Types], Effect]:
-    """Accumulates in any order where equal values are the same: on all scalars but floats."""
+    """Accumulates in any order, once or twice, where equal values are the same: on all scalars but floats."""
 
     def stated(types: Types) -> Effect:
         found = evolve(PURE, borrows=borrows)
-        return evolve(found, combines=name) if all(map(is_exact, types)) else found
+        return evolve(found, combines=name, neutral=Neutral.ANY) if all(map(is_exact, types)) else found
 
     return stated
 
@@ -147,5 +163,5 @@ def is_exact(type_: t.Type) -> bool:
 
 __all__ = [
     "APPENDS", "CUTS", "EMPTIES", "LISTS", "LOOKS", "PURE", "TAKES", "UNORDERED", "WORST", "Borrows", "Change", "Effect",
-    "Measure", "Order", "Stated", "by_kind", "combining", "combining_exact", "is_exact", "of_entry", "where_exact",
+    "Measure", "Neutral", "Order", "Stated", "by_kind", "combining", "combining_exact", "is_exact", "of_entry", "where_exact",
 ]  # fmt: skip

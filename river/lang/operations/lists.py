@@ -204,7 +204,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect=where_exact(evolve(LISTS, order=Order.IGNORES), LISTS)),
     Operation(
         "sort_by", _with_function(t.List, None, lambda container, _key: container, keeps=True), _sort_by,
-        "sorted by the total order of keys; stable", effect=LISTS,
+        "sorted by the total order of keys; stable", effect=evolve(LISTS, sorts=True),
     ),
     Operation(
         "bag_minus", _bag_minus_rule, _bag_minus,

@@ -16,6 +16,7 @@ from river.lang.operations.effects import (
     TAKES,
     UNORDERED,
     Borrows,
+    Neutral,
     by_kind,
     combining,
     of_entry,
@@ -227,7 +228,7 @@ OPERATIONS: tuple[Operation, ...] = (
         mutates="value", effect=EMPTIES),
     Operation("add", first_of(on_items(t.Bag, None, result=t.UNIT), number), _add,
         "adds an item to a bag, a number to an exact sum",
-              mutates="value", effect=by_kind(t.Bag, evolve(APPENDS, combines="add"), combining("sum"))),
+              mutates="value", effect=by_kind(t.Bag, evolve(APPENDS, combines="add"), combining("sum", Neutral.ZERO))),
     Operation(
         "remove", _key_rule(t.Bag, t.UNIT), _remove,
         "removes the oldest item equal to b; traps if there is none",

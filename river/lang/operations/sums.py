@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from river.lang import types as t
-from river.lang.operations.effects import PURE, combining
+from river.lang.operations.effects import PURE, Neutral, combining
 from river.lang.operations.table import Operation, first_of, fixed, plain
 from river.lang.values import Sum, add_to_sum, sum_value
 
@@ -22,9 +22,9 @@ def _merge(total: Sum, other: Sum) -> tuple[Sum, tuple[()]]:
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation("sub", number, plain(_sub), "takes a number back out of an exact sum", mutates="value",
-        effect=combining("sum")),
+        effect=combining("sum", Neutral.ZERO)),
     Operation("merge", fixed((t.FSUM, t.FSUM), t.UNIT), plain(_merge),
-        "adds the second exact sum to the first", mutates="value", effect=combining("sum")),
+        "adds the second exact sum to the first", mutates="value", effect=combining("sum", Neutral.ZERO)),
     Operation(
         "value", fixed((t.FSUM,), t.F64), plain(sum_value),
         "the exact sum, rounded once; infinite beyond the range; NaN for inf - inf", effect=PURE,

@@ -1,0 +1,422 @@
+"""A file read, mapped and partly reduced block by block: each worker with a copy of the operators, and variables of its own.
+
+A worker takes the next block of the file, whose cutter is cheap, and in one go parses it, fires the operators on it and
+reduces it. No queue is inside, and nothing is shared but the cutter. What is left to do in the order of the file is little:
+rows are counted, bad ones refused with their line, traps told, and what leaves to other operators is sent on. So the first
+error in the file is the one that ends the run. At the end the variables of the copies are combined.
+
+The first copy works on the variables of the program, the others begin with what is neutral (`river.il.combine`).
+
+Paper: River §6 (Sawzall); Ordered multicore (seed 001) Fig. 4 (what is in the order of the file).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import product
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import define, field
+
+from backends.firing.instance import Setting
+from backends.firing.machine import make
+from backends.firing.queues import UNBOUNDED, Queue
+from backends.firing.wiring import inputs_of, outputs_of
+from backends.multicore.inputs import used
+from backends.multicore.ordering.reorder import Wait
+from backends.multicore.ordering.worklist import Worklist
+from backends.multicore.scheduling.task import Divided, Outcome
+from river.diagnostics import Rejected
+from river.driver import Reading
+from river.il.combine import start
+from river.io.batches import Source
+from river.lang.evaluate import Trap
+from river.lang.values import END
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from backends.firing.machine import Machine
+    from backends.multicore.compiled import Compiled
+    from backends.multicore.plan import Plan
+    from backends.multicore.scheduling.task import Control
+    from backends.multicore.tasks import Operate
+    from backends.native.batch import Batch
+    from backends.native.combine import NativeCombine
+    from backends.native.deadline import Deadline
+    from backends.native.ingest import Block, Parsed, Reader
+    from backends.native.operator import NativeOperator, Variable
+    from river.backend import Sources
+    from river.il.combine import Combine
+    from river.il.partial import Partial
+
+BLOCK: Final = 1 << 20
+"""Bytes of a block."""
+
+AHEAD: Final = 4
+"""Blocks for each worker that may be taken before the first of them is done."""
+
+FIRINGS: Final = 1 << 20
+"""Items of a block that are fired on at once, at most."""
+
+
+@define
+class Work:
+    """What a copy of an operator has done on a block: firings, items left out, and how long it took.
+
+    `index`: of the instance. Units: seconds.
+    """
+
+    index: int
+    fired: int
+    seconds: float
+    skipped: list[Trap]
+
+
+@define
+class Reduced:
+    """What came of a block. `parsed`: of which the rows are counted, and refused, in the order of the file.
+
+    `sent`: by exit; `trapped`: the instance that trapped, before which all others have fired; `end`: there are no more blocks.
+    """
+
+    parsed: Parsed | None = None
+    rows: int = 0
+    works: list[Work] = field(factory=list[Work])
+    sent: list[tuple[int, Batch]] = field(factory=list[tuple[int, "Batch"]])
+    trapped: tuple[int, Trap] | None = None
+    refused: Rejected | None = None
+    end: bool = False
+
+
+class Copy:
+    """A copy of the operators, with queues of its own between them. One thread at a time uses it."""
+
+    def __init__(
+        self, partial: Partial, plan: Plan, natives: Mapping[int, NativeOperator], *, report: bool
+    ) -> None:
+        graph = plan.graph
+        self.natives = natives
+        self._skipped: list[Trap] = []
+        names = [partial.input, *(out for i in partial.members for out in graph.instances[i].outs)]
+        queues = {name: Queue(name, UNBOUNDED, None, 0) for name in names}
+        self._entry = queues[partial.input]
+        self._exits = [queues[name] for name in partial.exits]
+        self._machines: list[tuple[int, Machine]] = []
+        for index in partial.members:
+            instance, native = graph.instances[index], natives[index]
+            ports = inputs_of(instance, graph, queues, (), columns=True)
+            outs = outputs_of(instance, queues, ())
+            tell = self._skipped.append if report else None
+            setting = Setting(instance.operator, ports, outs, [], FIRINGS, tell, native.deadline)
+            self._machines.append((index, make(setting, native)))
+
+    def stop(self) -> None:
+        """Ends a firing that is under way."""
+        for native in self.natives.values():
+            native.stop()
+
+    def fire(self, batches: Sequence[Batch]) -> Reduced:
+        """Fires all operators on rows, one after the other, up to a trap."""
+        found = Reduced(rows=sum(map(len, batches)))
+        for batch in batches:
+            self._entry.put(batch)
+        for index, machine in self._machines:
+            began, fired = perf_counter(), machine.fired
+            try:
+                while machine.fire():
+                    pass
+            except Trap as trap:
+                found.trapped = index, trap
+            machine.drain()
+            skipped, self._skipped[:] = self._skipped[:], []
+            found.works.append(Work(index, machine.fired - fired, perf_counter() - began, skipped))
+            if found.trapped is not None:
+                break
+        for number, queue in enumerate(self._exits):
+            while (chunk := queue.take()) is not None:
+                found.sent.append((number, chunk))  # pyright: ignore[reportArgumentType] - columns
+                queue.took(len(chunk))  # pyright: ignore[reportArgumentType]
+                queue.lighter(chunk.weight)  # pyright: ignore[reportAttributeAccessIssue]
+        return found
+
+
+class Blocks(Divided):
+    """The task of an input and of the operators behind it that work block by block; it does nothing until it is opened."""
+
+    def __init__(
+        self,
+        index: int,
+        partial: Partial,
+        plan: Plan,
+        compiled: Compiled,
+        operators: Sequence[Operate],
+        deadline: Deadline | None,
+    ) -> None:
+        ends = {out.queue.name: out for i in partial.members for out in operators[i].outs}
+        super().__init__(index, (), [ends[name] for name in partial.exits])
+        self.partial = partial
+        self._plan = plan
+        self._operators = operators
+        self._deadline = deadline
+        self._whole = {i: compiled.native[i] for i in partial.members}
+        self._copies: list[Copy] = []
+        self._idle: deque[Copy] = deque()
+        self._reader: Reader | None = None
+        self._blocks: Iterator[Block] = iter(())
+        self._rest: Iterator[Batch] | None = None  # of a file that is read natively no further
+        self._count: Callable[[int], None] = lambda _: None
+        self._counted: Callable[[int], None] = lambda _: None
+        self._codes: Future[list[NativeCombine | None]] | None = None
+        self._failure: tuple[int, Trap] | Rejected | None = None
+        self.dead = False
+        self._over = False
+        self._degree = degree = plan.degree(partial)
+        self._open = plan.choices.gate == "open"
+        self._order = plan.choices.order(AHEAD * degree, self._send, self._drain)
+        self._worklist: Worklist[Block | Batch | Reduced, Reduced] = Worklist(self._order, self._next)
+
+    @property
+    def given(self) -> int:
+        return self._worklist.given
+
+    @property
+    def sent(self) -> int:
+        return self._order.next
+
+    # -- the beginning and the end, on the caller's thread
+
+    def open(
+        self, sources: Sources, partly: dict[str, frozenset[str]], counted: Callable[[int], None]
+    ) -> bool:
+        """Whether the input can be read so, and is from now on. `counted` is told how many rows were read.
+
+        `partly` gets the fields that are read, if that is not all of them.
+        """
+        source = sources.get(self.partial.input)
+        if not (isinstance(source, Reading) and isinstance(source.source, Source)):
+            return False
+        behind = source.source
+        if behind.file is None or behind.file.packed or behind.file.key is not None:
+            return False
+        from backends.native.ingest import open_native
+
+        wanted = used(self._plan.graph, self.partial.input)
+        reader = open_native(behind, self._plan.batch, wanted, block=BLOCK)
+        if reader is None:
+            return False
+        if wanted is not None:
+            partly[self.partial.input] = wanted
+        self._reader, self._blocks = reader, reader.blocks()
+        self._count, self._counted = source.count, counted
+        for out in self.outs:
+            out.queue.producer = self.index
+        self._compile()
+        return True
+
+    def _compile(self) -> None:
+        """Has the code made that combines variables, beside the run: until it is there, one copy works alone."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(1, "river-combine")
+        self._codes = pool.submit(self._made)
+        pool.shutdown(wait=False)
+        if self._open:
+            self._codes.result()
+
+    def _made(self) -> list[NativeCombine | None]:
+        from backends.native.combine import compile_combine
+
+        debug = self._plan.options.native == "debug"
+        return [
+            compile_combine(self._whole[i].operator, at, how, debug=debug) for i, at, how in self._variables()
+        ]
+
+    def _variables(self) -> Iterator[tuple[int, int, Combine]]:
+        """The variables that are combined: their instances, and which of its variables each is."""
+        graph = self._plan.graph
+        for i, (name, how) in product(self.partial.members, self.partial.combined):
+            if name in graph.instances[i].variables:
+                yield i, graph.instances[i].variables.index(name), how
+
+    def combine(self, look: Callable[[], None]) -> None:
+        """Combines the variables of all copies, after a run that went well. `look` is called again and again.
+
+        Raises: Trap; whatever `look` raises.
+        """
+        if len(self._copies) < 2:
+            return
+        assert self._codes is not None  # noqa: S101 - several copies wait for it
+        for code, (i, at, _) in zip(self._codes.result(), self._variables(), strict=True):
+            assert code is not None  # noqa: S101 - the same
+            for copy in self._copies[1:]:
+                code.combine(self._whole[i].variables[at], copy.natives[i].variables[at], look)
+
+    def shut(self) -> None:
+        """Lets the file go."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def stop(self) -> None:
+        for copy in self._copies:
+            copy.stop()
+
+    # -- a worker at a time
+
+    def step(self, control: Control) -> Outcome:
+        if self._reader is None or self.dead:
+            return Outcome.IDLE
+        taken = self._worklist.take()
+        if taken is Wait.ROOM:
+            return Outcome.FULL
+        if isinstance(taken, Wait):  # who hands in next wakes the task
+            self._tell(control)
+            return Outcome.IDLE
+        serial, found = taken
+        if not isinstance(found, Reduced):
+            self.detached, self.ticket = (self._copy(), found), serial
+            return Outcome.SPLIT
+        room = self._worklist.hand_in(serial, found)
+        self._tell(control)
+        return Outcome.IDLE if self.dead else Outcome.MORE if room else Outcome.FULL
+
+    def _drain(self) -> bool:
+        left = [out for out in self.outs if not out.drain()]
+        return not left
+
+    def _copy(self) -> Copy:
+        """A copy that nobody uses: the one used last, whose memory is still in the caches."""
+        if self._idle and not (self._open and self._may_copy()):
+            return self._idle.popleft() if self._open else self._idle.pop()
+        found = Copy(self.partial, self._plan, self._natives(), report=self._plan.options.on_trap is not None)
+        self._copies.append(found)
+        return found
+
+    def _may_copy(self) -> bool:
+        """Whether there may be one more copy."""
+        if not self._copies:
+            return True
+        codes = self._codes
+        return (
+            len(self._copies) < self._degree
+            and codes is not None
+            and codes.done()
+            and None not in codes.result()
+        )
+
+    def _natives(self) -> dict[int, NativeOperator]:
+        """Operators for one more copy: the first has the variables of the program."""
+        first, initial = not self._copies, {v.name: v.initial for v in self._plan.graph.variables}
+        combined = dict(self.partial.combined)
+        found: dict[int, NativeOperator] = {}
+        for i, whole in self._whole.items():
+            found[i] = native = whole.again()
+            native.deadline = self._deadline
+            for at, name in enumerate(self._plan.graph.instances[i].variables):
+                if first or name not in combined:
+                    native.share(at, whole.variables[at])
+                else:
+                    variable: Variable = native.variables[at]
+                    variable.set(start(combined[name], variable.type, initial[name]))
+        return found
+
+    def _next(self) -> Block | Batch | Reduced | None:
+        """What comes next in the file, None if it is nobody's turn now."""
+        if self.dead or self._over or not (self._idle or self._may_copy()):
+            return None
+        if self._rest is not None:
+            return self._general(self._rest)
+        block = next(self._blocks, None)
+        if block is None:
+            return self._ended(Reduced(end=True))
+        if block.failure is not None:
+            return self._ended(Reduced(parsed=block.parse()))
+        if block.rest is None:
+            return block
+        assert self._reader is not None  # noqa: S101 - by the caller
+        self._rest = self._reader.delivered(block.parse())
+        return self._general(self._rest)
+
+    def _general(self, rest: Iterator[Batch]) -> Batch | Reduced | None:
+        """The next rows that the general reader makes: their lines are known when all before them is counted."""
+        if not self._worklist.alone():
+            return None
+        try:
+            batch = next(rest, None)
+        except Rejected as rejected:
+            return self._ended(Reduced(refused=rejected))
+        return self._ended(Reduced(end=True)) if batch is None else batch
+
+    def _ended(self, last: Reduced) -> Reduced:
+        self._over = True
+        return last
+
+    # -- any worker
+
+    def work(self, detached: tuple[Copy, Block | Batch], ticket: int, control: Control) -> None:
+        copy, found = detached
+        reduced = self._reduced(copy, found)
+        self._idle.append(copy)
+        self._worklist.hand_in(ticket, reduced)
+        self._tell(control)
+
+    def _reduced(self, copy: Copy, found: Block | Batch) -> Reduced:
+        """What comes of a block, or of rows that have been read."""
+        from backends.native.ingest import Block
+        from backends.native.ingest.delivery import until_error
+
+        if not isinstance(found, Block):
+            return copy.fire([found])
+        parsed = found.parse()
+        segments = until_error(parsed.segments) if found.reader.file.refusals.stops else parsed.segments
+        reduced = copy.fire([segment.batch for segment in segments if segment.batch.rows])
+        reduced.parsed = parsed
+        return reduced
+
+    def _send(self, reduced: Reduced) -> None:
+        """Takes in what came of a block, in the order of the file: nothing behind an error counts."""
+        if self._failure is not None:
+            return
+        for work in reduced.works:
+            task = self._operators[work.index]
+            task.instance.fired += work.fired
+            task.batches += 1
+            task.seconds += work.seconds
+            for trap in work.skipped:
+                machine: Any = task.instance
+                machine.skip(trap)
+        for number, batch in reduced.sent:
+            self.outs[number].add_batch(batch)
+        self._failure = reduced.trapped or reduced.refused or self._refused(reduced)
+        self._count(reduced.rows)
+        self._counted(reduced.rows)
+        if reduced.end:
+            for out in self.outs:
+                out.add_mark(END)
+
+    def _refused(self, reduced: Reduced) -> Rejected | None:
+        """The error that ends the run, if rows of a block are refused for which it is to end."""
+        if reduced.parsed is None or self._reader is None:
+            return None
+        try:
+            for _ in self._reader.delivered(reduced.parsed):
+                pass
+        except Rejected as rejected:
+            return rejected
+        return None
+
+    def _tell(self, control: Control) -> None:
+        """Says that the run is to end, once."""
+        failure = self._failure
+        if failure is None or self.dead:
+            return
+        self.dead = True
+        if isinstance(failure, Rejected):
+            control.refused(failure)
+        else:
+            control.trapped(self._operators[failure[0]], failure[1])
+
+
+__all__ = ["Blocks"]

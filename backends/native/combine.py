@@ -1,0 +1,91 @@
+"""Variables that copies of an operator have accumulated into, combined by machine code: entry by entry where they are maps.
+
+Paper: River §6 (Sawzall: the tables of the mappers are merged).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from backends.native.contract import handlers_of
+from backends.native.explain import explained
+from backends.native.jit import host, wanted
+from backends.native.operator import NativeOperator
+from backends.native.places import PLACES, addresses, behind, walk
+from backends.native.shared import Made, shared
+from river.il.combine import Entries, combining
+from river.lang.evaluate import Trap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from backends.native.operator import Variable
+    from river.il.combine import Combine
+    from river.lang import typed
+    from river.lang import types as t
+
+SLICE: Final = 1 << 15
+"""Entries that are combined in one call: who waits may look in between."""
+
+_HANDLER: Final = "item.0"
+
+
+@frozen(eq=False)
+class NativeCombine:
+    """The code that combines variables of a type."""
+
+    native: NativeOperator
+    by_entry: bool
+
+    def combine(self, into: Variable, other: Variable, look: Callable[[], None]) -> None:
+        """Combines a variable with another, which is left empty. `look` is called again and again.
+
+        Raises: Trap("memory-limit"); whatever `look` raises.
+        """
+        self.native.share(0, into)
+        places: Any = addresses(self.native, other, by_entry=self.by_entry)
+        at = ctypes.addressof(places)
+        for start in range(0, len(places), SLICE):
+            stop = min(start + SLICE, len(places))
+            fired = self.native.fire(_HANDLER, (at,), start, stop)
+            if fired.trap is not None:
+                raise explained(self.native.operator, fired.trap)
+            if fired.stopped:
+                raise Trap("stopped")
+            look()
+        other.clear()
+
+
+def compile_combine(
+    op: typed.Operator, variable: int, found: Combine, *, debug: bool = False
+) -> NativeCombine | None:
+    """The machine code that combines a variable of an operator; None if there is none."""
+    type_ = op.vars[variable].type
+    by_entry = isinstance(found, Entries)
+    operator = combining(op, variable, found, entry=by_entry)
+    parts: tuple[tuple[t.Type, int], ...] = behind(type_) if by_entry else ((type_, 0),)  # pyright: ignore[reportArgumentType]
+
+    def make() -> Made:
+        from backends.native.lower.batches import Lowered, lower
+
+        lowered = lower(operator, host().architecture, debug=debug, parts=parts)
+        if not isinstance(lowered, Lowered):
+            raise _NotCompiled
+        return Made(lowered.text + walk(), (*lowered.exports, PLACES), {"host": lowered.host})
+
+    level = 0 if debug else wanted()
+    try:
+        code = shared(f"combine {level} {debug} {parts!r} {operator!r}", make, level)
+    except _NotCompiled:
+        return None
+    return NativeCombine(NativeOperator(operator, handlers_of(operator), code, debug), by_entry)
+
+
+class _NotCompiled(Exception):  # noqa: N818 - carries the refusal out of `shared`
+    pass
+
+
+__all__ = ["SLICE", "NativeCombine", "compile_combine"]

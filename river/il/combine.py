@@ -1,0 +1,359 @@
+"""How variables into which copies of an operator accumulate apart from each other become one: their `combine`.
+
+An operator that only accumulates may be run as several copies, each with a variable of its own that begins with what is
+neutral. How two such variables are combined is derived from the body: the cells into which it accumulates are combined by
+the same operation (or that of the same name that takes two cells), entries of maps one by one, whatever key they have.
+That is associative and commutative because the steps are; what is not proven to be so has no combine.
+
+Paper: Auto-parallelizing §3 (commutative operators); River §3.4 (Sawzall's tables).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+from typing import TYPE_CHECKING, Final, assert_never
+
+from attrs import define, field, frozen
+
+from river.il.flow import accumulation, item_findings
+from river.il.trees import Same as SameTree
+from river.lang import typed
+from river.lang import types as t
+from river.lang.evaluate import Trap, evaluate_const
+from river.lang.operations import OPERATIONS, Neutral, effect_of
+from river.lang.trees import effect, nodes
+from river.lang.values import default
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from river.lang.operations import Operation
+    from river.lang.values import Value
+
+Path = tuple[int | str, ...]
+"""Positions of fields, and `ENTRY` for the entry of any key of a map."""
+
+ENTRY: Final = "entry"
+
+
+@frozen
+class Cell:
+    """What is accumulated into. `operation` combines two of them; `neutral`: what they may begin with."""
+
+    operation: str
+    neutral: Neutral
+
+
+@frozen
+class Fields:
+    """A record or tuple."""
+
+    values: tuple[Combine, ...]
+
+
+@frozen
+class Entries:
+    """A map: entries of the same key are combined. `default`: what an entry begins with, a closed expression."""
+
+    default: typed.Expr
+    value: Combine
+
+
+@frozen
+class Unchanged:
+    """What is never changed: it is the same everywhere."""
+
+
+Combine = Cell | Fields | Entries | Unchanged
+
+
+def combines(op: typed.Operator | typed.Extern) -> tuple[Combine | None, ...]:
+    """For each variable of an operator how those of several copies of it are combined; None where that is not known."""
+    return _combines(SameTree(op)) if isinstance(op, typed.Operator) else (None,) * len(op.vars)
+
+
+@lru_cache(1_000)
+def _combines(same: SameTree[typed.Operator]) -> tuple[Combine | None, ...]:
+    op = same.value
+    nothing = (None,) * len(op.vars)
+    if len(op.items) != 1 or op.mark is not None or any(found.plain for found in item_findings(op)):
+        return nothing
+    steps = _Steps(op)
+    steps.block(op.items[0].body)
+    found = {(variable, name) for (variable, _), name in steps.named.items()}
+    if steps.failed or found != {pair for each in item_findings(op) for pair in each.accumulated}:
+        return nothing
+    return tuple(
+        steps.combine(var.type, i, ()) if var.written else Unchanged() for i, var in enumerate(op.vars)
+    )
+
+
+@define(eq=False)
+class _Steps:
+    """The places of a handler that are accumulated into: by what name, and what entries begin with.
+
+    `failed`: a place is changed in a way that is not followed here, such as by a function.
+    """
+
+    op: typed.Operator
+    slots: dict[int, tuple[int, Path]] = field(factory=dict[int, "tuple[int, Path]"])
+    named: dict[tuple[int, Path], str] = field(factory=dict["tuple[int, Path]", str])
+    begun: dict[tuple[int, Path], typed.Expr] = field(factory=dict["tuple[int, Path]", typed.Expr])
+    failed: bool = False
+
+    def place(self, expr: typed.Expr | typed.Lambda) -> tuple[int, Path] | None:
+        """Where in a variable a place is; None if it is in none."""
+        match expr:
+            case typed.State(_, index, _):
+                return index, ()
+            case typed.Local(_, slot, _, _):
+                return self.slots.get(slot)
+            case typed.Get(_, value, index, _):
+                found = self.place(value)
+                return None if found is None else (found[0], (*found[1], index))
+            case typed.At(_, value, _, _):  # whether it traps depends on what came before
+                self.failed = self.failed or self.place(value) is not None
+                return None
+            case _:
+                return None
+
+    def block(self, block: typed.Block) -> None:
+        for item in block.items:
+            self.statement(item)
+
+    def statement(self, item: typed.Stmt) -> None:
+        match item:
+            case typed.With(slot, _, container, _, first, body, _):
+                place = self.place(container)
+                self.slots.pop(slot, None)
+                if place is not None and first is not None:
+                    self.slots[slot] = place[0], (*place[1], ENTRY)
+                    self.failed = self.failed or self.begun.setdefault(place, first) != first
+                self.block(body)
+            case typed.Branch(_, then, other):
+                self.block(then)
+                self.block(typed.Block(()) if other is None else other)
+            case typed.For(body=body) | typed.While(body=body):
+                self.block(body)
+            case typed.Assign(target, value):
+                self.step(self.place(target), accumulation(target, value))
+            case typed.Do(typed.Apply(_, operation, args, _) as apply):
+                changes = OPERATIONS[operation].mutates is not None
+                self.step(self.place(args[0]) if args and changes else None, effect(apply).combines)
+            case (
+                typed.Let() | typed.Var() | typed.Drop() | typed.Break() | typed.Continue() | typed.Return()
+                | typed.Emit() | typed.Mark() | typed.Trap() | typed.Do()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(item)
+        for node in nodes(item):
+            if isinstance(node, typed.Call) and any(self.place(arg) is not None for arg in node.args):
+                self.failed = True
+
+    def step(self, place: tuple[int, Path] | None, name: str | None) -> None:
+        if place is not None:
+            self.failed = self.failed or name is None or self.named.setdefault(place, name) != name
+
+    def combine(self, type_: t.Type, variable: int, path: Path) -> Combine | None:
+        """That of the part of a variable at a path."""
+        name = self.named.get((variable, path))
+        below = any(v == variable and p[: len(path)] == path for v, p in (*self.named, *self.begun))
+        if name is not None:
+            inside = {p for v, p in (*self.named, *self.begun) if v == variable and p[: len(path)] == path}
+            return _cell(name, type_) if inside == {path} else None
+        if not below:
+            return Unchanged()
+        match type_:
+            case t.Record() | t.Tuple():
+                parts = [self.combine(part, variable, (*path, i)) for i, part in enumerate(t.parts(type_))]
+                known = tuple(part for part in parts if part is not None)
+                return Fields(known) if len(known) == len(parts) else None
+            case t.Map() | t.OMap():
+                first = self.begun.get((variable, path))
+                value = self.combine(type_.value, variable, (*path, ENTRY))
+                if first is None or value is None or not self.begins(value, first):
+                    return None
+                return Entries(first, value)
+            case _:
+                return None
+
+    def begins(self, found: Combine, first: typed.Expr) -> bool:
+        """Whether entries that begin with the value of a closed expression may be combined."""
+        try:
+            consts: list[Value] = []
+            for const in self.op.consts:
+                consts.append(evaluate_const(const.value, self.op.fns, consts, const.slots))
+            return _neutral(
+                found, first.type, evaluate_const(first, self.op.fns, consts, self.op.items[0].slots)
+            )
+        except Trap:
+            return False
+
+
+def _cell(name: str, type_: t.Type) -> Cell | None:
+    """The cell of a type that is accumulated into by steps of a name: the operation of that name on two such cells."""
+    for operation in OPERATIONS.values():
+        stated = effect_of(operation, (type_, type_))
+        if stated.combines == name and stated.neutral is not None and _takes_two(operation, type_):
+            return Cell(operation.name, stated.neutral)
+    return None
+
+
+def _takes_two(operation: Operation, type_: t.Type) -> bool:
+    found = operation.rule((type_, type_), None)
+    result = type_ if operation.mutates is None else t.UNIT
+    return found is not None and found.params == (type_, type_) and found.result == result
+
+
+def _neutral(found: Combine, type_: t.Type, value: Value) -> bool:
+    """Whether a frozen value may be what several copies begin with."""
+    match found:
+        case Cell(_, Neutral.ZERO):
+            return value == default(type_)
+        case Cell(_, Neutral.ONE):
+            return value == 1
+        case Cell(_, Neutral.ANY) | Unchanged():
+            return True
+        case Cell():
+            assert_never(found.neutral)
+        case Fields(values):
+            return all(
+                _neutral(part, of, one) for part, of, one in zip(values, t.parts(type_), value, strict=True)
+            )
+        case Entries():
+            return not len(value)
+        case _:
+            assert_never(found)
+
+
+# ------------------------------------------------------------------------------------------------------ copies of it
+
+
+def start(found: Combine, type_: t.Type, initial: Value) -> Value:
+    """What the variables of copies begin with beside one that begins with the initial value: that counts once."""
+    match found:
+        case Cell(_, Neutral.ZERO) | Entries():
+            return default(type_)
+        case Cell(_, Neutral.ONE):
+            return 1
+        case Cell(_, Neutral.ANY) | Unchanged():
+            return initial
+        case Cell():
+            assert_never(found.neutral)
+        case Fields(values):
+            parts = zip(values, t.parts(type_), initial, strict=True)
+            return tuple(start(part, of, one) for part, of, one in parts)
+        case _:
+            assert_never(found)
+
+
+def may_begin(found: Combine, initial: Value) -> bool:
+    """Whether a variable may have a value at first: entries of maps that did not begin with the default count too often
+    where a cell begins with anything."""
+    match found:
+        case Cell() | Unchanged():
+            return True
+        case Fields(values):
+            return all(may_begin(part, one) for part, one in zip(values, initial, strict=True))
+        case Entries(_, value):
+            return not len(initial) or not _any(value)
+        case _:
+            assert_never(found)
+
+
+def _any(found: Combine) -> bool:
+    """Whether some cell begins with anything."""
+    match found:
+        case Cell(_, neutral):
+            return neutral is Neutral.ANY
+        case Fields(values):
+            return any(map(_any, values))
+        case Entries(_, value):
+            return _any(value)
+        case Unchanged():
+            return False
+        case _:
+            assert_never(found)
+
+
+# ----------------------------------------------------------------------------------------------------- as an operator
+
+
+def combining(op: typed.Operator, variable: int, found: Combine, *, entry: bool = False) -> typed.Operator:
+    """An operator that combines a variable with its items, which are such variables.
+
+    `entry`: with the entries of a map that is such a variable; slots 0 and 1 of the handler are the key and the value.
+    """
+    var = op.vars[variable]
+    into = typed.State(var.type, 0, var.name)
+    slots = count(2)
+    if entry:
+        assert isinstance(found, Entries)  # noqa: S101 - the caller has a map
+        assert isinstance(var.type, t.Map | t.OMap)  # noqa: S101 - the same
+        key, value = typed.Local(var.type.key, 0, "k"), typed.Local(var.type.value, 1, "v")
+        body: Sequence[typed.Stmt] = (_entry(found, var.type, into, key, value, slots),)
+    else:
+        body = tuple(_combined(found, into, typed.Local(var.type, 0, "x"), slots))
+    return typed.Operator(
+        f"{op.name}_combine",
+        ports=(typed.Port("x", t.I64 if entry else var.type, None),),
+        vars=(typed.VarParam(var.name, var.type, written=True),),
+        outs=(),
+        consts=op.consts,
+        fns=op.fns,
+        sites=(typed.Site(()),),
+        items=(typed.ItemHandler(0, next(slots), typed.Block(tuple(body))),),
+        span=op.span,
+    )
+
+
+def _combined(
+    found: Combine, into: typed.Expr, other: typed.Expr, slots: Iterator[int]
+) -> Iterator[typed.Stmt]:
+    """The statements that combine a place with a value."""
+    match found:
+        case Cell(operation):
+            if OPERATIONS[operation].mutates is None:
+                yield typed.Assign(into, typed.Apply(into.type, operation, (into, other)))
+            else:
+                yield typed.Do(typed.Apply(t.UNIT, operation, (into, other)))
+        case Fields(values):
+            for i, part in enumerate(values):
+                yield from _combined(part, _part(into, i), _part(other, i), slots)
+        case Entries():
+            type_ = into.type
+            assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - of such a type
+            k, v = next(slots), next(slots)
+            key, value = typed.Local(type_.key, k, "k"), typed.Local(type_.value, v, "v")
+            body = typed.Block((_entry(found, type_, into, key, value, slots),))
+            yield typed.For(k, (k, v), ("k", "v"), other, body)
+        case Unchanged():
+            pass
+        case _:
+            assert_never(found)
+
+
+def _entry(
+    found: Entries,
+    type_: t.Map | t.OMap,
+    into: typed.Expr,
+    key: typed.Expr,
+    value: typed.Expr,
+    slots: Iterator[int],
+) -> typed.With:
+    slot = next(slots)
+    place = typed.Local(type_.value, slot, "c")
+    body = typed.Block(tuple(_combined(found.value, place, value, slots)))
+    return typed.With(slot, "c", into, key, found.default, body, 0)
+
+
+def _part(of: typed.Expr, index: int) -> typed.Get:
+    name = of.type.fields[index][0] if isinstance(of.type, t.Record) else str(index)
+    return typed.Get(t.parts(of.type)[index], of, index, name)
+
+
+__all__ = [
+    "Cell", "Combine", "Entries", "Fields", "Unchanged", "combines", "combining", "may_begin", "start",
+]  # fmt: skip

@@ -1,0 +1,126 @@
+"""Which operators behind an input may work block by block: each worker reads a block, maps it, and reduces it apart.
+
+From the input on these are operators without state, and reducers: they send nothing, and all that they write has a
+`combine`. So the results of blocks may come together in any order, at the end. What leaves to other operators, or to an
+output, goes on in the order of the blocks.
+
+Paper: River §4.4, §6 (Sawzall: MapReduce with the reducer fused with its mapper); Auto-parallelizing §3.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from river.diagnostics import Note
+from river.il.annotations import annotated
+from river.il.arrangement import shows_entries
+from river.il.combine import combines, may_begin
+from river.il.flow import item_findings
+from river.lang import typed
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from river.il.combine import Combine
+    from river.il.graph import Graph, Instance
+
+
+@frozen
+class Partial:
+    """The operators behind `input` that work block by block, in the direction of the data.
+
+    `exits`: the queues by which items leave them. `combined`: by variable how those of several workers become one.
+    """
+
+    input: str
+    members: tuple[int, ...]
+    exits: tuple[str, ...]
+    combined: tuple[tuple[str, Combine], ...]
+
+
+def partial(graph: Graph, name: str) -> Partial | Note:
+    """What works block by block behind an input; or why nothing does: at least one reducer has to."""
+    if graph.queues[name].by is not None:
+        return Note(f"the items of `{name}` come in the order of `{graph.queues[name].by}`")
+    members: list[int] = []
+    exits: list[str] = []
+    combined: list[tuple[str, Combine]] = []
+    reasons: list[Note] = []
+    queues = [name]
+    while queues:
+        queue = queues.pop()
+        end = graph.queues[queue].consumer
+        reason = None if end is None else _obstacle(graph, graph.instances[end.instance])
+        if end is None or reason is not None:
+            exits.append(queue)
+            reasons += [] if reason is None else [reason]
+            continue
+        instance = graph.instances[end.instance]
+        members.append(end.instance)
+        queues += reversed(instance.outs)
+        pairs = zip(instance.operator.vars, instance.variables, combines(instance.operator), strict=True)
+        combined += [(var, how) for param, var, how in pairs if param.written and how is not None]
+    if not combined:
+        span = graph.instances[members[0]].use.span if members else None
+        nothing = Note(f"nothing behind `{name}` reduces in a way that could be done in parts", span)
+        return (reasons or [nothing])[0]
+    return Partial(name, tuple(members), tuple(exits), tuple(combined))
+
+
+def _obstacle(graph: Graph, instance: Instance) -> Note | None:
+    """Why an operator cannot work block by block."""
+    reason = _reason(graph, instance)
+    return None if reason is None else Note(f"`{instance.use.operator}` {reason}", instance.use.span)
+
+
+def _reason(graph: Graph, instance: Instance) -> str | None:
+    op = instance.operator
+    if not isinstance(op, typed.Operator):
+        return "is not River's"
+    if len(op.ports) != 1 or len(op.items) != 1 or op.ports[0].initial:
+        return "does not handle the items of one input, one by one"
+    if any(end.by is not None for end in (*op.ports, *op.outs)):
+        return "keeps to the order of its items"
+    if op.mark is not None or any(found.marks for found in item_findings(op)):
+        return "acts on marks, or sends some"
+    said = annotated(instance.use).parallel
+    if said is not None and said.degree == 1:
+        return "is not to be parallel"
+    written = [name for param, name in zip(op.vars, instance.variables, strict=True) if param.written]
+    for name in set(instance.variables) - set(written):
+        if _written(graph, name):
+            return f"reads `${name}`, which is written"
+    if written and op.outs:
+        return "keeps state and sends items"
+    return next((why for name in written if (why := _whole(graph, instance, name)) is not None), None)
+
+
+def _written(graph: Graph, name: str) -> bool:
+    return any(
+        param.written and variable == name
+        for other in graph.instances
+        for param, variable in zip(other.operator.vars, other.variables, strict=True)
+    )
+
+
+def _whole(graph: Graph, instance: Instance, name: str) -> str | None:
+    """Why a variable that an instance writes has to be kept as a whole."""
+    how = combines(instance.operator)[instance.variables.index(name)]
+    variable = next(v for v in graph.variables if v.name == name)
+    if how is None:
+        return f"does more with `${name}` than to accumulate"
+    if sum(other.variables.count(name) for other in graph.instances) > 1:
+        return f"shares `${name}`"
+    if not may_begin(how, variable.initial):
+        return f"has `${name}`, which is not empty at first"
+    if any(name in result.parts for result in graph.results):
+        return f"has `${name}`, which is a part of a union"
+    if t.contains(variable.type, t.Map, t.Bag) and any(
+        view.variable == name and shows_entries(view.fns, view.function) for view in graph.views
+    ):
+        return f"has `${name}`, a view of which shows the order of its entries"
+    return None
+
+
+__all__ = ["Partial", "partial"]
