@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from itertools import product
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attrs import define, field
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from river.il.combine import Combine
     from river.il.partial import Partial
 
-BLOCK: Final = 1 << 20
+BLOCK: Final = 1 << 21
 """Bytes of a block."""
 
 AHEAD: Final = 4
@@ -137,9 +137,10 @@ class Copy:
                 break
         for number, queue in enumerate(self._exits):
             while (chunk := queue.take()) is not None:
-                found.sent.append((number, chunk))  # pyright: ignore[reportArgumentType] - columns
-                queue.took(len(chunk))  # pyright: ignore[reportArgumentType]
-                queue.lighter(chunk.weight)  # pyright: ignore[reportAttributeAccessIssue]
+                batch = cast("Batch", chunk)
+                found.sent.append((number, batch))
+                queue.took(len(batch))
+                queue.lighter(batch.weight)
         return found
 
 

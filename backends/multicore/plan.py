@@ -98,7 +98,8 @@ class Plan:
             members = ", ".join(self.nodes[member].instance.name for member in each.members)
             combined = ", ".join(f"${name}" for name, _ in each.combined)
             lines.append(
-                f"  input {each.input}: if it is a file, up to {self.degree(each)} workers read it in blocks: {members}; combined: {combined}"
+                f"  input {each.input}: up to {self.degree(each)} workers read blocks of a file, with {members}; "
+                f"combined: {combined}"
             )
         for node in self.nodes:
             use = node.instance

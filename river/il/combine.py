@@ -210,14 +210,10 @@ def _takes_two(operation: Operation, type_: t.Type) -> bool:
 def _neutral(found: Combine, type_: t.Type, value: Value) -> bool:
     """Whether a frozen value may be what several copies begin with."""
     match found:
-        case Cell(_, Neutral.ZERO):
-            return value == default(type_)
-        case Cell(_, Neutral.ONE):
-            return value == 1
-        case Cell(_, Neutral.ANY) | Unchanged():
+        case Cell(_, neutral):
+            return value == _first(neutral, type_, value)
+        case Unchanged():
             return True
-        case Cell():
-            assert_never(found.neutral)
         case Fields(values):
             return all(
                 _neutral(part, of, one) for part, of, one in zip(values, t.parts(type_), value, strict=True)
@@ -228,20 +224,31 @@ def _neutral(found: Combine, type_: t.Type, value: Value) -> bool:
             assert_never(found)
 
 
+def _first(neutral: Neutral, type_: t.Type, value: Value) -> Value:
+    """What a cell begins with in a copy, where it begins with a value in the first."""
+    match neutral:
+        case Neutral.ZERO:
+            return default(type_)
+        case Neutral.ONE:
+            return 1
+        case Neutral.ANY:
+            return value
+        case _:
+            assert_never(neutral)
+
+
 # ------------------------------------------------------------------------------------------------------ copies of it
 
 
 def start(found: Combine, type_: t.Type, initial: Value) -> Value:
     """What the variables of copies begin with beside one that begins with the initial value: that counts once."""
     match found:
-        case Cell(_, Neutral.ZERO) | Entries():
+        case Cell(_, neutral):
+            return _first(neutral, type_, initial)
+        case Entries():
             return default(type_)
-        case Cell(_, Neutral.ONE):
-            return 1
-        case Cell(_, Neutral.ANY) | Unchanged():
+        case Unchanged():
             return initial
-        case Cell():
-            assert_never(found.neutral)
         case Fields(values):
             parts = zip(values, t.parts(type_), initial, strict=True)
             return tuple(start(part, of, one) for part, of, one in parts)
@@ -250,8 +257,10 @@ def start(found: Combine, type_: t.Type, initial: Value) -> Value:
 
 
 def may_begin(found: Combine, initial: Value) -> bool:
-    """Whether a variable may have a value at first: entries of maps that did not begin with the default count too often
-    where a cell begins with anything."""
+    """Whether a variable may have a value at first.
+
+    Where a cell begins with anything, the entries of maps must begin with the default in all copies.
+    """
     match found:
         case Cell() | Unchanged():
             return True
