@@ -60,7 +60,7 @@ class Scheduler:
 
     `woken`: who sleeps and is to wake, workers, `READER` or `CALLER`, since it was emptied last: whoever calls sees to it.
     `asleep`: the workers that sleep, the last to fall asleep last. `running`: steps under way, those of the reader included.
-    `over`: nothing is left to do. `stopped`: nothing more is to be done. `failed`: an item has trapped, or cannot be taken, so nothing more is read.
+    `over`: nothing is left to do. `stopped`: nothing more is to be done. `failed`: an item traps, so nothing more is read.
     """
 
     def __init__(
