@@ -31,6 +31,7 @@ class StreamIt(Language):
             tuple(stream for ast in asts for stream in ast.streams),
             tuple(static for ast in asts for static in ast.statics),
             tuple(helpers for ast in asts for helpers in ast.helpers),
+            tuple(struct for ast in asts for struct in ast.structs),
             tuple(fn for ast in asts for fn in ast.fns),
             main,
             span=asts[0].span,

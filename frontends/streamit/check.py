@@ -18,6 +18,7 @@ from river.lang import check as lang
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
+from river.lang.parse import RESERVED
 from river.lang.scope import Declared
 from river.report import Report
 
@@ -64,6 +65,7 @@ class _Checker:
     scope: Scope = field(init=False)
     known: dict[str, _Declared] = field(factory=dict[str, _Declared])
     done: dict[str, ty.Stream] = field(factory=dict[str, ty.Stream])
+    structs: dict[str, ty.Struct] = field(factory=dict[str, ty.Struct])
     used: set[str] = field(factory=set[str])
     signatures: dict[str, tuple[tuple[t.Type, ...], t.Type] | None] = field(
         factory=dict[str, "tuple[tuple[t.Type, ...], t.Type] | None"]
@@ -122,13 +124,48 @@ class _Checker:
 
     def statics(self) -> tuple[tuple[ty.Block, ...], Code]:
         """The constants of the program, and the code that knows them."""
-        code = Code(self.report, Surroundings(), Place.BUILD, self.functions, mark="static")
+        around = Surroundings(structs=self.structs)
+        code = Code(self.report, around, Place.BUILD, self.functions, mark="static")
+        self.declare_structs(code)
         blocks: list[ty.Block] = []
         for static in self.ast.statics:
             for item in static.body:
                 with self.report.recover():
                     blocks.append(ty.Block((code.statement(item),), span=item.span))
         return tuple(blocks), code
+
+    def declare_structs(self, code: Code) -> None:
+        """The structs, each made of those before it; sizes of their arrays are literals."""
+        waiting = list(self.ast.structs)
+        names = {struct.name for struct in waiting}
+        while waiting:
+            left = [
+                struct
+                for struct in waiting
+                if any(f.type.name in names - {*self.structs, struct.name} for f in struct.fields)
+            ]
+            ready = [struct for struct in waiting if struct not in left] or waiting
+            for struct in ready:
+                waiting.remove(struct)
+                with self.report.recover():
+                    self.struct(struct, code)
+
+    def struct(self, struct: c.Struct, code: Code) -> None:
+        """One struct."""
+        if struct.name in self.structs:
+            raise self.report.error(
+                "streamit-duplicate-name", f"there is already a struct `{struct.name}`", struct.span
+            )
+        fields: list[tuple[str, ty.Type]] = []
+        labels: list[str] = []
+        for part in struct.fields:
+            if part.name in dict(fields):
+                self.report.error("streamit-duplicate-name", f"`{part.name}` is declared twice", part.span)
+            fields.append((part.name, code.value_type(part.type)))
+            labels.append(fresh(part.name, {*labels, *RESERVED}))
+        if not fields:
+            raise self.report.error("streamit-type", f"`{struct.name}` has no parts", struct.span)
+        self.structs[struct.name] = ty.Struct(struct.name, tuple(fields), tuple(labels))
 
     def introduce(self, ast: c.Stream, outer: Code) -> _Declared:
         """A stream's name and parameters, before its body is looked at."""
@@ -140,7 +177,7 @@ class _Checker:
             raise self.report.error(
                 "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
             )
-        around = Surroundings(outer=outer.lookup)
+        around = Surroundings(outer=outer.lookup, structs=self.structs)
         code = Code(self.report, around, Place.FIELD, self.functions)
         for param in ast.params:
             with self.report.recover():

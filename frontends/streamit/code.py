@@ -34,6 +34,13 @@ PI = constants.apply("f32", (t.F64,), ty.FLOAT, (3.141592653589793,))
 WORDS: Mapping[str, t.Type] = MappingProxyType({
     "int": ty.INT, "float": ty.FLOAT, "double": t.F64, "boolean": ty.BOOLEAN, "bit": ty.BIT, "void": ty.VOID,
 })  # fmt: skip
+COMPLEX_WORDS: Mapping[str, str] = MappingProxyType(
+    {"+": "add", "-": "sub", "*": "mul", "/": "div", "==": "eq"}
+)
+COMPLEX_FUNCTIONS = MappingProxyType(
+    {"abs": ty.FLOAT, "arg": ty.FLOAT, "exp": ty.COMPLEX, "sqrt": ty.COMPLEX}
+)
+"""Functions of complex numbers, and what they give."""
 RANKS: Mapping[ty.Type, int] = MappingProxyType({ty.BIT: 0, ty.INT: 1, ty.FLOAT: 2, t.F64: 3})
 """Numbers; those of a lower rank become those of a higher one where they meet."""
 
@@ -59,7 +66,7 @@ REAL_FUNCTIONS: Mapping[str, int] = MappingProxyType({
 """Functions of floats, and how many they take."""
 
 NUMBER_FUNCTIONS: Mapping[str, int] = MappingProxyType({"abs": 1, "min": 2, "max": 2})
-CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At)
+CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At, ty.Part, ty.Make)
 """What an expression that is known when the graph is made consists of."""
 
 STREAM_WORDS = ("push", "pop", "peek", "print", "println")
@@ -88,6 +95,7 @@ class Surroundings:
     captures: dict[str, ty.Parameter] = field(factory=dict[str, ty.Parameter])
     changed: frozenset[str] = frozenset()  # names that the filter's code assigns to
     counter: str | None = None  # the field that counts firings
+    structs: Mapping[str, ty.Struct] = field(factory=dict[str, ty.Struct])
     outside: bool = False  # the code stands outside of the stream, and sees only what is around it
 
     def lookup(self, name: str) -> ty.Expr | None:
@@ -113,9 +121,13 @@ class Surroundings:
 
     def seen_from_here(self, type_: ty.Type) -> ty.Type:
         """A type of the surroundings: what its sizes name becomes parameters, too."""
-        if not isinstance(type_, ty.Vector):
-            return type_
-        return evolve(type_, item=self.seen_from_here(type_.item), size=self.size(type_.size))
+        match type_:
+            case ty.Vector(item, size):
+                return evolve(type_, item=self.seen_from_here(item), size=self.size(size))
+            case ty.Struct(_, fields):
+                return evolve(type_, fields=tuple((name, self.seen_from_here(part)) for name, part in fields))
+            case _:
+                return type_
 
     def size(self, expr: ty.Expr) -> ty.Expr:
         """A size of the surroundings."""
@@ -199,12 +211,24 @@ class Code:
 
     def type(self, expr: c.TypeName) -> ty.Type:
         """What a type says."""
-        found: ty.Type = WORDS[expr.name]
+        found: ty.Type = WORDS.get(expr.name) or self.struct(expr)
         if found == ty.VOID and expr.sizes:
             raise self.report.error("streamit-type", "there are no arrays of `void`", expr.span)
         for size in reversed(expr.sizes):
             found = ty.Vector(found, self.closed(self.expr(size, ty.INT), size.span))
         return found
+
+    def struct(self, expr: c.TypeName) -> ty.Type:
+        """A struct, or a complex number."""
+        if expr.name == "complex":
+            return ty.COMPLEX
+        if expr.name not in self.around.structs:
+            known = [*WORDS, "complex", *self.around.structs]
+            raise self.report.error(
+                "streamit-unknown-type", f"unknown type `{expr.name}`", expr.span, closest(expr.name, known)
+            )
+        found = self.around.structs[expr.name]
+        return found if self.mark == "static" else self.around.seen_from_here(found)
 
     def closed(self, node: ty.Expr, span: Span | None) -> ty.Expr:
         """A size or a rate, by what is known when the graph is made; refuses what is not."""
@@ -437,6 +461,11 @@ class Code:
         if found == wanted:
             return node
         match found, wanted:
+            case _, ty.COMPLEX if found in RANKS:
+                parts_ = (self.cast(ty.FLOAT, node, span), ty.Constant(ty.FLOAT, 0.0, span=span))
+                if isinstance(parts_[0], ty.Constant):
+                    return ty.Constant(ty.COMPLEX, (parts_[0].value, 0.0), span=span)
+                return ty.Make(ty.COMPLEX, parts_, span=span)
             case _ if RANKS.get(found, 9) < RANKS.get(wanted, -1):
                 if wanted == ty.INT:
                     return evolve(node, type=ty.INT)
@@ -500,6 +529,11 @@ class Code:
                 return ty.Choose(type_, test, a, b, span=span)
             case c.Cast(type_, inner):
                 return self.cast(self.value_type(type_), self.expr(inner), span)
+            case c.Part(inner, name):
+                return self.part(self.expr(inner), name, span)
+            case c.Imaginary(number):
+                size = constants.apply("f32", (t.F64,), ty.FLOAT, (number,))
+                return ty.Constant(ty.COMPLEX, (0.0, size), span=span)
             case c.Index(array, index):
                 base = self.expr(array)
                 if not isinstance(base.type, ty.Vector):
@@ -525,6 +559,19 @@ class Code:
                 )
             case _:
                 assert_never(value)
+
+    def part(self, value: ty.Expr, name: str, span: Span | None) -> ty.Expr:
+        """`p.x`."""
+        if not isinstance(value.type, ty.Struct):
+            raise self.report.error("streamit-type", f"`{shown(value.type)}` has no parts", span)
+        index = value.type.index(name)
+        if index is None:
+            known = [part for part, _ in value.type.fields]
+            message = f"`{shown(value.type)}` has no part `{name}`"
+            raise self.report.error("streamit-unknown-name", message, span, closest(name, known))
+        if isinstance(value, ty.Make):
+            return value.items[index]
+        return ty.Part(value.type.fields[index][1], value, index, span=span)
 
     def operands(self, left: c.Expr, right: c.Expr) -> tuple[ty.Expr, ty.Expr]:
         """Two operands; a literal beside a float or a double is one."""
@@ -554,9 +601,10 @@ class Code:
     def unary(self, op: str, inner: c.Expr, span: Span | None) -> ty.Expr:
         """`-e`, `+e`, `~e`, `!e`."""
         if op == "!":
-            node = self.cond(inner)
-            return self.fold(ty.Apply(ty.BOOLEAN, "not", (node,), span=span))
+            return self.unary_not(self.cond(inner), span)
         node = self.expr(inner)
+        if node.type == ty.COMPLEX and op in "+-":
+            return node if op == "+" else self.fold(ty.Apply(ty.COMPLEX, "complex.neg", (node,), span=span))
         if node.type not in RANKS or (op == "~" and node.type not in (ty.INT, ty.BIT)):
             raise self.mismatch(shown(node.type), ty.INT, span)
         if op == "+":
@@ -575,6 +623,8 @@ class Code:
             return self.fold(ty.Apply(ty.BOOLEAN, BOOLEAN_OPERATIONS[op], (left, right), span=span))
         if op in BITWISE and ty.BIT in (left.type, right.type):
             left, right = bit_literal(left), bit_literal(right)
+        if ty.COMPLEX in (left.type, right.type):
+            return self.complex_binary(op, left, right, span)
         for side in (left, right):
             if side.type not in RANKS:
                 message = f"`{op}` does not apply to `{shown(side.type)}`"
@@ -591,9 +641,23 @@ class Code:
             return self.fold(ty.Apply(ty.BOOLEAN, op, (a, b), span=span))
         return self.fold(ty.Apply(common, table[op], (a, b), span=span))
 
+    def complex_binary(self, op: str, left: ty.Expr, right: ty.Expr, span: Span | None) -> ty.Expr:
+        """An infix operator on operands of which one is complex."""
+        if op == "!=":
+            return self.unary_not(self.complex_binary("==", left, right, span), span)
+        a, b = (self.convert(side, ty.COMPLEX, side.span or span) for side in (left, right))
+        if op not in COMPLEX_WORDS:
+            raise self.report.error("streamit-type", f"`{op}` does not apply to `complex`", span)
+        result = ty.BOOLEAN if op == "==" else ty.COMPLEX
+        return self.fold(ty.Apply(result, f"complex.{COMPLEX_WORDS[op]}", (a, b), span=span))
+
+    def unary_not(self, node: ty.Expr, span: Span | None) -> ty.Expr:
+        """The opposite of a condition."""
+        return self.fold(ty.Apply(ty.BOOLEAN, "not", (node,), span=span))
+
     def text(self, node: ty.Expr) -> ty.Expr:
         """What is printed of a value."""
-        if isinstance(node.type, ty.Vector) or node.type == ty.VOID:
+        if isinstance(node.type, ty.Vector | ty.Struct) or node.type == ty.VOID:
             raise self.report.error("streamit-type", f"`{shown(node.type)}` cannot be printed", node.span)
         return (
             node if node.type == ty.TEXT else self.fold(ty.Apply(ty.TEXT, "string", (node,), span=node.span))
@@ -625,7 +689,7 @@ class Code:
         """A place that may be changed."""
         node = self.expr(place)
         if isinstance(node, ty.Field | ty.Local) or (
-            isinstance(node, ty.At) and isinstance(root(node), ty.Field | ty.Local)
+            isinstance(node, ty.At | ty.Part) and isinstance(root(node), ty.Field | ty.Local)
         ):
             return node
         base = root(node)
@@ -668,6 +732,11 @@ class Code:
             self.arity(name, args, len(helper.params), span)
             found = tuple(self.expr(a, p.type) for a, p in zip(args, helper.params, strict=True))
             return ty.Call(helper.result, name, found, span=span)
+        if name in COMPLEX_FUNCTIONS and len(args) == 1:
+            node = self.expr(args[0])
+            if node.type == ty.COMPLEX or name == "arg":
+                node = self.convert(node, ty.COMPLEX, span)
+                return self.fold(ty.Apply(COMPLEX_FUNCTIONS[name], f"complex.{name}", (node,), span=span))
         if name in REAL_FUNCTIONS:
             self.arity(name, args, REAL_FUNCTIONS[name], span)
             nodes = tuple(self.expr(a) for a in args)
@@ -770,4 +839,6 @@ def shown(type_: ty.Type) -> str:
     """The type in StreamIt's words."""
     if isinstance(type_, ty.Vector):
         return f"{shown(type_.item)}[]"
+    if isinstance(type_, ty.Struct):
+        return type_.name
     return next((word for word, known in WORDS.items() if known == type_), None) or show_type(type_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
+from frontends.streamit.complex import complex_meaning
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 
@@ -14,17 +15,19 @@ if TYPE_CHECKING:
     from frontends.streamit.typed import Expr, Type
 
 Value = Any
-"""A number, a boolean, a text, or an array of values: a list while it may change, else a tuple."""
+"""A number, a boolean, a text, or an array or struct of values: a list while it may change, else a tuple."""
 
 
 def scalar(type_: Type) -> t.Type:
     """The operator language's type of a scalar."""
-    assert not isinstance(type_, ty.Vector)  # noqa: S101 - callers have arrays apart
+    assert not isinstance(type_, ty.Vector | ty.Struct)  # noqa: S101 - callers have these apart
     return t.I32 if type_ == ty.BIT else type_
 
 
 def apply(operation: str, types: Sequence[Type], result: Type, values: Sequence[Value]) -> Value:
     """What the operation makes of values. Raises: values.TrapSignal."""
+    if operation.startswith("complex."):
+        return complex_meaning(operation, values)
     meaning = OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))
     return meaning(*values)
 
@@ -34,6 +37,8 @@ def zero(type_: Type, sizes: Mapping[str, Value] | None = None) -> Value:
     if isinstance(type_, ty.Vector):
         return [zero(type_.item, sizes) for _ in range(evaluate(type_.size, sizes or {}))]
     match type_:
+        case ty.Struct(_, fields):
+            return [zero(field, sizes) for _, field in fields]
         case ty.FLOAT | t.F64:
             return 0.0
         case ty.BOOLEAN:
@@ -64,7 +69,9 @@ def evaluate(expr: Expr, values: Mapping[str, Value]) -> Value:
             return evaluate(then if evaluate(cond, values) else other, values)
         case ty.At(_, array, index):
             return item(evaluate(array, values), evaluate(index, values))
-        case ty.Display(_, items):
+        case ty.Part(_, value, index):
+            return evaluate(value, values)[index]
+        case ty.Display(_, items) | ty.Make(_, items):
             return [evaluate(i, values) for i in items]
         case ty.Field() | ty.Peek() | ty.Pop() | ty.Call() | ty.Function() | ty.Update():
             raise LookupError

@@ -216,6 +216,9 @@ class _Elaborator:
                     "streamit-size", f"an array cannot have {size} items", type_.size.span
                 )
             return t.Array(self.concrete(type_.item, values), size)
+        if isinstance(type_, ty.Struct):
+            parts = (self.concrete(part, values) for _, part in type_.fields)
+            return t.Record(tuple(zip(type_.labels, parts, strict=True)))
         return constants.scalar(type_)
 
     def library(self, creation: ty.Create, values: Values) -> ty.Graph:
@@ -324,7 +327,7 @@ class _Elaborator:
         split = self.weights(top, "split", (True, True), top.split.span)
         if join is None or join[1] == 0 or (split is not None and split[1] == 0):
             raise self.report.error("streamit-weights", "nothing would go round", top.join.span)
-        waiting = tuple(self.item(expr, value, body.input) for expr, value in top.waiting)
+        waiting = tuple(self.item(expr, value, body.input, top.values) for expr, value in top.waiting)
         begins = any(
             isinstance(part, ty.Node) and part.first is not None for p in (body, loop) for part in leaves(p)
         )
@@ -338,12 +341,14 @@ class _Elaborator:
             top.stream.name, input_, output, (join[0], join[1]), body, loop, pair, waiting, span=top.span
         )
 
-    def item(self, expr: ty.Expr, value: Any, wanted: t.Type) -> Any:
+    def item(self, expr: ty.Expr, value: Any, wanted: t.Type, values: Values) -> Any:
         """What is enqueued as an item of the loop."""
-        found = t.I32 if expr.type == ty.BIT else expr.type
+        found = self.concrete(expr.type, {**self.statics, **values})
         if found == t.I32 and wanted == t.F32:
             return constants.apply("f32", (t.I32,), t.F32, (value,))
-        if isinstance(found, ty.Vector) or found != wanted:
+        if found in (t.I32, t.F32) and wanted == self.concrete(ty.COMPLEX, {}):
+            return self.item(expr, value, t.F32, values), 0.0
+        if found != wanted:
             message = f"the loop carries `{_shown(wanted)}`, not this"
             raise self.report.error("streamit-type", message, expr.span)
         return value
@@ -502,6 +507,8 @@ class _Elaborator:
         match place:
             case ty.Local(_, key) | ty.Param(_, key):
                 values[key] = value
+            case ty.Part(_, whole, index):
+                self.value(whole, values)[index] = value
             case ty.At(_, array, index):
                 target, where = self.value(array, values), self.value(index, values)
                 if not 0 <= where < len(target):

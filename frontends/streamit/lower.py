@@ -12,6 +12,7 @@ from attrs import define, evolve, field
 
 from frontends.streamit import typed as ty
 from frontends.streamit.check import SCOPE
+from frontends.streamit.complex import COMPLEX, complex_functions
 from frontends.streamit.elaborate import leaves, prints
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.translate import literal
@@ -49,6 +50,7 @@ class _Lowering:
     clocks: list[str] = field(factory=list[str])
     printed: list[tuple[ty.Node, str]] = field(factory=list[tuple[ty.Node, str]])
     variables: set[str] = field(factory=set[str])
+    routines: dict[str, str] = field(factory=dict[str, str])
     counters: list[p.Variable] = field(factory=list[p.Variable])
 
     def program(self) -> p.Program:
@@ -63,6 +65,8 @@ class _Lowering:
             *(part.name for part in every if isinstance(part, ty.File)),
         }
         self.taken = {fn.name for fn in self.typed.fns}
+        self.routines = {f"complex.{op}": fresh(f"complex_{op}", self.taken) for op in COMPLEX}
+        self.taken.update(self.routines.values())
         nodes = [part for part in every if isinstance(part, ty.Node)]
         bodies = self.filters(nodes)
         for file in (part for part in every if isinstance(part, ty.File)):
@@ -79,6 +83,7 @@ class _Lowering:
         fns = [function(fn) for fn in self.typed.fns]
         variables = [variable for node in nodes for variable in self.used[id(node)].variables]
         variables += self.counters
+        fns += complex_functions(self.routines, [*bodies, *variables])
         return p.Program((*self.borders, *variables, *fns, *bodies, *self.instances.values(), *self.uses))
 
     # -- filters
@@ -92,7 +97,7 @@ class _Lowering:
             by_filter.setdefault(node.filter.name, []).append(use)
         found: list[p.Decl] = []
         for uses in by_filter.values():
-            found += operators(uses[0].node.filter, uses, self.taken, self.variables)
+            found += operators(uses[0].node.filter, uses, self.taken, self.variables, self.routines)
         return found
 
     def steady(self, *parts: ty.Graph) -> tuple[p.Annotation, ...]:

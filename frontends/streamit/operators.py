@@ -51,12 +51,19 @@ class Used:
     variables: tuple[p.Variable, ...] = ()
 
 
-def operators(filter_: ty.Filter, uses: Sequence[Used], taken: set[str], variables: set[str]) -> list[p.Decl]:
+def operators(
+    filter_: ty.Filter,
+    uses: Sequence[Used],
+    taken: set[str],
+    variables: set[str],
+    routines: Mapping[str, str],
+) -> list[p.Decl]:
     """The declarations of a filter; sets the instance and the variables of each use.
 
-    `taken`: names of operators and functions of the program; `variables`: those of its variables.
+    `taken`: names of operators and functions of the program; `variables`: those of its variables; `routines`: the functions
+    for operations of complex numbers.
     """
-    return _Form(filter_, tuple(uses), taken, variables).declarations()
+    return _Form(filter_, tuple(uses), taken, variables, routines).declarations()
 
 
 @define
@@ -65,6 +72,7 @@ class _Form:
     uses: tuple[Used, ...]
     taken: set[str]
     variables: set[str]
+    routines: Mapping[str, str]
     concrete: bool = False  # values stand in place of parameters
     usage: Usage = field(init=False)
     state: tuple[str, ...] = field(init=False)
@@ -179,6 +187,9 @@ class _Form:
         """A type in the operator language."""
         if isinstance(type_, ty.Vector):
             return s.TypeName("array", (self.type(type_.item), self.size(type_.size)))
+        if isinstance(type_, ty.Struct):
+            pairs = zip(type_.labels, type_.fields, strict=True)
+            return s.RecordType(tuple(s.FieldType(label, self.type(part)) for label, (_, part) in pairs))
         return expression(constants.scalar(type_))
 
     def field_type(self, name: str) -> ty.Type:
@@ -198,6 +209,7 @@ class _Form:
             self.field_type,
             functions,
             taken,
+            self.routines,
         )
 
     # -- declarations
@@ -495,7 +507,14 @@ class _Form:
         values = use.node.values
         scalars = {k: v for k, v in values.items() if not isinstance(v, tuple)}
         filter_ = substituted(self.filter, scalars)
-        return _Form(filter_, (Used(use.node, use.firings, use.starts),), self.taken, set(), concrete=True)
+        return _Form(
+            filter_,
+            (Used(use.node, use.firings, use.starts),),
+            self.taken,
+            set(),
+            self.routines,
+            concrete=True,
+        )
 
     def variable_values(self, taken: set[str]) -> tuple[dict[str, s.Expr], list[p.Decl]]:
         """The first value of each variable, and the functions that they need. Parameters are values here."""

@@ -19,8 +19,8 @@ STREAMIT = module("frontends.streamit", "grammar.lark")
 PARSER = compose(LEXICAL, TYPES, EXPR, STMT, STREAMIT)
 
 WORDS = frozenset({
-    "void", "int", "float", "double", "bit", "boolean", "true", "false", "if", "else", "for", "while", "do", "return", "break",
-    "continue",
+    "void", "int", "float", "double", "complex", "bit", "boolean", "true", "false", "if", "else", "for",
+    "while", "do", "return", "break", "continue",
 })  # fmt: skip
 """Words that name nothing in StreamIt."""
 
@@ -41,9 +41,13 @@ class StreamItBuilder(StmtBuilder):
             tuple(a for a in args if isinstance(a, c.Stream)),
             tuple(a for a in args if isinstance(a, c.Static)),
             tuple(a for a in args if isinstance(a, c.Helpers)),
+            tuple(a for a in args if isinstance(a, c.Struct)),
             tuple(a for a in args if isinstance(a, s.Fn)),
             span=self.span(tree),
         )
+
+    def struct(self, tree: Tree[Token], args: Args) -> c.Struct:
+        return c.Struct(str(args[0]), tuple(args[1:]), span=self.span(tree))
 
     def helpers(self, tree: Tree[Token], args: Args) -> c.Helpers:
         return c.Helpers(str(args[0]), tuple(args[1:]), span=self.span(tree))
@@ -92,6 +96,12 @@ class StreamItBuilder(StmtBuilder):
         return c.Stream(
             "filter", title, signature, params or (), found, name_span=place, span=self.span(tree)
         )
+
+    def c_any_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
+        return self.c_type(tree, args)
+
+    def struct_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
+        return c.TypeName(str(args[0]), span=self.span(tree))
 
     def stream_type(self, tree: Tree[Token], args: Args) -> tuple[c.TypeName, c.TypeName]:
         return args[0], args[1]
@@ -187,6 +197,19 @@ class StreamItBuilder(StmtBuilder):
         type_, *names = args
         return c.Declare(type_, tuple(names), span=self.span(tree))
 
+    def struct_declare(self, tree: Tree[Token], args: Args) -> c.Declare:
+        """`Point[4] p;`, whose type could be an expression until the name comes."""
+        value, *names = args
+        sizes: list[c.Expr] = []
+        while isinstance(value, c.Index):
+            sizes.insert(0, value.index)
+            value = value.value
+        if not isinstance(value, s.Name):
+            self.report("syntax-unexpected", "a type stands before the names of variables", self.span(tree))
+            return c.Declare(c.TypeName("int"), tuple(names), span=self.span(tree))
+        type_ = c.TypeName(value.name, tuple(sizes), span=args[0].span)
+        return c.Declare(type_, tuple(names), span=self.span(tree))
+
     def c_declarator(self, tree: Tree[Token], args: Args) -> c.Declarator:
         return c.Declarator(str(args[0]), args[1], span=self.span(tree))
 
@@ -263,11 +286,23 @@ class StreamItBuilder(StmtBuilder):
     def c_index(self, tree: Tree[Token], args: Args) -> c.Expr:
         return c.Index(args[0], args[1], span=self.span(tree))
 
+    def c_part(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Part(args[0], str(args[1]), span=self.span(tree))
+
+    def c_imaginary(self, tree: Tree[Token], args: Args) -> c.Expr:
+        return c.Imaginary(float(args[0][:-1]), span=self.span(tree))
+
     def c_call(self, tree: Tree[Token], args: Args) -> c.Expr:
         return c.Call(str(args[0]), args[1], span=self.span(tree))
 
     def c_call_in(self, tree: Tree[Token], args: Args) -> c.Expr:
-        return c.Call(f"{args[0]}.{args[1]}", args[2], span=self.span(tree))
+        block, name, arguments = args
+        if not isinstance(block, s.Name):
+            self.report(
+                "syntax-unexpected", "only functions of `helper` blocks are called so", self.span(tree)
+            )
+            return block
+        return c.Call(f"{block.name}.{name}", arguments, span=self.span(tree))
 
     def c_float(self, tree: Tree[Token], args: Args) -> c.Expr:
         text = args[0].rstrip("fF")

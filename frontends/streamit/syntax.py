@@ -68,6 +68,21 @@ class Index(s.Node):
 
 
 @frozen
+class Part(s.Node):
+    """`p.x`."""
+
+    value: Expr
+    name: str
+
+
+@frozen
+class Imaginary(s.Node):
+    """`2i`."""
+
+    value: float
+
+
+@frozen
 class Call(s.Node):
     """`f(a, b)`; pop, peek, push and println are calls, too."""
 
@@ -111,6 +126,8 @@ Expr = (
     | Choose
     | Cast
     | Index
+    | Part
+    | Imaginary
     | Call
     | Assign
     | Step
@@ -322,6 +339,14 @@ class Static(s.Node):
 
 
 @frozen
+class Struct(s.Node):
+    """`struct Point { float x; float y; }`."""
+
+    name: str
+    fields: tuple[Param, ...]
+
+
+@frozen
 class Helpers(s.Node):
     """`helper Name {...}`: functions for all filters, which call them `Name.f`."""
 
@@ -339,5 +364,6 @@ class Program(s.Node):
     streams: tuple[Stream, ...]
     statics: tuple[Static, ...]
     helpers: tuple[Helpers, ...]
+    structs: tuple[Struct, ...]
     fns: tuple[s.Fn, ...]
     main: str | None = None

@@ -108,6 +108,7 @@ class Setting:
     field_type: Callable[[str], ty.Type]
     functions: Mapping[str, str]  # the names of the filter's functions
     taken: frozenset[str]  # names that locals do not hide
+    routines: Mapping[str, str]  # what operations of complex numbers are called
     window: s.TypeExpr | None = None  # the type of the window that functions look at
 
 
@@ -177,7 +178,9 @@ class Writer:
         name = self.unused(key.partition("#")[0])
         self.names[key] = s.Name(name)
         kind = self.setting.type(type_)
-        if fixed and not isinstance(type_, ty.Vector) and t.is_flat(type_):
+        if fixed and (
+            isinstance(type_, ty.Struct) or (not isinstance(type_, ty.Vector) and t.is_flat(type_))
+        ):
             self.put(s.Let(name, kind, value, span=span))
         else:
             self.variable.add(name)
@@ -495,8 +498,10 @@ class Writer:
                 return self.logic(operation, left, right, span)
             case ty.Choose(type_, cond, then, other):
                 return self.choose(type_, cond, then, other, span)
-            case ty.At():
+            case ty.At() | ty.Part():
                 return self.part(value)
+            case ty.Make(type_, items):
+                return record(type_, self.operands(items), span)
             case ty.Call():
                 call = self.call(value)
                 helper = self.setting.usage.helpers[value.helper]
@@ -538,6 +543,8 @@ class Writer:
                 return s.Call("max", (operand, s.Unary("-%", operand, span=span)), span=span)
             case _:
                 args = self.numbers(value) or self.operands(value.args)
+        if operation in self.setting.routines:
+            return s.Call(self.setting.routines[operation], tuple(args), span=span)
         if operation in INFIX:
             return s.Binary(operation, args[0], args[1], span=span)
         if operation in PREFIX:
@@ -618,22 +625,27 @@ class Writer:
             new = (
                 s.Binary(operation, old, operand, span=span)
                 if infix
-                else s.Call(operation, (old, operand), span=span)
+                else s.Call(self.setting.routines.get(operation, operation), (old, operand), span=span)
             )
         self.put(s.Assign(place, new, span=span))
         return old
 
-    def part(self, value: ty.At) -> s.Expr:
-        """A part of an array."""
-        indices: list[ty.Expr] = []
+    def part(self, value: ty.At | ty.Part) -> s.Expr:
+        """A part of an array or a struct."""
+        path: list[ty.At | ty.Part] = []
         base: ty.Expr = value
-        while isinstance(base, ty.At):
-            indices.insert(0, base.index)
-            base = base.array
-        places = self.operands(indices, indices=True)
+        while isinstance(base, ty.At | ty.Part):
+            path.insert(0, base)
+            base = base.array if isinstance(base, ty.At) else base.value
+        places = iter(self.operands([step.index for step in path if isinstance(step, ty.At)], indices=True))
         found = self.expr(base)
-        for place in places:
-            found = s.Index(found, place, span=value.span)
+        for step in path:
+            match step:
+                case ty.At():
+                    found = s.Index(found, next(places), span=value.span)
+                case ty.Part(_, whole, index):
+                    assert isinstance(whole.type, ty.Struct)  # noqa: S101 - the checker has seen to it
+                    found = s.Member(found, whole.type.labels[index], span=value.span)
         return found
 
     def index(self, value: ty.Expr) -> s.Expr:
@@ -817,8 +829,20 @@ def zero(type_: ty.Type) -> s.Expr:
 
 def literal(value: Any, type_: ty.Type, span: Span | None = None) -> s.Expr:
     """A known value."""
-    if isinstance(type_, ty.Vector):
-        return s.ListValue(tuple(literal(item, type_.item, span) for item in value), span=span)
+    match type_:
+        case ty.Vector(item) | t.Array(item):
+            return s.ListValue(tuple(literal(each, item, span) for each in value), span=span)
+        case ty.Struct(_, fields):
+            parts = [literal(each, part, span) for each, (_, part) in zip(value, fields, strict=True)]
+            return record(type_, parts, span)
+        case t.Record(fields):
+            pairs = zip(fields, value, strict=True)
+            return s.RecordValue(
+                tuple(s.FieldValue(name, literal(each, part, span)) for (name, part), each in pairs),
+                span=span,
+            )
+        case _:
+            pass
     match value:
         case bool():
             return s.Bool(value, span=span)
@@ -835,6 +859,13 @@ def literal(value: Any, type_: ty.Type, span: Span | None = None) -> s.Expr:
             negative = str(value).startswith("-")
             size = s.Float(_shortest(-value if negative else value, type_), span=span)
             return s.Unary("-", size, span=span) if negative else size
+
+
+def record(type_: ty.Type, parts: Sequence[s.Expr], span: Span | None) -> s.Expr:
+    """A struct of its parts."""
+    assert isinstance(type_, ty.Struct)  # noqa: S101 - the checker has seen to it
+    pairs = zip(type_.labels, parts, strict=True)
+    return s.RecordValue(tuple(s.FieldValue(label, part) for label, part in pairs), span=span)
 
 
 def _shortest(value: float, type_: ty.Type) -> float:

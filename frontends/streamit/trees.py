@@ -21,7 +21,7 @@ def assigned(bodies: Iterable[s.Node]) -> frozenset[str]:
     for node in (node for body in bodies for node in walk(body)):
         match node:
             case c.Assign(place) | c.Step(place):
-                while isinstance(place, c.Index):
+                while isinstance(place, c.Index | c.Part):
                     place = place.value
                 if isinstance(place, s.Name):
                     found.add(place.name)
@@ -39,8 +39,8 @@ def called(bodies: Iterable[s.Node]) -> frozenset[str]:
 
 def root(place: ty.Expr) -> ty.Expr:
     """What a place is a part of."""
-    while isinstance(place, ty.At):
-        place = place.array
+    while isinstance(place, ty.At | ty.Part):
+        place = place.array if isinstance(place, ty.At) else place.value
     return place
 
 

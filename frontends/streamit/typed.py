@@ -30,7 +30,20 @@ class Vector:
     size: Expr = field(eq=False)
 
 
-Type: TypeAlias = t.Type | Vector
+@frozen
+class Struct:
+    """A struct, compared by its name: its parts, and what they are called in records."""
+
+    name: str
+    fields: tuple[tuple[str, Type], ...] = field(eq=False)
+    labels: tuple[str, ...] = field(eq=False)
+
+    def index(self, name: str) -> int | None:
+        """The place of a part."""
+        return next((i for i, (known, _) in enumerate(self.fields) if known == name), None)
+
+
+Type: TypeAlias = t.Type | Vector | Struct
 
 VOID = t.UNIT
 INT = t.I32
@@ -39,6 +52,8 @@ BOOLEAN = t.BOOL
 TEXT = t.STRING
 BIT = t.Primitive("bit")
 """0 or 1; an i32 in the operator language."""
+COMPLEX = Struct("complex", (("real", FLOAT), ("imag", FLOAT)), ("re", "im"))
+"""A complex number. Its operations begin with `complex.`; see `frontends.streamit.complex`."""
 
 # ---------------------------------------------------------------------------------------------- expressions
 
@@ -129,6 +144,23 @@ class At(s.Node):
 
 
 @frozen
+class Part(s.Node):
+    """`p.x`, the part at `index` of a struct."""
+
+    type: Type
+    value: Expr
+    index: int
+
+
+@frozen
+class Make(s.Node):
+    """A struct of its parts."""
+
+    type: Type
+    items: tuple[Expr, ...]
+
+
+@frozen
 class Call(s.Node):
     """A function of the filter."""
 
@@ -166,7 +198,7 @@ class Update(s.Node):
 
 
 Expr = (
-    Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | Call | Function | Display | Update
+    Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | Part | Make | Call | Function | Display | Update
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- statements

@@ -100,6 +100,16 @@ WRONG = [
     ("streamit-arguments", "Identity;", "int->int pipeline P { add Identity; }"),
     ("streamit-arguments", "float", f"{ONE} int->int pipeline P {{ add One<float>(); }}"),
     ("streamit-type-needed", "filter", "filter { work pop 1 push 1 { push(pop()); } }"),
+    ("streamit-unknown-type", "Pint", f"struct Point {{ int x; }} {work('Pint p;')}"),
+    ("streamit-unknown-type", "Pint", f"struct Point {{ Pint x; }} {ONE}"),
+    ("streamit-unknown-name", "p.y", f"struct Point {{ int x; }} {work('Point p; int q = p.y;')}"),
+    ("streamit-type", "x.y", work("int x; x.y = 1;")),
+    ("streamit-type", "p", f"struct Point {{ int x; }} {work('Point p; println(p);')}"),
+    ("streamit-type", None, f"struct Point {{ }} {ONE}"),
+    ("streamit-type", "c % c", work("complex c; c = c % c;")),
+    ("streamit-type", "c", work("complex c; int x = c;")),
+    ("streamit-duplicate-name", None, f"struct P {{ int x; }} struct P {{ int x; }} {ONE}"),
+    ("streamit-duplicate-name", "int x", f"struct P {{ float x; int x; }} {ONE}"),
     # places
     ("streamit-place", "1", work("1 = 2;")),
     (

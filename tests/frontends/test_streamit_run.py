@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import cmath
 import importlib.util
 import io
 import itertools
@@ -607,3 +608,83 @@ def test_inner_streams_may_have_names() -> None:
       add pipeline Scale { add Identity<int>; }
     }"""
     assert output(text, [1, 2]) == [6, 12]
+
+
+def test_complex_numbers() -> None:
+    text = """
+    static { complex W = 2i; complex[2] T = {1.0 + 0.5i, 3}; }
+    void->void pipeline Main { add Source; add Identity<complex>; add Change(2i * W + 1); add Show; }
+    void->complex filter Source { complex x; work push 1 { x.real += 1; x *= 1 + 1i; push(x); } }
+    complex->complex filter Change(complex k) {
+      complex[2] h;
+      init { h[0] = k; h[1].imag = 3.5; }
+      complex turned(complex z) { return -z * 1i; }
+      work pop 1 push 1 {
+        complex c = pop();
+        complex d = c * h[0] + h[1] / (c + 1.0) - T[1];
+        if (d == c || d != -d * -1) d = 0;
+        push(sqrt(exp(turned(d) * 0.01)) + abs(c) + arg(c) + W);
+      }
+    }
+    complex->void filter Show { work pop 1 { complex c = pop(); print(c.real + " "); println(c.imag); } }"""
+    x, expected = 0j, []
+    for _ in range(3):
+        x = (x + 1) * (1 + 1j)
+        d = x * -3 + 3.5j / (x + 1) - 3
+        expected.append(cmath.sqrt(cmath.exp(-d * 1j * 0.01)) + abs(x) + cmath.phase(x) + 2j)
+    found = [complex(*map(float, line.split())) for line in lines(text, 3)]
+    assert found == [pytest.approx(value, rel=1e-5) for value in expected]
+
+
+def test_structs() -> None:
+    text = """
+    struct Line { Point from; Point[2] to; float in; }
+    struct Point { int x; int[3] counts; }
+    static { Point origin; init { origin.x = 7; origin.counts[1] = 9; } }
+    void->void pipeline Main { add Count; add Points; add Pair(origin); add Show; } COUNT
+    int->Point filter Points {
+      Point last = origin;
+      int next(Point p) { p.x++; return p.x; }
+      work pop 1 push 1 { last.counts[2] = next(last) + pop(); last.x += 10; push(last); }
+    }
+    Point->Line filter Pair(Point base) {
+      Line[2] both;
+      work pop 2 push 1 {
+        Line line;
+        line.from = base;
+        for (int i = 0; i < 2; i++) line.to[i] = pop();
+        line.in = line.to[1].x + 0.5;
+        both[1] = line;
+        both[1].to[0].counts[0] = 1;
+        push(both[1]);
+      }
+    }
+    Line->void filter Show {
+      work pop 1 {
+        Line line = pop();
+        print(line.from.counts[1] + " " + line.in);
+        for (int i = 0; i < 2; i++) { Point p = line.to[i]; print(" " + p.x + " " + p.counts[0] + p.counts[2]); }
+        println();
+      }
+    }""".replace("COUNT", COUNT)
+    assert lines(text, 2) == ["9 27.5 17 18 27 019", "9 47.5 37 130 47 041"]
+
+
+def test_complex_numbers_are_enqueued_and_written(tmp_path: Path) -> None:
+    text = """
+    void->void pipeline Main { add FileReader<float>("a.bin"); add Loop; add FileWriter<complex>("b.bin"); }
+    float->complex pipeline Loop {
+      add float->complex filter { work pop 1 push 1 { push(pop()); } };
+      add complex->complex feedbackloop {
+        join roundrobin;
+        body complex->complex filter { work pop 2 push 1 { push(pop() + 0.5 * pop() * 1i); } };
+        loop Identity<complex>;
+        split duplicate;
+        enqueue 2 - 4i;
+      }
+    }"""
+    (tmp_path / "a.bin").write_bytes(struct.pack("<2f", 1, 2))
+    for backend in BACKENDS:
+        places = {"a": str(tmp_path / "a.bin")}, {"b": str(tmp_path / "b.bin")}
+        river.compile(text, lang="streamit").run(*places, backend=backend)
+        assert (tmp_path / "b.bin").read_bytes() == struct.pack("<4f", 1 + 2, 1, 2 - 0.5, 1.5)

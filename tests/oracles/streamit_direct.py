@@ -240,7 +240,9 @@ class Filter(Actor):
 
     def __attrs_post_init__(self) -> None:
         for decl in self.node.filter.fields:
-            self.fields[decl.name] = self.zero(decl.type) if decl.value is None else self.value(decl.value)
+            self.fields[decl.name] = (
+                self.zero(decl.type) if decl.value is None else copy(self.value(decl.value))
+            )
         if self.node.filter.init is not None:
             self.run(self.node.filter.init)
 
@@ -279,6 +281,8 @@ class Filter(Actor):
     def zero(self, type_: ty.Type) -> Any:
         if isinstance(type_, ty.Vector):
             return [self.zero(type_.item) for _ in range(self.value(type_.size))]
+        if isinstance(type_, ty.Struct):
+            return [self.zero(part) for _, part in type_.fields]
         return 0.0 if type_ == t.F32 else False if type_ == t.BOOL else "" if type_ == t.STRING else 0
 
     # -- statements
@@ -363,8 +367,10 @@ class Filter(Actor):
                 if not 0 <= where < len(found):
                     raise Trapped
                 return found[where]
-            case ty.Display(_, items):
+            case ty.Display(_, items) | ty.Make(_, items):
                 return [self.value(item) for item in items]
+            case ty.Part(_, whole, index):
+                return self.value(whole)[index]
             case ty.Call(_, name, args):
                 return self.call(name, [copy(self.value(arg)) for arg in args])
             case ty.Update():
@@ -387,10 +393,10 @@ class Filter(Actor):
         operand = copy(self.value(expr.value))
         places: list[Any] = []
         base: Any = expr.place
-        while isinstance(base, ty.At):
+        while isinstance(base, ty.At | ty.Part):
             places.insert(0, base.index)
-            base = base.array
-        places = [self.value(place) for place in places]
+            base = base.array if isinstance(base, ty.At) else base.value
+        places = [place if isinstance(place, int) else self.value(place) for place in places]
         local = isinstance(base, ty.Local)
         holder: Any = self.locals if local else self.fields
         key: Any = base.key if local else base.name
@@ -405,8 +411,44 @@ class Filter(Actor):
         holder[key] = new
         return old if expr.after else new
 
+    def complex(self, operation: str, x: Any, y: Any) -> Any:
+        """Operations of pairs, rounded after each step."""
+        (a, b), (c, d) = x, y
+
+        def f(value: float) -> float:
+            return single(value)
+
+        match operation:
+            case "add" | "sub":
+                sign = 1 if operation == "add" else -1
+                return [f(a + sign * c), f(b + sign * d)]
+            case "mul":
+                return [f(f(a * c) - f(b * d)), f(f(a * d) + f(b * c))]
+            case "div":
+                size = f(f(c * c) + f(d * d))
+                return [f(f(f(a * c) + f(b * d)) / size), f(f(f(b * c) - f(a * d)) / size)]
+            case "neg":
+                return [-a, -b]
+            case "eq":
+                return a == c and b == d
+            case "abs":
+                return f(math.sqrt(f(f(a * a) + f(b * b))))
+            case "arg":
+                return f(math.atan2(b, a))
+            case "exp":
+                size = f(math.exp(a))
+                return [f(size * f(math.cos(b))), f(size * f(math.sin(b)))]
+            case "sqrt":
+                size = f(math.sqrt(f(math.sqrt(f(f(a * a) + f(b * b))))))
+                angle = f(0.5 * f(math.atan2(b, a)))
+                return [f(size * f(math.cos(angle))), f(size * f(math.sin(angle)))]
+            case _:
+                raise NotImplementedError(operation)
+
     def apply(self, operation: str, type_: Any, args: list[Any], of: Any) -> Any:
         a, b = args[0], args[-1]
+        if operation.startswith("complex."):
+            return self.complex(operation.removeprefix("complex."), a, b)
         match operation:
             case "+%":
                 return wrap(a + b)
