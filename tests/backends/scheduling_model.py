@@ -1,7 +1,8 @@
 """Threads around the scheduler, as `dispatch` and `reading` have them, over tasks that are a few lines each.
 
 A thread is a generator that stops before each moment under the lock, and between what a task does to its queues; so
-`ordering_explorer.explore` runs all interleavings. Queues, ports and outs are the real ones.
+`ordering_explorer.explore` runs all interleavings. Or it says for how long it is busy, and `virtual_time.play` runs all of
+them by a clock of its own. Queues, ports and outs are the real ones.
 """
 
 from __future__ import annotations
@@ -160,18 +161,21 @@ class Model:
 
     `seconds`: that a step takes, as the scheduler is told. `grows`: whether a queue may. `pauses`: the reader does behind
     each turn. `stops`: somebody stops the run at any time.
+
+    With a clock, `now` is the time, steps take as long as they take, and reading a turn takes `reading`.
     """
 
     def __init__(
         self,
         scheduler: Scheduler,
-        tasks: Sequence[Stage],
+        tasks: Sequence[Any],
         queues: Sequence[Queue],
         entries: Sequence[Out],
-        turns: Sequence[Sequence[tuple[int, int]]],
+        turns: Sequence[Sequence[tuple[int, Any]]],
         expected: Mapping[int, Sequence[int]],
         *,
-        seconds: float = 1.0,
+        seconds: float | None = 1.0,
+        reading: float | None = None,
         grows: bool = False,
         pauses: bool = False,
         stops: bool = False,
@@ -183,6 +187,8 @@ class Model:
         self.turns = turns
         self.expected = expected
         self.seconds = seconds
+        self.reading = reading
+        self.now = 0.0
         self.bounds = None if grows else [queue.bound for queue in queues]
         self.pauses = pauses
         self.stops = stops
@@ -212,11 +218,11 @@ class Model:
     def next(self, who: int) -> Thread:
         scheduler = self.scheduler
         if who == READER:
-            task = scheduler.light(0.0)
+            task = scheduler.light(self.now)
             self.obey()
             return task
         while True:
-            task = scheduler.take(who, 0.0)
+            task = scheduler.take(who, self.now)
             self.obey()
             if task is not None or scheduler.over or scheduler.stopped:
                 return task
@@ -224,17 +230,19 @@ class Model:
 
     def run(self, task: Any, who: int) -> Thread:
         while task is not None:
+            began = self.now
             outcome = yield from task.fires(self)
             yield
+            seconds = self.now - began if self.seconds is None else self.seconds
             if outcome is Outcome.SPLIT:
                 serial, item = task.detached
-                self.scheduler.stepped(task, outcome, self.seconds, 0.0, empty=False)
+                self.scheduler.stepped(task, outcome, seconds, self.now, empty=False)
                 self.obey()
                 yield from task.works(serial, item)
                 yield
-                self.scheduler.rejoined(task, 0.0)
+                self.scheduler.rejoined(task, self.now)
             else:
-                self.scheduler.stepped(task, outcome, self.seconds, 0.0, empty=False)
+                self.scheduler.stepped(task, outcome, seconds, self.now, empty=False)
             task = yield from self.next(who)
 
     def worker(self, who: int) -> Thread:
@@ -245,11 +253,11 @@ class Model:
     def reader(self) -> Thread:
         scheduler = self.scheduler
         for turn in self.turns:
-            yield
-            if not scheduler.read(0.0):
+            yield self.reading
+            if not scheduler.read(self.now):
                 break
             for to, item in turn:
-                self.entries[to].add([item])
+                self.entries[to].add(item if isinstance(item, list) else [item])
             outs = [self.entries[to] for to in dict(turn)]
             wanted = yield from self.send(outs)
             if not wanted:
@@ -274,11 +282,12 @@ class Model:
                 out.drain()
             yield
             scheduler.sent(outs)
+            began = self.now
             light = (yield from self.next(READER)) if scheduler.helps(many=False) else None
             yield from self.run(light, READER)
             yield
             full = [out.queue for out in outs if out.waiting]
-            wanted = scheduler.turned(full, 0.0, 0.0)
+            wanted = scheduler.turned(full, self.now - began, self.now)
             self.obey()
             if not wanted:
                 return False

@@ -209,6 +209,14 @@ ENGINE: Final = (
         f"{_SCHEDULED}::test_nothing_is_lost_and_nobody_sleeps_for_ever[a reader that is blocked]",
     ),
     Mutant(
+        "handed-out-to-nobody",
+        "a worker that goes on with what it took out of a task wakes nobody for the rest",
+        "backends/multicore/scheduling/scheduler.py",
+        "            self._rouse()\n            self._call(0, now)\n",
+        "            pass\n",
+        "tests/backends/test_scheduling_virtual.py::test_a_heavy_operator_without_state_takes_as_many_workers_as_there_are[4]",
+    ),
+    Mutant(
         "over-while-the-reader-sends",
         "after a trap the run is over though the reader has not sent all of its turn",
         "backends/multicore/scheduling/scheduler.py",

@@ -1,0 +1,76 @@
+"""What scheduling makes of machines with many processors, in virtual time: the same on any machine, however busy."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.multicore import BACKEND
+from river.backend import Options
+from river.il.parse import parse
+from river.il.templates import Library
+from river.il.verify import verify
+from river.platform import Platform
+from river.source import Source
+from tests.backends.virtual_time import Played, planned, play
+
+SAME = "operator same(x: i64) -> (y: i64) { on x(v) { emit y v; } }"
+CHANGE = "operator change(x: i64) -> (y: i64) { on x(v) { emit y v *% 31 +% 7; } }"
+ADD = "operator add(x: i64; $s: i64) -> (y: i64) { on x(v) { $s = $s + v; emit y v; } }"
+ENDS = ("input xs: i64;", "output ys: i64;")
+ONE = (CHANGE, *ENDS, "(ys) <- change(xs);")
+TWO = (
+    ADD,
+    *ENDS,
+    "var $s: i64 = 0;",
+    "var $t: i64 = 0;",
+    "(q, $s) <- add(xs, $s);",
+    "(ys, $t) <- add(q, $t);",
+)
+LOCKED = (ADD, *ENDS, "var $s: i64 = 0;", "(q, $s) <- add(xs, $s);", "(ys, $s) <- add(q, $s);")
+THREE = (SAME, *ENDS, "(q) <- same(xs);", "(r) <- same(q);", "(ys) <- same(r);")
+ITEMS = 500 * 64
+
+
+def played(
+    lines: tuple[str, ...], workers: int, cost: float, turns: int, size: int, reading: float
+) -> Played:
+    """Turns of so many items, each of which takes every operator `cost` seconds."""
+    graph = verify(parse(Source("test.river", "\n".join(["river 1;", *lines]))), Library.of({}))
+    plan = BACKEND.plan(graph, Platform(workers), Options(workers=workers, batch=64, bound=1024))
+    model = planned(plan, {node.instance.name: cost for node in plan.nodes}, [size] * turns, reading)
+    found = play(model)
+    assert all(task.done == turns * size for task in model.tasks), "not all is done"
+    return found
+
+
+def heavy(lines: tuple[str, ...], workers: int) -> Played:
+    return played(lines, workers, 50e-6, 500, 64, 20e-6)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 8])
+def test_a_heavy_operator_without_state_takes_as_many_workers_as_there_are(workers: int) -> None:
+    alone = ITEMS * 50e-6
+    found = heavy(ONE, workers)
+    assert alone / workers <= found.seconds < 1.1 * alone / workers
+    assert min(found.busy[1:]) > 0.85 * found.seconds
+
+
+def test_two_operators_with_state_run_side_by_side_and_no_more() -> None:
+    both = 2 * ITEMS * 50e-6
+    assert heavy(TWO, 1).seconds >= both
+    for workers in (2, 4):
+        assert both / 2 <= heavy(TWO, workers).seconds < 1.1 * both / 2
+
+
+def test_operators_that_share_a_lock_take_turns() -> None:
+    both = 2 * ITEMS * 50e-6
+    for workers in (1, 2, 4):
+        assert both <= heavy(LOCKED, workers).seconds < 1.1 * both
+
+
+def test_the_reader_does_itself_what_is_sooner_done_than_handed_over() -> None:
+    """Of turns that are far apart each is done when its steps are, and workers sleep on, however many there are."""
+    found = played(THREE, 4, 1e-6, 100, 8, 10e-3)
+    assert found.seconds < 100 * (10e-3 + 4 * 8e-6 + 1e-6)
+    assert found.woken <= 8  # until it is known what steps take, and at the end
+    assert sum(found.busy[1:]) < 0.1 * sum(found.busy)
