@@ -16,7 +16,7 @@ MAX_DEPTH: Final = 200
 _CALLS: Final = 20_000  # MAX_DEPTH levels that become five each, read by 20 nested functions each
 
 
-def room() -> None:
-    """Lets Python calls nest as deeply as the deepest program needs. They take no room on the C stack."""
-    if sys.getrecursionlimit() < _CALLS:
-        sys.setrecursionlimit(_CALLS)
+def room(calls: int = _CALLS) -> None:
+    """Lets Python calls nest so deeply, at first as the deepest text needs. They take no room on the C stack."""
+    if sys.getrecursionlimit() < calls:
+        sys.setrecursionlimit(calls)

@@ -16,7 +16,7 @@ from attrs import define, evolve, field
 from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.trees import pure, root
+from frontends.streamit.trees import named, pure, root
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s
@@ -438,11 +438,27 @@ class Code:
     def expr(self, value: c.Expr, wanted: ty.Type | None = None) -> ty.Expr:
         """A typed expression, converted to the wanted type. Raises: Failed, when it is reported."""
         node = self.literal(value, wanted) or self.plain(value)
+        self.look_at_order(node)
         if node.type == ty.VOID:
             if wanted is None and isinstance(node, ty.Call | ty.Function):
                 return node
             raise self.report.error("streamit-type", "this has no value", value.span)
         return node if wanted is None else self.convert(node, wanted, value.span)
+
+    def look_at_order(self, node: ty.Expr) -> None:
+        """Warns of a variable that an expression changes twice, or changes and reads."""
+        if not isinstance(node, ty.Apply | ty.Update | ty.At):
+            return
+        changes = [
+            named(each.place)
+            for each in walk(node)
+            if isinstance(each, ty.Update) and isinstance(each.place, ty.Local | ty.Field)
+        ]
+        twice = next((name for i, name in enumerate(changes) if name in changes[:i]), None)
+        if twice is not None:
+            name = twice.partition("#")[0]
+            message = f"`{name}` is changed twice here: from left to right, the value of an assignment before its place"
+            self.report.warn("streamit-order", message, node.span, "use two statements")
 
     def literal(self, value: c.Expr, wanted: ty.Type | None) -> ty.Expr | None:
         """A number as it is written where a float or a double is wanted, else None."""

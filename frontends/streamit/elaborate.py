@@ -24,6 +24,7 @@ from river.lang import types as t
 from river.lang.parse import RESERVED
 from river.lang.scope import show
 from river.lang.values import TrapSignal
+from river.nesting import room
 from river.report import Failed
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 LARGEST = 10_000
 WIDEST = 1_024
-DEEPEST = 200
 LONGEST = 400_000
 MOST_ITEMS = 1 << 20
 
@@ -53,6 +53,7 @@ def elaborate(
     report: Report,
 ) -> ty.Program:
     """The program whose graph `main` makes. Raises: Rejected (codes streamit-*)."""
+    room(10 * LARGEST)  # what looks at a graph is a few calls deep for each stream inside another
     work = _Elaborator(streams, report)
     try:
         for block in statics:
@@ -72,7 +73,6 @@ class _Open:
     """A stream that is being made."""
 
     stream: ty.Composite
-    depth: int
     span: Span | None
     wanted: list[tuple[ty.Role, ty.Create, Values]] = field(factory=list[tuple[ty.Role, ty.Create, Values]])
     made: list[ty.Graph] = field(factory=list["ty.Graph"])
@@ -89,6 +89,7 @@ class _Elaborator:
     report: Report
     statics: Values = field(factory=dict[str, Any])
     count: int = 0
+    composites: int = 0
     steps: int = 0
     files: set[str] = field(factory=lambda: set(OWN_NAMES))
     nodes: dict[tuple[str, Any], ty.Node] = field(factory=dict[tuple[str, Any], "ty.Node"])
@@ -97,7 +98,7 @@ class _Elaborator:
 
     def build(self, creation: ty.Create) -> ty.Graph:
         """The graph of a stream and of all inside of it."""
-        root = self.start(creation, self.bound(creation, {}), 1)
+        root = self.start(creation, self.bound(creation, {}))
         if not isinstance(root, _Open):
             return root
         stack = [root]
@@ -105,7 +106,7 @@ class _Elaborator:
             top = stack[-1]
             if len(top.made) < len(top.wanted):
                 _, wanted, values = top.wanted[len(top.made)]
-                found = self.start(wanted, values, top.depth + 1)
+                found = self.start(wanted, values)
                 if isinstance(found, _Open):
                     stack.append(found)
                 else:
@@ -144,16 +145,17 @@ class _Elaborator:
             for part in value:
                 self.fits(type_.item, part, values, span)
 
-    def start(self, creation: ty.Create, values: Values, depth: int) -> ty.Graph | _Open:
+    def start(self, creation: ty.Create, values: Values) -> ty.Graph | _Open:
         """A filter, or a stream whose parts are still to be made."""
         span = creation.span
-        if depth > DEEPEST:
-            message = f"streams are nested deeper than {DEEPEST} levels"
-            raise self.report.error("streamit-too-deep", message, span, "does the recursion end?")
         stream = self.streams.get(creation.stream)
         match stream:
             case ty.Composite():
-                opened = _Open(stream, depth, span, values=values)
+                self.composites += 1
+                if self.composites > 2 * LARGEST:
+                    message = f"more than {2 * LARGEST:,} streams are made of others"
+                    raise self.report.error("streamit-too-many", message, span, "does the recursion end?")
+                opened = _Open(stream, span, values=values)
                 self.run(stream.body.items, {name: constants.thawed(v) for name, v in values.items()}, opened)
                 return opened
             case _:

@@ -241,6 +241,22 @@ class StreamItBuilder(StmtBuilder):
         name, type_, arguments = args
         return c.Named(str(name), type_, arguments or (), span=self.span(tree))
 
+    def receiver(self, tree: Tree[Token], args: Args) -> None:
+        return None
+
+    def received(self, tree: Tree[Token], args: Args) -> c.Named:
+        self.message(tree, args)
+        return c.Named("Identity", None, (), span=self.span(tree))
+
+    def message(self, tree: Tree[Token], args: Args) -> None:
+        help_line = "let what the message says travel as an item of a queue"
+        message = "there are no messages between filters"
+        self.report("streamit-message", message, self.span(tree), help_line)
+
+    def native(self, tree: Tree[Token], args: Args) -> None:
+        message = "functions of other languages cannot be called from StreamIt"
+        self.report("streamit-native", message, self.span(tree), "write them here: `helper Name {...}`")
+
     def split(self, tree: Tree[Token], args: Args) -> c.Stmt:
         return c.Split(args[0], span=self.span(tree))
 

@@ -251,7 +251,7 @@ WRONG = [
         (f"{ONE} int->int feedbackloop P {{ join roundrobin; body One; loop One; split roundrobin(1, 2); }}"),
     ),
     (
-        "streamit-too-deep",
+        "streamit-too-many",
         "P(n + 1);",
         ("int->int pipeline Main { add P(0); } int->int pipeline P(int n) { add P(n + 1); }"),
     ),
@@ -324,6 +324,11 @@ def test_warnings() -> None:
     loud = "int->void filter Loud { work pop 1 { print(pop()); } }"
     assert warnings(f"{SOURCE} {loud} {pipeline % 'Loud'}") == []
     assert warnings(f"{SOURCE} {SINK} {pipeline % 'Sink'}") == []
+
+
+def test_what_is_changed_twice_is_warned_of() -> None:
+    text = work("int i; int[3] a; a[i++] = i++; i = i++ + 1; a[i] = i++;")
+    assert warnings(text) == [("streamit-order", Severity.WARNING)] * 2
 
 
 def test_a_firing_that_takes_less_than_it_says_is_warned_of() -> None:
@@ -440,6 +445,13 @@ def test_what_waits_in_a_loop_counts_for_its_windows() -> None:
         " for (int i = 0; i < 4; i++) enqueue i; }"
     )
     assert starts(f"{ONE} {text} int->int pipeline P {{ add One; add L; }}") == [2, 2]
+
+
+def test_a_recursion_is_as_deep_as_there_are_filters() -> None:
+    text = "int->int pipeline Main { add P(3000); } int->int pipeline P(int n) { add One; if (n > 1) add P(n - 1); }"
+    program = check(f"{ONE} {text}")
+    assert len(program.firings) == 1 + 2 * 3000
+    assert len(FRONTEND.lower(program).uses) == 3000
 
 
 def test_the_program_is_what_nobody_adds() -> None:

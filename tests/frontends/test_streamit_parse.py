@@ -52,6 +52,22 @@ def test_a_filter() -> None:
     assert stream.name_span.text == "F"
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("streamit-message", "void->void pipeline P { portal<F> p; add F; }"),
+        ("streamit-message", "void->void pipeline P { add F(1) to p; }"),
+        ("streamit-message", "void->void pipeline P { add int->int filter { work { } } to p, q; }"),
+        ("streamit-message", "int->int filter F { work { p.change(3) [1:2]; p.change(3) [*]; } }"),
+        ("streamit-native", "native Sound { void play(float x); }"),
+    ],
+)
+def test_what_is_not_understood(code: str, text: str) -> None:
+    with pytest.raises(Rejected) as refused:
+        read(text)
+    assert {found.code for found in refused.value.diagnostics} == {code}
+
+
 def test_composites() -> None:
     text = """
     int->int pipeline P {
