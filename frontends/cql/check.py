@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from frontends.sql import typed as r
 from frontends.sql.check import select
 from frontends.sql.expressions import spelled
 from river.diagnostics import closest
+from river.il.library import Library
 from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
@@ -28,14 +30,25 @@ if TYPE_CHECKING:
 
 TYPES: Mapping[str, Declared] = MappingProxyType(
     {
-        **{name: Declared((), s.TypeName("i64")) for name in ("int", "integer", "byte")},
+        **{name: Declared((), s.TypeName("i64")) for name in ("int", "integer", "bigint", "smallint")},
         **{name: Declared((), s.TypeName("f64")) for name in ("float", "real", "double")},
-        "char": Declared((), s.TypeName("string")),
+        **{name: Declared((), s.TypeName("string")) for name in ("byte", "char", "varchar", "text")},
+        "boolean": Declared((), s.TypeName("bool")),
+        "timestamp": Declared((), s.TypeName("time")),
+        "interval": Declared((), s.TypeName("duration")),
     }
 )
 """What CQL's own names of types stand for."""
 
-SCOPE = Scope(TYPES)
+
+@cache
+def scope() -> Scope:
+    """What expressions may name: CQL's types, and the functions of its templates."""
+    from frontends.cql import FRONTEND  # the package imports this module when it checks
+
+    library = Library.of({FRONTEND.name: FRONTEND.templates})
+    return Scope(TYPES, {fn.name: fn for fn in library.fns})
+
 
 UNITS: Mapping[str, int] = MappingProxyType(
     {
@@ -157,7 +170,7 @@ class _Checker:
 
     def row(self, type_: s.RecordType) -> t.Record:
         """The rows that a text declares; their values can travel and be compared."""
-        row = resolve(type_, SCOPE)
+        row = resolve(type_, Scope(TYPES))
         assert isinstance(row, t.Record)  # noqa: S101 - of a record type
         for name, column in row.fields:
             if not t.is_item(column) or not t.is_key(column):
@@ -223,7 +236,7 @@ class _Checker:
             query.select,
             tuple(source.row for source in sources),
             self.without_stamp(decl, stated),
-            SCOPE,
+            scope(),
             self.report,
         )
         if self.report.errors > before:

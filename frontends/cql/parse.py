@@ -13,6 +13,7 @@ from river.diagnostics import Rejected
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, TYPES, compose, module
 from river.lang.parse import TypesBuilder
+from river.source import Span
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from frontends.sql import syntax as q
     from river.diagnostics import Diagnostic
     from river.lang.parse import Args
-    from river.source import Source, Span
+    from river.source import Source
 
 CQL = module("frontends.cql", "grammar.lark")
 PARSER = compose(LEXICAL, TYPES, EXPR, SQL, CQL, start=("program",))
@@ -46,7 +47,14 @@ def _advised(found: Diagnostic) -> Diagnostic:
     text = span.source.text
     if SUBQUERY.search(text[: span.start]) or (word == "(" and OPENED.match(text, span.start)):
         return evolve(found, help="there are no subqueries: give the inner query a name, and use that")
+    before = LAST_WORD.search(text[: span.start])  # a word of SQL's may have been read as a name
+    if word not in INSTEAD and before is not None and before[1].lower() in INSTEAD:
+        span, word = Span(span.source, before.start(1), before.end(1)), before[1].lower()
+        found = evolve(found, message=f"unexpected `{before[1]}`", span=span)
     return evolve(found, help=INSTEAD[word]) if word in INSTEAD else found
+
+
+LAST_WORD = re.compile(r"\b([A-Za-z]+)\s+$")
 
 
 OPENED = re.compile(r"\(\s*select\b", re.IGNORECASE)
@@ -119,7 +127,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def sized_text(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, _ = args
-        if name.lower() != "char":
+        if name.lower() not in ("char", "varchar"):
             self.report(
                 "syntax-type", f"`{name}` takes no length", self.span(tree), "texts are `string` or `char(n)`"
             )

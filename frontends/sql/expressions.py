@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import define, evolve, field, frozen
 
+from frontends.sql.functions import (
+    FIELDS,
+    FUNCTIONS,
+    SEVERAL,
+    TRUNCATED,
+    Function,
+    cast_of,
+    type_named,
+)
 from frontends.sql.typed import Aggregate, Key
 from river.diagnostics import Rejected, closest
 from river.il.trees import children, fresh, rebuild, walk
 from river.lang import check
 from river.lang import syntax as s
 from river.lang import types as t
+from river.lang.operations import OPERATIONS
 from river.lang.scope import show
 from river.report import Failed, Report
 
@@ -30,7 +40,7 @@ AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
 EXTREMES = frozenset({"min", "max"})
 """Aggregates that count copies once anyhow."""
 COMPARISONS = {"==": "eq3", "!=": "ne3", "<": "lt3", "<=": "le3", ">": "gt3", ">=": "ge3"}
-ARITHMETIC = frozenset(["+", "-", "*", "/"])
+ARITHMETIC = frozenset(["+", "-", "*", "/", "%"])
 WHOLE = (t.I32, t.I64)
 
 
@@ -159,6 +169,11 @@ class Rows:
                 return self.comparison(op, *self.both(left, right), expr)
             case s.Binary(op, left, right) if op in ARITHMETIC:
                 return self.arithmetic(op, *self.both(left, right), expr)
+            case s.Binary("||", left, right):
+                texts = tuple(self.as_text(side) for side in self.both(left, right))
+                return self.lifted(texts, lambda parts: s.Binary("+", *parts, span=expr.span), expr)
+            case s.IsNone(value):
+                return self.is_none(self.find(value), expr)
             case s.Unary("not", value):
                 inner = self.find(value)
                 three = isinstance(inner.type, t.Optional)
@@ -172,21 +187,19 @@ class Rows:
                 return self.typed(
                     s.IfExpr(self.condition(condition), *self.branches(then, other), span=expr.span)
                 )
-            case s.Call("like", (value, s.String(pattern))):
-                text = self.find(cast("s.Expr", value))
-                if strip(text.type) != t.STRING:
-                    message = f"`like` compares texts, this is `{spelled(text.type)}`"
-                    raise self.report.error("sql-like", message, value.span)
-                return self.lifted((text,), lambda parts: _like(parts[0], pattern, expr.span), expr)
+            case s.Call("like" | "ilike" as name, (value, s.String(pattern), *escape)):
+                return self.like(name, cast("s.Expr", value), pattern, tuple(escape), expr)
             case s.NoneValue():
                 raise self.report.error(
                     "sql-none", "nothing says of which type this is", expr.span, "ask for it: `is null`"
                 )
             case s.Comprehension() | s.Var() | s.Hole():
                 raise self.report.error("sql-expression", "this cannot stand in a query", expr.span)
-            case s.Call(function, args) if any(isinstance(arg, s.Lambda) for arg in args):
-                message = f"`{function}` takes a function, which cannot stand in a query"
-                raise self.report.error("sql-expression", message, expr.span)
+            case s.Call(function, args):
+                if any(isinstance(arg, s.Lambda) for arg in args):
+                    message = f"`{function}` takes a function, which cannot stand in a query"
+                    raise self.report.error("sql-expression", message, expr.span)
+                return self.call(function, cast("tuple[s.Expr, ...]", args), expr)
             case _:
                 return self.typed(rebuild(expr, self.inner))
 
@@ -223,6 +236,199 @@ class Rows:
             self.report.found += [d for d in rejected.diagnostics if d not in self.report.found]
             raise Failed from None
 
+    # -- functions
+
+    def call(self, function: str, args: tuple[s.Expr, ...], expr: s.Call) -> Found:
+        """A function of SQL's table, or an operation of the operator language, which is strict like them."""
+        name = function.lower()
+        match name, args:
+            case "cast", (value, s.String(kind)):
+                return self.cast(self.find(value), kind, expr)
+            case "extract" | "date_part" | "date_trunc", (s.String(part), value):
+                return self.part(name, part.lower(), self.find(value), expr)
+            case "alike", (left, right):
+                a, b = promote(*self.both(left, right))
+                return self.typed(s.Call("same", (a.expr, b.expr), span=expr.span))
+            case "is_true" | "is_false", (value,):
+                return self.truth(name, self.find(value), expr)
+            case "in", _:
+                message = "what `in` asks for stands in parentheses"
+                raise self.report.error("sql-in", message, expr.span, "write `x in (1, 2)`")
+            case "filter", _:
+                message = "only aggregates have a `filter`"
+                raise self.report.error("sql-filter", message, expr.span)
+            case _ if name in SEVERAL:
+                return self.several(name, args, expr)
+            case _ if name in FUNCTIONS:
+                return self.function(FUNCTIONS[name], function, args, expr)
+            case _ if function in OPERATIONS:
+                return self.operation(args, expr)
+            case _:
+                near = closest(name, [*FUNCTIONS, *SEVERAL, *AGGREGATES, "cast", "extract", "date_trunc"])
+                message = f"unknown function `{function}`"
+                raise self.report.error("sql-unknown-function", message, expr.span, near)
+
+    def operands(self, args: tuple[s.Expr, ...]) -> tuple[Found, ...]:
+        """The operands of a function; the errors of all are told."""
+        found: list[Found] = []
+        for arg in args:
+            with self.report.recover():
+                found.append(self.find(arg))
+        if len(found) < len(args):
+            raise Failed
+        return tuple(found)
+
+    def function(self, called: Function, name: str, args: tuple[s.Expr, ...], expr: s.Call) -> Found:
+        """A strict function on operands that fit."""
+        if not len(called.takes) - called.optional <= len(args) <= len(called.takes):
+            message = f"`{name}` takes other operands than these {len(args)}"
+            raise self.report.error("sql-function-operands", message, expr.span, f"it is {called.signature}")
+        fitted: list[Found] = []
+        for i, (found, kind) in enumerate(zip(self.operands(args), called.takes, strict=False)):
+            one = _fitted(found, kind)
+            if one is None:
+                wanted = "a text that is written out" if kind == "pattern" else f"`{kind}`"
+                message = f"operand {i + 1} of `{name}` is {wanted}, this is `{spelled(found.type)}`"
+                raise self.report.error(
+                    "sql-function-operands", message, args[i].span, f"it is {called.signature}"
+                )
+            fitted.append(one)
+        kind = strip(fitted[0].type) if fitted else t.UNIT
+        return self.lifted(
+            tuple(fitted), lambda parts: evolve(called.make(parts, kind), span=expr.span), expr
+        )
+
+    def operation(self, args: tuple[s.Expr, ...], expr: s.Call) -> Found:
+        """An operation of the operator language: none where an operand is, unless it is made for that."""
+        if expr.function in OPEN or any(isinstance(arg, s.NoneValue) for arg in args):
+            return self.typed(rebuild(expr, self.inner))
+        found = self.operands(args)
+        return self.lifted(found, lambda parts: evolve(expr, args=parts), expr)
+
+    def several(self, name: str, args: tuple[s.Expr, ...], expr: s.Call) -> Found:
+        """`coalesce`, `nullif`, `greatest`, `least`, `concat`: of operands of one type, some of them perhaps none."""
+        given = tuple(arg for arg in args if not isinstance(arg, s.NoneValue))
+        if not given or (name == "nullif" and len(args) != 2):
+            message = (
+                f"`{name}` takes {'two operands' if name == 'nullif' else 'operands that are not `null`'}"
+            )
+            raise self.report.error("sql-function-operands", message, expr.span)
+        found = self.operands(given)
+        span = expr.span
+        if name == "concat":
+            texts = [self.or_empty(self.as_text(one)) for one in found]
+            return self.typed(_chain("+", texts, span))
+        found = alike(found)
+        if name == "nullif":
+            if len(given) == 1:
+                return found[0]
+            first, second = found[0], found[1]
+            equal = self.comparison("==", first, second, expr)
+            test = s.Call("is_true", (equal.expr,)) if isinstance(equal.type, t.Optional) else equal.expr
+            return self.typed(s.IfExpr(test, s.NoneValue(), first.expr, span=span))
+        if name in ("greatest", "least"):
+            return self.extreme("sqlmax" if name == "greatest" else "sqlmin", found, expr)
+        enough = next((i for i, one in enumerate(found) if not isinstance(one.type, t.Optional)), None)
+        if enough is not None and enough + 1 < len(found):
+            message = f"operand {enough + 1} of `{name}` is never none: what follows it is not looked at"
+            self.report.remark("sql-never-none", message, given[enough].span)
+        value = found[len(found) - 1 if enough is None else enough].expr
+        for one in reversed(found[: len(found) - 1 if enough is None else enough]):
+            value = s.Call("coalesce", (one.expr, value), span=span)
+        return self.typed(value)
+
+    def extreme(self, operation: str, found: tuple[Found, ...], expr: s.Call) -> Found:
+        """The greatest or least of those operands that are there; NaN is the greatest number."""
+        value = found[0]
+        for one in found[1:]:
+            value = self.typed(s.Call(operation, (value.expr, one.expr), span=expr.span))
+        return value
+
+    def cast(self, value: Found, kind: str, expr: s.Call) -> Found:
+        """`cast(x as kind)`."""
+        type_ = type_named(kind)
+        if type_ is None:
+            message = f"`{kind}` is no type that `cast` knows"
+            help_line = "there are `int`, `float`, `string`, `bool`, `time` and `decimal(p, s)`"
+            raise self.report.error("sql-cast", message, expr.span, help_line)
+        if isinstance(type_, t.Decimal) or cast_of(value.expr, strip(value.type), type_) is None:
+            message = f"`{spelled(value.type)}` cannot be cast to `{spelled(type_)}`"
+            raise self.report.error("sql-cast", message, expr.span)
+        literal = isinstance(value.expr, s.Int) and type_ in t.FLOATS
+        if literal:
+            return convert(value, t.F64)
+
+        def apply(parts: tuple[s.Expr, ...]) -> s.Expr:
+            return cast("s.Expr", cast_of(parts[0], strip(value.type), type_))
+
+        return self.lifted((value,), apply, expr)
+
+    def part(self, name: str, part: str, value: Found, expr: s.Call) -> Found:
+        """`extract(part from t)`, `date_trunc('part', t)`."""
+        table = TRUNCATED if name == "date_trunc" else FIELDS
+        made = table.get(part) or table.get(part + "s") or table.get(part.removesuffix("s"))
+        if made is None:
+            near = closest(part, table) or f"there are {', '.join(f'`{one}`' for one in table)}"
+            raise self.report.error("sql-time-part", f"a time has no part `{part}`", expr.span, near)
+        if strip(value.type) != t.TIME:
+            message = f"`{name}` is of a `time`, this is `{spelled(value.type)}`"
+            help_line = "seconds since 1970 become a time by `to_timestamp(x)`"
+            raise self.report.error("sql-function-operands", message, expr.span, help_line)
+        return self.lifted((value,), lambda parts: evolve(made(parts[0]), span=expr.span), expr)
+
+    def truth(self, name: str, value: Found, expr: s.Call) -> Found:
+        """`x is true`, `x is false`: never none."""
+        if strip(value.type) != t.BOOL:
+            message = f"a condition is `bool`, this is `{spelled(value.type)}`"
+            raise self.report.error("sql-condition", message, expr.span)
+        loose = isinstance(value.type, t.Optional)
+        if name == "is_true":
+            return self.typed(s.Call("is_true", (value.expr,), span=expr.span) if loose else value.expr)
+        if loose:
+            return self.typed(s.Call("is_true", (s.Call("not3", (value.expr,)),), span=expr.span))
+        return self.typed(s.Unary("not", value.expr, span=expr.span))
+
+    def is_none(self, value: Found, expr: s.Expr) -> Found:
+        """`x is null`."""
+        if isinstance(value.type, t.Optional):
+            return self.typed(s.IsNone(value.expr, span=expr.span))
+        self.report.remark("sql-never-none", "this is never none", value.expr.span)
+        return Found(s.Bool(value=False, span=expr.span), t.BOOL)
+
+    def as_text(self, value: Found) -> Found:
+        """A value as text, as `cast` has it."""
+        if strip(value.type) == t.STRING:
+            return value
+        return self.lifted((value,), lambda parts: s.Call("string", parts), value.expr)
+
+    def or_empty(self, value: Found) -> s.Expr:
+        """A text, empty where it is none."""
+        if not isinstance(value.type, t.Optional):
+            return value.expr
+        return s.Call("coalesce", (value.expr, s.String("")), span=value.expr.span)
+
+    def like(
+        self, name: str, value: s.Expr, pattern: str, escape: tuple[s.Argument, ...], expr: s.Call
+    ) -> Found:
+        """`like`, `ilike`."""
+        text = self.find(value)
+        if strip(text.type) != t.STRING:
+            message = f"`{name}` compares texts, this is `{spelled(text.type)}`"
+            raise self.report.error("sql-like", message, value.span)
+        sign = escape[0].value if escape and isinstance(escape[0], s.String) else ""
+        if sign and re.search(
+            rf"(?s)^(?:[^{re.escape(sign)}]|{re.escape(sign)}.)*{re.escape(sign)}$", pattern
+        ):
+            raise self.report.error("sql-like", "nothing follows the last escape", expr.span)
+        small = name == "ilike"
+
+        def apply(parts: tuple[s.Expr, ...]) -> s.Expr:
+            if sign or small:
+                return _matching(parts[0], pattern, sign, expr.span, small=small)
+            return _like(parts[0], pattern, expr.span)
+
+        return self.lifted((text,), apply, expr)
+
     # -- the conversions
 
     def logic(self, op: str, left: Found, right: Found, expr: s.Expr) -> Found:
@@ -243,6 +449,8 @@ class Rows:
         left, right = promote(left, right)
 
         def apply(parts: tuple[s.Expr, ...]) -> s.Expr:
+            if op == "%":
+                return s.Call("rem.trunc", parts, span=expr.span)
             if op != "/":
                 return s.Binary(op, *parts, span=expr.span)
             kind = strip(left.type)
@@ -258,17 +466,32 @@ class Rows:
         self, parts: tuple[Found, ...], apply: Callable[[tuple[s.Expr, ...]], s.Expr], expr: s.Expr
     ) -> Found:
         """`apply` on the parts; none where one of them is."""
-        loose = [part.expr for part in parts if isinstance(part.type, t.Optional)]
-        if not loose:
-            return self.typed(apply(tuple(part.expr for part in parts)))
-        present = tuple(
-            s.Force(part.expr, span=part.expr.span) if isinstance(part.type, t.Optional) else part.expr
-            for part in parts
-        )
-        unknown: s.Expr = s.IsNone(loose[0], span=expr.span)
-        for other in loose[1:]:
-            unknown = s.Binary("or", unknown, s.IsNone(other, span=expr.span), span=expr.span)
-        return self.typed(s.IfExpr(unknown, s.NoneValue(span=expr.span), apply(present), span=expr.span))
+        tests: list[s.Expr] = []
+        present: list[s.Expr] = []
+        for part in parts:
+            missing, value = self.split(part)
+            present.append(value)
+            if missing is not None:
+                tests.append(missing)
+        if not tests:
+            return self.typed(apply(tuple(present)))
+        unknown = _chain("or", tests, expr.span)
+        applied = apply(tuple(present))
+        return self.typed(s.IfExpr(unknown, s.NoneValue(span=expr.span), applied, span=expr.span))
+
+    def split(self, part: Found) -> tuple[s.Expr | None, s.Expr]:
+        """When an operand is none (None: never), and what it is if it is not.
+
+        What is already written as `if it is none {none} else {...}` is taken apart: a chain of functions does not grow.
+        """
+        if not isinstance(part.type, t.Optional):
+            return None, part.expr
+        span = part.expr.span
+        match part.expr:
+            case s.IfExpr(unknown, s.NoneValue(), value) if self.typed(value).type == part.type.inner:
+                return unknown, value
+            case value:
+                return s.IsNone(value, span=span), s.Force(value, span=span)
 
 
 @define
@@ -407,6 +630,43 @@ def convert(found: Found, type_: t.Primitive) -> Found:
             return Found(s.Call(type_.name, (expr,), span=span), type_)
 
 
+def alike(found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """Operands as numbers of one type, if they are numbers."""
+    widest = found[0]
+    for one in found[1:]:
+        widest, _ = promote(widest, one)
+    return tuple(promote(one, widest)[0] for one in found)
+
+
+def _fitted(found: Found, kind: str) -> Found | None:
+    """An operand as a function takes it, or None."""
+    type_ = strip(found.type)
+    number = type_ in t.INTEGERS or type_ in t.FLOATS or isinstance(type_, t.Decimal)
+    match kind:
+        case "text":
+            return found if type_ == t.STRING else None
+        case "pattern":
+            return found if isinstance(found.expr, s.String) else None
+        case "time":
+            return found if type_ == t.TIME else None
+        case "int":
+            return convert(found, t.I64) if type_ in t.INTEGERS else None
+        case "float":
+            return convert(found, t.F64) if number else None
+        case "number":
+            return found if number else None
+        case _:
+            return found
+
+
+def _chain(op: str, values: list[s.Expr], span: Span | None) -> s.Expr:
+    """`a op b op c`."""
+    found = values[0]
+    for value in values[1:]:
+        found = s.Binary(op, found, value, span=span)
+    return found
+
+
 def columns(expr: s.Node) -> set[Column]:
     """The columns of sources that a checked expression reads."""
     match expr:
@@ -464,6 +724,29 @@ TOTAL = frozenset(
         "ends_with",
     }
 )
+
+
+OPEN = frozenset(
+    {
+        *COMPARISONS.values(), "and3", "or3", "not3", "is_true", "is_none", "force", "same", "compare", "hash64",
+        "sqlmin", "sqlmax",
+    }
+)  # fmt: skip
+"""Operations that take what may be none."""
+
+
+def _matching(value: s.Expr, pattern: str, escape: str, span: Span | None, *, small: bool) -> s.Expr:
+    """SQL's patterns with an escape, or without regard to capital letters."""
+    wild = ""
+    characters = iter(pattern)
+    for c in characters:
+        if escape and c == escape:
+            wild += re.escape(next(characters, ""))
+        else:
+            wild += {"%": ".*", "_": "."}.get(c) or re.escape(c)
+    flags = "is" if small else "s"
+    test = s.Call("regex", (s.String(f"^(?{flags}:{wild})$", span=span),), span=span)
+    return s.Call("re_test", (test, value), span=span)
 
 
 def _like(value: s.Expr, pattern: str, span: Span | None) -> s.Expr:

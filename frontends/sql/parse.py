@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frontends.sql import syntax as q
@@ -39,7 +40,7 @@ class SqlBuilder(ExprBuilder):
         return q.Item(args[0], span=self.span(tree))
 
     def named_item(self, tree: Tree[Token], args: Args) -> q.Item:
-        return q.Item(args[0], str(args[1]), span=self.span(tree))
+        return q.Item(args[0], str(args[-1]), span=self.span(tree))
 
     def star(self, tree: Tree[Token], args: Args) -> q.Star:
         match args:
@@ -90,17 +91,42 @@ class SqlBuilder(ExprBuilder):
         return self.unless(inverted, s.Binary("and", least, most, span=span))
 
     def one_of(self, tree: Tree[Token], args: Args) -> s.Expr:
-        value, inverted, *items = args
-        span = self.span(tree)
+        value, inverted, given = args
+        span, written = self.span(tree), tree.children[2]
+        kind = "" if isinstance(written, str) else str(written.data)
+        match kind, given:
+            case "paren", _:
+                items: tuple[s.Expr, ...] = (given,)
+            case "tuple_value", s.TupleValue(items) if items:
+                pass
+            case _:  # only `position(a in b)` has it so, which takes it apart
+                return self.unless(inverted, s.Call("in", (value, given), span=span))
         found = [s.Binary("==", value, item, span=span) for item in items]
         return self.unless(inverted, s.joined("or", found, span))
 
     def like(self, tree: Tree[Token], args: Args) -> s.Expr:
-        value, inverted, pattern = args
+        value, inverted, word, pattern, escape = args
         if not isinstance(pattern, s.String):
             message, help_line = "the pattern of `like` is a text", "write it out: `k like 'a%'`"
             self.report("syntax-like", message, self.span(tree), help_line)
-        return self.unless(inverted, s.Call("like", (value, pattern), span=self.span(tree)))
+        escaped = tuple(s.String(_unquoted(token)) for token in (escape,) if token is not None)
+        if escape is not None and len(escaped[0].value) != 1:
+            message = "what `escape` names is one character"
+            self.report("syntax-like", message, self.token_span(escape), "write it so: `escape '!'`")
+        name = str(word).lower()
+        return self.unless(inverted, s.Call(name, (value, pattern, *escaped), span=self.span(tree)))
+
+    def is_truth(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Call(f"is_{str(args[1]).lower()}", (args[0],), span=self.span(tree))
+
+    def is_not_truth(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Unary("not", self.is_truth(tree, args), span=self.span(tree))
+
+    def alike(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Call("alike", (args[0], args[1]), span=self.span(tree))
+
+    def distinct_from(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Unary("not", self.alike(tree, args), span=self.span(tree))
 
     def unless(self, inverted: bool | None, condition: s.Expr) -> s.Expr:
         """The condition, or its opposite."""
@@ -124,13 +150,94 @@ class SqlBuilder(ExprBuilder):
             self.report("syntax-star", "only `count` takes `*`", span)
         return s.Call("count", (), span=span)
 
+    def call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        found = super().call(tree, args)
+        match found:
+            case s.Call(name, (s.Call("in", (part, text)),)) if name.lower() == "position":
+                return s.Call("position", (text, part), span=found.span)
+            case _:
+                return found
+
+    def cast_type(self, tree: Tree[Token], args: Args) -> s.Expr:
+        span = self.span(tree)
+        return s.String(re.sub(r"\s+", "", span.text), span=span)
+
+    def cast_call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        callee, value, kind = args
+        if not isinstance(callee, s.Name) or callee.name.lower() != "cast":
+            self.report("syntax-cast", "only `cast` takes `as`", self.span(tree), "write `cast(x as int)`")
+        return s.Call("cast", (value, kind), span=self.span(tree))
+
+    def cast_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Call("cast", (args[0], args[1]), span=self.span(tree))
+
+    def from_call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        callee, first, second, third = args
+        span = self.span(tree)
+        more = () if third is None else (third,)
+        match callee, first:
+            case s.Name(name), s.Name(part) if name.lower() == "extract" and not more:
+                return s.Call("extract", (s.String(part.lower(), span=first.span), second), span=span)
+            case s.Name(name), _ if name.lower() in ("substring", "substr"):
+                return s.Call("substring", (first, second, *more), span=span)
+            case s.Name(name), _ if name.lower() == "trim" and not more:
+                return s.Call("trim", (second, first), span=span)
+            case _:
+                message = "`from` stands between operands of `extract`, `substring` and `trim` alone"
+                self.report("syntax-from", message, span, "write commas between operands")
+                return s.NoneValue(span=span)
+
+    def filtered(self, tree: Tree[Token], args: Args) -> s.Expr:
+        call, _, condition = args
+        return s.Call("filter", (call, condition), span=self.span(tree))
+
+    def timestamp_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        from river.lang.operations import times
+
+        span, text = self.span(tree), _quoted_part(args[0])
+        found = times.parse_time(text)
+        if found is None:
+            message = f"`{text}` is no time"
+            self.report("syntax-time", message, span, "write it as in `timestamp '2026-01-31 12:00:00'`")
+        return s.Call("time", (s.Int(found or 0),), span=span)
+
+    def interval_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        span, text = self.span(tree), _quoted_part(args[0])
+        unit = str(args[0]).rpartition("'")[2]
+        found = re.fullmatch(r"\s*(-?\d+)\s*([a-zA-Z]*)\s*", f"{text} {unit}")
+        size = found and _INTERVALS.get(found[2].lower().removesuffix("s"))
+        if found is None or size is None:
+            help_line = "units are days and below: `interval '5 minutes'`, `interval '5' minute`"
+            self.report("syntax-interval", "this is no length of time", span, help_line)
+            return s.Call("duration", (s.Int(0),), span=span)
+        return s.Call("duration", (s.Int(int(found[1]) * size),), span=span)
+
     def distinct_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, value = args
         name = callee.name if isinstance(callee, s.Name) else "?"
         return s.Call(f"{name}.distinct", (value,), span=self.span(tree))
 
     def quoted_value(self, tree: Tree[Token], args: list[Any]) -> s.Expr:
-        return s.String(args[0][1:-1].replace("''", "'"), span=self.span(tree))
+        return s.String(_unquoted(args[0]), span=self.span(tree))
 
 
 _SPELLED = {"=": "==", "<>": "!="}
+
+_INTERVALS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+}
+"""Units of lengths of time, in microseconds."""
+
+
+def _unquoted(token: str) -> str:
+    return token[1:-1].replace("''", "'")
+
+
+def _quoted_part(token: str) -> str:
+    """What stands between the quotes of a literal with a word before it."""
+    return str(token).partition("'")[2].rpartition("'")[0]

@@ -79,7 +79,7 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select [i for i in 0 .. a] as b from s;", "sql-expression", None),
         ("v: relation = select any([a], fn(i) => i > 0) as b from s;", "sql-expression", None),
         ("v: relation = select a + k as b from s;", "lang-operation-types", None),
-        ("v: relation = select nope(a) as b from s;", "lang-unknown-function", None),
+        ("v: relation = select nope(a) as b from s;", "sql-unknown-function", None),
         ("v: {a: nope} relation = select a from s;", "lang-unknown-type", None),
         ("v: relation = select a from ss;", "cql-unknown-source", "did you mean `s`?"),
         ("v: relation = select a from s; v: relation = select a from t;", "cql-duplicate-name", None),

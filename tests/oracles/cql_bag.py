@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import define, field, frozen
 
+from frontends.cql import FRONTEND
 from frontends.cql import typed as ty
 from frontends.sql import typed as r
+from river.il.templates import Library
 from river.lang import check
 from river.lang import syntax as s
 from river.lang import types as t
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Bag = list[Row]
+FNS = {fn.name: fn for fn in Library.of({"cql": FRONTEND.templates}).fns}
 END = (1 << 63) - 1  # the last instant that there is
 
 
@@ -272,7 +275,7 @@ class Run:
         if made is None:
             typed = tuple(s.Param(name, expression(p)) for name, p in zip(body.params, params, strict=True))
             fn = s.Fn("it", typed, expression(result), body.body)
-            fns, index = check.function("it", Scope({}, {"it": fn}))
+            fns, index = check.function("it", Scope({}, {**FNS, "it": fn}))
             made = self.functions[body, params, result] = trapping(compile_function(fns, index))
         return made
 

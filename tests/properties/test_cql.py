@@ -112,7 +112,7 @@ def values(draw, columns: list[Expr]) -> Expr:
     floats = [c for c in columns if c.kind == "float"]
     shapes = (
         ["column", "column"]
-        + ["sum", "product", "quotient"] * bool(small)
+        + ["sum", "product", "quotient", "function"] * bool(small)
         + ["mixed"] * bool(small and floats)
     )
     shape = draw(st.sampled_from(shapes))
@@ -125,11 +125,45 @@ def values(draw, columns: list[Expr]) -> Expr:
             return Expr(f"({a.cql} - {n})", f"({a.sql} - {n})", "int")
         case "product":
             return Expr(f"-{a.cql} * {n}", f"(-{a.sql} * {n})", "int")
+        case "function":
+            return draw(functions(a, n, columns))
         case "quotient":
             return Expr(f"{a.cql} / {n}", f"trunc({a.sql} / {n})::bigint", "int")
         case _:
             x = draw(st.sampled_from(floats))
             return Expr(f"({a.cql} + {x.cql} * 2)", f"({a.sql}::double + {x.sql} * 2)", "float")
+
+
+@st.composite
+def functions(draw, a: Expr, n: int, columns: list[Expr]) -> Expr:
+    """What both languages write alike: of a small number, of one that may be none, and of a text."""
+    forms = [
+        ("{a} % {n}", "int"), ("case when {a} < {n} then {a} end", "maybe"), ("case when {a} < {n} then 1 end", "maybe"),
+        ("nullif({a}, {n})", "maybe"), ("abs({a})", "int"), ("cast({a} as bigint)", "int"),
+        ("case when {a} is distinct from {n} then {n} else {a} end", "int"),
+    ]  # fmt: skip
+    maybe = [c for c in columns if c.kind == "maybe"]
+    texts = [c for c in columns if c.kind == "string"]
+    if maybe:
+        forms += [
+            ("coalesce({q}, {a})", "int"), ("coalesce({q}, nullif({a}, {n}), {n})", "int"), ("abs({q} * {a})", "maybe"),
+            ("case when {q} is not distinct from {a} then {q} end", "maybe"),
+        ]  # fmt: skip
+    if texts:
+        forms += [
+            ("upper({k} || 'x')", "string"),
+            ("substring({k}, 1, {n} - 1)", "string"),
+            ("length({k})", "int"),
+        ]
+    form, kind = draw(st.sampled_from(forms))
+    q, k = (draw(st.sampled_from(some)) if some else a for some in (maybe, texts))
+    cql, sql = (form.format(a=texts[0], q=texts[1], k=texts[2], n=n) for texts in zip_texts(a, q, k))
+    return Expr(cql, sql, kind)
+
+
+def zip_texts(*parts: Expr) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts of both languages."""
+    return tuple(p.cql for p in parts), tuple(p.sql for p in parts)
 
 
 def literal(draw, kind: str) -> Expr:
@@ -201,6 +235,9 @@ def aggregates(draw, columns: list[Expr], exact: bool) -> Expr:
     if not fitting:
         return Expr("count(*)", "count(*)", "int")
     c = draw(st.sampled_from(fitting))
+    if not draw(st.integers(0, 3)):
+        made = draw(values(columns))
+        c = made if made.kind in allowed else c
     kind = {"count": "int", "distinct": "int", "avg": "float", "sum": "big" if c.kind != "float" else "float"}
     name = f"{function}(" if function != "distinct" else "count(distinct "
     sql = f"{name}{c.sql})"

@@ -374,6 +374,8 @@ def operation(
     if name in ("==", "!=", "same"):
         _lift(nodes)
     _lead(c, name, nodes, wanted, args)
+    if name == "coalesce" and len(args) == 2:
+        _second(c, nodes, args, wanted)
     signature = _signature(c, name, nodes, wanted, args, expr)
     for i, arg in enumerate(args):
         if nodes[i] is None:
@@ -409,10 +411,26 @@ def _lead(
         wanted is not None and rule((None,) * len(args), wanted) != rule((None,) * len(args), None)
     ):
         return
-    for i, arg in enumerate(args):
-        if not isinstance(arg, s.Lambda) and telling(arg):
-            nodes[i] = infer(c, arg)
-            return
+    for tells in (telling, _may_be_some):
+        for i, arg in enumerate(args):
+            if not isinstance(arg, s.Lambda) and tells(arg):
+                nodes[i] = infer(c, arg)
+                return
+
+
+def _second(
+    c: Context, nodes: list[typed.Expr | typed.Lambda | None], args: tuple[s.Argument, ...], wanted: t.Type | None
+) -> None:  # fmt: skip
+    """What stands for none may be none itself: `coalesce(a, if c {1} else {none})`."""
+    first, second = args
+    if nodes[1] is not None or isinstance(first, s.Lambda) or isinstance(second, s.Lambda):
+        return
+    if not _may_be_none(second):
+        return
+    if nodes[0] is None and wanted is not None:
+        nodes[0] = infer(c, first, t.Optional(strip(wanted)))
+    if nodes[0] is not None:
+        nodes[1] = infer(c, second, t.Optional(strip(nodes[0].type)))
 
 
 def _lift(nodes: list[typed.Expr | typed.Lambda | None]) -> None:
@@ -557,6 +575,25 @@ def _if(
 def _beside(expr: s.Expr, type_: t.Type) -> t.Type:
     """What is wanted of the branch `expr` when the other one is of type `type_`."""
     return t.Optional(strip(type_)) if _may_be_none(expr) else type_
+
+
+def _may_be_some(expr: s.Expr) -> bool:
+    """Whether a flexible expression is an optional value whatever is wanted of it: `if c {1} else {none}`."""
+    match expr:
+        case s.IfExpr(_, then, other):
+            return _may_be_none(expr) and not (_is_none(then) and _is_none(other))
+        case _:
+            return False
+
+
+def _is_none(expr: s.Expr) -> bool:
+    match expr:
+        case s.NoneValue():
+            return True
+        case s.IfExpr(_, then, other):
+            return _is_none(then) and _is_none(other)
+        case _:
+            return False
 
 
 def _may_be_none(expr: s.Expr) -> bool:

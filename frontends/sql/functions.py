@@ -1,0 +1,252 @@
+"""The scalar functions of SQL, in one table: names, operands, and the expression of the operator language that each is.
+
+A function is *strict*, as in SQL, if its entry says nothing else: it is none where an operand is none, and what it makes is made
+of operands that are there. What is no single operation is a function of the namespace `cql` (`templates/functions.river`).
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from attrs import frozen
+
+from river.lang import syntax as s
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Kind = Literal["text", "int", "float", "number", "time", "any", "pattern"]
+"""What an operand is: `float` any number, as one; `number` any number, as it is; `pattern` a text that is written out."""
+
+Parts = tuple[s.Expr, ...]
+
+
+@frozen
+class Function:
+    """A function: its names (the first is its own), what it takes, and what it is.
+
+    `make` gets the operands and the type of the first. The last `optional` operands may be left out.
+    """
+
+    names: tuple[str, ...]
+    takes: tuple[Kind, ...]
+    make: Callable[[Parts, t.Type], s.Expr]
+    optional: int = 0
+
+    @property
+    def signature(self) -> str:
+        """How it is called, for people."""
+        least = len(self.takes) - self.optional
+        shown = ", ".join(self.takes[:least])
+        for i, kind in enumerate(self.takes[least:]):
+            shown += f"[{', ' if least + i else ''}{kind}"
+        return f"`{self.names[0]}({shown}{']' * self.optional})`"
+
+
+def _is(operation: str) -> Callable[[Parts, t.Type], s.Expr]:
+    """An operation of the operator language."""
+    return lambda parts, _type: s.Call(operation, parts)
+
+
+def _own(name: str, *defaults: s.Expr) -> Callable[[Parts, t.Type], s.Expr]:
+    """A function of the namespace `cql`; `defaults` stand for operands that are left out."""
+
+    def make(parts: Parts, _type: t.Type) -> s.Expr:
+        given = defaults[len(parts) - 1 :] if defaults else ()
+        return s.Call(f"cql.{name}", (*parts, *given))
+
+    return make
+
+
+def _whole(operation: str) -> Callable[[Parts, t.Type], s.Expr]:
+    """An operation that changes no whole number."""
+    return lambda parts, type_: parts[0] if type_ in t.INTEGERS else s.Call(operation, parts)
+
+
+def _substring(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Call("cql.substring" if len(parts) == 3 else "cql.substring_from", parts)
+
+
+def _position(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Binary("+", s.Call("find", parts), s.Int(1))
+
+
+def _round(parts: Parts, type_: t.Type) -> s.Expr:
+    if len(parts) == 2:
+        return s.Call("cql.round_to", (s.Call("f64", parts[:1]) if type_ != t.F64 else parts[0], parts[1]))
+    return parts[0] if type_ in t.INTEGERS else s.Call("round", parts)
+
+
+def _sign(parts: Parts, type_: t.Type) -> s.Expr:
+    if type_ in t.INTEGERS:
+        return s.Call("cql.whole_sign_of", parts)
+    return s.Call("cql.sign_of", parts)
+
+
+def _matches(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Call("re_test", (s.Call("regex", (parts[1],)), parts[0]))
+
+
+def _replaced(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Call("re_replace", (s.Call("regex", (parts[1],)), parts[0], parts[2]))
+
+
+def _octets(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Call("len", (s.Call("encode", parts),))
+
+
+def _time_of_seconds(parts: Parts, type_: t.Type) -> s.Expr:
+    if type_ in t.INTEGERS:
+        return s.Call("time", (s.Binary("*", s.Call("i64", parts), s.Int(1_000_000)),))
+    micros = s.Binary("*", s.Call("f64", parts), s.Float(1e6))
+    return s.Call("time", (s.Call("i64", (s.Call("round", (micros,)),)),))
+
+
+_SPACE = s.String(" ")
+
+_TABLE = (
+    # texts
+    Function(("length", "len", "char_length", "character_length"), ("text",), _is("len")),
+    Function(("octet_length",), ("text",), _octets),
+    Function(("lower", "lcase"), ("text",), _is("lower")),
+    Function(("upper", "ucase"), ("text",), _is("upper")),
+    Function(("trim", "btrim"), ("text", "text"), _own("trim_of", _SPACE), 1),
+    Function(("ltrim",), ("text", "text"), _own("ltrim", _SPACE), 1),
+    Function(("rtrim",), ("text", "text"), _own("rtrim", _SPACE), 1),
+    Function(("substring", "substr"), ("text", "int", "int"), _substring, 1),
+    Function(("left",), ("text", "int"), _own("left")),
+    Function(("right",), ("text", "int"), _own("right")),
+    Function(("lpad",), ("text", "int", "text"), _own("lpad", _SPACE, _SPACE), 1),
+    Function(("rpad",), ("text", "int", "text"), _own("rpad", _SPACE, _SPACE), 1),
+    Function(("repeat",), ("text", "int"), _own("repeat")),
+    Function(("reverse",), ("text",), _is("reverse")),
+    Function(("replace",), ("text", "text", "text"), _is("replace")),
+    Function(("split_part", "split_index"), ("text", "text", "int"), _own("split_part")),
+    Function(("position", "strpos", "instr"), ("text", "text"), _position),
+    Function(("starts_with",), ("text", "text"), _is("starts_with")),
+    Function(("ends_with",), ("text", "text"), _is("ends_with")),
+    Function(("contains",), ("text", "text"), _is("contains")),
+    Function(("ascii",), ("text",), _own("ascii")),
+    Function(("chr",), ("int",), lambda parts, _type: s.Call("char", (s.Call("i32", parts),))),
+    Function(("regexp_like", "regexp_matches"), ("text", "pattern"), _matches),
+    Function(("regexp_replace_all",), ("text", "pattern", "text"), _replaced),
+    # numbers
+    Function(("abs",), ("number",), _is("abs")),
+    Function(("sign",), ("number",), _sign),
+    Function(("floor",), ("number",), _whole("floor")),
+    Function(("ceil", "ceiling"), ("number",), _whole("ceil")),
+    Function(("trunc", "truncate"), ("number",), _whole("trunc")),
+    Function(("round",), ("number", "int"), _round, 1),
+    Function(("mod",), ("number", "number"), _is("rem.trunc")),
+    Function(("power", "pow"), ("float", "float"), _is("pow")),
+    Function(("sqrt",), ("float",), _is("sqrt")),
+    Function(("exp",), ("float",), _is("exp")),
+    Function(("ln",), ("float",), _is("log")),
+    Function(("log10", "log"), ("float",), _is("log10")),
+    Function(("log2",), ("float",), _is("log2")),
+    Function(("sin",), ("float",), _is("sin")),
+    Function(("cos",), ("float",), _is("cos")),
+    Function(("tan",), ("float",), _is("tan")),
+    Function(("asin",), ("float",), _is("asin")),
+    Function(("acos",), ("float",), _is("acos")),
+    Function(("atan",), ("float",), _is("atan")),
+    Function(("atan2",), ("float", "float"), _is("atan2")),
+    Function(("pi",), (), lambda _parts, _type: s.Float(3.141592653589793)),
+    # times, in UTC
+    Function(("to_timestamp", "from_unixtime"), ("number",), _time_of_seconds),
+    *(
+        Function((name,), ("time",), _is(name))
+        for name in ("year", "month", "day", "hour", "minute", "second")
+    ),
+    Function(("quarter",), ("time",), _own("quarter")),
+    Function(("week",), ("time",), _own("week")),
+)
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType({name: f for f in _TABLE for name in f.names})
+"""The functions by each of their names, in small letters."""
+
+SEVERAL = frozenset({"coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "concat"})
+"""Functions whose operands are of one type, whichever it is, and which are not strict."""
+
+_DAY = 86_400_000_000
+
+FIELDS: Mapping[str, Callable[[s.Expr], s.Expr]] = MappingProxyType(
+    {
+        **{name: lambda at, name=name: s.Call(name, (at,)) for name in ("year", "month", "day", "hour", "minute", "second")},
+        "quarter": lambda at: s.Call("cql.quarter", (at,)),
+        "week": lambda at: s.Call("cql.week", (at,)),
+        "isodow": lambda at: s.Call("weekday", (at,)),
+        "dow": lambda at: s.Call("rem.trunc", (s.Call("weekday", (at,)), s.Int(7))),
+        "doy": lambda at: s.Call("yearday", (at,)),
+        "milliseconds": lambda at: s.Call("div.trunc", (s.Call("cql.second_micros", (at,)), s.Int(1_000))),
+        "microseconds": lambda at: s.Call("cql.second_micros", (at,)),
+        "epoch": lambda at: s.Binary("/", s.Call("f64", (s.Call("micros", (at,)),)), s.Float(1e6)),
+    }
+)  # fmt: skip
+"""What `extract(... from t)` may ask for."""
+
+TRUNCATED: Mapping[str, Callable[[s.Expr], s.Expr]] = MappingProxyType(
+    {
+        **{
+            name: lambda at, size=size, origin=origin: s.Call("cql.truncated", (at, s.Int(size), s.Int(origin)))
+            for name, size, origin in (
+                ("milliseconds", 1_000, 0), ("second", 1_000_000, 0), ("minute", 60_000_000, 0),
+                ("hour", 3_600_000_000, 0), ("day", _DAY, 0), ("week", 7 * _DAY, 4 * _DAY),
+            )
+        },
+        "month": lambda at: s.Call("cql.month_begin", (at,)),
+        "quarter": lambda at: s.Call("cql.quarter_begin", (at,)),
+        "year": lambda at: s.Call("cql.year_begin", (at,)),
+    }
+)  # fmt: skip
+"""What `date_trunc('...', t)` may cut a time to. Weeks begin on Monday: 1970-01-05 is one."""
+
+TYPES: Mapping[str, t.Type] = MappingProxyType(
+    {
+        **dict.fromkeys(("int", "integer", "bigint", "smallint", "i64"), t.I64),
+        **dict.fromkeys(("float", "double", "real", "f64"), t.F64),
+        **dict.fromkeys(("string", "text", "varchar", "char"), t.STRING),
+        **dict.fromkeys(("bool", "boolean"), t.BOOL),
+        **dict.fromkeys(("time", "timestamp"), t.TIME),
+    }
+)
+"""What `cast` casts to, beside `decimal(p, s)`."""
+
+
+def type_named(name: str) -> t.Type | None:
+    """The type that a text such as `int` or `decimal(10, 2)` names, or None."""
+    plain, _, sizes = name.lower().replace(" ", "").partition("(")
+    if plain in ("decimal", "numeric"):
+        found = re.fullmatch(r"(\d+)(?:,(\d+))?\)", sizes)
+        if found is None:
+            return None
+        precision, scale = int(found[1]), int(found[2] or 0)
+        return t.Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+    if sizes and plain not in ("varchar", "char"):
+        return None
+    return TYPES.get(plain)
+
+
+def cast_of(value: s.Expr, kind: t.Type, type_: t.Type) -> s.Expr | None:
+    """A value of `kind`, which is there, as a `type_`; None if there is no such conversion."""
+    if kind == type_:
+        return value
+    numbers = kind in t.INTEGERS or kind in t.FLOATS or isinstance(kind, t.Decimal)
+    match type_:
+        case t.STRING:
+            return s.Call("string", (value,))
+        case t.I64 | t.F64 if numbers:
+            return s.Call("i64" if type_ == t.I64 else "f64", (value,))
+        case t.I64 | t.F64 if kind == t.BOOL:
+            one, zero = (s.Int(1), s.Int(0)) if type_ == t.I64 else (s.Float(1.0), s.Float(0.0))
+            return s.IfExpr(value, one, zero)
+        case t.BOOL if kind in t.INTEGERS:
+            return s.Binary("!=", value, s.Int(0))
+        case t.I64 | t.F64 | t.BOOL | t.TIME if kind == t.STRING:
+            name = {t.I64: "int_of", t.F64: "float_of", t.BOOL: "bool_of", t.TIME: "time_of"}[type_]
+            return s.Call(f"cql.{name}", (value,))
+        case _:
+            return None

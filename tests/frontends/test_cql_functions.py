@@ -1,0 +1,297 @@
+"""The scalar functions of River-CQL: what they make of rows, as DuckDB has it where SQL says the same."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from backends.multicore.plan import plan
+from backends.multicore.run import run as run_multicore
+from calculus.observe import Faulted, Finished
+from calculus.run import run
+from calculus.schedule import FirstCome
+from frontends.cql import FRONTEND
+from frontends.sql.functions import FUNCTIONS
+from river.backend import Options
+from river.diagnostics import Diagnostic, Rejected, Severity
+from river.il import erase
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.values import Mark
+from river.platform import Platform
+from river.source import Source
+
+LIBRARY = Library.of({"cql": FRONTEND.templates})
+INPUTS = (
+    "s: {ts: time; i: int; f: float; k: string; qi: int?; qf: float?; qk: string?; b: bool} stream by ts;\n"
+)
+DAY = 86_400_000_000
+ROWS = [
+    (951_825_599_999_999, 7, 2.25, "a,bc,é", None, None, None, True),
+    (1_230_768_000_000_000, -8, -1.155, "  Pad ", 3, -0.5, "x_y%", False),
+    (1_798_761_845_678_901, 0, 1024.5, "", -3, 2.0, "", True),
+    (1_798_848_000_000_000, 2, 0.001, "aXbXX", 0, 7.75, "aXb", False),
+]
+
+SAME = {
+    "i % 3": "i % 3",
+    "mod(i, 3)": "i % 3",
+    "abs(i)": "abs(i)",
+    "abs(qf)": "abs(qf)",
+    "sign(f)": "sign(f)::double",
+    "sign(i)": "sign(i)::bigint",
+    "floor(f)": "floor(f)",
+    "ceil(qf)": "ceil(qf)",
+    "trunc(f)": "trunc(f)",
+    "round(qf)": "round(qf)",
+    "round(f, 2)": "round(f, 2)",
+    "round(f * 1000, -2)": "round(f * 1000, -2)",
+    "power(i, 2)": "power(i, 2)",
+    "sqrt(abs(i))": "sqrt(abs(i))",
+    "i in (0, 7)": "i in (0, 7)",
+    "qi not in (3)": "qi not in (3)",
+    "position('X' in k)": "position('X' in k)",
+    "strpos(k, 'bc')": "strpos(k, 'bc')",
+    "length(qk)": "length(qk)",
+    "lower(k) || upper(k)": "lower(k) || upper(k)",
+    "k || i": "k || i",
+    "qk || '!'": "qk || '!'",
+    "concat(qk, '-', qi)": "concat(qk, '-', qi)",
+    "trim(k)": "trim(k)",
+    "ltrim(k)": "ltrim(k)",
+    "rtrim(k, 'X')": "rtrim(k, 'X')",
+    "trim('aX' from k)": "trim(k, 'aX')",
+    "substring(k, 2)": "substring(k, 2)",
+    "substring(k from 2 for 3)": "substring(k, 2, 3)",
+    "substr(k, 9, 2)": "substr(k, 9, 2)",
+    "left(k, 2) || '.' || right(k, 2)": "left(k, 2) || '.' || right(k, 2)",
+    "left(k, -2) || '.' || right(k, -2)": "left(k, -2) || '.' || right(k, -2)",
+    "lpad(k, 8, '*')": "lpad(k, 8, '*')",
+    "lpad(k, 2, '*') || rpad(qk, 3, 'ab')": "lpad(k, 2, '*') || rpad(qk, 3, 'ab')",
+    "repeat(k, 2)": "repeat(k, 2)",
+    "reverse(k)": "reverse(k)",
+    "replace(k, 'X', '--')": "replace(k, 'X', '--')",
+    "split_part(k, ',', 2)": "split_part(k, ',', 2)",
+    "split_part(k, ',', -1)": "split_part(k, ',', -1)",
+    "split_part(k, 'X', 9)": "split_part(k, 'X', 9)",
+    "starts_with(k, 'a')": "starts_with(k, 'a')",
+    "ends_with(qk, 'b')": "suffix(qk, 'b')",
+    "contains(k, 'Xb')": "contains(k, 'Xb')",
+    "regexp_like(k, '^a.*X$')": "regexp_matches(k, '^a.*X$')",
+    "k like 'a%X' or qk like '%!%' escape '!'": "k like 'a%X' or qk like '%!%' escape '!'",
+    "qk like 'x!_y!%' escape '!'": "qk like 'x!_y!%' escape '!'",
+    "k ilike '%PAD%'": "k ilike '%PAD%'",
+    "k not ilike 'A%'": "k not ilike 'A%'",
+    "chr(97 + abs(i))": "chr(97 + abs(i)::int)",
+    "ascii('é')": "ascii('é')",
+    "coalesce(qi, qi, i)": "coalesce(qi, qi, i)",
+    "coalesce(qk, k, 'never')": "coalesce(qk, k, 'never')",
+    "coalesce(qi, qi)": "coalesce(qi, qi)",
+    "ifnull(qf, 1)": "ifnull(qf, 1)",
+    "nullif(i, 7)": "nullif(i, 7)",
+    "nullif(qi, i)": "nullif(qi, i)",
+    "greatest(i, qi, 2)": "greatest(i, qi, 2)",
+    "least(f, qf)": "least(f, qf)",
+    "least(k, qk, 'm')": "least(k, qk, 'm')",
+    "qi is distinct from 3": "qi is distinct from 3",
+    "qi is not distinct from i - 4": "qi is not distinct from i - 4",
+    "b is true": "b is true",
+    "(qi > 0) is not false": "(qi > 0) is not false",
+    "(qi > 0) is true": "(qi > 0) is true",
+    "cast(i as float)": "i::double",
+    "i::string || 'x'": "i::varchar || 'x'",
+    "cast('12' as int) + '7'::bigint": "19::bigint",
+    "' 1.5'::float": "1.5::double",
+    "cast(b as int)": "b::int",
+    "i::bool": "i::bool",
+    "'TRUE'::boolean": "true",
+    "qi::float": "qi::double",
+    "extract(year from ts)": "extract(year from ts)",
+    "extract(quarter from ts)": "extract(quarter from ts)",
+    "extract(week from ts)": "extract(week from ts)",
+    "extract(dow from ts)": "extract(dow from ts)",
+    "extract(isodow from ts)": "extract(isodow from ts)",
+    "extract(doy from ts)": "extract(doy from ts)",
+    "extract(minute from ts) * 60 + second(ts)": "extract(minute from ts) * 60 + second(ts)",
+    "extract(milliseconds from ts)": "extract(milliseconds from ts)",
+    "extract(epoch from ts)": "extract(epoch from ts)",
+    "date_trunc('minute', ts)": "date_trunc('minute', ts)",
+    "date_trunc('day', ts)": "date_trunc('day', ts)::timestamp",
+    "date_trunc('week', ts)": "date_trunc('week', ts)::timestamp",
+    "date_trunc('month', ts)": "date_trunc('month', ts)::timestamp",
+    "date_trunc('quarter', ts)": "date_trunc('quarter', ts)::timestamp",
+    "date_trunc('year', ts)": "date_trunc('year', ts)::timestamp",
+    "ts + interval '1 day'": "ts + interval 1 day",
+    "ts - interval '90' minutes": "ts - interval 90 minute",
+    "ts >= timestamp '2026-12-31T00:00:00Z'": "ts >= timestamp '2026-12-31 00:00:00'",
+    "pi()": "pi()",
+    "hour(ts) * 10000 + day(ts) * 100 + month(ts) + minute(ts)": "hour(ts) * 10000 + day(ts) * 100 + month(ts) + minute(ts)",
+    "week(ts) * 10 + quarter(ts)": "week(ts) * 10 + quarter(ts)",
+    "year(to_timestamp(1.5e9)) + year(to_timestamp(i))": "year(to_timestamp(1.5e9)) + year(to_timestamp(i))",
+    "log2(abs(f)) + exp(qf)": "log2(abs(f)) + exp(qf)",
+    "sin(f) + cos(f) + tan(f)": "sin(f) + cos(f) + tan(f)",
+    "asin(qf / 8) + acos(qf / 8) + atan(qf) + atan2(qf, f)": "asin(qf / 8) + acos(qf / 8) + atan(qf) + atan2(qf, f)",
+    "regexp_replace_all(k, '[Xa]', '-')": "regexp_replace(k, '[Xa]', '-', 'g')",
+    "ln(abs(f)) > log10(abs(f))": "ln(abs(f)) > log10(abs(f))",
+}
+"""Expressions over the rows above, and how DuckDB writes them."""
+
+
+def lower(text: str) -> Any:
+    return verify(FRONTEND.lower(FRONTEND.check(FRONTEND.parse(Source("<query>", INPUTS + text)))), LIBRARY)
+
+
+def says(query: str, rows: list[Any], *, multicore: bool = False) -> Any:
+    """The rows that a query over the stream `s` makes of rows, or why it ends."""
+    graph = lower(f"v: stream by at = {query};")
+    if multicore:
+        found: list[Any] = []
+        run_multicore(plan(graph, Platform(2), Options(workers=2)), {"s": iter([rows])}, {"v": found.extend})
+        return [item[1:] for item in found if not isinstance(item, Mark)]
+    outcome = run(erase.erase(graph), erase.inputs(graph, {"s": tuple(rows)}), FirstCome()).outcome
+    if isinstance(outcome, Faulted):
+        return outcome.info
+    assert isinstance(outcome, Finished)
+    (made,) = (items for _, items in outcome.outputs)
+    rows_made: list[Any] = [item for item in made if not isinstance(item, Mark)]
+    return [item[1:] for item in rows_made]
+
+
+def everything() -> str:
+    return f"select {', '.join(f'{cql} as c{i}' for i, cql in enumerate(SAME))} from s"
+
+
+def canonical(value: Any) -> Any:
+    """A value of DuckDB as River has it: times in microseconds."""
+    if isinstance(value, dt.datetime):
+        return (value.replace(tzinfo=dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(
+            microseconds=1
+        )
+    return value
+
+
+def test_functions_say_what_duckdb_says() -> None:
+    duckdb = pytest.importorskip("duckdb").connect()
+    duckdb.execute("set threads to 1")
+    duckdb.execute(
+        "create table s (ts timestamp, i bigint, f double, k varchar, qi bigint, qf double, qk varchar, b boolean)"
+    )
+    for at, *row in ROWS:
+        duckdb.execute("insert into s values (make_timestamp(?), ?, ?, ?, ?, ?, ?, ?)", [at, *row])
+    expected = duckdb.execute(f"select {', '.join(SAME.values())} from s order by s.ts").fetchall()
+    found = says(everything(), ROWS)
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        for text, a, b in zip(SAME, ours, map(canonical, theirs), strict=True):
+            assert a == b or (isinstance(a, float) and math.isclose(a, b, rel_tol=1e-12)), text
+
+
+@pytest.mark.slow
+def test_machine_code_says_the_same() -> None:
+    assert says(everything(), ROWS, multicore=True) == says(everything(), ROWS)
+
+
+OWN = {
+    "substring('abc', 0, 2)": "a",
+    "substring('abc', -1, 3)": "a",
+    "substring('abc', -9, 3)": "",
+    "substring('abc', 2, 9223372036854775807)": "bc",
+    "left('abc', -9223372036854775807 - 1)": "",
+    "right('abc', -9223372036854775807 - 1)": "",
+    "lpad('abc', -1)": "",
+    "rpad('abc', 9, '')": "abc",
+    "split_part('abc', '', 1)": "abc",
+    "round(1.5, 400)": 1.5,
+    "round(1.0e300, -400)": 0.0,
+    "round(1.0e300, 20)": 1e300,
+    "round(7, 2)": 7.0,
+    "round(7)": 7,
+    "cast(-2.7 as int)": -2,
+    "coalesce(null, 1)": 1,
+    "position('z' in 'abc')": 0,
+    "octet_length('é')": 2,
+    "case when i > 100 then 1 end is null": True,
+    "coalesce(case when i > 100 then 1 end, case when i > 0 then 2.5 end)": 2.5,
+    "SUBSTRING('abc', 2)": "bc",
+}
+"""What is River's own: the edges, and where engines differ."""
+
+
+def test_edges() -> None:
+    query = f"select {', '.join(f'{cql} as c{i}' for i, cql in enumerate(OWN))} from s"
+    assert dict(zip(OWN, says(query, ROWS[:1])[0], strict=True)) == OWN
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["substring(k, 1, -1)", "split_part(k, 'a', 0)", "k::int", "k::float", "k::bool", "k::timestamp"],
+)
+def test_what_has_no_value_ends_the_run(expression: str) -> None:
+    assert "'assert'" in str(says(f"select {expression} as c from s", ROWS[:1]))
+
+
+def diagnostics(expression: str) -> list[Diagnostic]:
+    text = INPUTS + f"v: stream = select {expression} as c from s;"
+    try:
+        return list(FRONTEND.check(FRONTEND.parse(Source("<query>", text))).remarks)
+    except Rejected as rejected:
+        return list(rejected.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "help_line"),
+    [
+        ("nope(i)", "sql-unknown-function", None),
+        ("substrng(k, 2)", "sql-unknown-function", "did you mean `substring`?"),
+        ("substring(k)", "sql-function-operands", "it is `substring(text, int[, int])`"),
+        ("substring(i, 2)", "sql-function-operands", "it is `substring(text, int[, int])`"),
+        ("substring(k, f)", "sql-function-operands", None),
+        ("regexp_like(k, k)", "sql-function-operands", "it is `regexp_like(text, pattern)`"),
+        ("nullif(i)", "sql-function-operands", None),
+        ("coalesce(null)", "sql-function-operands", None),
+        ("extract(year from i)", "sql-function-operands", "seconds since 1970 become a time by `to_timestamp(x)`"),
+        ("extract(yeer from ts)", "sql-time-part", "did you mean `year`?"),
+        ("cast(i as list)", "sql-cast", "there are `int`, `float`, `string`, `bool`, `time` and `decimal(p, s)`"),
+        ("cast(ts as bool)", "sql-cast", None),
+        ("i in k", "sql-in", "write `x in (1, 2)`"),
+        ("length(k) filter (where b)", "sql-filter", None),
+        ("k is true", "sql-condition", None),
+        ("k like 'a!' escape '!'", "sql-like", None),
+        ("k like 'a' escape 'ab'", "syntax-like", "write it so: `escape '!'`"),
+        ("f(i as int)", "syntax-cast", "write `cast(x as int)`"),
+        ("length(k from 2)", "syntax-from", "write commas between operands"),
+        ("timestamp 'soon'", "syntax-time", "write it as in `timestamp '2026-01-31 12:00:00'`"),
+        ("interval '2 months'", "syntax-interval", "units are days and below: `interval '5 minutes'`, `interval '5' minute`"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(expression: str, code: str, help_line: str | None) -> None:
+    (found,) = diagnostics(expression)
+    assert (found.code, found.severity) == (code, Severity.ERROR)
+    if help_line is not None:
+        assert found.help == help_line
+
+
+@pytest.mark.parametrize("expression", ["i is null", "coalesce(i, 1)", "coalesce(qi, 1, 2)"])
+def test_asking_for_none_where_none_can_be_is_a_remark(expression: str) -> None:
+    assert [(d.code, d.severity) for d in diagnostics(expression)] == [("sql-never-none", Severity.REMARK)]
+
+
+def test_a_chain_of_functions_of_what_may_be_none_does_not_grow() -> None:
+    sizes: list[int] = []
+    for depth in (10, 20):
+        expression = "lower(" * depth + "qk" + ")" * depth
+        view = FRONTEND.check(
+            FRONTEND.parse(Source("<query>", INPUTS + f"v: relation = select {expression} as c from s;"))
+        ).views[0]
+        sizes.append(len(repr(evolve(view))))
+    assert sizes[1] < 2 * sizes[0]
+
+
+def test_every_function_of_the_table_is_checked_here() -> None:
+    texts = " ".join((*SAME, *OWN)).lower()
+    unseen = {f.names[0] for f in FUNCTIONS.values() if not any(f"{name}(" in texts for name in f.names)}
+    assert not unseen
