@@ -60,7 +60,7 @@ def elaborate(
             work.run(block.items, work.statics, None)
         graph = work.build(ty.Create(main, None, (), span=streams[main].span))
         turns = firings(graph, report)
-        begins: Mapping[int, int] = starts(graph) if turns else {}
+        begins: Mapping[int, int] = starts(graph, turns, report) if turns else {}
         _look_at_prints(graph, report)
     except Failed as failed:
         report.remarks()
@@ -330,12 +330,6 @@ class _Elaborator:
         if join is None or join[1] == 0 or (split is not None and split[1] == 0):
             raise self.report.error("streamit-weights", "nothing would go round", top.join.span)
         waiting = tuple(self.item(expr, value, body.input, top.values) for expr, value in top.waiting)
-        begins = any(
-            isinstance(part, ty.Node) and part.first is not None for p in (body, loop) for part in leaves(p)
-        )
-        if not waiting and not begins:
-            message = "nothing waits in this loop: it will never go round"
-            self.report.warn("streamit-starved", message, top.stream.span, "put something in: `enqueue 0;`")
         input_ = ty.VOID if join[0] == 0 else body.input
         output = ty.VOID if split is not None and split[0] == 0 else body.output
         pair = None if split is None else (split[0], split[1])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import define, evolve, field
 
 from frontends.streamit import typed as ty
+from frontends.streamit.balance import parts
 from frontends.streamit.check import SCOPE
 from frontends.streamit.complex import COMPLEX, complex_functions
 from frontends.streamit.elaborate import leaves, prints
@@ -51,6 +52,7 @@ class _Lowering:
     printed: list[tuple[ty.Node, str]] = field(factory=list[tuple[ty.Node, str]])
     variables: set[str] = field(factory=set[str])
     routines: dict[str, str] = field(factory=dict[str, str])
+    begins: list[str] = field(factory=list[str])
     counters: list[p.Variable] = field(factory=list[p.Variable])
 
     def program(self) -> p.Program:
@@ -78,6 +80,7 @@ class _Lowering:
             else:
                 self.borders.append(p.Output(file.name, item, annotations=said, span=file.span))
         self.ends(graph)
+        self.begin()
         self.clock()
         self.prints()
         fns = [function(fn) for fn in self.typed.fns]
@@ -91,13 +94,31 @@ class _Lowering:
     def filters(self, nodes: Iterable[ty.Node]) -> list[p.Decl]:
         """The operators of all filters."""
         by_filter: dict[str, list[Used]] = {}
+        begun = self.begun()
         for node in nodes:
             use = Used(node, self.typed.firings.get(id(node), 1), self.typed.starts.get(id(node), 0))
+            use.begun = node.filter.name in begun
             self.used[id(node)] = use
             by_filter.setdefault(node.filter.name, []).append(use)
         found: list[p.Decl] = []
         for uses in by_filter.values():
             found += operators(uses[0].node.filter, uses, self.taken, self.variables, self.routines)
+        return found
+
+    def begun(self) -> set[str]:
+        """Filters with a `prework` that looks at nothing, of which one is in a loop: there nothing comes before it fires."""
+        found: set[str] = set()
+        stack = [self.typed.graph]
+        while stack:
+            part = stack.pop()
+            stack += parts(part)
+            if isinstance(part, ty.FeedbackLoop):
+                inside = (leaf for inner in parts(part) for leaf in leaves(inner))
+                found.update(
+                    leaf.filter.name
+                    for leaf in inside
+                    if isinstance(leaf, ty.Node) and leaf.first is not None and leaf.first.peek == 0
+                )
         return found
 
     def steady(self, *parts: ty.Graph) -> tuple[p.Annotation, ...]:
@@ -201,7 +222,11 @@ class _Lowering:
             self.queues.add(outs[-1])
             self.printed.append((node, outs[-1]))
         names = [f"${variable.name}" for variable in use.variables]
-        self.use((*outs, *names), use.instance, (taken, *names), node.span)
+        ins = [taken]
+        if use.begun:
+            self.begins.append(self.queue())
+            ins.append(self.begins[-1])
+        self.use((*outs, *names), use.instance, (*ins, *names), node.span)
 
     def tick(self) -> str:
         """A queue of ticks."""
@@ -274,7 +299,35 @@ class _Lowering:
             self.use((given, into), splitter, (made,), span)
         self.wire(graph.loop, into, back)
 
-    # -- the clock, and what is printed
+    # -- the beginning, the clock, and what is printed
+
+    def begin(self) -> None:
+        """The first item of the program, for all that begins without an item of its own."""
+        if not self.begins:
+            return
+        span, item = self.typed.span, "unit"
+        given = [decl for decl in self.borders if isinstance(decl, p.Input)]
+        if self.clocks or not given:
+            first, kind = self.tick(), s.TypeName(item)
+        else:
+            first, behind, kind = self.queue(), self.queue(), given[0].type
+            name = given[0].name
+            self.uses = [
+                evolve(use, ins=tuple(behind if end == name else end for end in use.ins)) for use in self.uses
+            ]
+            copying = self.instance("duplicate", "std.duplicate", span, T=kind, n=s.Int(2))
+            self.use((first, behind), copying, (name,), span)
+        name = fresh("begun", self.variables)
+        self.variables.add(name)
+        self.counters.append(p.Variable(name, s.TypeName("bool"), s.Bool(False), span=span))
+        only = self.begins[0] if len(self.begins) == 1 else self.queue()
+        beginning = self.instance("begin", "streamit.begin", span, T=kind)
+        self.use((only, f"${name}"), beginning, (first, f"${name}"), span)
+        if len(self.begins) > 1:
+            copying = self.instance(
+                "duplicate", "std.duplicate", span, T=s.TypeName("bool"), n=s.Int(len(self.begins))
+            )
+            self.use(self.begins, copying, (only,), span)
 
     def clock(self) -> None:
         """The ticks for all sources."""

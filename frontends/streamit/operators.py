@@ -42,11 +42,15 @@ if TYPE_CHECKING:
 
 @define
 class Used:
-    """A filter of the graph in the program: how often it fires for each tick and before the first, and its variables."""
+    """A filter of the graph in the program: how often it fires for each tick and before the first, and its variables.
+
+    `begun`: it has a port for an item that lets its `prework` fire before anything else has come.
+    """
 
     node: ty.Node
     firings: int
     starts: int = 0
+    begun: bool = False
     instance: str = ""
     variables: tuple[p.Variable, ...] = ()
 
@@ -230,7 +234,7 @@ class _Form:
         source = node.input == ty.VOID
         port = s.Port("clock", s.TypeName("unit")) if source else s.Port("x", self.type(self.filter.input))
         operator = s.Operator(
-            name, (port,), tuple(types), outs, (*given, *consts), tuple(fns), handlers,
+            name, (port, *self.beginning), tuple(types), outs, (*given, *consts), tuple(fns), handlers,
             span=self.filter.span,
         )  # fmt: skip
         found: list[p.Decl] = self.first_values()
@@ -332,7 +336,13 @@ class _Form:
             limit = evolve(pop, span=(work.pop or work).span)
             writer = self.writer(setting, work, Cursor(window, counter="at", limit=limit))
         rate = s.Rate("x", None if peek == pop else peek, pop, window)
-        return s.RatedHandler((rate,), s.Block(tuple(writer.out)), first, span=work.span)
+        begins = (s.Rate(port.name, s.Int(0), s.Int(0), f"{window}_0") for port in self.beginning)
+        return s.RatedHandler((rate, *begins), s.Block(tuple(writer.out)), first, span=work.span)
+
+    @property
+    def beginning(self) -> tuple[s.Port, ...]:
+        """The port of what lets `prework` fire, if there is one."""
+        return (s.Port("begin", s.TypeName("bool")),) if self.uses[0].begun else ()
 
     def starting(self, setting: Setting, first: ty.Work | None, work: ty.Work, turns: s.Expr) -> s.Handler:
         """What a source does before the first tick: its `prework`, and so many firings."""

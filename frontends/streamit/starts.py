@@ -1,7 +1,8 @@
 """The initialisation schedule: how often each part of a graph fires before its first steady state.
 
 Afterwards every `prework` has run, and behind each part waits what its windows look ahead, so that steady states can follow
-one another. The numbers are the least that do: a fixpoint over the queues, from what waits in loops.
+one another. The numbers are the least that do: a fixpoint over the queues, from what waits in loops. Then one steady state is
+played through, which tells the loops that stop.
 
 Paper: Karczmarek, Thies, Amarasinghe, Phased Scheduling of Stream Programs (LCTES 2003).
 """
@@ -19,8 +20,13 @@ from frontends.streamit import typed as ty
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from river.report import Report
+
 MOST = 1 << 24
-"""Firings of a part before the first steady state; a loop that needs more has not enough in it."""
+"""Firings of a part before the first steady state; what needs more never gets there."""
+
+LONGEST = 100_000
+"""Steps after which playing a steady state through gives up; many firings in a row are one step."""
 
 
 @frozen
@@ -52,6 +58,14 @@ class End:
             return begun
         return begun - (-rest // self.each) if self.each else MOST
 
+    def able(self, items: int, fired: int) -> int:
+        """How many firings in a row so many items allow, after so many."""
+        if fired == 0 and self.first is not None:
+            return int(items >= self.first_peek)
+        if items < self.peek:
+            return 0
+        return 1 + (items - self.peek) // self.each if self.each else MOST
+
     def needed(self, firings: int) -> int:
         """Items that must have come for so many firings, and for the windows behind them to be full."""
         begun = firings > 0 and self.first is not None
@@ -67,9 +81,18 @@ class Queue:
     waiting: int = 0
 
 
-def starts(graph: ty.Graph) -> Mapping[int, int]:
-    """How often each part fires before the first steady state, by identity; of a loop it is its joiner's rounds."""
-    return _Starts().found(graph)
+def starts(graph: ty.Graph, firings: Mapping[int, int], report: Report) -> Mapping[int, int]:
+    """How often each part fires before the first steady state, by identity; of a loop it is its joiner's rounds.
+
+    Warns of loops that stop (code streamit-starved). `firings`: those of a steady state.
+    """
+    work = _Starts()
+    found = work.found(graph)
+    for loop, wanted, there in work.stopped(firings):
+        items = "1 item" if wanted == 1 else f"{wanted} items"
+        message = f"this loop stops: its joiner waits for {items} from the loop, and {there or 'none'} will be there"
+        report.warn("streamit-starved", message, loop.span, "put something in: `enqueue 0;`")
+    return found
 
 
 @define
@@ -77,6 +100,8 @@ class _Starts:
     queues: list[Queue] = field(factory=list[Queue])
     least: list[int] = field(factory=list[int])
     named: dict[int, int] = field(factory=dict[int, int])  # identity of a part to its number
+    loops: list[tuple[ty.FeedbackLoop, Queue]] = field(factory=list["tuple[ty.FeedbackLoop, Queue]"])
+    fired: list[int] = field(factory=list[int])
 
     def found(self, graph: ty.Graph) -> Mapping[int, int]:
         """The numbers of firings."""
@@ -86,17 +111,73 @@ class _Starts:
         for queue in self.queues:
             into.setdefault(queue.taker.part, []).append(queue)
         waiting = deque(range(len(firings)))
+        ahead = sum(q.taker.needed(0) + q.taker.first_peek + q.waiting for q in self.queues)
+        left = [4 * (len(firings) + ahead)] * len(
+            firings
+        )  # each round of a loop that is not starved brings an item
         while waiting:
             part = waiting.popleft()
             for queue in into.get(part, ()):
                 missing = queue.taker.needed(firings[part]) - queue.waiting
                 wanted = queue.giver.firings(missing)
-                if wanted > MOST:
-                    continue  # the loop is starved: the run tells
-                if wanted > firings[queue.giver.part]:
-                    firings[queue.giver.part] = wanted
-                    waiting.append(queue.giver.part)
+                giver = queue.giver.part
+                if firings[giver] < wanted < MOST and left[giver]:
+                    firings[giver] = wanted
+                    left[giver] -= 1
+                    waiting.append(giver)
+        self.fired = firings
         return {key: firings[part] for key, part in self.named.items()}
+
+    def stopped(self, firings: Mapping[int, int]) -> list[tuple[ty.FeedbackLoop, int, int]]:
+        """The loops that cannot go round so often, with what the joiner waits for and what is there."""
+        if not self.loops:
+            return []
+        wanted = self.wanted(firings)
+        fired, there = [0] * len(wanted), {id(queue): queue.waiting for queue in self.queues}
+        into: dict[int, list[Queue]] = {}
+        out: dict[int, list[Queue]] = {}
+        for queue in self.queues:
+            into.setdefault(queue.taker.part, []).append(queue)
+            out.setdefault(queue.giver.part, []).append(queue)
+        waiting = deque(range(len(wanted)))
+        for _ in range(LONGEST):
+            if not waiting:
+                break
+            part = waiting.popleft()
+            count = wanted[part] - fired[part]
+            for queue in into.get(part, ()):
+                count = min(count, queue.taker.able(there[id(queue)], fired[part]))
+            if count <= 0:
+                continue
+            for queue in into.get(part, ()):
+                there[id(queue)] -= queue.taker.items(fired[part] + count) - queue.taker.items(fired[part])
+            for queue in out.get(part, ()):
+                there[id(queue)] += queue.giver.items(fired[part] + count) - queue.giver.items(fired[part])
+                waiting.append(queue.taker.part)
+            fired[part] += count
+            waiting.append(part)
+        else:
+            return []
+        return [
+            (loop, back.taker.each, there[id(back)])
+            for loop, back in self.loops
+            if fired[back.taker.part] < wanted[back.taker.part] and there[id(back)] < back.taker.each
+        ]
+
+    def wanted(self, firings: Mapping[int, int]) -> list[int]:
+        """How often each part has fired after a steady state; of splitters and joiners, by what is around them."""
+        each = [0] * len(self.fired)
+        for key, part in self.named.items():
+            each[part] = firings[key]
+        unknown = True
+        while unknown:
+            unknown = False
+            for queue in self.queues:
+                for one, other in ((queue.giver, queue.taker), (queue.taker, queue.giver)):
+                    if each[one.part] and other.each and one.each and not each[other.part]:
+                        each[other.part] = each[one.part] * one.each // other.each
+                        unknown = True
+        return [begun + more for begun, more in zip(self.fired, each, strict=True)]
 
     def part(self, graph: ty.Graph | None, least: int = 0) -> int:
         """A new part."""
@@ -159,6 +240,7 @@ class _Starts:
                 self.between(made, End(splitter, taken, taken))
                 self.between(End(splitter, round_), fed)
                 self.between(back, End(joiner, join[1], join[1]), len(waiting))
+                self.loops.append((graph, self.queues[-1]))
                 return (
                     None if graph.input == ty.VOID else End(joiner, join[0], join[0]),
                     None if graph.output == ty.VOID else End(splitter, out),

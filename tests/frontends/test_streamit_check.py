@@ -343,6 +343,38 @@ def test_an_empty_loop_is_warned_of() -> None:
     assert warnings(f"{half} {loop % 'enqueue 1;'}") == []
 
 
+@pytest.mark.parametrize(
+    ("body", "waiting", "told"),
+    [
+        (
+            "pop 2 push 1 { push(pop() + pop()); }",
+            0,
+            "waits for 1 item from the loop, and none will be there",
+        ),
+        ("peek 6 pop 2 push 1 { push(pop() + peek(4)); pop(); }", 2, "waits for 1 item from the loop"),
+        ("peek 6 pop 2 push 1 { push(pop() + peek(4)); pop(); }", 3, None),
+        ("pop 2 push 1 { push(pop() + pop()); }", 1, None),
+    ],
+)
+def test_loops_that_stop_are_told(body: str, waiting: int, told: str | None) -> None:
+    text = (
+        f"int->int feedbackloop L {{ join roundrobin; body int->int filter {{ work {body} }} loop Identity<int>;"
+        f" split duplicate; for (int i = 0; i < {waiting}; i++) enqueue i; }}"
+    )
+    found = FRONTEND.warnings(check(text))
+    assert [d.code for d in found] == ["streamit-starved"] * (told is not None)
+    assert told is None or told in found[0].message
+
+
+def test_a_loop_may_begin_with_prework() -> None:
+    delay = "int->int filter Delay { prework push 1 { push(0); } work pop 1 push 1 { push(pop()); } }"
+    late = "int->int filter Late { prework pop 1 push 2 { push(pop()); push(0); } work pop 1 push 1 { push(pop()); } }"
+    half = "int->int filter Half { work pop 2 push 1 { push(pop() + pop()); } }"
+    loop = "int->int feedbackloop L { join roundrobin; body Half; loop %s; split duplicate; }"
+    assert warnings(f"{half} {delay} {loop % 'Delay'}") == []
+    assert warnings(f"{half} {late} {loop % 'Late'}") == [("streamit-starved", Severity.WARNING)]
+
+
 # ---------------------------------------------------------------------------------------------- rates
 
 

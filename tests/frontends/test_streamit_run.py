@@ -688,3 +688,30 @@ def test_complex_numbers_are_enqueued_and_written(tmp_path: Path) -> None:
         places = {"a": str(tmp_path / "a.bin")}, {"b": str(tmp_path / "b.bin")}
         river.compile(text, lang="streamit").run(*places, backend=backend)
         assert (tmp_path / "b.bin").read_bytes() == struct.pack("<4f", 1 + 2, 1, 2 - 0.5, 1.5)
+
+
+LOOP = """
+int->int filter Half { work pop 2 push 1 { push(pop() + pop() + 1); } }
+int->int filter Wait(int n) {
+  prework push n { for (int i = 0; i < n; i++) push(i); }
+  work pop 1 push 1 { push(pop()); }
+}"""
+
+
+def test_prework_in_a_loop_fires_at_the_start() -> None:
+    text = f"""int->int feedbackloop L {{
+      join roundrobin(1, 1); body Half; loop pipeline {{ add Wait(2); add Wait(1); }} split duplicate; }} {LOOP}"""
+    expected: list[int] = []
+    back = [0, 0, 1]
+    for item in (10, 20, 30, 40, 50):
+        expected.append(item + back.pop(0) + 1)
+        back.append(expected[-1])
+    assert output(text, [10, 20, 30, 40, 50]) == expected
+
+
+def test_prework_in_a_loop_that_takes_nothing() -> None:
+    text = f"""void->void pipeline Main {{ add L; add Show; }} {SHOW} {LOOP}
+    void->int feedbackloop L {{ join roundrobin(0, 1); body int->int filter {{ work pop 1 push 1 {{ push(pop() + 5); }} }}
+      loop Wait(2); split duplicate; }}"""
+    assert lines(text, 5) == ["5", "6", "10", "11", "15"]
+    assert lines(text, 0) == []
