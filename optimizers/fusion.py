@@ -168,8 +168,6 @@ def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | No
     linked = [port for port, queue in zip(other.ports, second.ins, strict=True) if queue in first.outs]
     if len(linked) > 1 and any(port.by is not None for port in linked):
         return f"{names[second.index]} waits for the marks of both its inputs"
-    if own and one.merge is not None:
-        return f"{names[second.index]} has another input, and {names[first.index]} waits for several"
     return None
 
 

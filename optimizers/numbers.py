@@ -178,8 +178,6 @@ def obstacle(graph: g.Graph, one: g.Instance, other: g.Instance) -> str | None:
         return "they are parts of parallel regions"
     if len(op.items) > 1:
         return "they take the items of their inputs as they come"
-    if any(graph.queues[a].by != graph.queues[b].by for a, b in zip(one.outs, other.outs, strict=True)):
-        return "the declarations of their outputs differ"
     initial = {variable.name: (variable.type, exact(variable.initial)) for variable in graph.variables}
     for param, mine, theirs in zip(op.vars, one.variables, other.variables, strict=True):
         if param.written:

@@ -49,8 +49,6 @@ def rated_obstacle(first: g.Instance, second: g.Instance) -> str | None:
         count, rate = sent(one.rated.body, out, one.fns), rates[port]
         if count is None:
             return f"{names_[0]} does not send its items one after the other"
-        if one.outs[out].push not in (None, count):
-            return f"{names_[0]} does not send as many items as it states"
         if other.ports[port].initial:
             return f"{names_[1]} has items to begin with"
         if rate.peek != rate.pop:

@@ -147,6 +147,38 @@ def test_machine_code_and_the_evaluator_go_on_for_each_other(text, items, before
     agree(graph, items, after, before, 3, size)
 
 
+MERGED = """river 1;
+type K = {t: i64, v: i64};
+operator deal(x: {s: i64, t: i64}) -> (a: K by t, b: K by t) {
+  on x(r) {
+    if r.s == 0 { emit a {t: r.t, v: r.t}; mark a r.t + 5; } else { emit b {t: r.t, v: -r.t}; mark b r.t + 5; }
+  }
+}
+operator both(a: K by t, b: K by t) -> (y: K by t) { on merge(a(p), b(q)) { if p is p { emit y p; } if q is q { emit y q; } } }
+input x: {s: i64, t: i64}; output c: K by t;
+(k, l) <- deal(x); (c) <- both(k, l);
+"""
+
+
+@pytest.mark.parametrize(
+    ("batch", "where"), [(1, "chunks"), (64, "marks")], ids=["in a queue", "at an input"]
+)
+def test_marks_that_wait_are_kept(batch, where):
+    """Without a mark that waits behind an item, what it lets go would be the same at last, but late."""
+    graph = verify(parse(Source("program.river", MERGED)), LIBRARY)
+    items = {"x": [(0, 1), (1, 3), (1, 8), (0, 20), (1, 13), (0, 25), (1, 30)]}
+    options = Options(batch=batch, workers=1, native="off")
+
+    def told(states):
+        return [(done["c"], state.fields["outs"]) for state, done in states]
+
+    _, _, states = observed(graph, items, options, 1)
+    assert states[0][0].fields["ports"]["k"][where]
+    for i, (state, done) in enumerate(states):
+        _, _, later = observed(graph, items, options, 1, state)
+        assert [(done["c"] + count, outs) for count, outs in told(later)] == told(states)[i + 1 :]
+
+
 # ---------------------------------------------------------------------------------------------- files
 
 

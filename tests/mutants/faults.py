@@ -268,6 +268,30 @@ ENGINE: Final = (
 
 CHECKPOINTS: Final = (
     Mutant(
+        "marks-lost-at-an-input",
+        "a checkpoint does not keep the marks that wait between the items of an input",
+        "backends/multicore/checkpoint.py",
+        '"marks": [(at, mark.key) for at, mark in port.marks],',
+        '"marks": [],',
+        f"{_CHECKPOINT}::test_marks_that_wait_are_kept",
+    ),
+    Mutant(
+        "marks-lost-in-a-queue",
+        "a checkpoint does not keep the marks that wait in a queue",
+        "backends/multicore/checkpoint.py",
+        '"chunks": [self._chunk(found, type_, chunk) for chunk in chunks],',
+        '"chunks": [self._chunk(found, type_, chunk) for chunk in chunks if not isinstance(chunk, Mark)],',
+        f"{_CHECKPOINT}::test_marks_that_wait_are_kept",
+    ),
+    Mutant(
+        "marks-of-an-output-forgotten",
+        "a checkpoint does not keep which mark an output has sent",
+        "backends/multicore/checkpoint.py",
+        'out.marked = fields["outs"][out.queue.name]',
+        "pass",
+        f"{_CHECKPOINT}::test_marks_that_wait_are_kept",
+    ),
+    Mutant(
         "checksum-skipped",
         "a checkpoint with a wrong checksum is taken",
         "river/checkpoint.py",
@@ -503,6 +527,200 @@ PASSES: Final = (
     ),
 )
 
+_FUSION: Final = ("optimizers/fusion.py", "tests/optimizers/test_guards.py::test_fusion_says_why_not")
+_RATED: Final = (
+    "optimizers/rated.py",
+    "tests/optimizers/test_zipping.py::test_what_does_not_keep_step_stays_apart",
+)
+_ZIPPING: Final = (
+    "optimizers/zipping.py",
+    "tests/optimizers/test_zipping.py::test_what_is_not_the_same_stays_apart",
+)
+_SHARING: Final = (
+    "optimizers/numbers.py",
+    "tests/optimizers/test_sharing.py::test_what_may_differ_stays_two",
+)
+
+
+def _unguarded(
+    where: tuple[str, str], name: str, what: str, old: str, new: str = "if False:", raises: str = ""
+) -> Mutant:
+    """A pass that does not ask for one of the conditions under which it is safe."""
+    file, test = where
+    return Mutant(name, what, file, old, new, test, raises)
+
+
+GUARDS: Final = (
+    _unguarded(
+        _FUSION, "fusion-of-externs", "operators without text are fused",
+        "if isinstance(one, typed.Extern) or isinstance(other, typed.Extern):", raises="AttributeError",
+    ),
+    _unguarded(
+        _FUSION, "fusion-of-a-circle", "operators that feed one another are fused",
+        "if first.index == second.index or first.index in successors(graph, second):",
+    ),
+    _unguarded(
+        _FUSION, "fusion-around-a-path", "operators are fused though another path leads from one to the other",
+        "if not convex(graph, {first.index, second.index}):",
+    ),
+    _unguarded(
+        _FUSION, "fusion-of-shared-state", "operators that share a variable are fused",
+        "if shared := [v for v in first.variables if v in second.variables]:", "if shared := list[str]():",
+    ),
+    _unguarded(
+        _FUSION, "fusion-of-who-reads-in-turns", "an operator that reads in turns is fused with who is behind it",
+        "if one.merge is None and not one.items:",
+    ),
+    _unguarded(
+        _FUSION, "fusion-of-who-waits", "an operator that waits for several inputs is fused with who feeds it",
+        "if not other.items:",
+    ),
+    _unguarded(
+        _FUSION, "fusion-of-stated-rates", "operators that state how many items they send are fused",
+        "if any(out.push is not None for out in (*one.outs, *other.outs)):",
+    ),
+    _unguarded(
+        _FUSION, "fusion-beside-an-ordered-input", "an operator with another input, in order, is fused with who feeds it",
+        "if own and ordered:",
+    ),
+    _unguarded(
+        _FUSION, "fusion-of-two-orders", "an operator that waits for marks on two queues is fused with who feeds both",
+        "if len(linked) > 1 and any(port.by is not None for port in linked):",
+    ),
+    _unguarded(
+        _RATED, "rated-behind-items", "who takes several items is fused with who sends one by one",
+        "if one.rated is None:", raises="AttributeError",
+    ),
+    _unguarded(
+        _RATED, "rated-with-a-beginning", "operators are fused of which one begins with another firing", "if op.first is not None:"
+    ),
+    _unguarded(
+        _RATED, "rated-with-marks", "operators with windows are fused though they have an order",
+        "if op.mark is not None or any(end.by is not None for end in (*op.ports, *op.outs)):",
+    ),
+    _unguarded(
+        _RATED, "rated-of-any-number", "who sends any number of items at once is fused with who takes some",
+        "if count is None:", raises="TypeError",
+    ),
+    _unguarded(
+        _RATED, "rated-with-a-tail", "who has items to begin with is fused with who feeds it", "if other.ports[port].initial:"
+    ),
+    _unguarded(_RATED, "rated-looks-ahead", "who looks ahead is fused with who feeds it", "if rate.peek != rate.pop:"),
+    _unguarded(
+        _RATED, "rated-out-of-step", "operators are fused that send and take different numbers of items", "if rate.pop != count:"
+    ),
+    _unguarded(
+        _RATED, "rated-outputs-wait", "outputs wait for another operator's input", "if len(linked) < len(one.outs):"
+    ),
+    _unguarded(
+        _RATED, "rated-variables-wait", "variables wait for another operator's input",
+        "if any(param.written for param in one.vars):",
+    ),
+    _unguarded(_RATED, "rated-traps-wait", "traps wait for another operator's input", "if may_trap(one):"),
+    _unguarded(
+        _ZIPPING, "zipping-in-a-loop", "turns are dealt by others inside a loop",
+        "if {first.index, second.index} & frozenset[int]().union(*loops(graph)):",
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-across-a-border", "turns are dealt across the border of a region", "if one.regions != other.regions:"
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-of-two-groups", "turns are dealt across groups",
+        "if one.group is not None and other.group is not None and one.group != other.group:",
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-of-what-is-to-fuse", "turns are dealt by who is to be fused with others",
+        "if one.fuse is not None or other.fuse is not None:",
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-for-an-extern", "an operator without text is to take turns",
+        'if isinstance(one, typed.Extern) or isinstance(other, typed.Extern):\n        return f"the body of `{reader',
+        'if False:\n        return f"the body of `{reader', raises="AttributeError",
+    ),
+    _unguarded(_ZIPPING, "zipping-own-names", "a join goes though it has names of its own", "if one.consts or one.fns:"),
+    _unguarded(
+        _ZIPPING, "zipping-unread", "a join goes though it never reads one of its inputs",
+        "if {phase.port for phase in turn} != set(range(len(one.ports))):", raises="KeyError",
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-with-a-tail", "a join goes though who reads it has items to begin with", "if other.ports[port].initial:"
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-with-a-beginning", "a join goes though the first firing of who reads it is another one",
+        "elif other.first is not None:", "elif False:",
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-out-of-step", "a join goes though who reads it does not take whole turns",
+        "if any(pop % len(turn) for pop in pops) or not any(pops):",
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-wide", "windows of any width are put together from turns", "if max(*peeks, len(turn)) > MOST:"
+    ),
+    _unguarded(
+        _ZIPPING, "zipping-behind-a-loop", "a join goes that would never have told of its end", "if _endless(graph, join, reader):"
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-by-an-extern", "an operator without text is to deal in turns",
+        'if isinstance(one, typed.Extern) or isinstance(other, typed.Extern):\n        return f"the body of `{sender',
+        'if False:\n        return f"the body of `{sender', raises="AttributeError",
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-to-nobody", "a split goes though it never sends to one of its outputs",
+        "if {_out(phase) for phase in turn} != set(range(len(other.outs))):",
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-behind-a-tail", "a split goes though it has items to begin with", "if other.ports[0].initial:"
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-in-order", "a split goes behind an operator that acts on order",
+        "if one.merge is not None or one.mark is not None or any(port.by is not None for port in one.ports):",
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-any-number", "a split goes behind who sends any number of items",
+        "if any(count is None for count in counts):",
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-out-of-step", "a split goes behind who does not send whole turns", "if count is None or count % len(turn):"
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-beside-the-rate", "a split goes behind who does not send what it states",
+        "if push is not None and any(count != push for count in counts):",
+    ),
+    _unguarded(
+        _ZIPPING, "dealt-long", "turns of any length are written out",
+        "if len(turn) > MOST else None", "if False else None",
+    ),
+    _unguarded(
+        _SHARING, "sharing-of-externs", "two externs become one", "if isinstance(op, typed.Extern):", raises="AttributeError"
+    ),
+    _unguarded(
+        _SHARING, "sharing-of-promises", "operators become one of which different things are said",
+        "if one.use.annotations != other.use.annotations:",
+    ),
+    _unguarded(_SHARING, "sharing-of-replicas", "two replicas become one", "if annotated(one.use).regions:"),
+    _unguarded(
+        _SHARING, "sharing-of-chance", "operators become one that take items as they come", "if len(op.items) > 1:"
+    ),
+    _unguarded(_SHARING, "sharing-of-results", "two operators that write become one", "if param.written:"),
+    _unguarded(
+        _SHARING, "sharing-of-what-is-written", "operators become one though others write what they read",
+        "if any(_writes(graph, index, name) for name in (mine, theirs) for index in users(graph, name)):",
+    ),
+    _unguarded(
+        _SHARING, "sharing-of-other-beginnings", "operators become one whose variables begin differently",
+        "if initial[mine] != initial[theirs]:",
+    ),
+    Mutant(
+        "sharing-with-many", "one duplicate has any number of readers", "optimizers/sharing.py",
+        "if not stream.settled and len(stream.readers) > LARGEST:", "if False:",
+        "tests/optimizers/test_sharing.py::test_a_stream_has_no_more_readers_than_a_duplicate_has_outputs",
+    ),
+    Mutant(
+        "placement-of-shared-state", "operators that share a variable are placed apart", "optimizers/placement.py",
+        "if len(stated) > 1:", "if False:", "tests/optimizers/test_guards.py::test_placement_says_why_not",
+    ),
+)  # fmt: skip
+
 NATIVE: Final = (
     Mutant(
         "text-decided-early",
@@ -653,7 +871,7 @@ IL: Final = (
         "river/il/marks.py",
         "if own is None or not body.items or _step(body.items[0], own) != step:",
         "if own is None or not body.items:",
-        "tests/properties/test_marks.py::test_what_is_accepted_cannot_tell_how_many_marks_there_are",
+        "tests/river/test_verify.py::test_what_is_done_at_marks_must_not_tell_how_many_there_are",
     ),
     Mutant(
         "overflow-not-seen",
@@ -812,6 +1030,7 @@ FAULTS: Final = (
     *IL,
     *FRONTENDS,
     *PASSES,
+    *GUARDS,
     *NATIVE,
     *SPARK,
     *REPAIRED,

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from calculus import outcomes
-from optimizers import Expand, Fission, Fusion, Hoisting
+from optimizers import Expand, Fission, Fusion, Hoisting, Placement
 from optimizers.rows import rowwise
 from river.il.annotations import annotated
 from river.il.erase import erase, inputs
@@ -251,6 +251,44 @@ FUSION = {
     ),
 }
 
+TURNS = (
+    "operator turns(x: T, y: T) -> (a: T) { phase 1 on x(t) { emit a t; } phase 1 on y(t) { emit a t; } }"
+    " input p: T; input o: T; output q: T; "
+)
+FUSION |= {
+    "path": (
+        (
+            "operator two(x: T) -> (a: T, b: T) { on x(t) { emit a t; emit b t; } }"
+            " operator either(x: T, y: T) -> (a: T) { on x(t) { emit a t; } on y(t) { emit a t; } } input p: T; output q: T;"
+            " @Fuse(1) (r, s) <- two(p); (u) <- same(s); @Fuse(1) (q) <- either(r, u);"
+        ),
+        "`two` and `either` stay apart: another path leads from one to the other",
+    ),
+    "variable": (
+        (
+            "var $v: map<string, i64> = {}; input p: T; output q: T;"
+            " @Fuse(1) (r, $v) <- count(p, $v); @Fuse(1) (q, $v) <- count(r, $v);"
+        ),
+        "`count` and `count` stay apart: both use `$v`",
+    ),
+    "reads in turns": (
+        f"{TURNS} @Fuse(1) (r) <- turns(p, o); @Fuse(1) (q) <- same(r);",
+        "`turns` and `same` stay apart: `turns` reads its inputs in turns",
+    ),
+    "waits in turns": (
+        f"{TURNS} @Fuse(1) (r) <- same(p); @Fuse(1) (q) <- turns(r, o);",
+        "`same` and `turns` stay apart: `turns` waits for its inputs in turns",
+    ),
+    "marks of both": (
+        (
+            "operator two(x: E by tau) -> (a: E by tau, b: E by tau) { on x(t) { emit a t; emit b t; } }"
+            " operator f(x: E by tau, y: E by tau) -> (a: T) { on x(t) { emit a {k: t.k, n: 1}; } on y(t) { } }"
+            " input p: E by tau; output q: T; @Fuse(1) (r, s) <- two(p); @Fuse(1) (q) <- f(r, s);"
+        ),
+        "`two` and `f` stay apart: `f` waits for the marks of both its inputs",
+    ),
+}
+
 
 @pytest.mark.parametrize("name", FUSION)
 def test_fusion_says_why_not(name: str) -> None:
@@ -355,6 +393,15 @@ def test_hoisting_leaves_what_is_not_plainly_a_selection(name: str) -> None:
 def test_hoisting_says_why_not(name: str) -> None:
     text, reason = HOISTING[name]
     assert remarks(text, Hoisting()) == [f"no hoisting: {reason}"]
+
+
+def test_placement_says_why_not() -> None:
+    text = (
+        "var $v: map<string, i64> = {}; input p: T; input o: T; output q: T; output r: T;"
+        " @Group(here) (q, $v) <- count(p, $v); @Group(there) (r, $v) <- count(o, $v); input u: T; output s: T; (s) <- same(u);"
+    )
+    reason = "`count` and `count` share variables, but are in the groups `here` and `there`"
+    assert remarks(text, Placement()) == [f"no placement: {reason}"]
 
 
 def test_an_extern_cannot_be_written_out() -> None:

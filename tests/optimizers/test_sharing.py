@@ -119,6 +119,12 @@ REFUSED: dict[str, tuple[str, str]] = {
         + "(p) <- plus(a, $s); (q) <- plus(b, $t);",
         "`$s` or `$t` is written",
     ),
+    "read and written": (
+        "var $s: i64 = 0; input y: i64; output r: i64; (r, $s) <- set(y, $s);"
+        + SPLIT
+        + "(p) <- plus(a, $s); (q) <- plus(b, $s);",
+        "`$s` is written by another operator",
+    ),
     "annotations": (SPLIT + "@Group(1) (p) <- twice(a); @Group(2) (q) <- twice(b);", "their annotations differ"),
     "regions": (
         SPLIT + "@Region(1, replica) (p) <- twice(a); @Region(1, replica) (q) <- twice(b);",
@@ -142,6 +148,14 @@ def test_what_may_differ_stays_two(name: str) -> None:
     assert any(remark.message.endswith(f"stay two: {reason}") for remark in applied.remarks), applied.remarks
     operators = [use.operator for use in applied.program.uses]
     assert any(operators.count(operator) > 1 for operator in ("twice", "sum", "plus", "either", "f"))
+
+
+def test_a_stream_has_no_more_readers_than_a_duplicate_has_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "input x: i64; output p: i64; output q: i64; output r: i64; (a, p) <- copy(x); (q, r) <- copy(a);"
+    monkeypatch.setattr("optimizers.sharing.LARGEST", 2)
+    applied = apply(program(text), (Sharing(),), Platform(2), LIBRARY)
+    reason = "`x` would have 3 readers, and a duplicate has at most 2"
+    assert [remark.message for remark in applied.remarks] == [f"no sharing: {reason}"]
 
 
 @pytest.mark.parametrize(

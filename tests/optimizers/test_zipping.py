@@ -103,7 +103,39 @@ def test_items_stand_for_themselves_where_indices_are_numbers() -> None:
     assert "let w: array<i64, 4> = [" in pretty(passed(XY + "(a) <- join2(x, y); (p) <- quad(a);", Zipping()))
 
 
+EXTERN = 'operator ext(x: i64) -> (y: i64) = extern python "m:f"; '
+DEALT = "input x: i64; output p: i64; output q: i64; "
+OWN = (
+    "operator named(a: i64, b: i64) -> (y: i64) { const c: i64 = 1; "
+    "phase 1 on a(v) { emit y v; } phase 1 on b(v) { emit y v; } } "
+)
+WIDE = "operator wide(x: i64) -> (y: i64) { on x[pop 258](w) { emit y w[0]; } } "
+SKIPS = "operator skips(x: i64) -> (a: i64, b: i64) { phase 1 on x(v) { emit a v; } phase 0 on x(v) { emit b v; } } "
+LATE = "operator late(x: i64 = [7]) -> (a: i64, b: i64) { phase 1 on x(v) { emit a v; } phase 1 on x(v) { emit b v; } } "
+KEYS = "operator keys(x: K by t) -> (y: i64) { on x(v) { emit y v.t; emit y v.v; } } "
+STARTS = (
+    "operator starts(x: i64) -> (y[push 2]: i64) { first on x[pop 1](w) { emit y w[0]; emit y 1; emit y 2; emit y 3; }"
+    " on x[pop 1](w) { emit y w[0]; emit y -%w[0]; } } "
+)
+MANY = (
+    f"operator many(x: i64) -> (y: i64) {{ on x(v) {{ {'emit y v; ' * 300} }} }}"
+    " operator split300 = std.rr_split<T = i64, w = [200, 100]>; "
+)
 REFUSED: dict[str, tuple[str, str]] = {
+    "extern": (EXTERN + XY + "(a) <- join2(x, y); (p) <- ext(a);", "the body of `ext` is not text"),
+    "own names": (OWN + XY + "(a) <- named(x, y); (p) <- pair(a);", "`named` has names of its own"),
+    "wide": (WIDE + XY + "(a) <- join2(x, y); (p) <- wide(a);", "258 items are more than 256"),
+    "sent by an extern": (EXTERN + DEALT + "(a) <- ext(x); (p, q) <- split2(a);", "the body of `ext` is not text"),
+    "never sent": (SKIPS + DEALT + "(a) <- two(x); (p, q) <- skips(a);", "`skips` never sends to one of its outputs"),
+    "split begins": (
+        LATE + DEALT + "(a) <- two(x); (p, q) <- late(a);", "`late` has items to begin with, which shift the turns"
+    ),
+    "order": (
+        KEYS + DEALT.replace("x: i64", "x: K by t") + "(a) <- keys(x); (p, q) <- split2(a);", "`keys` also acts on order"
+    ),
+    "sent first": (STARTS + DEALT + "(a) <- starts(x); (p, q) <- split2(a);",
+                   "`starts` does not send as many items as it states"),
+    "long turn": (MANY + DEALT + "(a) <- many(x); (p, q) <- split300(a);", "a turn of 300 items is more than 256"),
     "turns": (XY + "(a) <- join2(x, y); (p) <- odd(a);", "`odd` takes 3 items at once, a turn of `join2` has 2"),
     "begins": (XY + "(a) <- join2(x, y); (p) <- begins(a);", "`begins` has items to begin with, which shift the turns"),
     "other": (XY + "(a) <- join2(x, y); (p) <- other(a);", "the first firing of `other` is another one"),
@@ -196,6 +228,20 @@ RATED: dict[str, tuple[str, str]] = {
     "item": (
         asked("input x: i64; output p: i64; (a) <- item(x); (p) <- map(a);"),
         "`map` waits for a stated number of items",
+    ),
+    "first one": (
+        asked("input x: i64; output p: i64; (a) <- other(x); (p) <- map(a);"),
+        "the first firing of `other` is another one",
+    ),
+    "marks": (
+        "operator keys(x: K by t) -> (y: i64) { on x[pop 1](w) { emit y w[0].v; } }"
+        + asked("input x: K by t; output p: i64; (a) <- keys(x); (p) <- map(a);"),
+        "`keys` has marks to tell of",
+    ),
+    "sent": (
+        "operator maybe(x: i64) -> (y: i64) { on x[pop 1](w) { if w[0] > 0 { emit y w[0]; } } }"
+        + asked("input x: i64; output p: i64; (a) <- maybe(x); (p) <- map(a);"),
+        "`maybe` does not send its items one after the other",
     ),
     "trap": (
         asked(XY + "(a) <- inverse(x); (p) <- add(a, y);"),
