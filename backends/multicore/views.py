@@ -13,7 +13,6 @@ from attrs import define, field
 
 from backends.firing.remarks import refused
 from backends.native.egress.sinks import column_sink
-from river.lang.evaluate import Trap
 from river.metrics import OutputFigures
 
 if TYPE_CHECKING:
@@ -96,18 +95,12 @@ class Views:
 
     def _evaluated(self, view: View, value: Any) -> Items:
         """The rows as the evaluator makes them."""
-        from calculus.program import Fault
-        from river.il.observe import contents
+        from river.il.observe import evaluated_rows
 
         self._note(f"rows of `{view.name}`, made by the evaluator")
         if view.name in self.calls:
             self.calls[view.name] = len(value) if len(view.fns[view.function].params) > 1 else 1
-        try:
-            return list(contents(view, value))
-        except Fault as fault:
-            if isinstance(fault.__cause__, Trap):
-                raise fault.__cause__ from None
-            raise
+        return evaluated_rows(view, value)
 
     def _columns(self, view: View, code: NativeView, sink: Callable[[Items], None], began: float) -> None:
         """Rows made, sorted and written by machine code."""

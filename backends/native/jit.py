@@ -37,7 +37,7 @@ Tests may write it, as long as nothing made before is used until they have put i
 OPTIMISATION: Final = 3
 """How much code is optimised, from 0 (not at all)."""
 
-_WANTED: Final = [OPTIMISATION]
+_LEVELS: Final = [OPTIMISATION]
 _LOCK: Final = threading.Lock()  # of the linker
 _STARTING: Final = threading.Lock()
 
@@ -100,19 +100,19 @@ def host() -> Machine:
     return _linker().machine
 
 
-def wanted() -> int:
+def level() -> int:
     """How much code of programs is optimised that is made now."""
-    return _WANTED[-1]
+    return _LEVELS[-1]
 
 
 @contextmanager
-def optimised(level: int) -> Generator[None]:
+def optimised(level_: int) -> Generator[None]:
     """For tests: has the code of programs made quickly (0), where only what it computes matters."""
-    _WANTED.append(level)
+    _LEVELS.append(level_)
     try:
         yield
     finally:
-        _WANTED.pop()
+        _LEVELS.pop()
 
 
 @frozen

@@ -30,7 +30,7 @@ from backends.native.contract import (
     handlers_of,
     mark_type,
 )
-from backends.native.jit import Code, available, host, wanted
+from backends.native.jit import Code, available, host, level
 from backends.native.layout import size_align
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
@@ -168,8 +168,8 @@ def _moves(type_: t.Type, *, debug: bool) -> Code:
 
         return Made(*moves(type_, debug=debug))
 
-    level = 0 if debug else wanted()
-    return shared(f"variable {level} {debug} {type_!r}", make, level)
+    effort = 0 if debug else level()
+    return shared(f"variable {effort} {debug} {type_!r}", make, effort)
 
 
 class _Texts:
@@ -508,8 +508,8 @@ def compile_native(
 
     written = op if parameters is None else parameters.operator
     try:
-        level = 0 if debug else wanted()
-        code = shared(f"operator {level} {debug} {lend} {_NAMELESS.of(written)}", make, level, begin)
+        effort = 0 if debug else level()
+        code = shared(f"operator {effort} {debug} {lend} {_NAMELESS.of(written)}", make, effort, begin)
     except _NotCompiled as refused:
         return Refused(op.name, refused.reasons)
     return NativeOperator(op, handlers_of(op), code, debug, parameters)

@@ -124,7 +124,7 @@ def _shape(op: typed.Operator) -> _Shape:
 
 def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
     """The values of the operator's constants if all are movable."""
-    from backends.native.shared import wanted_still
+    from backends.native.shared import unless_abandoned
     from river.lang.evaluate import Trap, evaluate_const
 
     if not all(const.type in _MOVABLE for const in op.consts):
@@ -136,7 +136,7 @@ def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
     values: list[Any] = []
     for const in op.consts:
         try:
-            values.append(evaluate_const(const.value, op.fns, values, const.slots, wanted_still))
+            values.append(evaluate_const(const.value, op.fns, values, const.slots, unless_abandoned))
         except Trap:
             return None
     return tuple(values)

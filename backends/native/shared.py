@@ -156,9 +156,14 @@ class Unwanted(BaseException):
     """What a thread makes is not wanted any more."""
 
 
-def wanted_still() -> None:
+def abandoned() -> bool:
+    """Whether nobody waits any more for what this thread makes."""
+    return bool(getattr(_JOB, "failures", None))
+
+
+def unless_abandoned() -> None:
     """To be called now and then by what takes long while code is made. Raises: Unwanted."""
-    if getattr(_JOB, "failures", None):
+    if abandoned():
         raise Unwanted
 
 

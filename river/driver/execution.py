@@ -231,16 +231,13 @@ def _of_view(view: View, sink: Counted) -> Callable[[Items], None]:
 
 
 def _view_rows(view: View, summary: Summary) -> list[Any]:
-    from calculus.program import Fault
-    from river.il.observe import contents
+    from river.il.observe import evaluated_rows
     from river.lang.evaluate import Trap
 
     try:
-        return list(contents(view, summary.variables[view.variable]))
-    except Fault as fault:
-        if isinstance(fault.__cause__, Trap):
-            raise Rejected([trap_diagnostic(fault.__cause__)]) from fault
-        raise
+        return evaluated_rows(view, summary.variables[view.variable])
+    except Trap as trap:
+        raise Rejected([trap_diagnostic(trap)]) from trap
 
 
 def _skipped(summary: Summary, trapped: list[Diagnostic]) -> list[Diagnostic]:

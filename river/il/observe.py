@@ -92,6 +92,16 @@ def rows(view: View, value: Value) -> tuple[Hashable, ...]:
     return tuple(values.observed(view.type, row) for row in contents(view, value))
 
 
+def evaluated_rows(view: View, value: Value) -> list[Value]:
+    """The rows of a view as `contents` gives them, for who runs a program. Raises: Trap, of the view's function."""
+    try:
+        return list(contents(view, value))
+    except Fault as fault:
+        trap = fault.__cause__
+        assert isinstance(trap, Trap)  # noqa: S101 - there is no other fault
+        raise trap from None
+
+
 def contents(view: View, value: Value) -> tuple[Value, ...]:
     """The rows of a view of a variable's frozen value, frozen, in the total order.
 

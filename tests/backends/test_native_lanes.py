@@ -95,6 +95,7 @@ BODIES = {
 }  # fmt: skip
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", sorted(BODIES))
 def test_bodies(name: str) -> None:
     type_, text = BODIES[name]
@@ -124,6 +125,7 @@ def test_code_that_checks_its_accesses(name: str) -> None:
         assert bits(([*outs], None)) == bits(evaluated(op, (items,)))
 
 
+@pytest.mark.optimised
 def test_items_one_by_one() -> None:
     text = """operator f(x: {a: i32, b: f64}) -> (y: {c: f64, d: i32}) {
       on x(r) { let s = r.b * 2.0; if r.a > 3 { emit y {c: s, d: 0 -% r.a}; } else { emit y {c: -s, d: r.a * 1000}; } } }"""
@@ -164,6 +166,7 @@ def test_the_row_of_a_trap(row: int) -> None:
     assert len(outs[0]) == row
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize(("peek", "pop", "push"), [(1, 1, 1), (20, 1, 2), (3, 2, 3), (9, 5, 1), (40, 20, 1)])
 def test_the_last_rows(peek: int, pop: int, push: int) -> None:
     """However many rows there are, and wherever they begin: the last block may fire some again."""
@@ -192,6 +195,7 @@ def test_the_last_rows_after_a_block_was_done_again() -> None:
         in_lanes(op, items)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("count", [3, 7, 12, 30])
 def test_many_sums(count: int) -> None:
     names = [f"s{k}" for k in range(count)]
@@ -347,6 +351,7 @@ def test_two_inputs() -> None:
     in_lanes(instance(text), numbers("f32", 281, 3), pairs)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("path", sorted(BODY_FILES.glob("c_*.river")), ids=lambda path: path.stem)
 def test_the_filters_of_the_hard_bodies(path: Path) -> None:
     graph = verify(parse(Source(path.name, path.read_text(encoding="utf-8"))), Library.of({}))
@@ -381,6 +386,7 @@ void flush(void) {}
 """
 
 
+@pytest.mark.optimised
 def test_flush_to_zero_does_not_leak(tmp_path: Path) -> None:
     """A library linked with -ffast-math may set flush-to-zero for the thread that loads it; small numbers stay all the same."""
     gcc = shutil.which("gcc")

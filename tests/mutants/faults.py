@@ -491,7 +491,7 @@ PASSES: Final = (
         "optimizers/fission.py",
         "annotated(i.use).commutative and not i.operator.outs and not graph.queues[i.ins[0]].by for i in after",
         "not i.operator.outs and not graph.queues[i.ins[0]].by for i in after",
-        "tests/optimizers/test_guards.py::test_regions_before_who_sees_the_order",
+        "tests/optimizers/test_guards.py::test_how_fission_keeps_the_order",
     ),
     Mutant(
         "marks-from-every-replica",

@@ -134,20 +134,6 @@ def test_fission_says_why_not(name: str) -> None:
     assert remarks(text, Fission(), cores=1) == []
 
 
-@pytest.mark.parametrize(("said", "strategy"), [("", "round_robin"), ("@Commutative() ", "unordered")])
-def test_regions_before_who_sees_the_order(said: str, strategy: str) -> None:
-    """What is sent in any order goes only to who says that the order does not matter."""
-    text = (
-        "operator last(x: T; $n: i64) -> () { on x(t) { $n = t.n; } }"
-        " input p: T; var $n: i64 = 0; @Parallel() (q) <- same(p);"
-        f" {said}($n) <- last(q, $n);"
-    )
-    made = apply(parse(Source("p.river", HEAD + text)), [Fission()], Platform(2), LIBRARY)
-    assert made.remarks == ()
-    regions = [region for use in made.program.uses for region in annotated(use).regions]
-    assert [region.what for region in regions] == [strategy]
-
-
 SINKS = (
     "operator last(x: T; $n: i64) -> () { on x(t) { $n = t.n; } }"
     " operator log(x: T; $n: i64) -> (out: T) { on x(t) { $n = $n +% t.n; emit out t; } }"
@@ -167,6 +153,14 @@ STRATEGIES = {
         "input p: T; @Parallel(2) (r) <- some(p); @Commutative() ($n) <- last(r, $n);",
         "unordered",
     ),
+    "a sink that reads order, one for each": (
+        "input p: T; @Parallel(2) (r) <- same(p); ($n) <- last(r, $n);",
+        "round_robin",
+    ),
+    "a sink that may, one for each": (
+        "input p: T; @Parallel(2) (r) <- same(p); @Commutative() ($n) <- last(r, $n);",
+        "unordered",
+    ),
     "who commutes, but sends": (
         "input p: T; output q: T; @Parallel(2) (r) <- some(p); @Commutative() (q, $n) <- log(r, $n);",
         "seqno_marks",
@@ -184,9 +178,12 @@ STRATEGIES = {
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_how_fission_keeps_the_order(name: str) -> None:
+    """What is sent in any order goes only to who says that the order does not matter."""
     text, strategy = STRATEGIES[name]
     program = parse(Source("p.river", HEAD + SINKS + text))
-    assert f"@Region(r1, {strategy})" in pretty(apply(program, (Fission(),), Platform(2), LIBRARY).program)
+    made = apply(program, (Fission(),), Platform(2), LIBRARY)
+    assert f"@Region(r1, {strategy})" in pretty(made.program)
+    assert made.remarks == ()
 
 
 def test_regions_of_one_core_are_not_formed() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field, frozen
 
 from backends.native.batch import pointers
-from backends.native.jit import Code, available, wanted
+from backends.native.jit import Code, available, level
 from backends.native.layout import Unsupported
 from backends.native.shared import Made, shared
 from river.diagnostics import Rejected
@@ -110,9 +110,9 @@ def _code(type_: t.Type, format_: str) -> Code | None:
             data.columns(deltas.changelog(type_) if deltas.is_delta(type_) else type_)
         except Rejected:
             return None
-    level = wanted()
+    effort = level()
     try:
-        return shared(f"encode {level} {format_} {type_!r}", lambda: _made(type_, format_), level)
+        return shared(f"encode {effort} {format_} {type_!r}", lambda: _made(type_, format_), effort)
     except Unsupported:
         return None
 

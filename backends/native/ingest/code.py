@@ -9,7 +9,7 @@ from attrs import frozen
 
 from backends.native.ingest.form import Form, live, sizes
 from backends.native.ingest.grammar import source
-from backends.native.jit import wanted
+from backends.native.jit import level
 from backends.native.shared import Made, shared
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def parser(form: Form) -> Parser:
         size, fields = unit.records["Ingest"]
         return Made(text, tuple(exports), [size // 8, {n: at // 8 for n, (_, at) in fields.items()}])
 
-    level = wanted()
-    code = shared(f"ingest {level} {source(form)}", make, level)
+    effort = level()
+    code = shared(f"ingest {effort} {source(form)}", make, effort)
     count, words = code.facts
     return Parser(code, words, count, sizes(form.type), live(form))
 

@@ -37,7 +37,7 @@ from backends.native.lower.literals import literal
 from backends.native.lower.statements import Refusal, block
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from backends.native.module import Module
-from backends.native.shared import wanted_still
+from backends.native.shared import unless_abandoned
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import unproven
@@ -139,7 +139,7 @@ def lower(
 
 
 def _evaluated(op: typed.Operator, const: typed.Const, values: list[object]) -> object:
-    return evaluate_const(const.value, op.fns, values, const.slots, wanted_still)
+    return evaluate_const(const.value, op.fns, values, const.slots, unless_abandoned)
 
 
 def _coded(op: typed.Operator, index: int, *, debug: bool) -> object:
