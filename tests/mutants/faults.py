@@ -592,7 +592,7 @@ GUARDS: Final = (
         "if one.rated is None:", raises="AttributeError",
     ),
     _unguarded(
-        _RATED, "rated-with-a-beginning", "operators are fused of which one begins with another firing", "if op.first is not None:"
+        _RATED, "rated-with-a-beginning", "operators are fused of which one begins with another firing", "if op.first is not None:", raises="ValueError"
     ),
     _unguarded(
         _RATED, "rated-with-marks", "operators with windows are fused though they have an order",
