@@ -12,7 +12,7 @@ from attrs import frozen
 
 from backends.native.contract import handlers_of
 from backends.native.explain import explained
-from backends.native.jit import host, wanted
+from backends.native.jit import host, level
 from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, walk
 from backends.native.shared import Made, shared
@@ -76,9 +76,9 @@ def compile_combine(
             raise _NotCompiled
         return Made(lowered.text + walk(), (*lowered.exports, PLACES), {"host": lowered.host})
 
-    level = 0 if debug else wanted()
+    effort = 0 if debug else level()
     try:
-        code = shared(f"combine {level} {debug} {parts!r} {operator!r}", make, level)
+        code = shared(f"combine {effort} {debug} {parts!r} {operator!r}", make, effort)
     except _NotCompiled:
         return None
     return NativeCombine(NativeOperator(operator, handlers_of(operator), code, debug), by_entry)
