@@ -58,6 +58,9 @@ BLOCK: Final = 1 << 21
 AHEAD: Final = 4
 """Blocks for each worker that may be taken before the first of them is done."""
 
+LOOK: Final = 0.05
+"""Seconds between two looks of the caller while variables are combined."""
+
 FIRINGS: Final = 1 << 20
 """Items of a block that are fired on at once, at most."""
 
@@ -243,17 +246,33 @@ class Blocks(Divided):
                 yield i, graph.instances[i].variables.index(name), how
 
     def combine(self, look: Callable[[], None]) -> None:
-        """Combines the variables of all copies, after a run that went well. `look` is called again and again.
+        """Combines the variables of all copies, after a run that went well: several side by side.
 
-        Raises: Trap; whatever `look` raises.
+        `look` is called again and again. Raises: Trap; whatever `look` raises.
         """
         if len(self._copies) < 2:
             return
+        from concurrent.futures import ThreadPoolExecutor, wait
+
         assert self._codes is not None  # noqa: S101 - several copies wait for it
-        for code, (i, at, _) in zip(self._codes.result(), self._variables(), strict=True):
-            assert code is not None  # noqa: S101 - the same
-            for copy in self._copies[1:]:
-                code.combine(self._whole[i].variables[at], copy.natives[i].variables[at], look)
+        codes = [code for code in self._codes.result() if code is not None]
+        with ThreadPoolExecutor(self._degree, "river-combine") as pool:
+            jobs = [pool.submit(self._combined, *each) for each in zip(codes, self._variables(), strict=True)]
+            try:
+                while wait(jobs, LOOK).not_done:
+                    look()
+            except BaseException:
+                for code in codes:
+                    code.native.stop()
+                raise
+        for job in jobs:
+            job.result()
+
+    def _combined(self, code: NativeCombine, variable: tuple[int, int, Combine]) -> None:
+        """Combines a variable of all copies."""
+        i, at, _ = variable
+        for copy in self._copies[1:]:
+            code.combine(self._whole[i].variables[at], copy.natives[i].variables[at])
 
     def shut(self) -> None:
         """Lets the file go."""

@@ -168,13 +168,23 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
     )
     many = _narrow(graph, options)
     edges = tuple(_edge(graph, queue, component, options.bound * many) for queue in graph.queues.values())
-    partials = _partials(graph, workers, options, choices)
+    partials = _partials(graph, platform, workers, options, choices)
     return Plan(graph, nodes, edges, locks, workers, options, options.batch * many, choices, partials)
 
 
-def _partials(graph: Graph, workers: int, options: Options, choices: Choices) -> tuple[Partial, ...]:
-    """What works block by block; nothing where the state is kept, or an experiment says how keyed operators run."""
-    if workers == 1 or options.keeper is not None or options.native == "off" or choices.sharding != "hybrid":
+def _partials(
+    graph: Graph, platform: Platform, workers: int, options: Options, choices: Choices
+) -> tuple[Partial, ...]:
+    """What works block by block; nothing where the state is kept, or an experiment says how keyed operators run.
+
+    One worker on several cores does not do so: it reduces while another thread reads.
+    """
+    if (
+        (workers == 1 and platform.cores > 1)
+        or options.keeper is not None
+        or options.native == "off"
+        or choices.sharding != "hybrid"
+    ):
         return ()
     found = (partial(graph, name) for name in graph.inputs)
     return tuple(each for each in found if isinstance(each, Partial))

@@ -20,15 +20,10 @@ from river.il.combine import Entries, combining
 from river.lang.evaluate import Trap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from backends.native.operator import Variable
     from river.il.combine import Combine
     from river.lang import typed
     from river.lang import types as t
-
-SLICE: Final = 1 << 15
-"""Entries that are combined in one call: who waits may look in between."""
 
 _HANDLER: Final = "item.0"
 
@@ -40,22 +35,19 @@ class NativeCombine:
     native: NativeOperator
     by_entry: bool
 
-    def combine(self, into: Variable, other: Variable, look: Callable[[], None]) -> None:
-        """Combines a variable with another, which is left empty. `look` is called again and again.
+    def combine(self, into: Variable, other: Variable) -> None:
+        """Combines a variable with another, which is left empty.
 
-        Raises: Trap("memory-limit"); whatever `look` raises.
+        Raises: Trap: "memory-limit", or "stopped" after `native.stop()`.
         """
         self.native.share(0, into)
         places: Any = addresses(self.native, other, by_entry=self.by_entry)
         at = ctypes.addressof(places)
-        for start in range(0, len(places), SLICE):
-            stop = min(start + SLICE, len(places))
-            fired = self.native.fire(_HANDLER, (at,), start, stop)
-            if fired.trap is not None:
-                raise explained(self.native.operator, fired.trap)
-            if fired.stopped:
-                raise Trap("stopped")
-            look()
+        fired = self.native.fire(_HANDLER, (at,), 0, len(places))
+        if fired.trap is not None:
+            raise explained(self.native.operator, fired.trap)
+        if fired.stopped:
+            raise Trap("stopped")
         other.clear()
 
 
@@ -88,4 +80,4 @@ class _NotCompiled(Exception):  # noqa: N818 - carries the refusal out of `share
     pass
 
 
-__all__ = ["SLICE", "NativeCombine", "compile_combine"]
+__all__ = ["NativeCombine", "compile_combine"]

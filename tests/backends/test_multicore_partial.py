@@ -138,7 +138,7 @@ def test_any_number_of_workers_sees_what_the_reference_sees(
     assert blockwise(program, path, workers, on_error=on_error) == wanted
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 @given(text=programs(), rows=ROWS, format_=FORMATS, bad=BAD)
 def test_so_do_programs_of_any_tables(
