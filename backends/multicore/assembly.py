@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 class Assembly:
     """The parts. `tasks`: the `operators` in the order of the graph's instances, a task for each output, then the `blocks`.
 
-    `order`: of the tasks, in the direction of the data. `entries`: where the inputs go in, but for those that are read in
-    blocks.
+    `order`: of the tasks, in the direction of the data. `entries`: where the inputs go in.
     """
 
     store: Store
@@ -115,14 +114,14 @@ def assemble(
         name: Out(queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
         for name in graph.inputs
     }
-    partials = [each for each in plan.partials if compiled.native.keys() >= set(each.members)]
+    partials = [e for e in plan.partials if compiled.native.keys() >= {*e.maps, *e.reducers}]
     blocks = [
-        Blocks(len(operators) + len(places) + i, each, plan, compiled, operators, deadline)
+        Blocks(len(operators) + len(places) + i, each, plan, compiled, operators, entries, deadline)
         for i, each in enumerate(partials)
     ]
     tasks = [*operators, *map(deliver, places), *blocks]
     order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
-    order += [plan.nodes[each.members[0]].component for each in partials]
+    order += [plan.nodes[(*each.maps, *each.reducers)[0]].component for each in partials]
     return Assembly(store, queues, operators, tasks, order, entries, blocks)
 
 

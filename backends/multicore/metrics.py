@@ -141,10 +141,9 @@ class Meter:
             if isinstance(task, Operate):
                 one = task.instance
                 native = task.index in self.compiled.native
-                operators[task.name] = OperatorFigures(
-                    one.fired, one.skipped, task.batches, task.seconds, native
-                )
-                if calls := self.compiled.host_calls(task.index, one.fired):
+                batches, seconds = task.batches + task.apart.batches, task.seconds + task.apart.seconds
+                operators[task.name] = OperatorFigures(task.fired, one.skipped, batches, seconds, native)
+                if calls := self.compiled.host_calls(task.index, task.fired):
                     host_calls[task.name] = calls
             elif isinstance(task, Deliver):
                 outputs[task.port.queue.name] = OutputFigures(task.items, task.seconds)

@@ -5,7 +5,9 @@ reduces it. No queue is inside, and nothing is shared but the cutter. What is le
 rows are counted, bad ones refused with their line, traps told, and what leaves to other operators is sent on. So the first
 error in the file is the one that ends the run. At the end the variables of the copies are combined.
 
-The first copy works on the variables of the program, the others begin with what is neutral (`river.il.combine`).
+The variables of the program stay with the operators' own tasks, those of copies begin with what is neutral (`river.il.combine`).
+Where the copies' tables grow with every item it does not pay to have several of them: from then on copies map only, and the
+reducers' own tasks get what comes of it. They also do as long as there is no code that combines, which is made beside the run.
 
 Paper: River §6 (Sawzall); Ordered multicore (seed 001) Fig. 4 (what is in the order of the file).
 """
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from backends.firing.machine import Machine
+    from backends.firing.ports import Out
     from backends.multicore.compiled import Compiled
     from backends.multicore.plan import Plan
     from backends.multicore.scheduling.task import Control
@@ -61,6 +64,12 @@ AHEAD: Final = 4
 LOOK: Final = 0.05
 """Seconds between two looks of the caller while variables are combined."""
 
+LARGE: Final = 1 << 24
+"""Bytes of a copy's variables from which on it matters whether they grow with every item."""
+
+GROWTH: Final = 16
+"""Bytes of them for each item that has been reduced, if so: an entry has a hundred."""
+
 FIRINGS: Final = 1 << 20
 """Items of a block that are fired on at once, at most."""
 
@@ -82,7 +91,7 @@ class Work:
 class Reduced:
     """What came of a block. `parsed`: of which the rows are counted, and refused, in the order of the file.
 
-    `sent`: by exit; `trapped`: the instance that trapped, before which all others have fired; `end`: there are no more blocks.
+    `sent`: by queue; `trapped`: the instance that trapped, before which all others have fired; `end`: there are no more blocks.
     """
 
     parsed: Parsed | None = None
@@ -95,38 +104,45 @@ class Reduced:
 
 
 class Copy:
-    """A copy of the operators, with queues of its own between them. One thread at a time uses it."""
+    """A copy of the operators, with queues of its own between them. One thread at a time uses it.
+
+    `reduced`: how many items its reducers have taken.
+    """
 
     def __init__(
         self, partial: Partial, plan: Plan, natives: Mapping[int, NativeOperator], *, report: bool
     ) -> None:
         graph = plan.graph
         self.natives = natives
+        self.reduced = 0
         self._skipped: list[Trap] = []
-        names = [partial.input, *(out for i in partial.members for out in graph.instances[i].outs)]
+        names = [partial.input, *(out for i in partial.maps for out in graph.instances[i].outs)]
         queues = {name: Queue(name, UNBOUNDED, None, 0) for name in names}
         self._entry = queues[partial.input]
-        self._exits = [queues[name] for name in partial.exits]
-        self._machines: list[tuple[int, Machine]] = []
-        for index in partial.members:
+        self._leaving = [queues[name] for name in leaving(partial, plan)]
+
+        def machine(index: int) -> tuple[int, Machine]:
             instance, native = graph.instances[index], natives[index]
             ports = inputs_of(instance, graph, queues, (), columns=True)
             outs = outputs_of(instance, queues, ())
             tell = self._skipped.append if report else None
             setting = Setting(instance.operator, ports, outs, [], FIRINGS, tell, native.deadline)
-            self._machines.append((index, make(setting, native)))
+            return index, make(setting, native)
+
+        self._maps = [machine(index) for index in partial.maps]
+        self._reducers = [machine(index) for index in partial.reducers]
 
     def stop(self) -> None:
         """Ends a firing that is under way."""
         for native in self.natives.values():
             native.stop()
 
-    def fire(self, batches: Sequence[Batch]) -> Reduced:
-        """Fires all operators on rows, one after the other, up to a trap."""
+    def fire(self, batches: Sequence[Batch], *, reduce: bool) -> Reduced:
+        """Fires operators on rows, one after the other, up to a trap: all of them, or but the reducers."""
         found = Reduced(rows=sum(map(len, batches)))
         for batch in batches:
             self._entry.put(batch)
-        for index, machine in self._machines:
+        for index, machine in (*self._maps, *(self._reducers if reduce else ())):
             began, fired = perf_counter(), machine.fired
             try:
                 while machine.fire():
@@ -135,16 +151,29 @@ class Copy:
                 found.trapped = index, trap
             machine.drain()
             skipped, self._skipped[:] = self._skipped[:], []
-            found.works.append(Work(index, machine.fired - fired, perf_counter() - began, skipped))
+            fired = machine.fired - fired
+            self.reduced += 0 if machine.outs else fired
+            found.works.append(Work(index, fired, perf_counter() - began, skipped))
             if found.trapped is not None:
                 break
-        for number, queue in enumerate(self._exits):
+        for number, queue in enumerate(self._leaving):
             while (chunk := queue.take()) is not None:
                 batch = cast("Batch", chunk)
                 found.sent.append((number, batch))
                 queue.took(len(batch))
                 queue.lighter(batch.weight)
         return found
+
+    @property
+    def grows(self) -> bool:
+        """Whether its variables are large, and have grown with every item."""
+        sizes = (v.memory for i, _ in self._reducers for v in self.natives[i].variables)
+        return (size := sum(sizes)) > LARGE and size > GROWTH * self.reduced
+
+
+def leaving(partial: Partial, plan: Plan) -> tuple[str, ...]:
+    """The queues by which items may leave copies: to others, and to the reducers' own tasks."""
+    return (*partial.exits, *(plan.graph.instances[i].ins[0] for i in partial.reducers))
 
 
 class Blocks(Divided):
@@ -157,15 +186,17 @@ class Blocks(Divided):
         plan: Plan,
         compiled: Compiled,
         operators: Sequence[Operate],
+        entries: Mapping[str, Out],
         deadline: Deadline | None,
     ) -> None:
-        ends = {out.queue.name: out for i in partial.members for out in operators[i].outs}
-        super().__init__(index, (), [ends[name] for name in partial.exits])
+        ends = {partial.input: entries[partial.input]}
+        ends |= {out.queue.name: out for i in partial.maps for out in operators[i].outs}
+        super().__init__(index, (), [ends[name] for name in leaving(partial, plan)])
         self.partial = partial
         self._plan = plan
         self._operators = operators
         self._deadline = deadline
-        self._whole = {i: compiled.native[i] for i in partial.members}
+        self._whole = {i: compiled.native[i] for i in (*partial.maps, *partial.reducers)}
         self._copies: list[Copy] = []
         self._idle: deque[Copy] = deque()
         self._reader: Reader | None = None
@@ -177,6 +208,7 @@ class Blocks(Divided):
         self._failure: tuple[int, Trap] | Rejected | None = None
         self.dead = False
         self._over = False
+        self._grown = False
         self._degree = degree = plan.degree(partial)
         self._open = plan.choices.gate == "open"
         self._order = plan.choices.order(AHEAD * degree, self._send, self._drain)
@@ -217,11 +249,13 @@ class Blocks(Divided):
         self._count, self._counted = source.count, counted
         for out in self.outs:
             out.queue.producer = self.index
+        for i in self.partial.reducers:
+            self._operators[i].together()
         self._compile()
         return True
 
     def _compile(self) -> None:
-        """Has the code made that combines variables, beside the run: until it is there, one copy works alone."""
+        """Has the code made that combines variables, beside the run."""
         from concurrent.futures import ThreadPoolExecutor
 
         pool = ThreadPoolExecutor(1, "river-combine")
@@ -241,20 +275,20 @@ class Blocks(Divided):
     def _variables(self) -> Iterator[tuple[int, int, Combine]]:
         """The variables that are combined: their instances, and which of its variables each is."""
         graph = self._plan.graph
-        for i, (name, how) in product(self.partial.members, self.partial.combined):
+        for i, (name, how) in product(self.partial.reducers, self.partial.combined):
             if name in graph.instances[i].variables:
                 yield i, graph.instances[i].variables.index(name), how
 
     def combine(self, look: Callable[[], None]) -> None:
-        """Combines the variables of all copies, after a run that went well: several side by side.
+        """Combines the variables of all copies with those of the program, after a run that went well: several side by side.
 
         `look` is called again and again. Raises: Trap; whatever `look` raises.
         """
-        if len(self._copies) < 2:
+        if not any(copy.reduced for copy in self._copies):
             return
         from concurrent.futures import ThreadPoolExecutor, wait
 
-        assert self._codes is not None  # noqa: S101 - several copies wait for it
+        assert self._codes is not None  # noqa: S101 - who reduces has seen that it is there
         codes = [code for code in self._codes.result() if code is not None]
         with ThreadPoolExecutor(self._degree, "river-combine") as pool:
             jobs = [pool.submit(self._combined, *each) for each in zip(codes, self._variables(), strict=True)]
@@ -271,7 +305,7 @@ class Blocks(Divided):
     def _combined(self, code: NativeCombine, variable: tuple[int, int, Combine]) -> None:
         """Combines a variable of all copies."""
         i, at, _ = variable
-        for copy in self._copies[1:]:
+        for copy in self._copies:
             code.combine(self._whole[i].variables[at], copy.natives[i].variables[at])
 
     def shut(self) -> None:
@@ -308,34 +342,29 @@ class Blocks(Divided):
 
     def _copy(self) -> Copy:
         """A copy that nobody uses: the one used last, whose memory is still in the caches."""
-        if self._idle and not (self._open and self._may_copy()):
+        fresh = len(self._copies) < self._degree
+        if self._idle and not (self._open and fresh):
             return self._idle.popleft() if self._open else self._idle.pop()
         found = Copy(self.partial, self._plan, self._natives(), report=self._plan.options.on_trap is not None)
         self._copies.append(found)
         return found
 
-    def _may_copy(self) -> bool:
-        """Whether there may be one more copy."""
-        if not self._copies:
-            return True
+    @property
+    def _reduces(self) -> bool:
+        """Whether copies reduce what they map."""
         codes = self._codes
-        return (
-            len(self._copies) < self._degree
-            and codes is not None
-            and codes.done()
-            and None not in codes.result()
-        )
+        return not self._grown and codes is not None and codes.done() and None not in codes.result()
 
     def _natives(self) -> dict[int, NativeOperator]:
-        """Operators for one more copy: the first has the variables of the program."""
-        first, initial = not self._copies, {v.name: v.initial for v in self._plan.graph.variables}
+        """Operators for one more copy."""
+        initial = {v.name: v.initial for v in self._plan.graph.variables}
         combined = dict(self.partial.combined)
         found: dict[int, NativeOperator] = {}
         for i, whole in self._whole.items():
             found[i] = native = whole.again()
             native.deadline = self._deadline
             for at, name in enumerate(self._plan.graph.instances[i].variables):
-                if first or name not in combined:
+                if name not in combined:
                     native.share(at, whole.variables[at])
                 else:
                     variable: Variable = native.variables[at]
@@ -344,7 +373,7 @@ class Blocks(Divided):
 
     def _next(self) -> Block | Batch | Reduced | None:
         """What comes next in the file, None if it is nobody's turn now."""
-        if self.dead or self._over or not (self._idle or self._may_copy()):
+        if self.dead or self._over or not (self._idle or len(self._copies) < self._degree):
             return None
         if self._rest is not None:
             return self._general(self._rest)
@@ -388,11 +417,13 @@ class Blocks(Divided):
         from backends.native.ingest.delivery import until_error
 
         if not isinstance(found, Block):
-            return copy.fire([found])
+            return copy.fire([found], reduce=self._reduces)
         parsed = found.parse()
         segments = until_error(parsed.segments) if found.reader.file.refusals.stops else parsed.segments
-        reduced = copy.fire([segment.batch for segment in segments if segment.batch.rows])
+        rows = [segment.batch for segment in segments if segment.batch.rows]
+        reduced = copy.fire(rows, reduce=self._reduces)
         reduced.parsed = parsed
+        self._grown = self._grown or copy.grows
         return reduced
 
     def _send(self, reduced: Reduced) -> None:
@@ -401,9 +432,9 @@ class Blocks(Divided):
             return
         for work in reduced.works:
             task = self._operators[work.index]
-            task.instance.fired += work.fired
-            task.batches += 1
-            task.seconds += work.seconds
+            task.apart.fired += work.fired
+            task.apart.batches += 1
+            task.apart.seconds += work.seconds
             for trap in work.skipped:
                 machine: Any = task.instance
                 machine.skip(trap)

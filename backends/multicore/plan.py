@@ -75,7 +75,7 @@ class Plan:
 
     def degree(self, partial: Partial) -> int:
         """How many workers read the blocks of an input, at most."""
-        said = (annotated(self.graph.instances[member].use).parallel for member in partial.members)
+        said = (annotated(self.graph.instances[i].use).parallel for i in (*partial.maps, *partial.reducers))
         return min((self.workers, *(s.degree for s in said if s is not None and s.degree is not None)))
 
     @property
@@ -95,7 +95,7 @@ class Plan:
                 f"  queue {edge.name}: {bound}, {self._name(edge.producer)} -> {self._name(edge.consumer)}"
             )
         for each in self.partials:
-            members = ", ".join(self.nodes[member].instance.name for member in each.members)
+            members = ", ".join(self.nodes[i].instance.name for i in (*each.maps, *each.reducers))
             combined = ", ".join(f"${name}" for name, _ in each.combined)
             lines.append(
                 f"  input {each.input}: up to {self.degree(each)} workers read blocks of a file, with {members}; "

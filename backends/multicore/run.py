@@ -136,13 +136,9 @@ class Engine:
         self._views.deliver(variables)
         return Summary(
             variables,
-            {task.name: task.instance.fired for task in self._operators},
+            {task.name: task.fired for task in self._operators},
             {task.name: task.instance.skipped for task in self._operators if task.instance.skipped},
-            {
-                t.name: n
-                for t in self._operators
-                if (n := self._compiled.host_calls(t.index, t.instance.fired))
-            }
+            {t.name: n for t in self._operators if (n := self._compiled.host_calls(t.index, t.fired))}
             | self._views.calls,
             (*self._compiled.remarks, *self._views.remarks),
             self._metrics(),

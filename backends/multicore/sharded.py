@@ -130,6 +130,9 @@ class ShardedOperate(Parallel):
 
     # -- whole
 
+    def together(self) -> None:
+        self._possible = False
+
     @property
     def _worth(self) -> bool:
         """Whether firings take long enough for it to be asked whether dealing pays."""

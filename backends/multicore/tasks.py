@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import define
+
 from backends.firing.columns import ColumnPort
 from backends.multicore.scheduling.task import Outcome, Task
 from river.lang.evaluate import Trap
@@ -18,8 +20,17 @@ if TYPE_CHECKING:
     from river.backend import Items, Rows
 
 
+@define
+class Apart:
+    """What of an instance's firings is done by others, block by block. Units: seconds."""
+
+    fired: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+
+
 class Operate(Task):
-    """An operator instance. Paper: River Fig. 2 (`process`)."""
+    """An operator instance; `apart`: what others do of it. Paper: River Fig. 2 (`process`)."""
 
     def __init__(self, index: int, instance: Instance, name: str, variables: Variables) -> None:
         super().__init__(index, instance.ports, instance.outs)
@@ -27,6 +38,15 @@ class Operate(Task):
         self.name = name
         self.variables = variables
         self.dead = False
+        self.apart = Apart()
+
+    @property
+    def fired(self) -> int:
+        """All its firings."""
+        return self.instance.fired + self.apart.fired
+
+    def together(self) -> None:
+        """Keeps its state in one piece from now on."""
 
     def stop(self) -> None:
         self.instance.stop()

@@ -18,6 +18,7 @@ from river.il.annotations import annotated
 from river.il.arrangement import shows_entries
 from river.il.combine import combines, may_begin
 from river.il.flow import item_findings
+from river.il.model import instance_model
 from river.lang import typed
 from river.lang import types as t
 
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 
 @frozen
 class Partial:
-    """The operators behind `input` that work block by block, in the direction of the data.
+    """The operators behind `input` that work block by block: `maps` without state in the direction of the data, and `reducers`.
 
     `exits`: the queues by which items leave them. `combined`: by variable how those of several workers become one.
     """
 
     input: str
-    members: tuple[int, ...]
+    maps: tuple[int, ...]
+    reducers: tuple[int, ...]
     exits: tuple[str, ...]
     combined: tuple[tuple[str, Combine], ...]
 
@@ -43,7 +45,8 @@ def partial(graph: Graph, name: str) -> Partial | Note:
     """What works block by block behind an input; or why nothing does: at least one reducer has to."""
     if graph.queues[name].by is not None:
         return Note(f"the items of `{name}` come in the order of `{graph.queues[name].by}`")
-    members: list[int] = []
+    maps: list[int] = []
+    reducers: list[int] = []
     exits: list[str] = []
     combined: list[tuple[str, Combine]] = []
     reasons: list[Note] = []
@@ -57,15 +60,16 @@ def partial(graph: Graph, name: str) -> Partial | Note:
             reasons += [] if reason is None else [reason]
             continue
         instance = graph.instances[end.instance]
-        members.append(end.instance)
         queues += reversed(instance.outs)
         pairs = zip(instance.operator.vars, instance.variables, combines(instance.operator), strict=True)
-        combined += [(var, how) for param, var, how in pairs if param.written and how is not None]
+        written = [(var, how) for param, var, how in pairs if param.written and how is not None]
+        (reducers if written else maps).append(end.instance)
+        combined += written
     if not combined:
-        span = graph.instances[members[0]].use.span if members else None
+        span = graph.instances[maps[0]].use.span if maps else None
         nothing = Note(f"nothing behind `{name}` reduces in a way that could be done in parts", span)
         return (reasons or [nothing])[0]
-    return Partial(name, tuple(members), tuple(exits), tuple(combined))
+    return Partial(name, tuple(maps), tuple(reducers), tuple(exits), tuple(combined))
 
 
 def _obstacle(graph: Graph, instance: Instance) -> Note | None:
@@ -93,7 +97,10 @@ def _reason(graph: Graph, instance: Instance) -> str | None:
             return f"reads `${name}`, which is written"
     if written and op.outs:
         return "keeps state and sends items"
-    return next((why for name in written if (why := _whole(graph, instance, name)) is not None), None)
+    for name in written:
+        if (why := _whole(graph, instance, name)) is not None:
+            return why
+    return "keeps state, and may trap" if written and instance_model(instance).can_trap else None
 
 
 def _written(graph: Graph, name: str) -> bool:

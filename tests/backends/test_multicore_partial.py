@@ -18,6 +18,7 @@ pytest.importorskip("llvmlite")
 import river
 from backends.multicore import BACKEND
 from backends.multicore import partial as blocks
+from backends.native import combine
 from river.backend import Options
 from river.diagnostics import Rejected
 from river.driver import Reading
@@ -192,11 +193,11 @@ def many(count: int, **others: int) -> list[tuple[str, str, int, float]]:
 
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many copies each run had, when it ended well."""
+    """How many copies reduced something in each run, when it ended well."""
     seen: list[int] = []
 
     def combine(self: Any, look: Any) -> None:
-        seen.append(len(self._copies))
+        seen.append(sum(copy.reduced > 0 for copy in self._copies))
         real(self, look)
 
     real = blocks.Blocks.combine
@@ -215,8 +216,28 @@ def test_copies_work_apart_and_are_combined(tmp_path: Path, counts: Compiled, co
 
 def test_a_file_of_one_block_has_one_copy(tmp_path: Path, counts: Compiled, copies: list[int]) -> None:
     path = written(tmp_path / "rows.csv", many(200), {})
-    assert ran(counts, path, workers=4) == ran(counts, path, backend="reference")
+    assert blockwise(counts, path, 4) == ran(counts, path, backend="reference")
     assert copies == [1]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("why", ["large", "no code"])
+def test_reducers_get_what_copies_do_not_reduce(
+    tmp_path: Path, counts: Compiled, copies: list[int], monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    if why == "large":  # once they have reduced a block
+        monkeypatch.setattr(blocks, "LARGE", -1)
+        monkeypatch.setattr(blocks, "GROWTH", 0)
+    else:
+        monkeypatch.setattr(combine, "compile_combine", lambda *_, **_given: None)
+    path = written(tmp_path / "rows.csv", many(200), {})
+    found = counts.run({"r": path}, workers=3, experiment={"gate": "open"})
+    assert seen(counts, found) == ran(counts, path, backend="reference")
+    assert copies in ([[1], [2], [3]] if why == "large" else [[0]])
+    metrics = found.summary.metrics
+    assert metrics is not None
+    assert [one.fired for one in metrics.operators.values()] == [200, 200]
+    assert metrics.queues["a"].peak > 0
 
 
 @pytest.mark.usefixtures("small")

@@ -228,7 +228,8 @@ def found(text: str) -> Any:
 def test_reducers_behind_a_map_work_in_blocks_and_others_are_sent_to() -> None:
     at = found(PROGRAM)
     assert isinstance(at, Partial)
-    assert (at.members, at.exits, [name for name, _ in at.combined]) == ((0, 1), ("b",), ["c"])
+    assert (at.maps, at.reducers, at.exits) == ((0,), (1,), ("b",))
+    assert [name for name, _ in at.combined] == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -236,6 +237,7 @@ def test_reducers_behind_a_map_work_in_blocks_and_others_are_sent_to() -> None:
     [
         ("input r: R;", "input r: R by n;", "in the order of `n`"),
         ("e +% x.n", "e + x.n", "does more with `$c` than to accumulate"),
+        ("e +% x.n", "e +% div.trunc(5, x.n)", "may trap"),
         ("@Commutative() (", "@Parallel(1) (", "is not to be parallel"),
         ("else 0 { e = e +% x.n", "else 0 { e = max(e, x.n)", None),
         ("(a, b) <- split(r, $f);", "(a, b) <- split(r, $f);\n($c) <- count(d, $c);\ninput d: R;", "shares `$c`"),
