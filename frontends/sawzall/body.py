@@ -9,6 +9,8 @@ from attrs import define, field
 
 from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
+from frontends.sawzall.tables import PRINTED
+from frontends.sawzall.types import expression
 from frontends.sawzall.values import (
     BOOL,
     FALSE,
@@ -21,15 +23,19 @@ from frontends.sawzall.values import (
     record,
     text_of,
 )
+from river.il.trees import walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.parse import PORT_RESERVED
-from river.lang.scope import expression
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from river.source import Span
+
+
+PRINTS = "stdout"
+"""The output of the map operator for what goes to standard output, lines and bytes."""
 
 
 @define
@@ -54,7 +60,20 @@ def handler(consts: Consts, failures: Undefined) -> s.ItemHandler:
         return s.Emit(UNDEFINED, row, span=span), s.Return(span=span)
 
     body.leave = leave
-    name = body.parameter(program.input, assigned(program.body))
+    if source.type == t.BYTES:
+        name = consts.line
+        body.names[program.input] = body.unused(source.name)
+        if any(
+            isinstance(node, z.Read) and node.variable == program.input
+            for part in program.body
+            for node in walk(part)
+        ):
+            first = s.Call("encode", (s.Name(name),))
+            body.out.append(
+                s.VarDecl(body.names[program.input], expression(source.type), first, span=source.span)
+            )
+    else:
+        name = body.parameter(program.input, assigned(program.body))
     for stmt in program.body:
         body.stmt(stmt)
     return s.ItemHandler(port(source.name), name, s.Block(tuple(body.out)), span=program.span)
@@ -242,6 +261,9 @@ class Body(Values):
     def emit(self, stmt: z.Emit) -> None:
         """One item for a table."""
         table = self.consts.program.tables[stmt.table]
+        if table.kind in PRINTED:
+            self.show(table, stmt.value, stmt.span)
+            return
         values = list(self.every(stmt.index))
         match stmt.value:
             case z.RecordOf(_, parts) if table.whole:
@@ -255,6 +277,18 @@ class Body(Values):
             values.append(self.expr(stmt.weight))
         row = t.Record((*table.index, *table.value, *table.weight))
         self.out.append(s.Emit(table.name, record(row, tuple(values)), span=stmt.span))
+
+    def show(self, table: z.Table, value: z.Expr, span: Span | None) -> None:
+        """A line, or bytes, that the program prints."""
+        text = self.expr(value)
+        line = s.Binary("+", text, s.String("\n"), span=span)
+        match table.kind, self.consts.binary:
+            case "output", _:
+                self.out.append(s.Emit(PRINTS, text, span=span))
+            case "stdout", True:
+                self.out.append(s.Emit(PRINTS, s.Call("encode", (line,)), span=span))
+            case _:
+                self.out.append(s.Emit(table.name, line, span=span))
 
     def return_(self, value: z.Expr | None, span: Span | None) -> None:
         """`return`."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, assert_never, cast
 
 from attrs import define, evolve, field
 
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.calls import closed
-from frontends.sawzall.expressions import Expressions, spelled
+from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, both
-from frontends.sawzall.tables import ABSENT, KINDS
-from river.diagnostics import Rejected, closest
-from river.il.trees import fresh, walk
+from frontends.sawzall.tables import ABSENT, KINDS, PRINTED
+from frontends.sawzall.types import BASIC, kept_name, spelled
+from river.diagnostics import closest
+from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import Declared, Scope, resolve
+from river.lang.scope import integer
 from river.report import Report
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 
     from river.source import Span
 
-TYPES = {"int": t.I64, "uint": t.U64, "float": t.F64}
-SCALARS = (t.BOOL, t.I64, t.U64, t.F64, t.STRING, t.BYTES, t.TIME)
+COUNTED = (t.I64, t.U64, t.F64)
 
 
 def check(ast: a.Program) -> z.Program:
@@ -42,15 +42,13 @@ def check(ast: a.Program) -> z.Program:
         with report.recover():
             checker.item(item)
             continue
-        if isinstance(item, a.StaticDecl | a.InputDecl | a.FunctionDecl | a.TableDecl | a.Declare):
+        if isinstance(item, a.StaticDecl | a.FunctionDecl | a.TableDecl | a.TypeDecl | a.Declare):
             checker.names.refuse(item.name)
-    checker.finish(ast)
-    if report.found:
-        raise Rejected(report.found)
+    checker.finish()
+    report.remarks()
     functions, body = closed(checker.functions, checker.names.variables, checker.body)
     checker.ordered(functions)
-    if report.found:
-        raise Rejected(report.found)
+    remarks = report.remarks()
     assert checker.input is not None  # noqa: S101 - finish has seen to it
     return z.Program(
         checker.input,
@@ -59,6 +57,7 @@ def check(ast: a.Program) -> z.Program:
         tuple(checker.tables),
         tuple(functions),
         body,
+        remarks,
         span=ast.span,
     )
 
@@ -76,15 +75,11 @@ def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) 
 class _Checker:
     report: Report
     names: Names
-    types: dict[str, Declared] = field(
-        factory=lambda: {name: Declared((), s.TypeName(_primitive(type_))) for name, type_ in TYPES.items()}
-    )
     functions: list[z.Function] = field(factory=list[z.Function])
     tables: list[z.Table] = field(factory=list[z.Table])
     statics: list[tuple[int, z.Expr]] = field(factory=list[tuple[int, z.Expr]])
     body: list[z.Stmt] = field(factory=list[z.Stmt])
     input: int | None = None
-    asked: bool = False
     later: dict[str, a.FunctionDecl] = field(factory=dict[str, a.FunctionDecl])  # not declared yet
     announced: dict[int, frozenset[int] | None] = field(factory=dict[int, "frozenset[int] | None"])
     before: dict[int, int] = field(factory=dict[int, int])  # by function, the variables that stand before it
@@ -92,48 +87,80 @@ class _Checker:
     @property
     def exprs(self) -> Expressions:
         """The checker of expressions, as things stand."""
-        return Expressions(self.report, self.names, Scope(self.types), self.functions, self.announce)
+        return Expressions(self.report, self.names, self.type, self.functions, self.announce, self.line)
 
-    def finish(self, ast: a.Program) -> None:
-        """What must be true of the whole program."""
-        if not self.asked:
-            hint = "declare the record, for instance `log: {url: string, ms: float} = input;`"
-            self.report.error("sawzall-input", "the program has no input", ast.span, hint)
-        if not any(isinstance(item, a.TableDecl) for item in ast.items):
-            hint = "declare one, for instance `hits: table sum[url: string] of int;`"
-            self.report.error(
-                "sawzall-no-table", "the program has no table: nothing would come out", ast.span, hint
-            )
+    def finish(self) -> None:
+        """What must be true of the whole program: it has an input."""
+        if self.input is None:
+            self.line(None)
+
+    @property
+    def lines(self) -> Known | None:
+        """What `input` stands for, if it is used and has its own meaning."""
+        return None if self.input is None else Known("variable", self.input)
+
+    def line(self, span: Span | None) -> int:
+        """The variable `input`: one line of a file, or nothing in a run without any."""
+        if self.input is None:
+            self.input = len(self.names.variables)
+            self.names.variables.append(z.Variable(INPUT, t.BYTES, "input", span=span))
+            self.names.outer.scopes[0].setdefault(INPUT, Known("variable", self.input))
+            self.names.always.add(self.input)
+        elif self.names.variables[self.input].type != t.BYTES:
+            name = self.names.variables[self.input].name
+            hint = f"the record is `{name}`"
+            raise self.report.error("sawzall-input", "one program reads one input", span, hint)
+        return self.input
 
     # -- types
 
     def type(self, expr: s.TypeExpr, *, inside: bool = False) -> t.Type:
-        """A type of Sawzall. `inside`: of a field, which may be optional."""
-        found = resolve(expr, Scope(self.types))
-        self.allowed(found, expr.span, inside=inside)
+        """The type that is written. `inside`: of a field, which may be optional."""
+        found = self.resolved(expr, inside=inside)
+        if excess := t.excess(found):
+            raise self.report.error("sawzall-type", excess, expr.span)
         return found
 
-    def allowed(self, type_: t.Type, span: Span | None, *, inside: bool = False) -> None:
-        """Refuses types of the operator language that Sawzall does not have."""
-        match type_:
-            case t.Optional(inner) if inside:
-                self.allowed(inner, span)
-            case t.Optional():
+    def resolved(self, expr: s.TypeExpr, *, inside: bool = False) -> t.Type:
+        """As `type`, however large."""
+        match expr:
+            case s.TypeName("list", (item,)) if not isinstance(item, s.Expr):
+                return t.List(self.resolved(item))
+            case s.TypeName("map", (key, value)) if not isinstance(key, s.Expr) and not isinstance(
+                value, s.Expr
+            ):
+                found = self.resolved(key)
+                if not t.is_key(found):
+                    message = f"`{spelled(found)}` cannot be the key of a map"
+                    raise self.report.error("sawzall-key-type", message, key.span)
+                return t.Map(found, self.resolved(value))
+            case s.TypeName(name):
+                found = self.names.type(name)
+                if found is not None:
+                    return found
+                known = self.names.known(name)
+                if known is not None and known.what == "refused":
+                    raise self.exprs.not_a_value(name, known.what, expr.span)
+                names = [*BASIC, *(n for scope in self.names.outer.scopes for n in scope)]
+                raise self.report.error(
+                    "sawzall-unknown-type", f"unknown type `{name}`", expr.span, closest(name, names)
+                )
+            case s.OptionalType(inner) if inside:
+                return t.Optional(self.resolved(inner))
+            case s.OptionalType():
                 hint = "any value may be undefined: `?` is for fields of records that may be missing"
-                raise self.report.error("sawzall-optional", "only a field may be optional", span, hint)
-            case t.Record(fields):
-                for _, part in fields:
-                    self.allowed(part, span, inside=True)
-            case t.List(item):
-                self.allowed(item, span)
-            case t.Map(key, value):
-                self.allowed(key, span)
-                self.allowed(value, span)
-            case _ if type_ in SCALARS:
-                pass
+                raise self.report.error("sawzall-optional", "only a field may be optional", expr.span, hint)
+            case s.RecordType(fields):
+                found_fields: dict[str, t.Type] = {}
+                for part in fields:
+                    assert isinstance(part, s.FieldType)  # noqa: S101 - the grammar has no others
+                    if part.name in found_fields:
+                        message = f"field `{part.name}` is declared twice"
+                        raise self.report.error("sawzall-duplicate", message, part.span)
+                    found_fields[part.name] = self.resolved(part.type, inside=True)
+                return t.Record(tuple(found_fields.items()))
             case _:
-                hint = "types are bool, int, uint, float, string, bytes, time, fingerprint, arrays, maps and records"
-                raise self.report.error("sawzall-type", f"Sawzall has no type `{spelled(type_)}`", span, hint)
+                raise AssertionError(expr)  # the grammar has none of them
 
     # -- declarations
 
@@ -141,25 +168,15 @@ class _Checker:
         """One declaration or statement of the program."""
         match item:
             case a.TypeDecl(name, type_):
-                if name in self.types:
-                    raise self.report.error(
-                        "sawzall-duplicate", f"type `{name}` is already declared", item.span
-                    )
-                self.type(type_)
-                self.types[name] = Declared((), type_, item.span)
+                found = self.type(type_)
+                self.names.declare(name, Known("type", len(self.names.types)), item.span)
+                self.names.types.append(found)
             case a.StaticDecl():
                 self.static(item)
-            case a.InputDecl(name, type_):
-                again, self.asked = self.asked, True
-                if again:
-                    hint = "one program reads one input"
-                    raise self.report.error("sawzall-input", "there are two inputs", item.span, hint)
-                found = self.type(type_)
-                if not isinstance(found, t.Record) or not found.fields:
-                    hint = "name its fields: `{line: string}`"
-                    raise self.report.error("sawzall-input", "the input must be a record", item.span, hint)
-                self.input = self.names.variable(name, found, "input", item.span)
-                self.names.assign(self.input)
+            case a.Declare(name, a_type, s.Name(value)) if (
+                a_type is not None and value == INPUT and self.names.known(INPUT) in (None, self.lines)
+            ) and isinstance(found := self.type(a_type), t.Record):
+                self.record(name, found, item)
             case a.FunctionDecl():
                 self.function(item)
             case a.TableDecl():
@@ -167,10 +184,23 @@ class _Checker:
             case _:
                 self.body += self.statement(item)
 
+    def record(self, name: str, type_: t.Record, item: a.Declare) -> None:
+        """`x: {...} = input;`: the record that the program is run for."""
+        if self.input is not None:
+            hint = "one program reads one input"
+            raise self.report.error("sawzall-input", "there are two inputs", item.span, hint)
+        if not type_.fields:
+            hint = "name its fields: `{line: string}`"
+            raise self.report.error("sawzall-input", "the input must be a record", item.span, hint)
+        self.input = self.names.variable(name, type_, "input", item.span)
+        self.names.variables[self.input] = evolve(self.names.variables[self.input], name=kept_name(name))
+        self.names.assign(self.input)
+
     def static(self, item: a.StaticDecl) -> None:
         """`static x: T = e;`."""
-        type_ = self.type(item.type)
-        value = self.exprs.check(item.value, type_)
+        wanted = None if item.type is None else self.type(item.type)
+        value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
+        type_ = value.type
         failing = frozenset(i for i, f in enumerate(self.functions) if f.fails)
         for node in walk(value):
             match node:
@@ -264,7 +294,8 @@ class _Checker:
             raise self.report.error("sawzall-table", message, item.kind_span, hint)
         if kind.limit == "never" and item.limit is not None:
             raise self.report.error("sawzall-table", f"`{item.kind}` takes no number", item.kind_span)
-        if item.limit == 0:
+        limit = None if item.limit is None else self.number(item.limit)
+        if limit is not None and limit <= 0:
             raise self.report.error("sawzall-table", "a table of nothing", item.kind_span)
         value = self.type(item.value.type)
         if not kind.value(value):
@@ -272,8 +303,30 @@ class _Checker:
             raise self.report.error("sawzall-table", message, item.value.span)
         index = [(element.name, self.key(element)) for element in item.index]
         weight = self.weight(item)
-        self.tables.append(self.fields(item, index, value, weight))
+        self.tables.append(self.fields(item, limit, index, value, weight))
         self.names.declare(item.name, Known("table", len(self.tables) - 1), item.span)
+
+    def number(self, expr: s.Expr) -> int:
+        """The value of a whole number that is known before the run: from literals and static values."""
+
+        def known(part: s.Node) -> s.Node:
+            part = rebuild(part, known)
+            if isinstance(part, s.Name):
+                found = self.names.known(part.name)
+                for index, value in self.statics:
+                    if (
+                        found == Known("variable", index)
+                        and isinstance(value, z.Constant)
+                        and value.type == t.I64
+                    ):
+                        return s.Int(value.value)
+            return part
+
+        found = integer(cast("s.Expr", known(expr)))
+        if found is None:
+            hint = "write a number, or a static value that is one"
+            raise self.report.error("sawzall-table", "the size of a table is not known here", expr.span, hint)
+        return found
 
     def key(self, element: a.Element) -> t.Type:
         """The type of an index."""
@@ -303,7 +356,12 @@ class _Checker:
         return type_
 
     def fields(
-        self, item: a.TableDecl, index: list[tuple[str | None, t.Type]], value: t.Type, weight: t.Type | None
+        self,
+        item: a.TableDecl,
+        limit: int | None,
+        index: list[tuple[str | None, t.Type]],
+        value: t.Type,
+        weight: t.Type | None,
     ) -> z.Table:
         """The table with a name for each field of its items. What the text does not name takes a name that is free."""
         whole = isinstance(value, t.Record) and bool(value.fields)
@@ -336,7 +394,7 @@ class _Checker:
         weights = (
             () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
         )
-        return z.Table(item.name, item.kind, item.limit, keys, values, weights, whole, span=item.span)
+        return z.Table(kept_name(item.name), item.kind, limit, keys, values, weights, whole, span=item.span)
 
     # -- statements
 
@@ -381,7 +439,7 @@ class _Checker:
             case a.Step(place, by):
                 target = exprs.infer(place)
                 self.place(place)
-                if target.type not in TYPES.values():
+                if target.type not in COUNTED:
                     raise self.report.error(
                         "sawzall-operands", f"`{spelled(target.type)}` is not counted", span
                     )
@@ -441,7 +499,7 @@ class _Checker:
         wanted = None if item.type is None else self.type(item.type)
         value = None
         if item.value is not None:
-            value = self.exprs.infer(item.value) if wanted is None else self.exprs.check(item.value, wanted)
+            value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
         type_ = wanted or (value.type if value is not None else t.UNIT)
         index = self.names.variable(item.name, type_, "local", item.span)
         if value is not None:
@@ -505,6 +563,12 @@ class _Checker:
 
     def emit(self, item: a.Emit) -> z.Stmt:
         """`emit t[i] <- v weight w;`."""
+        if self.names.known(item.table) is None and item.table in PRINTED:
+            value = (("value", PRINTED[item.table]),)
+            self.tables.append(
+                z.Table(item.table, item.table, None, (), value, (), whole=False, span=item.span)
+            )
+            self.names.outer.scopes[0][item.table] = Known("table", len(self.tables) - 1)
         known = self.names.find(item.table, item.table_span)
         if known.what == "refused":
             raise self.exprs.not_a_value(item.table, known.what, item.span)
@@ -626,14 +690,12 @@ class _Checker:
         return z.Return(node, span=span)
 
 
+INPUT = "input"
+"""The variable that holds a line."""
+
 UNDEFINED = "undefined"
 """The output that reports undefined values."""
 
 
 def _mentions(expr: s.Expr, names: frozenset[str]) -> bool:
     return any(isinstance(node, s.Name) and node.name in names for node in walk(expr))
-
-
-def _primitive(type_: t.Type) -> str:
-    assert isinstance(type_, t.Primitive)  # noqa: S101 - the three are
-    return type_.name

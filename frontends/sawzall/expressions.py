@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, assert_never
 
 from attrs import define
 
+from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
-from frontends.sawzall.operations import CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
+from frontends.sawzall.operations import CONSTANTS, CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
+from frontends.sawzall.types import BASIC, kept_name, spelled
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.patterns import BadPattern, compile_pattern
-from river.lang.scope import Scope, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,25 +34,41 @@ ABSENT = frozenset({
 
 @define
 class Expressions:
-    """The checker of expressions. `functions`: those that are declared so far."""
+    """The checker of expressions. `functions`: those that are declared so far; `line`: the variable `input`."""
 
     report: Report
     names: Names
-    scope: Scope
+    type: Callable[[s.TypeExpr], t.Type]
     functions: list[z.Function]
     announce: Callable[[str], int | None]
+    line: Callable[[Span | None], int]
 
     def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
         """Notes an error, to be raised."""
         return self.report.error(code, message, span, help_line)
 
-    def check(self, expr: s.Argument, wanted: t.Type) -> z.Expr:
+    def check(self, expr: a.Expr, wanted: t.Type) -> z.Expr:
         """The typed form of `expr`, which must be a `wanted` (or what is inside, if that is optional)."""
         inner = wanted.inner if isinstance(wanted, t.Optional) else wanted
         node = self.infer(expr, inner)
         if node.type != inner:
             raise self.mismatch(inner, node.type, expr.span)
         return node
+
+    def initial(self, expr: a.Expr, wanted: t.Type) -> z.Expr:
+        """The typed form of what a variable begins with: it is converted to the type of the variable."""
+        node = self.infer(expr, wanted)
+        return node if node.type == wanted else self.converted(node, wanted, expr.span)
+
+    def converted(self, node: z.Expr, wanted: t.Type, span: Span | None) -> z.Expr:
+        """A value as one of another type; bytes by way of a string."""
+        if node.type == t.BYTES and wanted not in (t.STRING, t.BYTES):
+            node = self.converted(node, t.STRING, span)
+        name = next((name for name, type_ in BASIC.items() if type_ == wanted), None)
+        found = None if name is None else OPERATIONS.get(named(name, (node.type,)))
+        if name is None or found is None or name not in CONVERTERS or found.rule((node.type,)) is None:
+            raise self.mismatch(wanted, node.type, span)
+        return z.Apply(wanted, named(name, (node.type,)), (node,), span=span)
 
     def mismatch(self, wanted: t.Type, found: t.Type, span: Span | None) -> Failed:
         """The error that something has another type."""
@@ -61,7 +78,7 @@ class Expressions:
         message = f"expected `{spelled(wanted)}`, found `{spelled(found)}`"
         return self.error("sawzall-type-mismatch", message, span, help_line)
 
-    def infer(self, expr: s.Argument, wanted: t.Type | None = None) -> z.Expr:
+    def infer(self, expr: a.Expr, wanted: t.Type | None = None) -> z.Expr:
         """The typed form of `expr`; `wanted` is a hint for what has no type of its own."""
         span = expr.span
         match expr:
@@ -75,7 +92,22 @@ class Expressions:
                 return z.Constant(t.BYTES, value, span=span)
             case s.Bool(value):
                 return z.Constant(t.BOOL, value, span=span)
+            case a.Number(kind, value):
+                if value >= 1 << (63 if kind == "time" else 64):
+                    raise self.error(
+                        "sawzall-literal-range", f"{value} is out of the range of `{kind}`", span
+                    )
+                return z.Constant(BASIC[kind], value, span=span)
+            case a.TimeText():
+                raise self.error("sawzall-unsupported", "times are written in microseconds: `0T`", span)
+            case a.TypeValue():
+                raise self.error("sawzall-not-a-value", "a type is no value", span)
             case s.Name(name):
+                if self.names.known(name) is None:
+                    if name in CONSTANTS:
+                        return z.Constant(*CONSTANTS[name], span=span)
+                    if name == "input":
+                        self.line(span)
                 known = self.names.find(name, span)
                 if known.what != "variable":
                     raise self.not_a_value(name, known.what, span)
@@ -93,6 +125,14 @@ class Expressions:
                 return self.number(-value, wanted, span)
             case s.Unary(op, value):
                 return self.operation({"-": "neg", "+": "pos"}.get(op, op), (value,), wanted, span)
+            case s.Binary(a.BOTH | a.EITHER as op, left, right):
+                word, sign = ("and", "&&") if op == a.BOTH else ("or", "||")
+                hint = f"`{sign}` looks at the right side only where the left one does not decide"
+                self.report.warn(
+                    "sawzall-deprecated", f"`{word}` looks at both sides, and is deprecated", span, hint
+                )
+                sides = (self.check(left, t.BOOL), self.check(right, t.BOOL))
+                return z.Apply(t.BOOL, "&" if op == a.BOTH else "|", sides, span=span)
             case s.Binary("and" | "or" as op, left, right):
                 return z.Logic(t.BOOL, op, self.check(left, t.BOOL), self.check(right, t.BOOL), span=span)
             case s.Binary(op, left, right):
@@ -119,7 +159,7 @@ class Expressions:
             from river.report import Failed  # its declaration has an error, which is reported
 
             return Failed()
-        hint = "functions are called" if what == "function" else f"a table takes `emit {name} <- ...`"
+        hint = {"function": "functions are called", "table": f"a table takes `emit {name} <- ...`"}.get(what)
         return self.error("sawzall-not-a-value", f"`{name}` is a {what}, not a value", span, hint)
 
     def number(self, value: int, wanted: t.Type | None, span: Span | None) -> z.Expr:
@@ -137,6 +177,7 @@ class Expressions:
         """`value.name`."""
         if not isinstance(value.type, t.Record):
             raise self.error("sawzall-unknown-field", f"`{spelled(value.type)}` has no fields", span)
+        name = kept_name(name)
         type_ = value.type.field(name)
         if type_ is None:
             fields = [field for field, _ in value.type.fields]
@@ -327,10 +368,14 @@ class Expressions:
         """`{a: v}`: a record; where a map is wanted, `a` is an expression."""
         given = [item for item in items if isinstance(item, s.FieldValue)]
         names = [item.name for item in given]
-        if isinstance(wanted, t.Map):
+        variables = all(
+            (known := self.names.known(name)) is not None and known.what == "variable" for name in names
+        )
+        if isinstance(wanted, t.Map) or (variables and not isinstance(wanted, t.Record)):
             return self.entries(
                 tuple((s.Name(i.name, span=i.span), i.value) for i in given), wanted, expr.span
             )
+        names = [kept_name(name) for name in names]
         if len(set(names)) < len(names):
             raise self.error("sawzall-duplicate", "a field is given twice", expr.span)
         if not isinstance(wanted, t.Record):
@@ -380,23 +425,3 @@ def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:
     if len(known) > 1 and known[0] != known[1] and set(known) <= {*NUMBERS, t.STRING}:
         return f"convert one of them, for instance `{spelled(known[0])}(...)`"
     return OPERATIONS[name].doc if name in OPERATIONS else None
-
-
-_SPELLED = {t.I64: "int", t.U64: "uint", t.F64: "float"}
-
-
-def spelled(type_: t.Type) -> str:
-    """The type as Sawzall says it."""
-    match type_:
-        case t.List(item):
-            return f"array of {spelled(item)}"
-        case t.Map(key, value):
-            return f"map [{spelled(key)}] of {spelled(value)}"
-        case t.Record(fields):
-            return "{" + ", ".join(f"{name}: {spelled(field)}" for name, field in fields) + "}"
-        case t.Optional(inner):
-            return f"{spelled(inner)}?"
-        case t.Primitive():
-            return _SPELLED.get(type_) or show(type_)
-        case _:
-            return show(type_)

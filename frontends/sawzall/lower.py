@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from frontends.sawzall.body import Undefined, handler, local_function, port
+from frontends.sawzall.body import PRINTS, Undefined, handler, local_function, port
 from frontends.sawzall.calls import emitting
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.reduce import Reducer, item_type, reducer
+from frontends.sawzall.tables import PRINTED
+from frontends.sawzall.types import expression
 from frontends.sawzall.values import Consts, static
 from river.il import program as p
 from river.il.trees import fresh
 from river.lang import syntax as s
+from river.lang import types as t
 from river.lang.operations import OPERATIONS
-from river.lang.scope import expression
+from river.lang.parse import RESERVED
 
 if TYPE_CHECKING:
     from frontends.sawzall import typed as z
@@ -53,17 +56,48 @@ class _Lowering:
         source = typed.variables[typed.input]
         self.taken |= {source.name, *(table.name for table in typed.tables)}
         operator, reports = self.map()
-        reducers = [self.reducer(table) for table in typed.tables if table.kind != "collection"]
+        reducers = [
+            self.reducer(table) for table in typed.tables if table.kind not in ("collection", *PRINTED)
+        ]
         queues = {r.table: r.queue for r in reducers}
-        ends = [queues.get(table.name, table.name) for table in typed.tables]
+        ends = [queues.get(name, name) for name, _ in self.outs()]
         uses = [self.use(operator.name, ends, source, reports=reports), *(r.use for r in reducers)]
-        decls: list[p.Decl] = [p.Input(source.name, expression(source.type), span=source.span)]
-        decls += [self.output(table, reducers) for table in typed.tables]
+        decls: list[p.Decl] = [self.input(source)]
+        decls += [self.output(table, reducers) for table in typed.tables if table.kind not in PRINTED]
+        printed = {table.kind for table in typed.tables} & PRINTED.keys()
+        if printed - {"stderr"}:
+            decls.append(p.Output(PRINTS, expression(self.printed()), annotations=(p.Annotation("Printed"),)))
+        if "stderr" in printed:
+            to = (p.Annotation("Printed", (s.String("stderr"),)),)
+            decls.append(p.Output("stderr", expression(t.STRING), annotations=to))
         if reports:
-            decls.append(p.Output(UNDEFINED, REPORT, span=typed.span))
+            decls.append(p.Output(UNDEFINED, REPORT, annotations=(p.Annotation("Errors"),), span=typed.span))
         for found in reducers:
             decls += [found.variable, found.rows]
         return p.Program((*decls, operator, *(r.instance for r in reducers), *uses))
+
+    def input(self, source: z.Variable) -> p.Input:
+        """The records; a program that reads lines runs once where there are none to read."""
+        if source.type != t.BYTES:
+            return p.Input(source.name, expression(source.type), span=source.span)
+        return p.Input(
+            source.name, expression(t.STRING), annotations=(p.Annotation("Once"),), span=source.span
+        )
+
+    def printed(self) -> t.Type:
+        """What goes to standard output: bytes, if some of it is no text."""
+        return t.BYTES if any(table.kind == "output" for table in self.typed.tables) else t.STRING
+
+    def outs(self) -> list[tuple[str, s.TypeExpr]]:
+        """The outputs of the map operator with their items, but for `undefined`."""
+        found = {
+            table.name: expression(t.STRING) if table.kind == "stderr" else item_type(table)
+            for table in self.typed.tables
+            if table.kind not in ("stdout", "output")
+        }
+        if any(table.kind in ("stdout", "output") for table in self.typed.tables):
+            found[PRINTS] = expression(self.printed())
+        return list(found.items())
 
     def output(self, table: z.Table, reducers: list[Reducer]) -> p.Output:
         """The output of a table."""
@@ -80,28 +114,32 @@ class _Lowering:
         )  # fmt: skip
 
     def use(self, operator: str, ends: list[str], source: z.Variable, *, reports: bool) -> p.Use:
-        """The use of the map operator: its outputs are bags, the order of the records does not matter."""
+        """The use of the map operator: the order of the records matters only where values and lines come out as they are."""
         outs = (*ends, UNDEFINED) if reports else tuple(ends)
-        annotations = (p.Annotation("Parallel"), p.Annotation("Commutative"))
+        ordered = any(table.kind in ("collection", *PRINTED) for table in self.typed.tables)
+        annotations = (p.Annotation("Parallel"), *(() if ordered else (p.Annotation("Commutative"),)))
         return p.Use(outs, operator, (source.name,), annotations, span=self.typed.span)
 
     def map(self) -> tuple[s.Operator, bool]:
         """The map operator, and whether it reports undefined values."""
         typed = self.typed
         source = typed.variables[typed.input]
-        names = {*OPERATIONS, source.name}
+        names = {*OPERATIONS, *RESERVED, source.name}
         fns: dict[int, str] = {}
         for i, function in enumerate(typed.functions):
             fns[i] = fresh(function.name, names)
             names.add(fns[i])
         found = emitting(typed.functions)
-        consts = Consts(typed, fns, found, set(fns.values()))
+        line = fresh("line", names)
+        taken = {*fns.values(), *RESERVED, line}
+        consts = Consts(typed, fns, found, taken, line, binary=self.printed() == t.BYTES)
         failures = Undefined()
         statics = [static(consts, index, value) for index, value in typed.statics]
         functions = [local_function(consts, i) for i in range(len(typed.functions))]
         body = handler(consts, failures)
-        ports = (s.Port(port(source.name), expression(source.type), span=source.span),)
-        outs = [s.Out(table.name, item_type(table), span=table.span) for table in typed.tables]
+        items = expression(t.STRING if source.type == t.BYTES else source.type)
+        ports = (s.Port(port(source.name), items, span=source.span),)
+        outs = [s.Out(name, type_) for name, type_ in self.outs()]
         if failures.met:
             outs.append(s.Out(UNDEFINED, REPORT))
         operator = s.Operator(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from attrs import define, evolve, field, frozen
 
 from frontends.sawzall import typed as z
+from frontends.sawzall.types import BASIC
 from river.diagnostics import closest
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 @frozen
 class Known:
-    """What a name stands for: a variable, function or table, by number."""
+    """What a name stands for: a variable, function, table or type, by number."""
 
-    what: Literal["variable", "function", "table", "refused"]
+    what: Literal["variable", "function", "table", "type", "refused"]
     index: int
 
 
@@ -46,14 +47,17 @@ class Frame:
 class Names:
     """All names of a program.
 
-    `sure`: the variables that surely have a value here; None where control does not come.
+    `sure`: the variables that surely have a value here; None where control does not come. `always`: those that have one
+    wherever they can be named.
     """
 
     report: Report
     variables: list[z.Variable] = field(factory=list[z.Variable])
+    types: list[t.Type] = field(factory=list["t.Type"])
     outer: Frame = field(factory=Frame)
     frame: Frame = field(init=False)
     sure: frozenset[int] | None = frozenset()
+    always: set[int] = field(factory=set[int])
 
     def __attrs_post_init__(self) -> None:
         """The body of the program is the first frame."""
@@ -122,18 +126,28 @@ class Names:
         """Makes uses of a name say nothing more."""
         self.frame.scopes[-1].setdefault(name, Known("refused", 0))
 
+    def known(self, name: str) -> Known | None:
+        """What a name that the program declares stands for here; variables are not captured."""
+        for frame in (self.frame, self.outer):
+            for scope in reversed(frame.scopes):
+                if name in scope:
+                    return scope[name]
+        return None
+
+    def type(self, name: str) -> t.Type | None:
+        """The type of this name, unless it stands for something else."""
+        known = self.known(name)
+        if known is not None:
+            return self.types[known.index] if known.what == "type" else None
+        return BASIC.get(name)
+
     def find(self, name: str, span: Span | None) -> Known:
         """What a name stands for. A variable of the program's body that a function names becomes a capture."""
         for scope in reversed(self.frame.scopes):
             if name in scope:
                 return scope[name]
-        if self.inside:
-            for scope in reversed(self.outer.scopes):
-                if name in scope:
-                    known = scope[name]
-                    return (
-                        Known("variable", self.captured(known.index)) if known.what == "variable" else known
-                    )
+        if (known := self.known(name)) is not None:
+            return Known("variable", self.captured(known.index)) if known.what == "variable" else known
         names = [n for frame in (self.frame, self.outer) for scope in frame.scopes for n in scope]
         raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, closest(name, names))
 
@@ -143,7 +157,7 @@ class Names:
             return index
         if index not in self.frame.captures:
             self.frame.captures[index] = len(self.variables)
-            if self.frame.start is None or index in self.frame.start:
+            if self.frame.start is None or index in self.frame.start or index in self.always:
                 self.frame.given.add(len(self.variables))
             outside = self.variables[index]
             self.variables.append(z.Variable(outside.name, outside.type, "capture", span=outside.span))
@@ -151,7 +165,9 @@ class Names:
 
     def read(self, index: int, span: Span | None) -> z.Read:
         """A read of a variable, which is loose if it need not have a value."""
-        definite = self.sure is None or index in self.sure or index in self.frame.given
+        definite = (
+            self.sure is None or index in self.sure or index in self.frame.given or index in self.always
+        )
         if not definite:
             self.loosen(index)
         return z.Read(self.variables[index].type, index, definite, span=span)

@@ -5,11 +5,13 @@ The checker reads `rule`, the lowering `river`, `guard` and `optional`, the user
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from attrs import frozen
 
+from frontends.sawzall.types import FINGERPRINT
 from river.lang import syntax as s
 from river.lang import types as t
 
@@ -42,8 +44,8 @@ class Operation:
 
 INTEGERS = (t.I64, t.U64)
 NUMBERS = (t.I64, t.U64, t.F64)
-ORDERED = (*NUMBERS, t.STRING, t.BYTES, t.TIME)
-SCALARS = (t.BOOL, *NUMBERS, t.STRING, t.TIME)
+ORDERED = (*NUMBERS, t.STRING, t.BYTES, t.TIME, FINGERPRINT)
+SCALARS = (t.BOOL, *NUMBERS, t.STRING, t.TIME, FINGERPRINT)
 
 
 # ---------------------------------------------------------------------------------------------- rules
@@ -151,14 +153,32 @@ def _binary(op: str, floats: str | None = None) -> Callable[[Args, Types], s.Exp
     return lambda args, types: s.Binary(floats if floats and types[0] == t.F64 else op, args[0], args[1])
 
 
+def _bits(op: str, bools: str) -> Callable[[Args, Types], s.Expr]:
+    """`op` on whole numbers, `bools` on bools."""
+    return lambda args, types: s.Binary(bools if types[0] == t.BOOL else op, args[0], args[1])
+
+
 def _sum(args: Args, types: Types) -> s.Expr:
     match types[0]:
+        case type_ if type_ == FINGERPRINT:
+            pair = (s.FieldValue("first", args[0]), s.FieldValue("second", args[1]))
+            return s.Call("hash64", (s.RecordValue(pair),))
         case t.List():
             return s.Call("concat", args)
+        case t.TIME:
+            return s.Call(
+                "time", (s.Binary("+%", s.Call("micros", (args[0],)), s.Call("micros", (args[1],))),)
+            )
         case type_ if type_ in INTEGERS:
             return s.Binary("+%", *args)
         case _:
             return s.Binary("+", *args)
+
+
+def _difference(args: Args, types: Types) -> s.Expr:
+    if types[0] == t.TIME:
+        return s.Call("time", (s.Binary("-%", s.Call("micros", (args[0],)), s.Call("micros", (args[1],))),))
+    return s.Binary("-" if types[0] == t.F64 else "-%", *args)
 
 
 def _quotient(args: Args, types: Types) -> s.Expr:
@@ -195,11 +215,22 @@ def _whole(name: str) -> Callable[[Args, Types], s.Expr]:
             case t.BOOL:
                 return s.IfExpr(args[0], s.Int(1), s.Int(0))
             case t.TIME:
-                return s.Call("micros", args)
+                micros = s.Call("micros", args)
+                return micros if name == "i64" else s.Call(f"{name}.wrap", (micros,))
+            case type_ if type_ == FINGERPRINT:
+                return args[0] if name == "u64" else s.Call(f"{name}.wrap", args)
             case type_:
                 return args[0] if type_ == t.Primitive(name) else s.Call(f"{name}.wrap", args)
 
     return river
+
+
+def _truth(args: Args, _types: Types) -> s.Expr:
+    return s.Call("starts_with", (s.Call("lower", args), s.String("t")))
+
+
+def _moment(args: Args, types: Types) -> s.Expr:
+    return args[0] if types[0] == t.TIME else s.Call("time", (s.Call("i64.wrap", args),))
 
 
 def _real(args: Args, types: Types) -> s.Expr:
@@ -258,6 +289,19 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
             return s.Call("string", (value,))
 
 
+def _print(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
+    """The fingerprint of a value."""
+    if not isinstance(type_, t.List):
+        return s.Call("hash64", (value,))
+    so_far, item = f"so_far{depth}", f"item{depth}"
+    parts = (
+        s.FieldValue("first", s.Name(so_far)),
+        s.FieldValue("second", _print(s.Name(item), type_.item, depth + 1)),
+    )
+    each = s.Lambda((so_far, item), s.Call("hash64", (s.RecordValue(parts),)))
+    return s.Call("fold", (value, s.Call("hash64", (s.Call("i64", (s.Int(0),)),)), each))
+
+
 def _empty(value: s.Expr, text: str, otherwise: s.Expr) -> s.Expr:
     return s.IfExpr(s.Binary("==", s.Call("len", (value,)), s.Int(0)), s.String(text), otherwise)
 
@@ -277,9 +321,12 @@ _CONVERSION = "cannot be converted"
 
 OPERATORS: tuple[Operation, ...] = (
     Operation(
-        "+", _first_of(_alike(2, (*NUMBERS, t.STRING, t.BYTES)), _lists), _sum, "sum, or one behind the other"
+        "+",
+        _first_of(_alike(2, (*NUMBERS, t.STRING, t.BYTES, t.TIME, FINGERPRINT)), _lists),
+        _sum,
+        "sum, or one behind the other; of fingerprints, one of both in this order",
     ),
-    Operation("-", _alike(2, NUMBERS), _binary("-%", "-"), "difference"),
+    Operation("-", _alike(2, (*NUMBERS, t.TIME)), _difference, "difference"),
     Operation("*", _alike(2, NUMBERS), _binary("*%", "*"), "product"),
     Operation(
         "/",
@@ -290,11 +337,20 @@ OPERATORS: tuple[Operation, ...] = (
         _by_zero,
     ),
     Operation("%", _alike(2, INTEGERS), _call("rem.trunc.wrap"), "remainder", "division by zero", _by_zero),
-    Operation("&", _alike(2, INTEGERS), _binary("&"), "bits in both"),
-    Operation("|", _alike(2, INTEGERS), _binary("|"), "bits in either"),
+    Operation(
+        "&",
+        _alike(2, (*INTEGERS, t.BOOL)),
+        _bits("&", "and"),
+        "bits in both; of bools, whether both are true",
+    ),
+    Operation(
+        "|", _alike(2, (*INTEGERS, t.BOOL)), _bits("|", "or"), "bits in either; of bools, whether one is true"
+    ),
     Operation("^", _alike(2, INTEGERS), _binary("^"), "bits in one"),
     Operation("<<", _alike(2, INTEGERS), _binary("<<"), "shift left; the count modulo 64"),
-    Operation(">>", _alike(2, INTEGERS), _binary(">>"), "shift right, keeping the sign; the count modulo 64"),
+    Operation(
+        ">>", _alike(2, INTEGERS), _binary(">>>"), "shift right, filling with zeros; the count modulo 64"
+    ),
     Operation("==", _equal, _binary("=="), "whether equal"),
     Operation("!=", _equal, _binary("!="), "whether different"),
     *(Operation(op, _alike(2, ORDERED, t.BOOL), _binary(op), "comparison") for op in ("<", "<=", ">", ">=")),
@@ -305,7 +361,7 @@ OPERATORS: tuple[Operation, ...] = (
 )
 
 CONVERSIONS: tuple[Operation, ...] = (
-    Operation("int", _any(t.I64, lambda x: x in (t.BOOL, t.I64, t.U64, t.TIME)), _whole("i64"), "as int"),
+    Operation("int", _any(t.I64, lambda x: x in (t.BOOL, t.I64, t.U64, t.TIME, FINGERPRINT)), _whole("i64"), "as int"),
     Operation(
         "int", _fixed(t.I64, t.F64), _call("i64"), "a float without its fraction", _CONVERSION,
         _outside(-(2.0**63), 2.0**63),
@@ -315,7 +371,10 @@ CONVERSIONS: tuple[Operation, ...] = (
         "int", _fixed(t.I64, t.STRING, t.I64), _call("parse_i64"), "the number in a string, to a base", _CONVERSION,
         optional=True,
     ),
-    Operation("uint", _any(t.U64, lambda x: x in (t.BOOL, t.I64, t.U64)), _whole("u64"), "as uint"),
+    Operation("uint", _any(t.U64, lambda x: x in (t.BOOL, t.I64, t.U64, t.TIME, FINGERPRINT)), _whole("u64"), "as uint"),
+    Operation(
+        "fingerprint", _any(FINGERPRINT, lambda x: x in (t.I64, t.U64, FINGERPRINT)), _whole("u64"), "with these 64 bits"
+    ),
     Operation(
         "uint", _fixed(t.U64, t.F64), _call("u64"), "a float without its fraction", _CONVERSION, _outside(-1.0, 2.0**64)
     ),
@@ -324,6 +383,10 @@ CONVERSIONS: tuple[Operation, ...] = (
         "uint", _fixed(t.U64, t.STRING, t.I64), _call("parse_u64"), "the number in a string, to a base", _CONVERSION,
         optional=True,
     ),
+    Operation("bool", _fixed(t.BOOL, t.BOOL), _itself, "itself"),
+    Operation("bool", _fixed(t.BOOL, t.STRING), _truth, "whether it begins with T or t"),
+    Operation("time", _any(t.TIME, lambda x: x in (t.U64, t.TIME)), _moment, "so many microseconds after 1970"),
+    Operation("bytes", _fixed(t.BYTES, t.BYTES), _itself, "itself"),
     Operation("float", _any(t.F64, lambda x: x in NUMBERS), _real, "as float"),
     Operation("float", _fixed(t.F64, t.STRING), _call("parse_f64"), "the number in a string", _CONVERSION, optional=True),
     Operation("string", _any(t.STRING, lambda x: x in SCALARS), _text, "as text"),
@@ -331,6 +394,7 @@ CONVERSIONS: tuple[Operation, ...] = (
         "string", _any(t.STRING, lambda x: x not in SCALARS and shown(x)), lambda args, types: _shown(args[0], types[0], 0),
         "an array, map or record as it is written", repeats=True,
     ),
+    Operation("string", _fixed(t.STRING, t.BYTES), _call("parse_utf8"), "the text in UTF-8", "not UTF-8", optional=True),
     Operation("bytes", _fixed(t.BYTES, t.STRING), _call("encode"), "a string in UTF-8"),
     Operation("time", _fixed(t.TIME, t.I64), _call("time"), "so many microseconds after 1970"),
     Operation("time", _fixed(t.TIME, t.STRING), _call("parse_time"), "an ISO 8601 time", _CONVERSION, optional=True),
@@ -358,7 +422,10 @@ FUNCTIONS: tuple[Operation, ...] = (
     Operation("keys", _keys, lambda args, _: s.Call("sort", (s.Call("keys", args),)), "the keys, ascending"),
     Operation("haskey", _has_key, _call("has"), "whether there is such a key"),
     Operation("lookup", _lookup, _call("get"), "the value of a key, or the third operand"),
-    Operation("fingerprintof", _any(t.U64, t.is_key), _call("hash64"), "a stable hash"),
+    Operation(
+        "fingerprintof", _any(FINGERPRINT, t.is_key), lambda args, types: _print(args[0], types[0], 0),
+        "a stable hash; of an array, `fingerprintof(0)` combined with that of each item",
+    ),
     *(
         Operation(name, _fixed(t.F64, t.F64), _call(river), doc)
         for name, river, doc in (
@@ -379,6 +446,15 @@ FUNCTIONS: tuple[Operation, ...] = (
     ),
 )  # fmt: skip
 
+_SECOND = 1_000_000
+CONSTANTS: Mapping[str, tuple[t.Type, int | float]] = MappingProxyType({
+    "PI": (t.F64, math.pi),
+    "inf": (t.F64, math.inf), "Inf": (t.F64, math.inf), "nan": (t.F64, math.nan), "NaN": (t.F64, math.nan),
+    "SECOND": (t.TIME, _SECOND), "SEC": (t.TIME, _SECOND), "MINUTE": (t.TIME, 60 * _SECOND), "MIN": (t.TIME, 60 * _SECOND),
+    "HOUR": (t.TIME, 3600 * _SECOND), "HR": (t.TIME, 3600 * _SECOND),
+})  # fmt: skip
+"""Names that have a value in every program; times in microseconds."""
+
 MATCHES: Mapping[str, tuple[str, t.Type]] = MappingProxyType({
     "match": ("re_test", t.BOOL), "matchstrs": ("re_strs", t.List(t.STRING)), "matchposns": ("re_find", t.List(t.I64)),
 })  # fmt: skip
@@ -389,7 +465,7 @@ def _named() -> Mapping[str, Operation]:
     """All operations: conversions by name and the type of the first operand, `int:string`, the others by name."""
     found = {op.name: op for op in (*OPERATORS, *FUNCTIONS)}
     for op in CONVERSIONS:
-        for type_ in SCALARS:
+        for type_ in (*SCALARS, t.BYTES):
             for count in (1, 2):
                 if op.rule((type_, t.I64)[:count]) is not None:
                     assert isinstance(type_, t.Primitive)  # noqa: S101 - scalars are

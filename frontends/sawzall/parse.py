@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from frontends.sawzall import syntax as z
+from frontends.sawzall.types import kept_name
 from river.lang import syntax as s
-from river.lang.grammar import EXPR, LEXICAL, TYPES, compose, module
-from river.lang.parse import RESERVED, ExprBuilder, TypesBuilder
+from river.lang.grammar import EXPR, TYPES, compose, module
+from river.lang.parse import ExprBuilder, TypesBuilder
+from river.source import Span
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -15,11 +18,16 @@ if TYPE_CHECKING:
     from river.lang.parse import Args
     from river.source import Source
 
+LEXICAL = module("frontends.sawzall", "lexical.lark")
 SAWZALL = module("frontends.sawzall", "grammar.lark")
 PARSER = compose(LEXICAL, TYPES, EXPR, SAWZALL, start=("program",))
 
-WORDS = frozenset({"input", "static", "type", "do", "switch", "case", "default", "when", "emit"})
-"""Words that name nothing in Sawzall, besides those of the operator language."""
+KEYWORDS = frozenset({
+    "all", "and", "array", "break", "case", "continue", "default", "do", "each", "else", "emit", "file", "for", "function",
+    "if", "include", "map", "not", "of", "or", "parsedmessage", "proc", "proto", "rest", "result", "return", "skip", "some",
+    "static", "submatch", "switch", "table", "type", "weight", "when", "while",
+})  # fmt: skip
+"""Words that name nothing. `format` is a keyword too, which also names a function."""
 
 
 def parse(source: Source) -> z.Program:
@@ -33,7 +41,7 @@ def parse(source: Source) -> z.Program:
 class SawzallBuilder(TypesBuilder, ExprBuilder):
     """`sawzall/grammar.lark`."""
 
-    reserved: ClassVar[frozenset[str]] = RESERVED | WORDS
+    reserved: ClassVar[frozenset[str]] = KEYWORDS
 
     # -- declarations
 
@@ -46,8 +54,8 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def static_decl(self, tree: Tree[Token], args: Args) -> z.Item:
         return z.StaticDecl(str(args[0]), args[1], args[2], span=self.span(tree))
 
-    def input_decl(self, tree: Tree[Token], args: Args) -> z.Item:
-        return z.InputDecl(str(args[0]), args[1], span=self.span(tree))
+    def static_define(self, tree: Tree[Token], args: Args) -> z.Item:
+        return z.StaticDecl(str(args[0]), None, args[1], span=self.span(tree))
 
     def function_decl(self, tree: Tree[Token], args: Args) -> z.Item:
         name, params, result, body = args
@@ -62,7 +70,7 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def table_decl(self, tree: Tree[Token], args: Args) -> z.Item:
         name, kind, limit, *index, value, weight = args
         return z.TableDecl(
-            str(name), str(kind), None if limit is None else int(limit, 0), tuple(index), value, weight,
+            str(name), str(kind), limit, tuple(index), value, weight,
             self.token_span(kind), span=self.span(tree),
         )  # fmt: skip
 
@@ -70,15 +78,25 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return args[0]
 
     def element(self, tree: Tree[Token], args: Args) -> z.Element:
-        return z.Element(None if args[0] is None else str(args[0]), args[1], span=self.span(tree))
+        return z.Element(None if args[0] is None else kept_name(args[0]), args[1], span=self.span(tree))
 
     # -- types
 
+    def record_type(self, tree: Tree[Token], args: Args) -> s.RecordType:
+        """A tuple; a field without a name has one that the text cannot give."""
+        fields = (
+            s.FieldType(field.name or f"_{i}", field.type, span=field.span) for i, field in enumerate(args)
+        )
+        return s.RecordType(tuple(fields), span=self.span(tree))
+
+    def tuple_field(self, tree: Tree[Token], args: Args) -> z.Element:
+        return args[0]
+
     def array_of(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
-        return s.TypeName("list", (args[0],), span=self.span(tree))
+        return s.TypeName("list", (args[0].type,), span=self.span(tree))
 
     def map_of(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
-        return s.TypeName("map", (args[0], args[1]), span=self.span(tree))
+        return s.TypeName("map", (args[0].type, args[1].type), span=self.span(tree))
 
     # -- statements
 
@@ -111,12 +129,21 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return z.DoWhile(_body(args[0]), args[1], span=self.span(tree))
 
     def switch_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
-        value, *cases, default = args
-        return z.Switch(value, tuple(cases), default or (), span=self.span(tree))
+        value, *branches = args
+        cases = tuple(branch for branch in branches if isinstance(branch, z.Case))
+        defaults = [branch for branch in branches if not isinstance(branch, z.Case)]
+        if len(defaults) != 1:
+            message = "a `switch` has one `default`" if defaults else "a `switch` needs a `default`"
+            hint = "join them" if defaults else "add `default: ;`"
+            self.report("syntax-statement", message, self.span(tree), hint)
+        return z.Switch(value, cases, defaults[0] if defaults else (), span=self.span(tree))
 
     def case(self, tree: Tree[Token], args: Args) -> z.Case:
-        values = tuple(a for a in args if isinstance(a, s.Expr))
-        return z.Case(values, _flat(args[len(values) :]), span=self.span(tree))
+        values, *body = args
+        return z.Case(values, _flat(body), span=self.span(tree))
+
+    def labels(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
+        return tuple(args)
 
     def default(self, tree: Tree[Token], args: Args) -> tuple[z.Stmt, ...]:
         return _flat(args)
@@ -180,16 +207,90 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         written = str(args[0])
         return s.Unary(_SPELLED.get(written, written), args[1], span=self.span(tree))
 
+    def type_value(self, tree: Tree[Token], args: Args) -> z.TypeValue:
+        return z.TypeValue(args[0], span=self.span(tree))
+
+    def int_value(self, tree: Tree[Token], args: Args) -> Any:
+        """A whole number, whose prefix is its base, and whose mark its type."""
+        text = str(args[0])
+        mark = text[-1].lower() if text[-1] in "uUtTpP" else None
+        digits = text[:-1] if mark else text
+        span = self.span(tree)
+        base = {"0x": 16, "0b": 2}.get(digits[:2].lower(), 8 if digits[0] == "0" else 10)
+        number = digits[2:] if base in (2, 16) else digits
+        if (
+            len(number) > 1_000
+        ):  # Python itself refuses long decimals, at a length that the user may configure
+            self.report("syntax-number", "a whole number of more than 1000 digits", span)
+            return s.Int(0, span=span)
+        try:
+            value = int(number, base)
+        except ValueError:
+            hint = "a number that begins with 0 is octal; write it without the 0"
+            self.report("syntax-number", f"`{text}` has a digit that is not octal", span, hint)
+            return s.Int(0, span=span)
+        return s.Int(value, span=span) if mark is None else z.Number(_MARKS[mark], value, span=span)
+
+    def time_value(self, tree: Tree[Token], args: Args) -> z.TimeText:
+        return z.TimeText(self.quoted(args[0], 1), span=self.span(tree))
+
     def raw_value(self, tree: Tree[Token], args: Args) -> s.Expr:
         return s.String(args[0][1:-1], span=self.span(tree))
 
+    def bytes_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        token: Token = args[0]
+        span = self.span(tree)
+        if token.startswith("B"):
+            text = self.quoted(token, 1)
+            if any(ord(c) > 0xFF for c in text):
+                hint = "a byte is a character up to \xff"
+                self.report("syntax-string", "a character that is no byte", span, hint)
+                return s.Bytes(b"", span=span)
+            return s.Bytes(text.encode("latin-1"), span=span)
+        digits = token[2:-1]
+        if len(digits) % 2 or not re.fullmatch("[0-9A-Fa-f]*", digits):
+            hint = 'two hexadecimal digits are a byte: `X"00ff"`'
+            self.report("syntax-string", f"`{token}` is not pairs of hexadecimal digits", span, hint)
+            return s.Bytes(b"", span=span)
+        return s.Bytes(bytes.fromhex(digits), span=span)
+
     def char_value(self, tree: Tree[Token], args: Args) -> s.Expr:
-        text = self.text(args[0]) if args[0] != "'\\''" else "'"
+        text = self.quoted(args[0], 0)
         if len(text) != 1:
             hint = 'a string is written `"..."`'
             self.report("syntax-character", f"`{args[0]}` is not one character", self.span(tree), hint)
             return s.Int(0, span=self.span(tree))
         return s.Int(ord(text), span=self.span(tree))
+
+    def text(self, token: Token) -> str:
+        return self.quoted(token, 0)
+
+    def quoted(self, token: Token, start: int) -> str:
+        """The text in quotes, which begin at `start` of the token; between backquotes nothing is escaped."""
+        body = str(token)[start + 1 : -1]
+        if token[start] == "`" or "\\" not in body:
+            return body
+
+        def character(found: re.Match[str]) -> str:
+            letters, code = found[1], None
+            if letters[0] in "01234567":
+                code = int(letters, 8)
+            elif letters[0] == "x" and len(letters) > 1:
+                code = int(letters[1:], 16)
+            elif letters[0] in "uU" and len(letters) > 1:
+                code = int(letters[1:], 16)
+                code = None if code > 0x10FFFF or 0xD800 <= code < 0xE000 else code
+            elif letters not in ("x", "u", "U"):
+                return _LETTERS.get(letters, letters)
+            if code is None or (letters[0] not in "uU" and code > 0xFF) or (code == 0 and token[0] in "\"'T"):
+                at = (token.start_pos or 0) + start + 1 + found.start()
+                span = Span(self.source, at, at + len(found[0]))
+                hint = 'escapes are \\n \\t \\r \\a \\b \\f \\v \\\\ \\" \\xHH \\uHHHH \\UHHHHHHHH and octal \\101'
+                self.report("syntax-string", f"`{found[0]}` is not a character", span, hint)
+                return ""
+            return chr(code)
+
+        return _ESCAPE.sub(character, body)
 
     def array_value(self, tree: Tree[Token], args: Args) -> s.Expr:
         return s.ListValue(tuple(args), span=self.span(tree))
@@ -206,7 +307,14 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return not isinstance(key, str) and key.data == "variable", args[0], args[1]
 
 
-_SPELLED = {"&&": "and", "||": "or", "!": "not"}
+_SPELLED = {"&&": "and", "||": "or", "!": "not", "and": z.BOTH, "or": z.EITHER}
+"""Operators by the names of the operator language; the words `and` and `or` look at both sides."""
+
+_MARKS: dict[str, z.Kind] = {"u": "uint", "t": "time", "p": "fingerprint"}
+
+_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]*|u(?:[0-9A-Fa-f]{4})?|U(?:[0-9A-Fa-f]{8})?|.)")
+
+_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def _flat(args: Args) -> tuple[Any, ...]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from frontends.sawzall.types import expression
 from river.il import program as p
 from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,6 +15,39 @@ from river.lang import syntax as s
 if TYPE_CHECKING:
     from river.source import Span
 
+# ---------------------------------------------------------------------------------------------- expressions
+
+BOTH, EITHER = "both", "either"
+"""The operators of the words `and` and `or`, which look at both sides, as `Binary` has them."""
+
+Kind = Literal["uint", "time", "fingerprint"]
+
+
+@frozen
+class Number(s.Node):
+    """`5U`, `5T` (microseconds) or `5P`."""
+
+    kind: Kind
+    value: int
+
+
+@frozen
+class TimeText(s.Node):
+    """`T"Mon Oct 16 09:30:00 PDT 2006"`."""
+
+    text: str
+
+
+@frozen
+class TypeValue(s.Node):
+    """A type among the arguments of a call: `new(array of int, 3, 0)`."""
+
+    type: s.TypeExpr
+
+
+Expr = s.Argument | Number | TimeText | TypeValue
+"""What may stand where a value may; the shared nodes take these, too, for their parts."""
+
 # ---------------------------------------------------------------------------------------------- declarations
 
 
@@ -28,19 +61,11 @@ class TypeDecl(s.Node):
 
 @frozen
 class StaticDecl(s.Node):
-    """`static x: T = e;`: evaluated once, before any record."""
+    """`static x: T = e;` or `static x := e;`: evaluated once, before any record."""
 
     name: str
-    type: s.TypeExpr
+    type: s.TypeExpr | None
     value: s.Expr
-
-
-@frozen
-class InputDecl(s.Node):
-    """`x: T = input;`: the record that the program is run for."""
-
-    name: str
-    type: s.TypeExpr
 
 
 @frozen
@@ -75,7 +100,7 @@ class TableDecl(s.Node):
 
     name: str
     kind: str
-    limit: int | None
+    limit: s.Expr | None
     index: tuple[Element, ...]
     value: Element
     weight: Element | None
@@ -242,7 +267,7 @@ Stmt = (
     | Continue
     | Return
 )
-Item = TypeDecl | StaticDecl | InputDecl | FunctionDecl | TableDecl | Stmt
+Item = TypeDecl | StaticDecl | FunctionDecl | TableDecl | Stmt
 
 
 @frozen

@@ -53,6 +53,9 @@ KINDS: Mapping[str, Kind] = MappingProxyType({
     "unique": Kind("may", t.is_key, "anything but maps"),
 })  # fmt: skip
 
+PRINTED: Mapping[str, t.Type] = MappingProxyType({"stdout": t.STRING, "stderr": t.STRING, "output": t.BYTES})
+"""Tables that every program has, and what they take: lines of text, and bytes as they are; their names are their kinds."""
+
 ABSENT = frozenset({
     "bootstrapsum", "distinctsample", "inversehistogram", "quantile", "recordio", "sample", "text", "weightedsample",
 })  # fmt: skip

@@ -17,6 +17,7 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from frontends.sawzall.syntax import Quantity
+    from river.diagnostics import Diagnostic
 
 # ---------------------------------------------------------------------------------------------- names
 
@@ -350,7 +351,7 @@ class Table(s.Node):
 
 @frozen
 class Program(s.Node):
-    """`statics`: in order, with their values; `body`: what is done for each record of the input."""
+    """`statics`: in order, with their values; `body`: what is done for each record of the input; `remarks`: warnings."""
 
     input: int
     variables: tuple[Variable, ...]
@@ -358,6 +359,7 @@ class Program(s.Node):
     tables: tuple[Table, ...]
     functions: tuple[Function, ...]
     body: tuple[Stmt, ...]
+    remarks: tuple[Diagnostic, ...] = ()
 
 
 # ---------------------------------------------------------------------------------------------- what may be undefined

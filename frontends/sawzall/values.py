@@ -7,6 +7,7 @@ the end of the record; in a function, the result none (false, without a result);
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never, cast
 
@@ -14,10 +15,10 @@ from attrs import define, evolve, field
 
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import MATCHES, OPERATIONS
+from frontends.sawzall.types import FINGERPRINT, expression
 from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -32,13 +33,16 @@ TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
 class Consts:
     """What all bodies of the map operator share: names of functions, constants, and patterns.
 
-    `emitting`: the functions that emit. `taken`: names that no local may have.
+    `emitting`: the functions that emit. `taken`: names that no local may have. `line`: what the handler gets, where the program
+    reads lines. `binary`: whether bytes go to standard output, too.
     """
 
     program: z.Program
     fns: dict[int, str]
     emitting: frozenset[int]
     taken: set[str]
+    line: str
+    binary: bool = False
     names: dict[int, str] = field(factory=dict[int, str])
     regexes: dict[str, str] = field(factory=dict[str, str])
 
@@ -211,6 +215,8 @@ class Values:
                 start = self.bound(s.Call("min", (start, length)), t.I64, "low")
                 end = s.Call("max", (s.Call("min", (self.expr(high), length)), start))
                 return s.Slice(whole, start, self.bound(end, t.I64, "high"))
+            case z.Apply(_, "string:bytes", (z.Read(_, variable),)) if self.is_line(variable):
+                return s.Name(self.consts.line)
             case z.Apply():
                 return self.apply(expr)
             case z.Match(_, operation, pattern, value):
@@ -230,6 +236,16 @@ class Values:
                 return record(type_, self.every(values))
             case _:
                 assert_never(expr)
+
+    def is_line(self, variable: int) -> bool:
+        """Whether a variable holds what the handler got, unchanged, in the handler."""
+        program = self.consts.program
+        whole = self.function is None and variable == program.input
+        return (
+            whole
+            and self.variable(variable).type == t.BYTES
+            and not any(variable in z.assigned(part) for part in program.body)
+        )
 
     def every(self, exprs: tuple[z.Expr, ...]) -> tuple[s.Expr, ...]:
         """The values of expressions, from left to right."""
@@ -413,10 +429,17 @@ def constant(type_: t.Type, value: object) -> s.Expr:
     match value:
         case bool():
             return s.Bool(value)
+        case int() if type_ == t.TIME:
+            return s.Call("time", (s.Int(value),))
+        case int() if type_ in (t.U64, FINGERPRINT):
+            return s.Call("u64.wrap", (constant(t.I64, value - (value >> 63 << 64)),))
         case int() if type_ != t.F64:
             return s.Int(value) if value >= 0 else s.Unary("-", s.Int(-value))
         case int() | float():
             number = float(value)
+            if not math.isfinite(number):
+                top = 0.0 if math.isnan(number) else math.copysign(1.0, number)
+                return s.Binary("/", constant(t.F64, top), s.Float(0.0))
             return s.Float(number) if number >= 0 else s.Unary("-", s.Float(-number))
         case str():
             return s.String(value)

@@ -163,7 +163,7 @@ def run_(
     from attrs import evolve
 
     from river.cli.screen import BINARY, Screen
-    from river.driver import execute, placed, texts
+    from river.driver import errors, execute, placed, texts
     from river.driver.places import Place
     from river.io.sinks import known_format
 
@@ -176,7 +176,8 @@ def run_(
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}
     job = placed(compiled.program, evolve(job, outputs={**outputs, **targets}, formats=formats))
     outputs = {name: path for name, path in job.outputs.items() if path != "-"}
-    written = [each.name for each in compiled.program.outputs]
+    told = errors(compiled.program) - outputs.keys()
+    written = [each.name for each in compiled.program.outputs if each.name not in told]
     printed = [name for name in written if name not in outputs]
     at_once = job.live is not None or job.checkpoint is not None
     several = len(printed if at_once else written) > 1
@@ -187,6 +188,7 @@ def run_(
         several=several,
         live=at_once,
         texts=texts(compiled.program),
+        errors=told,
     )
     if printed and known_format(given["format_"], printed[0]) in BINARY and len(printed) > 1:
         message = f"`{given['format_']}` on standard output can hold one output only"
@@ -215,7 +217,7 @@ def run_(
         compiling = results.summary.compiling
         seconds = max(results.seconds - compiling, 0.0)
         rate = results.read / seconds if seconds > 0 else 0.0
-        counts = {name: count for name, count in results.rows.items() if name not in screen.texts}
+        counts = {n: count for n, count in results.rows.items() if n not in screen.texts and n not in told}
         shown = ", ".join(f"{name}: {count:,} rows" for name, count in counts.items())
         end = f"; {shown}" if shown else ""
         print(f"{results.read:,} items in {seconds:.2f} s ({rate:,.0f}/s){end}", file=streams.stderr)
@@ -231,6 +233,10 @@ def run_(
             print(f"{calls:,} times Python ran, not machine code; {of}", file=streams.stderr)
     if given["summary"]:
         _summary(streams, results.summary.metrics, given["backend"])
+    if screen.failed:
+        message = f"{screen.failed:,} {'record' if screen.failed == 1 else 'records'} could not be finished"
+        help_ = f"`--out {min(told)}=FILE` keeps a row of each, and the run ends well"
+        raise Rejected([Diagnostic("run-unfinished", message, help=help_)])
 
 
 def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:

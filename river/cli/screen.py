@@ -12,7 +12,7 @@ from attrs import define, field
 from river.io.sinks import Scoped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from river.cli.terminal import Streams
@@ -31,7 +31,8 @@ class Screen:
     """Standard output as the place of outputs that have no file: at once when there is one, else one after the other.
 
     In a `live` run several outputs are printed as they come, under a line with the name wherever that changes. Those in
-    `texts` are always printed as they come, and as they are: what a program prints.
+    `texts` are always printed as they come, and as they are: what a program prints. The rows of those in `errors` are told on
+    standard error, the first of them, and counted in `failed`.
     """
 
     streams: Streams
@@ -39,15 +40,20 @@ class Screen:
     limit: int | None
     several: bool
     live: bool = False
-    texts: frozenset[str] = frozenset()
+    texts: Mapping[str, str] = field(factory=dict[str, str])
+    errors: frozenset[str] = frozenset()
+    failed: int = 0
     held: list[Print] = field(factory=list["Print"])
     lock: Lock = field(factory=Lock)
     shown: str | None = None
 
-    def target(self, name: str, type_: Type) -> Print:
+    def target(self, name: str, type_: Type) -> Sink:
         """The sink of output `name`."""
+        if name in self.errors:
+            return Errors(self)
         if name in self.texts:
-            self.held.append(PrintTables(self.streams.stdout, name, type_, "raw", self.limit, hold=False))
+            stream = self.streams.stderr if self.texts[name] == "stderr" else self.streams.stdout
+            self.held.append(PrintTables(stream, name, type_, "raw", self.limit, hold=False))
             return self.held[-1]
         form = self.format or ("table" if self.streams.stdout.isatty() else "csv")
         hold = self.several and not self.live
@@ -73,6 +79,35 @@ class Screen:
         """Prints what was held back, each output under its name, and says what the limit left out."""
         for sink in self.held:
             sink.show()
+
+
+SHOWN = 10
+"""Rows of errors that are told."""
+
+
+@define
+class Errors(Scoped):
+    """A sink of rows that are errors: the first are told on standard error, all are counted."""
+
+    screen: Screen
+
+    def write(self, items: Sequence[Any]) -> None:
+        """Takes rows."""
+        from river.cli.terminal import say
+        from river.diagnostics import Diagnostic, Severity
+
+        for place, why in items[: max(0, SHOWN - self.screen.failed)]:
+            say(
+                self.screen.streams,
+                [Diagnostic("run-undefined", why, place=place, severity=Severity.WARNING)],
+            )
+        self.screen.failed += len(items)
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+    def abort(self) -> None:
+        """What is told is told."""
 
 
 @define

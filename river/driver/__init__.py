@@ -4,7 +4,7 @@ The functions here are what the command line and the Python API share; they prin
 Paper: River section 4.6 (translation ahead of time, planning when the platform is known).
 """
 
-from river.driver.borders import placed, texts
+from river.driver.borders import errors, placed, texts
 from river.driver.comparison import Comparison, compare, observe
 from river.driver.compilation import Compiled, compile_once, compile_source, library, read_source
 from river.driver.execution import execute, trap_diagnostic
@@ -27,6 +27,7 @@ __all__ = [
     "compare",
     "compile_once",
     "compile_source",
+    "errors",
     "execute",
     "library",
     "observe",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from river.il.borders import Border, border
+from river.il.borders import Border, Stream, border
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,6 +31,8 @@ def _placed(
     named, stated = dict(given), dict(formats)
     for decl in decls:
         known = border(decl)
+        if known.once and decl.name not in named:
+            named[decl.name] = [""]
         if known.path is None or known.format is None:
             continue
         if decl.name not in named:
@@ -51,9 +53,15 @@ def _raw(target: object) -> bool:
     return kind is None or kind in RAW
 
 
-def texts(program: Program) -> frozenset[str]:
-    """The outputs whose items are one text, for people."""
-    return frozenset(decl.name for decl in program.outputs if border(decl).printed)
+def texts(program: Program) -> Mapping[str, Stream]:
+    """The outputs whose items are one text, for people, and where that goes."""
+    known = {decl.name: border(decl).printed for decl in program.outputs}
+    return {name: stream for name, stream in known.items() if stream is not None}
+
+
+def errors(program: Program) -> frozenset[str]:
+    """The outputs whose rows are errors of the run."""
+    return frozenset(decl.name for decl in program.outputs if border(decl).errors)
 
 
 def most(program: Program, job: Job) -> Mapping[str, int]:

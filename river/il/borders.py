@@ -1,32 +1,40 @@
 """What the annotations of inputs and outputs say: where the data are, and how many items a steady state takes or gives.
 
-`@File("in/noise.bin", "raw")`, `@Printed()` and `@Steady(first, each)`; all others are kept and printed. Steady states: il.md P9.
+`@File("in/noise.bin", "raw")`, `@Once()`, `@Printed()`, `@Errors()` and `@Steady(first, each)`; all others are kept and
+printed. Steady states: il.md P9.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from attrs import evolve, frozen
 
 from river.diagnostics import Diagnostic, Rejected
+from river.il.program import Input
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from river.il.program import Annotation, Input, Output
+    from river.il.program import Annotation, Output
+
+Stream = Literal["stdout", "stderr"]
+"""Where a program prints."""
 
 
 @frozen
 class Border:
     """What is known of an input or output.
 
-    `path`: where it is unless the user says otherwise, in `format`. `printed`: its texts are one text, for people.
+    `path`: where it is unless the user says otherwise, in `format`. `once`: without data it has one item, the empty text.
+    `printed`: its texts are one text, for people, on this stream. `errors`: each row is an error of the run.
     `steady`: items at the start, before the first steady state, and in each steady state.
     """
 
     path: str | None = None
     format: str | None = None
-    printed: bool = False
+    once: bool = False
+    printed: Stream | None = None
+    errors: bool = False
     steady: tuple[int, int] | None = None
 
     def items(self, iterations: int) -> int | None:
@@ -36,7 +44,9 @@ class Border:
 
 WANTS: Final = {
     "File": "a path and a format, as texts",
-    "Printed": "no arguments",
+    "Once": "no arguments, at an input of texts",
+    "Printed": 'no arguments, or "stderr"',
+    "Errors": "no arguments",
     "Steady": "two whole numbers: items at the start and in each steady state",
 }
 
@@ -46,7 +56,7 @@ def border(decl: Input | Output) -> Border:
     found = Border()
     errors: list[Diagnostic] = []
     for annotation in decl.annotations:
-        known = _read(annotation, found)
+        known = _read(annotation, found, decl)
         if known is None:
             message = f"`@{annotation.name}` wants {WANTS[annotation.name]}"
             errors.append(Diagnostic("il-annotation-argument", message, annotation.span))
@@ -57,13 +67,19 @@ def border(decl: Input | Output) -> Border:
     return found
 
 
-def _read(annotation: Annotation, before: Border) -> Border | None:
+def _read(annotation: Annotation, before: Border, decl: Input | Output) -> Border | None:
     """What is known with one annotation more; None where its arguments are wrong."""
     match annotation.name, annotation.args:
         case "File", (s.String(path), s.String(format_)):
             return evolve(before, path=path, format=format_)
+        case "Once", () if isinstance(decl, Input) and decl.type == s.TypeName("string"):
+            return evolve(before, once=True)
         case "Printed", ():
-            return evolve(before, printed=True)
+            return evolve(before, printed="stdout")
+        case "Printed", (s.String("stderr"),):
+            return evolve(before, printed="stderr")
+        case "Errors", ():
+            return evolve(before, errors=True)
         case "Steady", (s.Int(first), s.Int(each)):
             return evolve(before, steady=(first, each))
         case name, _:

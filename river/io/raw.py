@@ -2,7 +2,7 @@
 
 `raw` holds numbers, booleans (a byte each), arrays and records of such, field by field, and texts (their UTF-8, and nothing
 between them); texts can only be written. `bits` holds whole numbers 0 and 1, eight in a byte, the highest bit first; at
-the end zeros fill the last byte up.
+the end zeros fill the last byte up. Byte strings are as texts.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 WIDTHS: Final = {t.I32: 4, t.I64: 8, t.F32: 4, t.F64: 8, t.BOOL: 1}
 """Bytes of what items are made of."""
+
+TEXTS: Final = (t.STRING, t.BYTES)
+"""What has no length that is known, and is only written."""
 
 _CHUNK: Final = 1 << 20
 """Bytes that are read at once, about."""
@@ -65,9 +68,7 @@ def leaves(type_: t.Type) -> list[Leaf] | None:
 
 def check(type_: t.Type, format_: str, what: str, *, written: bool) -> None:
     """Refuses items that the format cannot hold; `what`: the input or output. Raises: Rejected("data-format")."""
-    fits = (
-        type_ == t.I32 if format_ == "bits" else leaves(type_) is not None or (written and type_ == t.STRING)
-    )
+    fits = type_ == t.I32 if format_ == "bits" else leaves(type_) is not None or (written and type_ in TEXTS)
     if not fits:
         message = f"{what}: the format `{format_}` does not hold `{show(type_)}`"
         raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
@@ -173,12 +174,14 @@ class RawSink:
         """Takes items."""
         if self.type == t.STRING:
             self._guarded(lambda: self._output.write("".join(items)))
+        elif self.type == t.BYTES:
+            self._guarded(lambda: self._output.write_bytes(b"".join(items)))
         elif items:
             self.write_table(to_batch(self.type, items))
 
     def write_table(self, batch: Any) -> None:
         """Takes a record batch."""
-        if self.type == t.STRING:
+        if self.type in TEXTS:
             data = _characters(batch.column(0))
         elif self._bits is not None:
             data = self._packed(_bytes(t.I32, batch.column(0)))
@@ -239,7 +242,7 @@ def _characters(column: Any) -> bytes:
     """The bytes of all texts of a column."""
     if not len(column):
         return b""
-    column = column.cast(arrow().large_string())
+    column = column.cast(arrow().large_binary())
     _, places, characters = column.buffers()
     offsets: Any = memoryview(places).cast("q")
     start: int = offsets[column.offset]

@@ -23,12 +23,12 @@ output w: {k: string; m: int} stream
     "sawzall": (
         """
 best: table maximum(2)[k: string] of v: int weight w: float;
-all: table collection of {k: string; n: int};
+every: table collection of {k: string; n: int};
 r: {k: string; ns: array of int} = input;
 twice: function(x: int): int { return 2 * x; };
 for (i := 0; i < len(r.ns); i++) {
   if (r.ns[i] > 3 && r.k != "") emit best[r.k] <- twice(r.ns[i]) weight float(i);
-  else emit all <- {r.k, r.ns[i]};
+  else emit every <- {r.k, r.ns[i]};
 }
 """,
     ),

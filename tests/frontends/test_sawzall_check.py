@@ -6,7 +6,7 @@ import pytest
 
 from frontends.sawzall import FRONTEND
 from frontends.sawzall import typed as z
-from frontends.sawzall.expressions import spelled
+from frontends.sawzall.types import spelled
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import types as t
 from river.source import Source
@@ -33,6 +33,20 @@ def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
     [
         ("x: int = 1; x: int = 2;", "sawzall-duplicate", "x: int = 2"),
         ("type T = int; type T = int;", "sawzall-duplicate", "type T = int;"),
+        ("type T = {a: int, a: int};", "sawzall-duplicate", "a: int"),
+        ("x: nothing;", "sawzall-unknown-type", "nothing"),
+        (
+            "type A = {" + ", ".join(["int"] * 100) + "}; x: {" + ", ".join(["A"] * 100) + "};",
+            "sawzall-type",
+            "{" + ", ".join(["A"] * 100) + "}",
+        ),
+        ("x: t;", "sawzall-unknown-type", "t"),
+        ("type T = int; x := T;", "sawzall-not-a-value", "T"),
+        ("x := len(array of int);", "sawzall-not-a-value", "array of int"),
+        ("x: uint = 5P + 1U;", "sawzall-operands", "5P + 1U"),
+        ("x := 18446744073709551616U;", "sawzall-literal-range", "18446744073709551616U"),
+        ('x := T"Mon";', "sawzall-unsupported", 'T"Mon"'),
+        ("n: int = 3; q: table top(n) of string weight int;", "sawzall-table", "n"),
         ("undefined: int;", "sawzall-duplicate", "undefined: int"),
         ("undefined: table sum of int;", "sawzall-duplicate", "undefined: table sum of int;"),
         ("q: table sum[a: int] of a: int;", "sawzall-duplicate", "q: table sum[a: int] of a: int;"),
@@ -40,7 +54,8 @@ def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
         ("x: int = y;", "sawzall-unknown-name", "y"),
         ("x: int = t;", "sawzall-not-a-value", "t"),
         ("f: function() { return; } x := f;", "sawzall-not-a-value", "f"),
-        ('x: int = "a";', "sawzall-type-mismatch", '"a"'),
+        ('x: int; x = "a";', "sawzall-type-mismatch", '"a"'),
+        ("x: int = r.a;", "sawzall-type-mismatch", "r.a"),
         ("x: {a: int, b: int} = {1};", "sawzall-type-mismatch", "{1}"),
         ("x: {a: int} = {b: 1};", "sawzall-type-mismatch", "{b: 1}"),
         ("x: int = 9223372036854775808;", "sawzall-literal-range", "9223372036854775808"),
@@ -72,7 +87,7 @@ def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
         ("x := {r.m: 1, r.m: 2};", "sawzall-key-type", "{r.m: 1, r.m: 2}"),
         ("q: table sum[map [int] of int] of int;", "sawzall-key-type", "map [int] of int"),
         ("x: int?;", "sawzall-optional", "int?"),
-        ("x: i32;", "sawzall-type", "i32"),
+        ("x: i32;", "sawzall-unknown-type", "i32"),
         ("static k: int = r.i;", "sawzall-static", "r"),
         ("f: function(): int { return 1; } static k: int = f();", "sawzall-static", "f()"),
         ("static k: int = 1 / 0;", "sawzall-static", "1 / 0"),
@@ -99,10 +114,10 @@ def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
         ("when (i: all int; j: some int; r.a[i] > r.a[j]) ;", "sawzall-when", "j: some int;"),
         ("when (i: some string; r.a[0] > 0 && r.a[i] > 0) ;", "sawzall-type-mismatch", "i: some string;"),
         ("break;", "sawzall-jump", "break;"),
-        ("switch (1) { case 1: continue; }", "sawzall-jump", "continue;"),
+        ("switch (1) { case 1: continue; default: ; }", "sawzall-jump", "continue;"),
         ("return 1;", "sawzall-return", "return 1;"),
         ("f: function(): int { return; }", "sawzall-return", "return;"),
-        ("q: {a: int} = input;", "sawzall-input", "q: {a: int} = input;"),
+        ("q: {a: int} = input;", "sawzall-input", "q: {a: int} = input"),
     ],
 )
 def test_refused(text: str, code: str, place: str) -> None:
@@ -115,12 +130,12 @@ def test_refused(text: str, code: str, place: str) -> None:
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
-        ("t: table sum of int;", ["sawzall-input"]),
-        ("x: string = input; t: table sum of int;", ["sawzall-input"]),
-        ("r: {a: int} = input;", ["sawzall-no-table"]),
-        ("", ["sawzall-input", "sawzall-no-table"]),
+        ("x: string = input; r: {a: int} = input;", ["sawzall-input"]),
+        ("r: {a: int} = input; x: string = input;", ["sawzall-input"]),
+        ("r: {} = input;", ["sawzall-input"]),
+        ("emit nothing <- 1;", ["sawzall-unknown-name"]),
         ("r: {a: int} = input; t: table sum of int; emit t <- q; emit t <- z;", ["sawzall-unknown-name"] * 2),
-        ("r: {a: nothing} = input; t: table sum of int; emit t <- r.a;", ["lang-unknown-type"]),
+        ("r: {a: nothing} = input; t: table sum of int; emit t <- r.a;", ["sawzall-unknown-type"]),
         ("r: {a: int} = input; t: table summ of int; emit t <- r.a;", ["sawzall-unknown-table"]),
     ],
 )
@@ -133,7 +148,7 @@ def test_whole_programs(text: str, codes: list[str]) -> None:
     [
         ("x := r.ii;", "did you mean `i`?"),
         ("x := lenn(r.s);", "did you mean `len`?"),
-        ("x: int = r.f;", "convert it: `int(...)`"),
+        ("x: int; x = r.f;", "convert it: `int(...)`"),
         ("x := r.u + r.i;", "convert one of them, for instance `uint(...)`"),
         ("q: table topp(3) of int;", "did you mean `top`?"),
     ],
@@ -157,7 +172,7 @@ def test_braces_are_what_is_wanted() -> None:
     text = 'k: string = "a"; z := {(k): 1}; a := {k: 1}; b: map [string] of int = {k: 1}; c := {"a": 1}; d: array of int = {};'
     assert types(text)[1:] == [
         "map [string] of int",
-        "{k: int}",
+        "map [string] of int",
         "map [string] of int",
         "map [string] of int",
         "array of int",

@@ -85,16 +85,16 @@ def test_any_name_will_do(name: str) -> None:
     text = f"""
     {name}: {{x: int, i: int}} = input;
     {name}_t: table sum[{name}: int] of x: int;
-    map: table top(2)[f: int] of x: int weight c: int;
+    maps: table top(2)[f: int] of x: int weight c: int;
     len: function(i: int): int {{ return i; }};
     {{ {name}_v: int = {name}.x; push: int = 1; emit {name}_t[{name}_v] <- len(push); }}
-    emit map[1] <- {name}.i weight 1;
+    emit maps[1] <- {name}.i weight 1;
     """
     compiled = river.compile(text, lang="sawzall")
     assert pretty(parse(Source("<text>", compiled.text))) == compiled.text
     results = compiled.run({name: [{"x": 3, "i": 4}]}, backend="reference")
     assert results[f"{name}_t"].to_pylist() == [{name: 3, "x": 1}]
-    assert results["map"].to_pylist() == [{"f": 1, "x": 4, "c": 1}]
+    assert results["maps"].to_pylist() == [{"f": 1, "x": 4, "c": 1}]
 
 
 def test_text_and_tree_are_the_same() -> None:

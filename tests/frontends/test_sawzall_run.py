@@ -262,12 +262,12 @@ def test_records_inside_records(backend: str) -> None:
     emit t <- {n(), log.ps[1].y};
     when (i: each int; log.ps[i].x > 1) emit d <- log.ps[i];
     emit e[{1, "a"}] <- {forever(), 1, 18446744073709551615};
-    emit g <- log.b[0:1] + b"\\x01";
+    emit g <- log.b[0:1] + B"\\x01";
     emit h <- {hourof(log.t), yearof(log.t), int(log.b[0])} weight 1;
-    rest: array of P;
-    if (log.n > 2) rest = log.ps;
-    rest[0].y.z = 9;
-    emit d <- rest[0];
+    others: array of P;
+    if (log.n > 2) others = log.ps;
+    others[0].y.z = 9;
+    emit d <- others[0];
     m: map [string] of map [string] of int = {:};
     m["a"] = {:};
     m["a"]["b"] = 4;
@@ -284,7 +284,7 @@ def test_records_inside_records(backend: str) -> None:
     assert found["h"] == [{"v": [3, 2020, 97], "weight": 2}]
     assert [r["why"] for r in found["undefined"]] == [
         "`log.ps[1].y.w`: the field is missing",
-        "`rest` has no value",
+        "`others` has no value",
     ]
 
 
@@ -471,7 +471,7 @@ emit t <- { match(r.p, r.s), matchstrs("(" + r.p + ")!", r.s), matchposns(r.p, r
 def test_texts_of_arrays_maps_and_records(backend: str) -> None:
     text = """
 r: { a: array of array of int, m: map [string] of float, o: { x: int, y: string? } } = input;
-t: table collection of { a: string, m: string, o: string, all: string };
+t: table collection of { a: string, m: string, o: string, each_: string };
 emit t <- { string(r.a), string(r.m), string(r.o), format("%v, %v: %v (%v)", r.a, r.m, r.o, len(r.a)) };
 """
 
@@ -500,7 +500,7 @@ emit t <- { string(r.a), string(r.m), string(r.o), format("%v, %v: %v (%v)", r.a
         pairs = [f"{quoted(key)}: {quoted(value)}" for key, value in sorted(row["m"].items())]
         m = "{ " + ", ".join(pairs) + " }" if pairs else "{:}"
         a, o = quoted(row["a"]), quoted(list(row["o"].values()))
-        expected.append({"a": a, "m": m, "o": o, "all": f"{a}, {m}: {o} ({len(row['a'])})"})
+        expected.append({"a": a, "m": m, "o": o, "each_": f"{a}, {m}: {o} ({len(row['a'])})"})
     assert run(text, rows, backend)["t"] == expected
 
 

@@ -327,7 +327,7 @@ class Machine:
             case "<<", [a, b]:
                 return wrap(type_, a << b % 64)
             case ">>", [a, b]:
-                return a >> b % 64
+                return wrap(type_, (a & ((1 << 64) - 1)) >> b % 64)
             case "==", [a, b]:
                 return same(a, b, kind)
             case "!=", [a, b]:

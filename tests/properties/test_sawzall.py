@@ -42,7 +42,7 @@ most: table maximum(2)[k: bool] of v: int weight w: float;
 least: table minimum(3) of v: string weight w: int;
 top: table top(2)[k: bool] of v: int weight w: int;
 heavy: table top(2) of v: string weight w: float;
-all: table collection of {v: array of int, w: map [string] of int};
+every: table collection of {v: array of int, w: map [string] of int};
 static limit: int = 3;
 """
 
@@ -81,7 +81,7 @@ EXPRESSIONS = {
 EMITS = [
     "emit total[<int>] <- {<int>, <float>, <uint>};", "emit plain <- <float>;", "emit different[<bool>] <- <string>;",
     "emit count[<int>] <- <float>;", "emit most[<bool>] <- <int> weight <float>;", "emit least <- <string> weight <int>;",
-    "emit top[<bool>] <- <int> weight <int>;", "emit heavy <- <string> weight <float>;", "emit all <- {v: <ints>, w: <map>};",
+    "emit top[<bool>] <- <int> weight <int>;", "emit heavy <- <string> weight <float>;", "emit every <- {v: <ints>, w: <map>};",
 ]  # fmt: skip
 
 
@@ -347,7 +347,7 @@ emit most[r.j > 0] <- r.i weight r.f;
 emit least <- r.s weight r.i;
 emit top[r.j > 0] <- r.i weight r.j;
 emit heavy <- r.s weight r.f;
-emit all <- {r.a, r.m};
+emit every <- {r.a, r.m};
 """
 )
 COMPILED = river.compile(REDUCERS, lang="sawzall")

@@ -84,6 +84,15 @@ def _decode(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return Memory(t.STRING, slot)
 
 
+def _parse_utf8(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    wanted = expr.type
+    assert isinstance(wanted, t.Optional)  # noqa: S101 - by the rule
+    slot = f.empty(t.STRING)
+    good = f.b.call("i1", "text_decode", [f"ptr {slot}", f"ptr {f.ptr(f.owned(values[0]))}"])
+    there, none = (lambda: f.optional(wanted, Memory(t.STRING, slot))), (lambda: f.optional(wanted, None))
+    return f.choice(wanted, good, there, none)
+
+
 def _code_points(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, text, slot = f.b, f.ptr(values[0]), f.b.slot(memory(expr.type))
     count = b.call("i64", "text_length", [f"ptr {text}"])
@@ -182,6 +191,7 @@ RULES: Final[dict[str, Rule]] = {
     "upper": _case,
     "replace": _replace,
     "decode": _decode,
+    "parse_utf8": _parse_utf8,
     "code_points": _code_points,
     "from_code_points": _from_code_points,
     "parse_f64": _parse_real,

@@ -69,9 +69,18 @@ def _decode(data: bytes) -> str:
         raise TrapSignal("bad-utf8", data) from bad
 
 
+def _parse_utf8(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 _TEXT, _TWO = (t.STRING,), (t.STRING, t.STRING)
 
 OPERATIONS: tuple[Operation, ...] = (
+    Operation("parse_utf8", fixed((t.BYTES,), t.Optional(t.STRING)), plain(_parse_utf8), "the string in UTF-8, or none",
+        effect=PURE),
     Operation("find", _find_rule, plain(_find), "where b first occurs in a (from a position), or -1",
         effect=PURE),
     Operation("starts_with", fixed(_TWO, t.BOOL), plain(str.startswith), "whether a begins with b",
