@@ -55,8 +55,12 @@ def _raw(target: object) -> bool:
 
 def texts(program: Program) -> Mapping[str, Stream]:
     """The outputs whose items are one text, for people, and where that goes."""
-    known = {decl.name: border(decl).printed for decl in program.outputs}
-    return {name: stream for name, stream in known.items() if stream is not None}
+    found: dict[str, Stream] = {}
+    for decl in program.outputs:
+        stream = border(decl).printed
+        if stream is not None:
+            found[decl.name] = stream
+    return found
 
 
 def errors(program: Program) -> frozenset[str]:
