@@ -27,7 +27,7 @@ def test_inputs_and_outputs_say_what_they_are() -> None:
     (read,), (written,) = compiled.program.inputs, compiled.program.outputs
     assert border(read) == Border("a b.bin", "raw", steady=(3, 2))
     assert border(read).items(5) == 13
-    assert border(written) == Border(printed=True)
+    assert border(written) == Border(printed="stdout")
     assert border(written).items(5) is None
 
 
