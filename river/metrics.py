@@ -26,13 +26,14 @@ _FINE: Final = 8
 class OperatorFigures:
     """An operator instance: firings, items left out, how often a worker fired it (`batches`) and how long that took.
 
-    `native`: as machine code.
+    `workers`: how many fired it at once, at most. `native`: as machine code.
     """
 
     fired: int
     skipped: int
     batches: int
     seconds: float
+    workers: int
     native: bool
 
 
@@ -142,6 +143,7 @@ class Metrics:
                     "mean_batch": round(each.fired / each.batches, 1) if each.batches else 0.0,
                     "seconds": round(each.seconds, 6),
                     "share": round(self.share(each.seconds), 4),
+                    "workers": each.workers,
                     "native": each.native,
                 }
                 for name, each in self.operators.items()
@@ -227,16 +229,17 @@ class Recorder:
 
 def table(metrics: Metrics) -> str:
     """The metrics for people, at the end of a run."""
-    rows = [("operator", "firings", "batches", "mean batch", "seconds", "share", "")]
+    rows = [("operator", "firings", "batches", "mean batch", "seconds", "share", "workers", "")]
     ordered = sorted(metrics.operators.items(), key=lambda pair: -pair[1].seconds)
     for name, one in ordered:
         mean = f"{one.fired / one.batches:,.1f}" if one.batches else ""
         kind = "native" if one.native else "evaluator"
         share = f"{metrics.share(one.seconds):.1%}"
-        rows.append((name, f"{one.fired:,}", f"{one.batches:,}", mean, f"{one.seconds:.3f}", share, kind))
+        counts = (f"{one.fired:,}", f"{one.batches:,}", mean, f"{one.seconds:.3f}", share, str(one.workers))
+        rows.append((name, *counts, kind))
     for name, sink in metrics.outputs.items():
         share = f"{metrics.share(sink.seconds):.1%}"
-        rows.append((name, f"{sink.items:,}", "", "", f"{sink.seconds:.3f}", share, "output"))
+        rows.append((name, f"{sink.items:,}", "", "", f"{sink.seconds:.3f}", share, "", "output"))
     lines = _aligned(rows)
     queues = [("queue", "longest", "bound", "blocked s")]
     for name, queue in sorted(metrics.queues.items(), key=lambda pair: (-pair[1].blocked, -pair[1].peak)):

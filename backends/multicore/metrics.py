@@ -142,7 +142,10 @@ class Meter:
                 one = task.instance
                 native = task.index in self.compiled.native
                 batches, seconds = task.batches + task.apart.batches, task.seconds + task.apart.seconds
-                operators[task.name] = OperatorFigures(task.fired, one.skipped, batches, seconds, native)
+                workers = max(task.most, task.apart.workers, min(batches, 1))
+                operators[task.name] = OperatorFigures(
+                    task.fired, one.skipped, batches, seconds, workers, native
+                )
                 if calls := self.compiled.host_calls(task.index, task.fired):
                     host_calls[task.name] = calls
             elif isinstance(task, Deliver):

@@ -435,6 +435,7 @@ class Blocks(Divided):
             task.apart.fired += work.fired
             task.apart.batches += 1
             task.apart.seconds += work.seconds
+            task.apart.workers = self.most
             for trap in work.skipped:
                 machine: Any = task.instance
                 machine.skip(trap)

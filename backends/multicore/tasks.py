@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @define
 class Apart:
-    """What of an instance's firings is done by others, block by block. Units: seconds."""
+    """What of an instance's firings is done by others, block by block, by so many `workers` at once. Units: seconds."""
 
     fired: int = 0
     batches: int = 0
     seconds: float = 0.0
+    workers: int = 0
 
 
 class Operate(Task):

@@ -66,6 +66,7 @@ def test_counts_agree_with_what_happened(shape, workers, native):
     assert {one.native for one in told.operators.values()} == {native == "on"}
     for one in told.operators.values():
         assert one.fired >= one.batches > 0
+        assert 1 <= one.workers <= workers
         assert one.seconds > 0
     assert (
         abs(sum(told.share(x.seconds) for x in (*told.operators.values(), *told.outputs.values())) - 1) < 1e-9

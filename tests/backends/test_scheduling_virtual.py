@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from backends.multicore import BACKEND
@@ -13,11 +15,16 @@ from river.platform import Platform
 from river.source import Source
 from tests.backends.virtual_time import Played, planned, play
 
+if TYPE_CHECKING:
+    from tests.backends.scheduling_model import Model
+
 SAME = "operator same(x: i64) -> (y: i64) { on x(v) { emit y v; } }"
 CHANGE = "operator change(x: i64) -> (y: i64) { on x(v) { emit y v *% 31 +% 7; } }"
 ADD = "operator add(x: i64; $s: i64) -> (y: i64) { on x(v) { $s = $s + v; emit y v; } }"
 ENDS = ("input xs: i64;", "output ys: i64;")
 ONE = (CHANGE, *ENDS, "(ys) <- change(xs);")
+OTHER = "operator other(x: i64) -> (y: i64) { on x(v) { emit y v *% 7 +% 31; } }"
+UNLIKE = (CHANGE, OTHER, *ENDS, "(q) <- change(xs);", "(ys) <- other(q);")
 TWO = (
     ADD,
     *ENDS,
@@ -32,45 +39,55 @@ ITEMS = 500 * 64
 
 
 def played(
-    lines: tuple[str, ...], workers: int, cost: float, turns: int, size: int, reading: float
-) -> Played:
-    """Turns of so many items, each of which takes every operator `cost` seconds."""
+    lines: tuple[str, ...], workers: int, cost: float, turns: int, size: int, reading: float, **costs: float
+) -> tuple[Played, Model]:
+    """Turns of so many items, each of which takes every operator `cost` seconds, or what `costs` says of that operator."""
     graph = verify(parse(Source("test.river", "\n".join(["river 1;", *lines]))), Library.of({}))
     plan = BACKEND.plan(graph, Platform(workers), Options(workers=workers, batch=64, bound=1024))
-    model = planned(plan, {node.instance.name: cost for node in plan.nodes}, [size] * turns, reading)
+    takes = {node.instance.name: costs.get(node.instance.name.split("#")[0], cost) for node in plan.nodes}
+    model = planned(plan, takes, [size] * turns, reading)
     found = play(model)
     assert all(task.done == turns * size for task in model.tasks), "not all is done"
-    return found
+    return found, model
 
 
-def heavy(lines: tuple[str, ...], workers: int) -> Played:
-    return played(lines, workers, 50e-6, 500, 64, 20e-6)
+def heavy(lines: tuple[str, ...], workers: int, **costs: float) -> tuple[Played, Model]:
+    return played(lines, workers, 50e-6, 500, 64, 20e-6, **costs)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 8])
 def test_a_heavy_operator_without_state_takes_as_many_workers_as_there_are(workers: int) -> None:
     alone = ITEMS * 50e-6
-    found = heavy(ONE, workers)
+    found, model = heavy(ONE, workers)
     assert alone / workers <= found.seconds < 1.1 * alone / workers
     assert min(found.busy[1:]) > 0.85 * found.seconds
+    assert model.tasks[0].most == (workers if workers > 1 else 0)
+
+
+def test_of_two_operators_each_has_as_many_workers_as_its_cost_asks_for() -> None:
+    """One takes seven times as long as the other: nobody says how many workers each is to have."""
+    both = ITEMS * (70e-6 + 10e-6)
+    for workers in (2, 4, 8):
+        found, _ = heavy(UNLIKE, workers, change=70e-6, other=10e-6)
+        assert both / workers <= found.seconds < 1.1 * both / workers
 
 
 def test_two_operators_with_state_run_side_by_side_and_no_more() -> None:
     both = 2 * ITEMS * 50e-6
-    assert heavy(TWO, 1).seconds >= both
+    assert heavy(TWO, 1)[0].seconds >= both
     for workers in (2, 4):
-        assert both / 2 <= heavy(TWO, workers).seconds < 1.1 * both / 2
+        assert both / 2 <= heavy(TWO, workers)[0].seconds < 1.1 * both / 2
 
 
 def test_operators_that_share_a_lock_take_turns() -> None:
     both = 2 * ITEMS * 50e-6
     for workers in (1, 2, 4):
-        assert both <= heavy(LOCKED, workers).seconds < 1.1 * both
+        assert both <= heavy(LOCKED, workers)[0].seconds < 1.1 * both
 
 
 def test_the_reader_does_itself_what_is_sooner_done_than_handed_over() -> None:
     """Of turns that are far apart each is done when its steps are, and workers sleep on, however many there are."""
-    found = played(THREE, 4, 1e-6, 100, 8, 10e-3)
+    found, _ = played(THREE, 4, 1e-6, 100, 8, 10e-3)
     assert found.seconds < 100 * (10e-3 + 4 * 8e-6 + 1e-6)
     assert found.woken <= 8  # until it is known what steps take, and at the end
     assert sum(found.busy[1:]) < 0.1 * sum(found.busy)

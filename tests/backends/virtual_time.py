@@ -79,7 +79,7 @@ class Timed(Task):
         return Outcome.MORE if items else Outcome.IDLE
 
 
-class Divided(Timed):
+class TimedRegion(Timed):
     """The same on several workers, in order: `Parallel`, without what it computes."""
 
     several: ClassVar[bool] = True
@@ -168,7 +168,7 @@ def planned(plan: Plan, costs: Mapping[str, float], turns: Sequence[int], readin
         cost = costs[node.instance.name]
         region = node.region
         if isinstance(region, Region) and isinstance(region.how, Stateless) and cost * plan.batch > WORTH:
-            return Divided(region.degree, index, ins, puts, cost, plan.options.batch)
+            return TimedRegion(region.degree, index, ins, puts, cost, plan.options.batch)
         made = Timed(index, ins, puts, cost, plan.batch)
         made.locks = tuple(locks[i] for i in node.locks)
         return made

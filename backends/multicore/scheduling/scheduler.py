@@ -227,6 +227,7 @@ class Scheduler:
         self.steps += 1
         if outcome is Outcome.SPLIT:
             task.working += 1  # and running: the worker is at it still
+            task.most = max(task.most, task.working)
         else:
             self.running -= 1
         for port in task.ports:

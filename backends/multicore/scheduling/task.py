@@ -65,7 +65,7 @@ class Task:
     """Something that a worker runs.
 
     `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran.
-    `working`: workers that go on with something that they took out of it (`Outcome.SPLIT`).
+    `working`: workers that go on with something that they took out of it (`Outcome.SPLIT`), `most` so far.
     `seconds`: how long workers ran it; `batches`: how often something was fired, `counted` firings so far.
     """
 
@@ -82,6 +82,7 @@ class Task:
         self.locks: tuple[Lock, ...] = ()
         self.held = 0
         self.working = 0
+        self.most = 0
         self.seconds = 0.0
         self.batches = 0
         self.counted = 0
