@@ -17,11 +17,13 @@ from attrs.validators import ge
 from optimizers.queries import Names, changed, source, type_names, type_text
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
-from river.il.annotations import annotated, annotation, row_type
+from river.il.annotations import ROLES, annotated, annotation, row_type
 from river.il.lift import lift
 from river.il.model import instance_model
 from river.il.program import Instance, Lift, Program, Queue, Result, Use, Variable
+from river.il.regions import SERIAL
 from river.lang import syntax as s
+from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from river.platform import Platform
     from river.source import Span
 
-ROLES: Final = ("split", "replica", "merge")
 TAGS: Final = ("seqno", "seqno_marks")
 SEQ: Final = "seq"
 
@@ -89,7 +90,9 @@ class Expand:
         for region in site.regions:
             for member in region.members:
                 instance = graph.instances[member]
-                reason = _obstacle(verified, instance, tagged=region.strategy in tagging)
+                reason = _serial(graph, instance, region) or _obstacle(
+                    verified, instance, tagged=region.strategy in tagging
+                )
                 if reason is not None:
                     return Note(f"`{instance.use.operator}` {reason}", instance.use.span)
         return None
@@ -135,6 +138,20 @@ def _chain(graph: g.Graph, members: Sequence[g.Instance]) -> list[g.Instance]:
             break
         found.append(after[0])
     return found
+
+
+def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
+    """Why an operator cannot be written out that only a runtime with serial numbers of its own can run as several."""
+    op = instance.operator
+    if len(op.ports) != 1 or len(op.outs) > 1:
+        return f"has {len(op.ports)} inputs and {len(op.outs)} outputs: splits and merges are for one of each"
+    if instance.index in graph.looping:
+        return "is part of a loop"
+    if region.strategy in SERIAL and any(end.by is not None for end in (*op.ports, *op.outs)):
+        return "has ordered queues, whose items tell their order: no serial numbers are joined to them"
+    if isinstance(op, typed.Operator) and (op.ports[0].initial or not op.items):
+        return "keeps items waiting between firings"
+    return None
 
 
 def _obstacle(verified: Verified, instance: g.Instance, *, tagged: bool) -> str | None:

@@ -18,15 +18,20 @@ between the two.
 A queue of deltas carries one delta for an instant, with its rows in any order (il.md P3): that is what the division by
 rows relies on.
 
+These are the rules of the papers, by which `expand` can write a region out (`rules=paper`). A platform whose runtime gives every
+firing a serial number, and sends what firings made in that order, can do more (`rules=runtime`): each operator is a region of its
+own, its queues may be ordered, it may have several outputs, which all keep their order, and be part of a loop if it has no state.
+
 Paper: River §4.4 (fission optimizer); Auto-parallelizing §3.1, §3.3 (region formation), Table 1 (strategies).
 """
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import evolve, field, frozen
-from attrs.validators import ge, optional
+from attrs.validators import ge, in_, optional
 
 from optimizers.queries import downstream, successors, topological, users
 from optimizers.rows import rowwise
@@ -34,14 +39,14 @@ from river.diagnostics import Note
 from river.il import annotations as a
 from river.il.annotations import annotated, annotation, row_type
 from river.il.flow import item_findings
-from river.il.loops import loops
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
-from river.il.program import Program
+from river.il.program import Program, Use
+from river.il.regions import Sharded, divided, pays
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from river.il import graph as g
     from river.il.model import Model
@@ -73,16 +78,21 @@ class Fission:
     """`fission`: forms parallel regions where `@Parallel` asks for them; `auto`: wherever it is safe.
 
     `degree`: how many replicas where the directive does not say; without it, one for each core of the platform.
-    `epoch`: after how many items of a split marks follow, where marks are needed.
+    `epoch`: after how many items of a split marks follow, where marks are needed. `rules`: `paper`, or `runtime` for a platform
+    that keeps order by serial numbers of its own.
     """
 
     name: ClassVar[str] = "fission"
     degree: int | None = field(default=None, validator=optional(ge(1)))
     epoch: int = field(default=64, validator=ge(1))
     auto: bool = False
+    rules: str = field(default="paper", validator=in_(("paper", "runtime")))
 
     def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
         graph = verified.graph
+        if self.rules == "runtime":
+            yield from self.alone(graph, platform)
+            return
         degrees = {i.index: self.wanted(i, platform) for i in graph.instances}
         seen: set[int] = set()
         for start in topological(graph):
@@ -102,6 +112,20 @@ class Fission:
             if self.asked(graph, members) or isinstance(region(graph, members), Plan):
                 yield Site(members, degree)
 
+    def alone(self, graph: g.Graph, platform: Platform) -> Iterable[Site]:
+        """The operators that may be regions of their own."""
+        for index in topological(graph):
+            instance = graph.instances[index]
+            degree = self.wanted(instance, platform)
+            if degree > 1 and (self.asked(graph, (index,)) or isinstance(_alone(graph, instance), Plan)):
+                yield Site((index,), degree)
+
+    def plan(self, graph: g.Graph, site: Site) -> Plan | Note:
+        """How a site can be a region, or why it cannot."""
+        if self.rules == "runtime":
+            return _alone(graph, graph.instances[site.members[0]])
+        return region(graph, site.members)
+
     def wanted(self, instance: g.Instance, platform: Platform) -> int:
         """The degree that is asked for, 1 if none is."""
         said = annotated(instance.use)
@@ -115,35 +139,59 @@ class Fission:
         return any(annotated(graph.instances[m].use).parallel is not None for m in members)
 
     def guard(self, verified: Verified, site: Site, /) -> Note | None:
-        found = region(verified.graph, site.members)
+        found = self.plan(verified.graph, site)
         if isinstance(found, Note):
             return found
+        if self.rules == "runtime":  # what is still apart could not be fused
+            return None
         return _fused_outside(verified.graph, site.members)
 
     def rewrite(self, verified: Verified, site: Site, /) -> Program:
+        return self.together(verified, (site,))
+
+    def together(self, verified: Verified, sites: Sequence[Site], /) -> Program:
+        """The program with all `sites` rewritten: no operator is in two of them."""
         graph = verified.graph
-        plan = region(graph, site.members)
-        assert isinstance(plan, Plan)  # noqa: S101 - the guard has approved
-        id_ = _fresh(graph)
-        added = [a.Parallel(site.degree), a.Region(id_, plan.strategy, plan.keys)]
-        marks = plan.strategy in ("seqno", "seqno_marks")
-        uses = {id(graph.instances[m].use): m == site.members[0] for m in site.members}
+        uses: dict[int, tuple[a.Known, ...]] = {}
+        for id_, site in zip(_fresh(graph), sites, strict=False):
+            plan = self.plan(graph, site)
+            assert isinstance(plan, Plan)  # noqa: S101 - the guard has approved
+            added = (a.Parallel(site.degree), a.Region(id_, plan.strategy, plan.keys))
+            marks = self.rules == "paper" and plan.strategy in ("seqno", "seqno_marks")
+            for m in site.members:
+                first = marks and m == site.members[0]
+                uses[id(graph.instances[m].use)] = (*added, a.Epoch(self.epoch)) if first else added
 
         def change(decl: Decl) -> Decl:
-            if id(decl) not in uses:
+            if not isinstance(decl, Use) or id(decl) not in uses:
                 return decl
-            first = uses[id(decl)]
-            use = a.without(next(u for u in verified.program.uses if u is decl), "Parallel")
-            known = [*added, a.Epoch(self.epoch)] if first and marks else added
-            return evolve(use, annotations=(*map(annotation, known), *use.annotations))
+            use = a.without(decl, "Parallel")
+            return evolve(use, annotations=(*map(annotation, uses[id(decl)]), *use.annotations))
 
         return Program(tuple(map(change, verified.program.decls)))
 
 
-def _fresh(graph: g.Graph) -> str:
-    """An id that no region bears."""
+def _fresh(graph: g.Graph) -> Iterator[str]:
+    """Ids that no region bears."""
     known = {r.id for i in graph.instances for r in annotated(i.use).regions}
-    return next(f"r{n}" for n in range(1, len(known) + 2) if f"r{n}" not in known)
+    return (id_ for id_ in map("r{}".format, count(1)) if id_ not in known)
+
+
+def _alone(graph: g.Graph, instance: g.Instance) -> Plan | Note:
+    """How one operator can be a region where the runtime keeps the order of what firings make, or why it cannot."""
+    op, said = instance.operator, annotated(instance.use)
+    found = divided(graph, instance, () if said.keys is None else said.keys.fields)
+    if isinstance(found, str):
+        return Note(f"`{instance.use.operator}` {found}", instance.use.span)
+    if isinstance(op, typed.Operator) and not pays(op):
+        return Note(
+            f"`{instance.use.operator}` passes on what it gets: there is nothing to do for several",
+            instance.use.span,
+        )
+    exact = all(model == ONE for model in instance_model(instance).selectivity)
+    if isinstance(found, Sharded):
+        return Plan("seqno" if exact else "seqno_marks", found.names)
+    return Plan("round_robin" if exact else "seqno_marks", ())
 
 
 # ------------------------------------------------------------------------------------------------------------- fusion
@@ -223,7 +271,7 @@ def _obstacle(graph: g.Graph, instance: g.Instance, *, last: bool) -> str | None
         return "acts on marks, of which each replica would see its own"
     if isinstance(op, typed.Operator) and any(found.marks for found in item_findings(op)):
         return "sends marks of its own"
-    if any(instance.index in loop for loop in loops(graph)):
+    if instance.index in graph.looping:
         return "is part of a loop"
     if isinstance(model.state, Unknown):
         return f"has state that is not known to be kept by key: {_shown(instance.variables)}"

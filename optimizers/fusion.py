@@ -11,7 +11,7 @@ Paper: River §4.3 (fusion optimizer).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import evolve, frozen
 
@@ -32,6 +32,9 @@ from optimizers.queries import (
 from optimizers.rated import links, rated_joined, rated_obstacle, small
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
+from river.il.annotations import row_type
+from river.il.forwards import forwarded
+from river.il.model import instance_model
 from river.il.program import Annotation, Program, Queue, Use
 from river.il.verify import verify
 from river.lang import syntax as s
@@ -39,12 +42,16 @@ from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from river.il import graph as g
     from river.il.program import Decl
     from river.passes import Verified
     from river.platform import Platform
+
+
+DEEPEST: Final = 24
+"""Functions of an operator that fusion makes of light ones: the code of one calls that of the next."""
 
 
 @frozen
@@ -57,10 +64,15 @@ class Site:
 
 @frozen
 class Fusion:
-    """`fusion`: operators of one `@Fuse(id)` become one; `auto`: straight pipelines do so unasked."""
+    """`fusion`: operators of one `@Fuse(id)` become one; `auto`: straight pipelines do so unasked.
+
+    `light`: of those that fire at no stated rates only such as are soon done with an item, have no variables and send at most
+    one: to others it matters more that several workers can be at them.
+    """
 
     name: ClassVar[str] = "fusion"
     auto: bool = False
+    light: bool = False
 
     def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
         graph = verified.graph
@@ -70,7 +82,7 @@ class Fusion:
         for first in order:
             for second in sorted(successors(graph, graph.instances[first]), key=order.__getitem__):
                 asked = first in ids and ids[first] == ids.get(second)
-                if asked or (self.auto and _straight(graph, first, second)):
+                if asked or (self.auto and _straight(graph, first, second, light=self.light)):
                     found[Site(first, second)] = None
         connected = {end for site in found for end in (site.first, site.second)}
         for id_ in dict.fromkeys(ids.values()):
@@ -95,17 +107,26 @@ class Fusion:
 
     def rewrite(self, verified: Verified, site: Site, /) -> Program:
         first, second = verified.graph.instances[site.first], _second(verified.graph, site)
-        firsts, seconds = source(verified, first.use.operator), source(verified, second.use.operator)
-        assert isinstance(firsts, s.Operator)  # noqa: S101 - the guard has approved
-        assert isinstance(seconds, s.Operator)  # noqa: S101 - the guard has approved
-        name = Names(verified.program).operator(joint(first.use.operator, second.use.operator))
-        if any(isinstance(handler, s.RatedHandler) for handler in firsts.handlers):
-            return _fused(verified, first, second, rated_joined(name, firsts, seconds, links(first, second)))
-        link = _link(verified, first, second)
-        program = _fused(verified, first, second, joined(name, firsts, seconds, link))
-        if link.explicit or not _ordered(first, second) or not _unsaid(verified, program):
+        made = _made(verified, first, second, Names(verified.program))
+        program = _fused(verified, [made])
+        if made.link is None or made.link.explicit or not _ordered(first, second):
             return program
-        return _fused(verified, first, second, joined(name, firsts, seconds, evolve(link, explicit=True)))
+        if not _unsaid(verified, program):
+            return program
+        return _fused(verified, [_made(verified, first, second, Names(verified.program), explicit=True)])
+
+    def together(self, verified: Verified, sites: Sequence[Site], /) -> Program:
+        """Pairs that have no operator in common; the first of each feeds nobody but the second, so that no circle arises."""
+        graph, names = verified.graph, Names(verified.program)
+        taken: set[int] = set()
+        found: list[_Made] = []
+        for site in sites:
+            first, second = graph.instances[site.first], _second(graph, site)
+            apart = taken.isdisjoint((first.index, second.index))
+            if apart and len(first.outs) == 1 and not _ordered(first, second):
+                found.append(_made(verified, first, second, names))
+                taken |= {first.index, second.index}
+        return _fused(verified, found) if found else self.rewrite(verified, sites[0])
 
 
 def _second(graph: g.Graph, site: Site) -> g.Instance:
@@ -121,15 +142,41 @@ def _ids(graph: g.Graph) -> dict[int, str]:
     return {index: fuse.id for index, fuse in found if fuse is not None}
 
 
-def _straight(graph: g.Graph, first: int, second: int) -> bool:
+def _straight(graph: g.Graph, first: int, second: int, *, light: bool) -> bool:
     """Whether two operators are neighbours in a pipeline, and keep their variables to themselves.
 
     At stated rates, several pipelines may end in one operator, if it does not become too large: the windows keep step.
     """
     one, other = graph.instances[first], graph.instances[second]
+    rated = any(isinstance(i.operator, typed.Operator) and i.operator.rated for i in (one, other))
+    if light and not rated and not (_light(one) and _light(other) and _few(one, other)):
+        return False
     alone = len(one.outs) == 1 and (len(other.ins) == 1 or small(one.operator, other.operator))
     private = all(len(users(graph, v)) == 1 for v in (*one.variables, *other.variables))
     return alone and private and _obstacle(graph, one, other) is None
+
+
+def _light(instance: g.Instance) -> bool:
+    """Whether an operator does little with each item, by itself, and would be fired for that."""
+    op = instance.operator
+    if not isinstance(op, typed.Operator) or op.vars or len(op.items) != 1 or len(op.ports) != 1 or op.mark:
+        return False
+    if any(end.by is not None or row_type(end.type) is not None for end in (*op.ports, *op.outs)):
+        return False
+    rates = instance_model(instance).selectivity
+    return all(rate.most == 1 for rate in rates) and forwarded(op) is None
+
+
+def _few(one: g.Instance, other: g.Instance) -> bool:
+    """Whether what two become does not call too deep: each that was fused is a function that another one calls.
+
+    Only one of them may trap, so that it does not depend on this which trap ends a run.
+    """
+    ops = (one.operator, other.operator)
+    traps = sum(
+        instance_model(each).can_trap for each in (one, other)
+    )  # one at most: then it is always the same
+    return traps < len(ops) and sum(len(op.fns) for op in ops if isinstance(op, typed.Operator)) < DEEPEST
 
 
 # -------------------------------------------------------------------------------------------------------------- guard
@@ -144,7 +191,8 @@ def _obstacle(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | No
         return f"the body of {name} is not text"
     if first.index == second.index or first.index in successors(graph, second):
         return "they feed one another in a circle"
-    if not convex(graph, {first.index, second.index}):
+    only = len(successors(graph, first)) == 1 and not graph.looping  # no way leads past the second
+    if not only and not convex(graph, {first.index, second.index}):
         return "another path leads from one to the other"
     if _said(first.use, "Region") != _said(second.use, "Region"):
         return "a border of a parallel region is between them"
@@ -223,34 +271,68 @@ def _unsaid(verified: Verified, program: Program) -> bool:
     return False
 
 
-def _fused(verified: Verified, first: g.Instance, second: g.Instance, operator: s.Operator) -> Program:
-    """The program with one use in place of the two."""
-    inner = {queue for queue in first.outs if queue in second.ins}
-    written = _written(first) + _written(second)
+@frozen
+class _Made:
+    """What two operators become; `link`: how they are joined, None at stated rates."""
+
+    first: g.Instance
+    second: g.Instance
+    operator: s.Operator
+    link: Link | None
+
+
+def _made(
+    verified: Verified, first: g.Instance, second: g.Instance, names: Names, *, explicit: bool = False
+) -> _Made:
+    """`explicit`: the marks that pass through are stated."""
+    firsts, seconds = source(verified, first.use.operator), source(verified, second.use.operator)
+    assert isinstance(firsts, s.Operator)  # noqa: S101 - the guard has approved
+    assert isinstance(seconds, s.Operator)  # noqa: S101 - the guard has approved
+    name = names.operator(joint(first.use.operator, second.use.operator))
+    if any(isinstance(handler, s.RatedHandler) for handler in firsts.handlers):
+        return _Made(first, second, rated_joined(name, firsts, seconds, links(first, second)), None)
+    link = _link(verified, first, second)
+    link = evolve(link, explicit=True) if explicit else link
+    return _Made(first, second, joined(name, firsts, seconds, link), link)
+
+
+def _fused(verified: Verified, pairs: Sequence[_Made]) -> Program:
+    """The program with one use in place of each two."""
     ids = _ids(verified.graph)
-    known = again(verified.program, operator)
-    others = [
-        i for i, id_ in ids.items() if id_ == ids.get(first.index) and i not in (first.index, second.index)
-    ]
-    use = Use(
-        (*(q for q in first.outs if q not in inner), *second.outs, *(f"${v}" for v in written)),
-        known or operator.name,
-        (
-            *first.ins,
-            *(q for q in second.ins if q not in inner),
-            *(f"${v}" for v in (*first.variables, *second.variables)),
-        ),
-        _annotations(first, second, keep_fuse=bool(others)),
-        span=first.use.span,
-    )
+    uses: dict[int, Use | None] = {}
+    inner: set[str] = set()
+    added: list[s.Operator] = []
+    for each in pairs:
+        first, second = each.first, each.second
+        known = again(verified.program.decls, each.operator) or again(added, each.operator)
+        if known is None:
+            added.append(each.operator)
+        between = {queue for queue in first.outs if queue in second.ins}
+        others = [i for i in ids if ids[i] == ids.get(first.index) and i not in (first.index, second.index)]
+        uses[id(first.use)] = Use(
+            (
+                *(q for q in first.outs if q not in between),
+                *second.outs,
+                *(f"${v}" for v in _written(first) + _written(second)),
+            ),
+            known or each.operator.name,
+            (
+                *first.ins,
+                *(q for q in second.ins if q not in between),
+                *(f"${v}" for v in (*first.variables, *second.variables)),
+            ),
+            _annotations(first, second, keep_fuse=bool(others)),
+            span=first.use.span,
+        )
+        uses[id(second.use)] = None
+        inner |= between
 
     def change(decl: Decl) -> Decl | None:
-        if decl is first.use:
-            return use
-        gone = decl is second.use or (isinstance(decl, Queue) and decl.name in inner)
-        return None if gone else decl
+        if isinstance(decl, Use):
+            return uses.get(id(decl), decl)
+        return None if isinstance(decl, Queue) and decl.name in inner else decl
 
-    return changed(verified.program, change, () if known else (operator,))
+    return changed(verified.program, change, added)
 
 
 def _written(instance: g.Instance) -> tuple[str, ...]:

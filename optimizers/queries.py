@@ -19,8 +19,6 @@ from river.lang.scope import resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    import networkx as nx
-
     from river.il import graph as g
     from river.il.program import Decl
     from river.passes import Verified
@@ -35,23 +33,15 @@ def successors(graph: g.Graph, instance: g.Instance) -> tuple[int, ...]:
     return tuple(dict.fromkeys(end.instance for end in consumers if end is not None))
 
 
-def view(graph: g.Graph) -> nx.DiGraph[int]:
-    """Who feeds whom, for the algorithms of networkx."""
-    import networkx as nx  # takes 0.1 s: only passes that ask pay for it
-
-    found: nx.DiGraph[int] = nx.DiGraph()
-    found.add_nodes_from(range(len(graph.instances)))
-    found.add_edges_from((i.index, after) for i in graph.instances for after in successors(graph, i))
-    return found
-
-
 def downstream(graph: g.Graph, start: Iterable[int]) -> frozenset[int]:
     """The operators of `start` and all that their items can reach."""
-    import networkx as nx
-
-    descendants: Callable[[nx.DiGraph[int], int], set[int]] = getattr(nx, "descendants")  # noqa: B009 - partly typed
-    seen, first = view(graph), frozenset(start)
-    return first.union(*(descendants(seen, index) for index in first))
+    found, left = set[int](), list(start)
+    while left:
+        index = left.pop()
+        if index not in found:
+            found.add(index)
+            left += successors(graph, graph.instances[index])
+    return frozenset(found)
 
 
 def convex(graph: g.Graph, members: Collection[int]) -> bool:
@@ -84,7 +74,7 @@ def topological(graph: g.Graph) -> tuple[int, ...]:
 
 def users(graph: g.Graph, variable: str) -> tuple[int, ...]:
     """The operators that read or write a variable."""
-    return tuple(i.index for i in graph.instances if variable in i.variables)
+    return graph.users[variable]
 
 
 # ----------------------------------------------------------------------------------------------------------- the text
@@ -124,9 +114,9 @@ def changed(
     return Program(tuple(d for d in result.decls if _operator_name(d) not in idle))
 
 
-def again(program: Program, operator: s.Operator) -> str | None:
-    """The name of an operator of the program that is `operator` up to its name."""
-    here = (d for d in program.decls if isinstance(d, s.Operator))
+def again(decls: Iterable[Decl], operator: s.Operator) -> str | None:
+    """The name of an operator among declarations that is `operator` up to its name."""
+    here = (d for d in decls if isinstance(d, s.Operator))
     return next((d.name for d in here if evolve(d, name=operator.name) == operator), None)
 
 

@@ -225,7 +225,7 @@ class _Rewriting:
             text = source(self.verified, instance.use.operator)
             assert isinstance(text, s.Operator)  # noqa: S101 - externs have no rates
             made = _single(text, twins)
-            known = again(self.verified.program, made)
+            known = again(self.verified.program.decls, made)
             if known is None:
                 made = evolve(made, name=self.names.operator(text.name))
                 self.made.append(made)

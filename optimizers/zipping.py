@@ -232,7 +232,7 @@ def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Made)
     operator = evolve(
         made.operator, name=Names(program).operator(joint(first.use.operator, second.use.operator))
     )
-    known = again(program, operator)
+    known = again(program.decls, operator)
     variables = tuple(f"${v}" for v in (*first.variables, *second.variables))
     written = tuple(
         f"${name}"

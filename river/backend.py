@@ -123,11 +123,11 @@ class Summary:
 class Backend(Protocol[PlanT]):
     """A platform. Registered under the entry-point group `river.backends`.
 
-    It may have `passes`, the text of a pipeline that is applied to programs with stated rates before they run, and `live`:
-    that inputs may go on for ever, read through `river.ingress.turns`, whose turns may be empty then; `views`: that it
-    hands the rows of views to sinks of theirs, in the total order, after the last items; `checkpoints`: that it uses
-    `Options.keeper`; `metrics`: that it uses `Options.observe`, `deadlines`: `Options.deadline`;
-    `experiments`: what `Options.experiment` may say, by name, what it does unasked first.
+    It may have `passes`, the text of a pipeline that programs go through before they run, and `live`: that inputs may go on for
+    ever, read through `river.ingress.turns`, whose turns may be empty then; `views`: that it hands the rows of views to sinks of
+    theirs, in the total order, after the last items; `checkpoints`: that it uses `Options.keeper`; `metrics`: that it uses
+    `Options.observe`, `deadlines`: `Options.deadline`; `experiments`: what `Options.experiment` may say, by name, what it does
+    unasked first.
     """
 
     name: ClassVar[str]

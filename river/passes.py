@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, Union, cast
 
 import attrs
 from attrs import field, frozen
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from river.platform import Platform
 
 Site = TypeVar("Site")
-
-STANDARD: Final = "hoisting,fission,fusion,placement"
-"""The pipeline that `river opt` applies when none is given."""
 
 MOST: Final = 10_000  # rewrites of one pass: more is a pass that does not consume its directives
 
@@ -86,6 +83,14 @@ class Pass(Protocol[Site]):
         ...
 
 
+class Together(Pass[Site], Protocol[Site]):
+    """A pass that can rewrite several sites at once, so that the program is verified once for all of them."""
+
+    def together(self, verified: Verified, sites: Sequence[Site], /) -> Program:
+        """The program with all or some of the sites rewritten, one at least; the guard has approved of each."""
+        ...
+
+
 @frozen
 class Applied:
     """What passes made of a program, and what they refused to do."""
@@ -99,12 +104,22 @@ def apply(program: Program, passes: Iterable[Pass[Any]], platform: Platform, lib
 
     Raises: Rejected if `program` does not verify; InternalError if a pass does not end.
     """
-    verified = Verified.of(program, library)
+    verified, remarks = improved(Verified.of(program, library), passes, platform)
+    return Applied(verified.program, remarks)
+
+
+def improved(
+    verified: Verified, passes: Iterable[Pass[Any]], platform: Platform
+) -> tuple[Verified, tuple[Diagnostic, ...]]:
+    """The verified program after all passes, each applied until it finds nothing more to do, and what they refused.
+
+    Raises: InternalError if a pass does not end.
+    """
     remarks: dict[Diagnostic, None] = {}
     for one in passes:
         verified, refused = fixpoint(one, verified, platform)
         remarks |= dict.fromkeys(refused)
-    return Applied(verified.program, tuple(remarks))
+    return verified, tuple(remarks)
 
 
 def fixpoint(one: Pass[Any], verified: Verified, platform: Platform) -> tuple[Verified, list[Diagnostic]]:
@@ -114,8 +129,15 @@ def fixpoint(one: Pass[Any], verified: Verified, platform: Platform) -> tuple[Ve
     """
     for _ in range(MOST):
         refused: list[Diagnostic] = []
+        sites = one.sites(verified, platform)
+        if hasattr(one, "together"):
+            sites = tuple(sites)
+            several = _several(cast("Together[Any]", one), verified, sites)
+            if several is not None:
+                verified = several
+                continue
         rewritten: Verified | None = None
-        for site in one.sites(verified, platform):
+        for site in sites:
             reason = one.guard(verified, site)
             if reason is not None:
                 refused.append(remark(one.name, reason))
@@ -137,17 +159,35 @@ def remark(name: str, reason: Note) -> Diagnostic:
     return Diagnostic("pass-refused", message, reason.span, Severity.REMARK, place=name)
 
 
+def _several(one: Together[Any], before: Verified, sites: Sequence[object]) -> Verified | None:
+    """The program with several sites rewritten; None where there are not several, or something is wrong with one of them."""
+    approved = [site for site in sites if one.guard(before, site) is None] if len(sites) > 1 else []
+    if len(approved) < 2:
+        return None
+    try:
+        after = Verified.of(one.together(before, approved), before.library)
+    except Rejected:
+        return None
+    return after if _alike(before, after) is None else None
+
+
 def _tried(one: Pass[Any], before: Verified, site: object) -> Verified | Diagnostic:
     """The program with a site rewritten, or what is wrong with it."""
     try:
         after = before.rewritten(one, site)
     except Rejected as rejected:
         return unverified(one.name, "; ".join(d.message for d in rejected.diagnostics))
+    reason = _alike(before, after)
+    return after if reason is None else unverified(one.name, reason)
+
+
+def _alike(before: Verified, after: Verified) -> str | None:
+    """What users would see of a rewriting; None if nothing."""
     if (changed := _interface(before.graph)) != _interface(after.graph):
-        return unverified(one.name, f"the interface would not be {changed}")
+        return f"the interface would not be {changed}"
     if lost := set(_observed(before.graph)) - set(_observed(after.graph)):
-        return unverified(one.name, f"the variables {sorted(lost)} would be lost")
-    return after
+        return f"the variables {sorted(lost)} would be lost"
+    return None
 
 
 def unverified(name: str, reason: str) -> Diagnostic:

@@ -19,8 +19,13 @@ class Platform:
     machines: int = field(default=1, validator=ge(1))
 
 
-def here() -> Platform:
-    """This machine, with the processors that this process may run on (fewer than there are, in a container)."""
+def here(workers: int | None = None) -> Platform:
+    """This machine, with the processors that this process may run on (fewer than there are, in a container).
+
+    `workers`: as many are to be used, whatever there are.
+    """
+    if workers is not None and workers > 0:
+        return Platform(cores=workers)
     if hasattr(os, "sched_getaffinity"):
         return Platform(cores=len(os.sched_getaffinity(0)))
     return Platform(cores=os.cpu_count() or 1)

@@ -16,6 +16,8 @@ from attrs import define, field
 from river.backend import Summary
 from river.checkpoint import Checkpoint, Keeper, Snapshot, fingerprint
 from river.diagnostics import Diagnostic, Rejected, Severity
+from river.il.annotations import without
+from river.il.program import Program
 from river.io.errors import missing_file, unreadable
 from river.io.live import Follow, asked
 
@@ -50,7 +52,7 @@ def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> Kept | No
 
     identity: dict[str, Any] = {
         "the version of River": __version__,
-        "the program": hashlib.sha256(compiled.text.encode()).hexdigest(),
+        "the program": hashlib.sha256(_meant(compiled.program).encode()).hexdigest(),
         "the lateness": job.lateness,
         "the policy for errors": [job.on_error.action, job.on_error.path],
         "the number of iterations": job.iterations,
@@ -65,6 +67,14 @@ def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> Kept | No
     for name in compiled.outputs:
         identity[f"the place of output `{name}`"] = _place(job, name)
     return Kept(job.checkpoint, identity, followed=followed)
+
+
+def _meant(program: Program) -> str:
+    """The text of a program but for how many workers run it, and where: another run may have others."""
+    from river.il.pretty import pretty
+
+    uses = {id(use): without(use, "Parallel", "Region", "Epoch", "Group") for use in program.uses}
+    return pretty(Program(tuple(uses.get(id(decl), decl) for decl in program.decls)))
 
 
 def _again(name: str, spec: object) -> list[Any] | _Followed | None:

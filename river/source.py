@@ -36,6 +36,15 @@ class Source:
 
 
 @frozen
+class Texts:
+    """The texts of a program. `lang`: what the user said of the language; `main`: which part of the texts is the program."""
+
+    texts: tuple[Source, ...]
+    lang: str | None = None
+    main: str | None = None
+
+
+@frozen
 class Span:
     """The characters `start` to `end` (exclusive) of a source."""
 

@@ -16,6 +16,7 @@ from backends.native.contract import SIDE, key_type
 from backends.native.explain import explained
 from backends.native.layout import widths
 from backends.native.operator import UNLIMITED
+from river.il.forwards import forwarded
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from backends.firing.instance import Setting
     from backends.firing.ports import Port
     from backends.native.operator import NativeOperator, NativeTrap
+    from river.il.forwards import Path
     from river.lang.types import Type
 
     Parts = tuple[slice | typed.Literal, ...]
@@ -141,7 +143,11 @@ class Forwards(MachineItems):
 
     def prepare(self, native: NativeOperator) -> None:
         super().prepare(native)
-        self._sent = forwarded(self.operator) or ()
+        type_ = self.operator.ports[self.operator.items[0].port].type
+        self._sent = [
+            (out, tuple(p if isinstance(p, typed.Literal) else _columns(type_, p) for p in parts))
+            for out, parts in forwarded(self.operator) or ()
+        ]
         self._constants: dict[int, Batch] = {}
 
     def fire_items(self, port: Port, fire: Any, count: int) -> int:
@@ -206,53 +212,14 @@ class Gathers(MachineItems):
             )
 
 
-def copies(op: typed.Operator) -> bool:
-    """Whether what an operator sends is made of columns that it gets: firing it costs nothing."""
-    return forwarded(op) is not None
-
-
-def forwarded(op: typed.Operator) -> Sequence[tuple[int, Parts]] | None:
-    """What goes to each output, if all that an operator does is to send, once at most, fields of its item and constants."""
-    if len(op.items) != 1 or op.mark is not None:
-        return None
-    sent: list[tuple[int, Parts]] = []
-    for item in op.items[0].body.items:
-        parts = _parts(item.value) if isinstance(item, typed.Emit) else None
-        if parts is None or not isinstance(item, typed.Emit):
-            return None
-        sent.append((item.out, parts))
-    return sent if len({out for out, _ in sent}) == len(sent) else None
-
-
-def _parts(expr: typed.Expr) -> Parts | None:
-    """The columns of a value, if they are all there."""
-    match expr:
-        case typed.Literal(type_):
-            return (expr,) if isinstance(type_, t.Primitive) and type_ != t.FSUM else None
-        case typed.MakeRecord(_, values, _):
-            found = [_parts(value) for value in values]
-            return None if None in found else tuple(part for parts in found for part in parts or ())
-        case typed.Local() | typed.Get():
-            place = _place(expr)
-            return None if place is None else (slice(place, place + widths(expr.type)[0]),)
-        case _:
-            return None
-
-
-def _place(expr: typed.Expr) -> int | None:
-    """The first column of a part of the item."""
-    match expr:
-        case typed.Local(_, 0, _, _):
-            return 0
-        case typed.Get(_, inner, index, _) if isinstance(inner.type, t.Record | t.Tuple):
-            start = _place(inner)
-            return (
-                None
-                if start is None
-                else start + sum(widths(part)[0] for part in t.parts(inner.type)[:index])
-            )
-        case _:
-            return None
+def _columns(type_: Type, path: Path) -> slice:
+    """The columns of a part of an item."""
+    start = 0
+    for index in path:
+        parts = t.parts(type_)
+        start += sum(widths(part)[0] for part in parts[:index])
+        type_ = parts[index]
+    return slice(start, start + widths(type_)[0])
 
 
 class MachineRated(Machine, plain.Rated):
@@ -372,7 +339,7 @@ def make(setting: Setting, native: NativeOperator) -> Machine:
         made = MachineMerge(setting, "merge")
     else:
         gathers = not native.debug and gathered(op) is not None
-        kind = Forwards if copies(op) else Gathers if gathers else MachineItems
+        kind = Forwards if forwarded(op) is not None else Gathers if gathers else MachineItems
         made = kind(setting, [f"item.{each.port}" for each in op.items])
     made.prepare(native)
     return made

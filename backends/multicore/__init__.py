@@ -31,7 +31,10 @@ class Multicore:
     deadlines: ClassVar[bool] = True
     views: ClassVar[bool] = True
     experiments: ClassVar[Mapping[str, tuple[str, ...]]] = EXPERIMENTS
-    passes: ClassVar[str] = "sharing,zipping,fusion{auto=true},sharing,fusion{auto=true},sharing"
+    passes: ClassVar[str] = (
+        "hoisting,sharing,zipping,fusion{auto=true,light=true},sharing,fusion{auto=true,light=true},sharing,"
+        "fission{auto=true,rules=runtime}"
+    )
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
         from backends.multicore.plan import plan

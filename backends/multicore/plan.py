@@ -11,21 +11,26 @@ from attrs import field, frozen
 
 from backends.locks import Locks, Scheme, classes, lock_set
 from backends.multicore.experiments import Choices
-from backends.multicore.regions import Alone, Region, Stateless, region
+from backends.multicore.regions import Alone, Region, region
 from backends.native.batch import strides
 from backends.native.layout import is_plain
 from river.backend import BATCH, BOUND
-from river.diagnostics import Rejected
+from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il.annotations import annotated
 from river.il.extern import not_given
 from river.il.loops import back_edges, components
+from river.il.model import Stateless
 from river.il.partial import Partial, partial
 from river.lang import typed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from river.backend import Options
     from river.il.graph import Graph, Instance, Queue
     from river.platform import Platform
+
+EXPERIMENT = "as the experiment says"
 
 ROW = 64
 """Bytes of an item for which batches and bounds are meant that nobody stated."""
@@ -47,7 +52,7 @@ class Node:
 
     `locks`: positions in `Plan.locks`, in the order of acquisition. `component`: the number of its strongly connected
     component, ascending with the data; `back`: the ports fed by queues that close a loop. `region`: how several workers
-    run it at once, or why they do not though its state is kept by key.
+    run it at once, or why they do not though the program says so.
     """
 
     instance: Instance
@@ -72,6 +77,8 @@ class Plan:
     choices: Choices = field(repr=False)
     partials: tuple[Partial, ...] = ()
     """What works block by block where an input is a file that can be read so."""
+    remarks: tuple[Diagnostic, ...] = ()
+    """What the program says of how it should run, and the plan does not do."""
 
     def degree(self, partial: Partial) -> int:
         """How many workers read the blocks of an input, at most."""
@@ -124,7 +131,7 @@ class Plan:
             return f"one worker at a time: {found.reason}"
         order = "reorder buffer" + (" with a lock" if self.choices.reordering == "locked" else "")
         if isinstance(found.how, Stateless):
-            return f"up to {found.degree} workers where it pays: {found.how}, shared worklist, {order}"
+            return f"up to {found.degree} workers where it pays: without state, shared worklist, {order}"
         shards = found.shards(partitioned=self.choices.partitioned)
         queue = {"partitioned": "partitioned queues"}.get(
             self.choices.sharding, f"{self.choices.sharding} queue"
@@ -160,16 +167,24 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
             lock_set(locks, used),
             component[instance.index],
             frozenset(p for p, q in enumerate(instance.ins) if q in closing),
-            _region(
-                graph, instance, workers, choices, looping=component.count(component[instance.index]) > 1
-            ),
+            _region(graph, instance, workers, choices),
         )
         for instance, used in zip(graph.instances, uses, strict=True)
     )
     many = _narrow(graph, options)
     edges = tuple(_edge(graph, queue, component, options.bound * many) for queue in graph.queues.values())
-    partials = _partials(graph, platform, workers, options, choices)
-    return Plan(graph, nodes, edges, locks, workers, options, options.batch * many, choices, partials)
+    return Plan(
+        graph,
+        nodes,
+        edges,
+        locks,
+        workers,
+        options,
+        options.batch * many,
+        choices,
+        _partials(graph, platform, workers, options, choices),
+        tuple(_remarks(nodes)),
+    )
 
 
 def _partials(
@@ -199,12 +214,29 @@ def _narrow(graph: Graph, options: Options) -> int:
     return max(1, ROW // widest) if widest else 1
 
 
-def _region(
-    graph: Graph, instance: Instance, workers: int, choices: Choices, *, looping: bool
-) -> Region | Alone | None:
-    found = region(graph, instance, workers, looping=looping)
+def _region(graph: Graph, instance: Instance, workers: int, choices: Choices) -> Region | Alone | None:
+    found = region(graph, instance, workers)
     keyed = isinstance(found, Region) and not isinstance(found.how, Stateless)
-    return Alone("as the experiment says") if keyed and choices.sharding == "off" else found
+    return Alone(EXPERIMENT) if keyed and choices.sharding == "off" else found
+
+
+def _remarks(nodes: Iterable[Node]) -> Iterator[Diagnostic]:
+    """What the program says and the plan does not do."""
+    groups: dict[str, Instance] = {}
+    for node in nodes:
+        use = node.instance.use
+        if isinstance(node.region, Alone) and node.region.reason != EXPERIMENT:
+            message = f"`{use.operator}` runs on one worker at a time: it {node.region.reason}"
+            yield Diagnostic("run-region", message, use.span, Severity.REMARK)
+        if (group := annotated(use).group) is not None:
+            groups.setdefault(group.id, node.instance)
+    if len(groups) > 1:
+        shown = ", ".join(f"`{id_}`" for id_ in groups)
+        message = (
+            f"the groups {shown} share the cores of this machine: any worker runs operators of any group"
+        )
+        first = next(iter(groups.values()))
+        yield Diagnostic("run-group", message, first.use.span, Severity.REMARK)
 
 
 def _check(options: Options) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import evolve
 
-from backends.firing.machine import copies
 from backends.native.lanes import Lanes, lanes_of
+from river.il.forwards import forwarded
 from river.lang import typed
 from river.lang.operations import OPERATIONS
 from river.lang.trees import applied
@@ -72,7 +72,7 @@ def _lines(made: NativeOperator | Refused) -> Iterator[str]:
         for reason in made.reasons:
             yield f"- {reason.text}{_place(reason.span)}"
         return
-    if copies(made.operator):
+    if forwarded(made.operator) is not None:
         yield "nothing is fired: what it sends is made of columns that it gets, nothing is copied"
         return
     lanes = lanes_of(made.operator)

@@ -140,7 +140,7 @@ class Engine:
             {task.name: task.instance.skipped for task in self._operators if task.instance.skipped},
             {t.name: n for t in self._operators if (n := self._compiled.host_calls(t.index, t.fired))}
             | self._views.calls,
-            (*self._compiled.remarks, *self._views.remarks),
+            (*self.plan.remarks, *self._compiled.remarks, *self._views.remarks),
             self._metrics(),
             spent() - self._spent,
         )

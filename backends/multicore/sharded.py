@@ -20,12 +20,13 @@ from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed, Wait
 from backends.multicore.parallel import Firings, Made, Parallel
-from backends.multicore.regions import Sharded, Stateless
 from backends.multicore.scheduling.task import Outcome
 from backends.multicore.variables import Whole
 from backends.native.contract import mark_type
 from backends.native.deal import Dealer, Share, divide, joined
 from backends.native.operator import Refused, compile_native
+from river.il.model import Stateless
+from river.il.regions import Sharded
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap

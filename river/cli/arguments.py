@@ -14,9 +14,24 @@ from river.diagnostics import Diagnostic, Rejected
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from river.backend import Options
     from river.cli.terminal import Streams
     from river.driver import Compiled, Job
     from river.driver.places import Place
+    from river.platform import Platform
+
+
+Run = tuple["str | None", "Platform"]
+"""The passes that a program goes through before it runs, and where it does."""
+
+
+def passes_of(backend: str, options: Options) -> Run:
+    """What a program goes through before it runs on `backend`. Raises: Rejected("unknown-backend")."""
+    from river import plugins
+    from river.platform import here
+
+    passes = getattr(plugins.backend(backend), "passes", None) if options.optimize else None
+    return passes, here(options.workers)
 
 
 def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[str, str]:
@@ -34,9 +49,9 @@ def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[s
 
 
 def program_of(
-    streams: Streams, paths: tuple[str, ...], lang: str | None, main: str | None, *, once: bool = False
+    streams: Streams, paths: tuple[str, ...], lang: str | None, main: str | None, run: Run | None = None
 ) -> Compiled:
-    """The program at `paths` (`-`: standard input), compiled; its warnings are printed. `once`: it is only to run.
+    """The program at `paths` (`-`: standard input), compiled; its warnings are printed. `run`: it is only to run so.
 
     Raises: Rejected.
     """
@@ -55,7 +70,10 @@ def program_of(
     if paths.count("-") > 1:
         raise Rejected([Diagnostic("usage", "standard input cannot be two texts at once")])
     source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
-    compiled = (compile_once if once else compile_source)(source, lang, more=more, main=main)
+    if run is None:
+        compiled = compile_source(source, lang, more=more, main=main)
+    else:
+        compiled = compile_once(source, lang, more=more, main=main, passes=run[0], platform=run[1])
     say(streams, compiled.warnings)
     return compiled
 

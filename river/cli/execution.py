@@ -46,6 +46,7 @@ from river.cli.arguments import (
     live_of,
     one_of,
     pairs,
+    passes_of,
     program_of,
 )
 from river.cli.limits import MEMORY, TIME
@@ -170,7 +171,7 @@ def run_(
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
-    compiled = program_of(streams, program, lang, main, once=True)
+    compiled = program_of(streams, program, lang, main, passes_of(given["backend"], job.options))
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}
@@ -233,6 +234,7 @@ def run_(
             print(f"{calls:,} times Python ran, not machine code; {of}", file=streams.stderr)
     if given["summary"]:
         _summary(streams, results.summary.metrics, given["backend"])
+        say(streams, results.remarks)
     if screen.failed:
         message = f"{screen.failed:,} {'record' if screen.failed == 1 else 'records'} could not be finished"
         help_ = f"`--out {min(told)}=FILE` keeps a row of each, and the run ends well"

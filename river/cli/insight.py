@@ -11,12 +11,14 @@ from river.cli.arguments import (
     EXTERN,
     LANG,
     MAIN,
+    OPTIMIZE,
     PROGRAM,
     WORKERS,
     backends,
     check_output,
     functions,
     one_of,
+    passes_of,
     program_of,
 )
 from river.cli.limits import MEMORY, TIME
@@ -24,6 +26,7 @@ from river.cli.terminal import coloured, say, write
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
+    from river.cli.arguments import Run
     from river.cli.terminal import Streams
     from river.driver import Compiled
     from river.pictures.drawing import Drawing
@@ -90,12 +93,15 @@ def graph_(
       river graph delays.cql --plan -o plan.svg
       river graph delays.cql --format mermaid
     """  # noqa: D301
+    from river.backend import Options
     from river.pictures.drawing import Planned, drawing
 
     form = format_ or _format(output)
     check_output(streams, program, output, externs)
-    compiled, remarks = _passed(program_of(streams, program, lang, main), passes)
-    say(streams, remarks)
+    run = passes_of(backend, Options(workers=workers, optimize=planned))
+    compiled = _passed(program_of(streams, program, lang, main), passes, run)
+    if passes is not None:
+        say(streams, compiled.remarks)
     plan = None
     if planned:
         plan = _plan(compiled, backend, externs, workers)
@@ -134,17 +140,9 @@ def _picture(picture: Drawing, form: str, title: str, *, tinted: bool) -> str:
     return text(picture, coloured=tinted)
 
 
-def _passed(compiled: Compiled, passes: str | None) -> tuple[Compiled, tuple[Diagnostic, ...]]:
-    """The program after the passes, and what they refused to do."""
-    if passes is None:
-        return compiled, ()
-    from river import plugins
-    from river.driver import Compiled as Optimized
-    from river.passes import apply, pipeline
-    from river.platform import here
-
-    applied = apply(compiled.program, pipeline(passes, plugins.pass_), here(), compiled.library)
-    return Optimized(applied.program, compiled.warnings), applied.remarks
+def _passed(compiled: Compiled, passes: str | None, run: Run) -> Compiled:
+    """The program after the passes: those that are asked for, else those of a run."""
+    return compiled.tuned(run[0] if passes is None else passes, run[1])
 
 
 def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: int | None) -> Any:
@@ -165,6 +163,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @PASSES
 @WORKERS
 @EXTERN
+@OPTIMIZE
 @click.option(
     "--native", is_flag=True, help="which operators run as machine code and how, and why others do not"
 )
@@ -182,28 +181,39 @@ def explain_(
     workers: int | None,
     externs: tuple[str, ...],
     *,
+    optimize: bool,
     native: bool,
     json_: bool,
 ) -> None:
-    """Tell what River knows of PROGRAM and its operators.
+    """Tell what River knows of PROGRAM and its operators, as they run here.
 
-    For each operator: where it comes from, its state and how that grows, what it sends per firing, the fields it passes on
-    and those it reads, whether order matters, how it can trap. With `-p`, also what passes refused to do, and why.
+    What runs in parallel, and why the rest does not. For each operator: where it comes from, its state and how that grows, what
+    it sends per firing, the fields it passes on and those it reads, whether order matters, how it can trap. Also what passes
+    refused to do, and why: those that a run applies, or those that `-p` names.
 
     \b
     Examples:
       river explain delays.cql
       river explain delays.cql --backend multicore
+      river explain delays.cql --no-optimize
       river explain delays.cql -p fission,fusion
       river explain delays.cql --native
       river explain delays.cql --json
     """  # noqa: D301
+    from river.backend import Options
     from river.explain.explain import explain
     from river.explain.show import as_json, text
 
-    compiled, remarks = _passed(program_of(streams, program, lang, main), passes)
-    found = explain(compiled.graph, program[0])
-    plan = None if backend is None else str(_plan(compiled, backend, externs, workers).show())
+    run = passes_of(backend or "multicore", Options(workers=workers, optimize=optimize))
+    compiled = _passed(program_of(streams, program, lang, main), passes, run)
+    several = passes is None and run[0] is not None and run[1].cores > 1
+    found = explain(compiled.graph, program[0], several=several)
+    shown = None if backend is None else _plan(compiled, backend, externs, workers)
+    refused = (
+        each for each in compiled.remarks if not several or each.place != "fission"
+    )  # that is told above
+    remarks = (*refused, *getattr(shown, "remarks", ()))
+    plan = None if shown is None else str(shown.show())
     if native:
         report = str(_plan(compiled, "multicore", externs, workers).native_report())
         plan = report if plan is None else f"{plan}\n\n{report}"

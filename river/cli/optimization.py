@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, MAIN, PROGRAM, check_output, program_of
+from river.cli.arguments import LANG, MAIN, PROGRAM, backends, check_output, one_of, program_of
 from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import say, write
 
@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 @LANG
 @MAIN
 @click.option(
-    "-p", "--passes", metavar="PASSES", help="what to apply, in this order; without it, the standard pipeline"
+    "-p", "--passes", metavar="PASSES", help="what to apply, in this order; without it, what a run applies"
+)
+@click.option(
+    "--backend",
+    default="multicore",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=one_of(backends),
+    help="whose passes, without `-p`",
 )
 @click.option("--cores", type=click.IntRange(1, 4096), help="of one machine; without it, those of this one")
 @click.option("--machines", type=click.IntRange(1, 4096), default=1, show_default=True, help="machines alike")
@@ -34,6 +42,7 @@ def opt_(
     lang: str | None,
     main: str | None,
     passes: str | None,
+    backend: str,
     cores: int | None,
     machines: int,
     output: str | None,
@@ -42,21 +51,23 @@ def opt_(
 ) -> None:
     """Optimize PROGRAM: River IL, or a text that is compiled to it first.
 
-    PASSES are names with options: `fusion,fission{degree=2,epoch=64},expand,placement`. What a pass refuses to do is told on
-    standard error, with the reason.
+    Without `-p`, what is printed is what `river run` runs on this machine. PASSES are names with options:
+    `fusion,fission{degree=2,epoch=64},expand,placement`. What a pass refuses to do is told on standard error, with the reason.
 
     \b
     Examples:
+      river opt q.cql
       river opt -p fusion q.river
       river opt -p 'fission{degree=4},expand' q.cql -o q4.river
     """  # noqa: D301
     from river import plugins
     from river.il.pretty import pretty
-    from river.passes import STANDARD, apply, pipeline
+    from river.passes import apply, pipeline
     from river.platform import Platform, here
 
     check_output(streams, program, output)
-    found = pipeline(passes or STANDARD, plugins.pass_)
+    wanted: str = getattr(plugins.backend(backend), "passes", "") if passes is None else passes
+    found = pipeline(wanted, plugins.pass_) if wanted else ()
     compiled = program_of(streams, program, lang, main)
     platform = Platform(here().cores if cores is None else cores, machines)
     applied = apply(compiled.program, found, platform, compiled.library)

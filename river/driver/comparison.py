@@ -72,14 +72,16 @@ def observe(
 ) -> Mapping[str, Any]:
     """What a backend's run shows: outputs as sequences of items, views as rows, variables in canonical form.
 
-    A relation's delta is compared as two bags. A trap shows as `trap`: its code and site.
+    A relation's delta is compared as two bags. A trap shows as `trap`: its code and its place in the text. What the passes of the
+    backend have added to the program is not part of what it shows.
     """
     from river.il.observe import observed_variables, rows
     from river.io import deltas
     from river.lang.evaluate import Trap
 
-    graph = compiled.graph
     platform = plugins.backend(backend)
+    passes = getattr(platform, "passes", None) if options.optimize else None
+    graph = compiled.tuned(passes, here(options.workers)).graph
     outputs: dict[str, list[Any]] = {name: [] for name in graph.outputs}
     step = options.batch
     sources = {
@@ -89,14 +91,17 @@ def observe(
         plan = platform.plan(graph, here(), options)
         summary = platform.run(plan, sources, {name: got.extend for name, got in outputs.items()})
     except Trap as trap:
-        return {"trap": (trap.code, trap.operator, trap.site)}
+        told = trap.diagnostic()
+        return {"trap": (told.code, told.span)}
     seen: dict[str, Any] = {}
     for name, got in outputs.items():
         delta = deltas.is_delta(graph.queues[name].type)
         seen[name] = tuple(deltas.canonical(item) for item in got) if delta else tuple(got)
     for view in graph.views:
         seen[view.name] = rows(view, summary.variables[view.variable])
-    return seen | {f"${name}": v for name, v in observed_variables(graph, summary.variables).items()}
+    own = {each.name for each in (*compiled.graph.variables, *compiled.graph.results)}
+    found = observed_variables(graph, summary.variables)
+    return seen | {f"${name}": value for name, value in found.items() if name in own}
 
 
 def _differences(expected: Mapping[str, Any], seen: Mapping[str, Any]) -> tuple[str, ...]:

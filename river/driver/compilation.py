@@ -21,7 +21,7 @@ from river.driver.execution import execute
 from river.driver.job import Inputs, Job, Results
 from river.driver.places import program_place
 from river.platform import here
-from river.source import Source
+from river.source import Source, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from river.io.live import Live
     from river.lang.types import Type
     from river.platform import Platform
+    from river.verified import Kept
 
 IL_SUFFIX = ".river"
 
@@ -46,7 +47,8 @@ class Compiled:
 
     `lowered`: a frontend has checked and made it; else a person wrote the IL. Made by `compile_source`; `river.compile` is
     the door from Python. `keep` is told the graph when it has been verified. `name`: of the text, as a rule its file;
-    `more`: of its other texts.
+    `more`: of its other texts. `texts`: the texts, if it is kept on disk what passes make of them. `remarks`: what passes
+    refused to do that it has gone through, and `after`: these, and the platform.
     """
 
     program: Program
@@ -55,8 +57,11 @@ class Compiled:
     keep: Callable[[Graph], None] | None = None
     name: str | None = None
     more: tuple[str, ...] = ()
-    _tuned: dict[tuple[str, Platform], Compiled | None] = field(
-        factory=dict["tuple[str, Platform]", "Compiled | None"], init=False, repr=False
+    texts: Texts | None = field(default=None, repr=False)
+    remarks: tuple[Diagnostic, ...] = ()
+    after: tuple[str, Platform] | None = None
+    _tuned: dict[tuple[str, Platform], Compiled] = field(
+        factory=dict["tuple[str, Platform]", "Compiled"], init=False, repr=False
     )
 
     @cached_property
@@ -74,24 +79,33 @@ class Compiled:
             self.keep(graph)
         return graph
 
-    def tuned(self, passes: str | None) -> Compiled:
-        """The program after the passes that a backend asks for (see `river.tuning`), made once."""
+    def tuned(self, passes: str | None, platform: Platform | None = None) -> Compiled:
+        """The program after the passes that a backend asks for, on this machine or another platform; made once.
+
+        What they come to is kept on disk: neither library nor graph of the program are made for what is there.
+        """
         if passes is None:
             return self
-        key = passes, here()
-        if key not in self._tuned:
-            self._tuned[key] = self._after(passes)
-        return self._tuned[key] or self
+        wanted = passes, platform or here()
+        if self.after == wanted:
+            return self
+        if wanted not in self._tuned:
+            self._tuned[wanted] = self._improved(*wanted)
+        return self._tuned[wanted]
 
-    def _after(self, passes: str) -> Compiled | None:
-        from river.tuning import tuned
+    def _improved(self, passes: str, platform: Platform) -> Compiled:
+        from river.verified import Kept, place
 
-        graph = tuned(self.program, passes, lambda: self.library, lambda: self.graph)
-        if graph is None:
-            return None
-        found = Compiled(graph.program, self.warnings, name=self.name, more=self.more)
-        vars(found)["graph"] = graph  # verified already
-        return found
+        file = None if self.texts is None else place(self.texts, passes, platform)
+        kept = None if file is None else file.read()
+        if kept is None:
+            from river.tuning import tuned
+
+            graph, remarks = tuned(self.graph, self.library, passes, platform)
+            kept = Kept(graph, self.warnings, self.lowered, remarks)
+            if file is not None:
+                file.write(kept)
+        return _of(kept, self.name, self.more, (passes, platform))
 
     @property
     def text(self) -> str:
@@ -161,6 +175,18 @@ class Compiled:
         return execute(self, backend, job)
 
 
+def _of(
+    kept: Kept, name: str | None, more: tuple[str, ...], after: tuple[str, Platform] | None = None
+) -> Compiled:
+    """What was kept, as a program that is verified already."""
+    graph, warnings, remarks = kept.graph, kept.warnings, kept.remarks
+    found = Compiled(
+        graph.program, warnings, kept.lowered, name=name, more=more, remarks=remarks, after=after
+    )
+    vars(found)["graph"] = graph
+    return found
+
+
 def compile_source(
     source: Source, lang: str | None = None, *, more: Sequence[Source] = (), main: str | None = None
 ) -> Compiled:
@@ -176,45 +202,56 @@ def compile_source(
     if whole is None and (more or main is not None):
         what = "a program is one text" if more else "a text is one program, of which `--main` chooses nothing"
         raise Rejected([Diagnostic("usage-texts", f"in the language `{name}` {what}")])
+    texts = Texts((source, *more), lang, main)
     if name in IL_NAMES:
         from river.il.parse import parse
 
-        return Compiled(parse(source), name=source.name)
+        return Compiled(parse(source), name=source.name, texts=texts)
     frontend = plugins.frontend(name)
     ast = frontend.parse(source)
     if whole is not None:
         ast = whole((ast, *map(frontend.parse, more)), main)
     typed = frontend.check(ast)
     names = tuple(each.name for each in more)
-    return Compiled(
-        frontend.lower(typed), frontend.warnings(typed), lowered=True, name=source.name, more=names
-    )
+    program, warnings = frontend.lower(typed), frontend.warnings(typed)
+    return Compiled(program, warnings, lowered=True, name=source.name, more=names, texts=texts)
 
 
 def compile_once(
-    source: Source, lang: str | None = None, *, more: Sequence[Source] = (), main: str | None = None
+    source: Source,
+    lang: str | None = None,
+    *,
+    more: Sequence[Source] = (),
+    main: str | None = None,
+    passes: str | None = None,
+    platform: Platform | None = None,
 ) -> Compiled:
     """The same for texts that are to run: what they say is kept on disk, and neither parsed nor verified another time.
 
-    Raises: Rejected, as `compile_source` does.
+    With `passes` for a platform, what they have made of it, if that is there. Raises: Rejected, as `compile_source` does.
     """
     from river.verified import Kept, place
 
-    sources = (source, *more)
-    file = place(sources, lang, main)
+    texts, names = Texts((source, *more), lang, main), tuple(each.name for each in more)
+    after = None if passes is None else (passes, platform or here())
+    if after is not None:
+        tuned = place(texts, *after)
+        found = None if tuned is None else tuned.read()
+        if found is not None:
+            return _of(found, source.name, names, after)
+    file = place(texts)
     if file is None:
         return compile_source(source, lang, more=more, main=main)
-    found = file.read(sources)
+    found = file.read()
     if found is None:
         compiled = compile_source(source, lang, more=more, main=main)
         warnings, lowered = compiled.warnings, compiled.lowered
 
         def keep(graph: Graph) -> None:
-            file.write(sources, Kept(graph, warnings, lowered))
+            file.write(Kept(graph, warnings, lowered))
 
         return evolve(compiled, keep=keep)
-    names = tuple(each.name for each in more)
-    compiled = Compiled(found.graph.program, found.warnings, found.lowered, name=source.name, more=names)
+    compiled = evolve(_of(found, source.name, names), texts=texts)
     vars(compiled)["graph"] = found.graph
     return compiled
 

@@ -50,7 +50,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 
     platform = plugins.backend(backend)
     if job.options.optimize:
-        compiled = compiled.tuned(getattr(platform, "passes", None))
+        compiled = compiled.tuned(getattr(platform, "passes", None), here(job.options.workers))
     graph = compiled.graph
     job = placed(graph.program, job)
     check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
@@ -138,19 +138,22 @@ def _execute(
             if isinstance(source, Arriving | Reading) and isinstance(source.source, Rows):
                 source.source.close()
         refusals.close()
+    told = (
+        *(() if keeper is None else keeper.remarks),
+        *compiled.remarks,
+        *summary.remarks,
+        *live.report(),
+        *refusals.report(),
+        *_skipped(summary, trapped),
+    )
     return Results(
         {name: counted.sink for name, counted in sinks.items() if isinstance(counted.sink, Collector)},
         {name: counted.rows for name, counted in sinks.items()},
         summary,
         time.perf_counter() - began,
         counter.items if keeper is None else keeper.read,
-        (
-            *(() if keeper is None else keeper.remarks),
-            *summary.remarks,
-            *live.report(),
-            *refusals.report(),
-            *_skipped(summary, trapped),
-        ),
+        tuple(each for each in told if each.severity is not Severity.REMARK),
+        tuple(each for each in told if each.severity is Severity.REMARK),
     )
 
 

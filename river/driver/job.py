@@ -59,7 +59,8 @@ class Results:
     """What a run gave.
 
     `tables`: outputs collected in memory, as Arrow tables; `rows`: how many rows each output got; `variables`: final
-    values of the program's variables; `warnings`: rows and items that were skipped.
+    values of the program's variables; `warnings`: rows and items that were skipped. `remarks`: what the program says of how it
+    should run and could not be done, and why.
     """
 
     collected: Mapping[str, Collector]
@@ -68,6 +69,7 @@ class Results:
     seconds: float
     read: int
     warnings: tuple[Diagnostic, ...] = ()
+    remarks: tuple[Diagnostic, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         """The collected output `name` as a pyarrow.Table."""

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from river.explain.facts import Explanation, Facts, Kept, Sent
 from river.explain.memory import Growth, growth
-from river.explain.regions import regions, shuffles
+from river.explain.regions import regions, serial, shuffles
 from river.il.expand import named_operators
 from river.il.model import instance_model
 from river.il.pretty import pretty_decl
@@ -33,13 +33,18 @@ if TYPE_CHECKING:
 ONE_LINE = 1 << 20  # columns
 
 
-def explain(graph: Graph, name: str) -> Explanation:
-    """What is known of the verified program `graph`, which people call `name`."""
+def explain(graph: Graph, name: str, *, several: bool = False) -> Explanation:
+    """What is known of the verified program `graph`, which people call `name`.
+
+    `several`: passes have looked for what several workers may run.
+    """
     reasons = tuple(r for r in graph.remarks if r.code == "il-not-deterministic")
     decls = named_operators(graph.program)
     users = Counter(name for instance in graph.instances for name in set(instance.variables))
     facts = tuple(_facts(instance, decls.get(instance.use.operator), users) for instance in graph.instances)
-    return Explanation(name, reasons, facts, regions(graph), shuffles(graph))
+    return Explanation(
+        name, reasons, facts, regions(graph), shuffles(graph), serial(graph) if several else ()
+    )
 
 
 def place(span: Span | None) -> str | None:

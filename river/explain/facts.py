@@ -71,6 +71,14 @@ class Region:
 
 
 @frozen
+class Serial:
+    """Operators that run on one worker at a time, and why."""
+
+    reason: str
+    operators: tuple[str, ...]
+
+
+@frozen
 class Shuffle:
     """A queue from one region into another of the same degree and other keys: every replica sends to every replica."""
 
@@ -81,13 +89,17 @@ class Shuffle:
 
 @frozen
 class Explanation:
-    """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is."""
+    """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is.
+
+    `serial`: the operators that are in no region, where passes have looked for regions.
+    """
 
     name: str
     reasons: tuple[Diagnostic, ...]
     operators: tuple[Facts, ...]
     regions: tuple[Region, ...] = ()
     shuffles: tuple[Shuffle, ...] = ()
+    serial: tuple[Serial, ...] = ()
 
     @property
     def deterministic(self) -> bool:

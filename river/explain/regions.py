@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from river.explain.facts import Region, Shuffle
+from river.explain.facts import Region, Serial, Shuffle
 from river.il.annotations import annotated
+from river.il.regions import divided, pays
+from river.lang import typed
 
 if TYPE_CHECKING:
-    from river.il.graph import Graph
+    from river.il.graph import Graph, Instance
 
 
 def regions(graph: Graph) -> tuple[Region, ...]:
@@ -36,3 +38,24 @@ def shuffles(graph: Graph) -> tuple[Shuffle, ...]:
         if source is not None and target is not None and source.id != target.id and target.keys:
             found.append(Shuffle(queue.name, source.id, target.id))
     return tuple(found)
+
+
+def serial(graph: Graph) -> tuple[Serial, ...]:
+    """Why operators are in no region, by reason."""
+    found: dict[str, list[str]] = {}
+    for instance in graph.instances:
+        if not annotated(instance.use).regions:
+            found.setdefault(_reason(graph, instance), []).append(instance.name)
+    return tuple(Serial(reason, tuple(names)) for reason, names in found.items())
+
+
+def _reason(graph: Graph, instance: Instance) -> str:
+    said = annotated(instance.use)
+    how = divided(graph, instance, () if said.keys is None else said.keys.fields)
+    if isinstance(how, str):
+        return how
+    if said.parallel is not None and said.parallel.degree == 1:
+        return "is to be on one worker, says `@Parallel(1)`"
+    if isinstance(instance.operator, typed.Operator) and not pays(instance.operator):
+        return "passes on what it gets: there is nothing to do"
+    return "is in no region, though it could be"

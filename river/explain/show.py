@@ -11,12 +11,13 @@ import attrs
 
 from river.diagnostics import render
 from river.explain.explain import place
+from river.il.regions import SERIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from river.diagnostics import Diagnostic
-    from river.explain.facts import Explanation, Facts, Kept
+    from river.explain.facts import Explanation, Facts, Kept, Region
 
 WIDTH = 110
 COLUMN = 13  # of the names of facts
@@ -53,13 +54,36 @@ def _program(explanation: Explanation) -> Iterator[str]:
     growing = [(one.name, kept) for one in explanation.operators for kept in one.kept if kept.grows]
     for name, kept in growing:
         yield f"memory: ${kept.name} of {name} {kept.growth}"
+    alike: dict[str, list[str]] = {}
     for region in explanation.regions:
+        if len(region.operators) == 1 and region.strategy in SERIAL:
+            alike.setdefault(_workers(region), []).append(region.operators[0])
+            continue
         count = "replicas as the platform has cores" if region.degree is None else f"{region.degree} replicas"
         divided = f"divided by {', '.join(region.keys)}" if region.keys else "any replica takes any item"
         shown = ", ".join(region.operators)
         yield f"region {region.id}: {shown}: {count}, {divided}, {MERGES.get(region.strategy, region.strategy)}"
+    for how, names in alike.items():
+        yield from _listed("parallel", names, how)
+    for each in explanation.serial:
+        yield from _listed("one by one", each.operators, each.reason)
     for shuffle in explanation.shuffles:
         yield f"shuffle: {shuffle.queue} leads from every replica of {shuffle.source} to every replica of {shuffle.target}"
+
+
+def _workers(region: Region) -> str:
+    """How several workers run one operator whose results keep their order."""
+    count = (
+        "as many workers as there are cores" if region.degree is None else f"up to {region.degree} workers"
+    )
+    if region.keys:
+        return f"{count}, each at other values of {', '.join(region.keys)}; results in order"
+    return f"{count}, whoever is free takes what comes next; results in order"
+
+
+def _listed(head: str, names: Sequence[str], what: str) -> Iterable[str]:
+    """A line, or a few, of what is so of several operators."""
+    return wrap(f"{head}: {', '.join(names)}: {what}", WIDTH, subsequent_indent="  ", break_long_words=False)
 
 
 def _operator(facts: Facts, bold: Callable[[str], str]) -> Iterator[str]:
@@ -112,6 +136,7 @@ def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str |
         "operators": [attrs.asdict(one) for one in explanation.operators],
         "regions": [attrs.asdict(one) for one in explanation.regions],
         "shuffles": [attrs.asdict(one) for one in explanation.shuffles],
+        "serial": [attrs.asdict(one) for one in explanation.serial],
         "remarks": [_diagnostic(remark) for remark in remarks],
     }
     if plan is not None:

@@ -74,6 +74,9 @@ class Epoch:
 
 Known = Fuse | Parallel | Commutative | Steady | Keys | Group | Region | Epoch
 
+ROLES: Final = ("split", "replica", "merge")
+"""What `@Region` says of an operator that `expand` has made."""
+
 NAMES: Final = ("Fuse", "Parallel", "Commutative", "Steady", "Keys", "Group", "Region", "Epoch")
 REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
 

@@ -5,6 +5,7 @@ The typed side of River IL: erasure, models and planners read only this (style.m
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -111,6 +112,22 @@ class Graph:
     results: tuple[Result, ...]
     instances: tuple[Instance, ...]
     remarks: tuple[Diagnostic, ...] = ()
+
+    @cached_property
+    def users(self) -> Mapping[str, tuple[int, ...]]:
+        """The instances that read or write a variable, by its name."""
+        found: dict[str, list[int]] = {variable.name: [] for variable in self.variables}
+        for instance in self.instances:
+            for name in dict.fromkeys(instance.variables):
+                found[name].append(instance.index)
+        return {name: tuple(indices) for name, indices in found.items()}
+
+    @cached_property
+    def looping(self) -> frozenset[int]:
+        """The instances that are part of loops."""
+        from river.il.loops import loops
+
+        return frozenset[int]().union(*loops(self))
 
     @property
     def deterministic(self) -> bool:

@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 from calculus import FirstCome, outcomes, run
 from calculus.observe import Faulted, Finished
 from river.diagnostics import Diagnostic, Rejected, Severity
+from river.driver import library
 from river.il.erase import erase, inputs
 from river.il.observe import Observation, observe
 from river.il.parse import parse
@@ -24,7 +25,9 @@ from river.il.templates import Library
 from river.il.verify import verify
 from river.io import deltas
 from river.lang.evaluate import Trap
+from river.platform import Platform
 from river.source import Source
+from river.tuning import tuned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +36,9 @@ if TYPE_CHECKING:
     from river.frontend import Frontend
     from river.il.graph import Graph
     from river.il.program import Program
-    from river.platform import Platform
+
+REGIONS: Final = "fission{auto=true,rules=runtime}"
+"""The pass by which operators run on several workers wherever that is safe, and that changes nothing else."""
 
 PATIENCE: Final = 5.0
 """Seconds in which the threads of a run have to end after it."""
@@ -169,11 +174,15 @@ def executed(
     *,
     size: int = 3,
     skip: bool = False,
+    passes: str = REGIONS,
 ) -> Execution:
-    """One run over batches of `size`; with `skip`, items at which stateless operators trap are skipped."""
+    """One run over batches of `size`; with `skip`, items at which stateless operators trap are skipped.
+
+    The program goes through `passes` first.
+    """
     found = Execution({name: [] for name in graph.outputs})
     options = evolve(options, on_trap=found.reported.append) if skip else options
-    plan = backend.plan(graph, platform, options)
+    plan = backend.plan(after(graph, passes, options.workers or platform.cores), platform, options)
     sources = {name: _batches(data.get(name, ()), size) for name in graph.inputs}
     try:
         summary = backend.run(plan, sources, {name: items.extend for name, items in found.outputs.items()})
@@ -186,6 +195,11 @@ def executed(
     assert isinstance(seen, Observation)  # noqa: S101 - said in the line before
     found.seen, found.skipped = seen, sum(summary.skipped.values())
     return found
+
+
+def after(graph: Graph, passes: str, cores: int) -> Graph:
+    """The verified program after `passes`, for a machine with so many cores."""
+    return tuned(graph, library(graph.program), passes, Platform(cores))[0]
 
 
 def _batches(items: Sequence[Any], size: int) -> list[Items]:

@@ -17,6 +17,7 @@ from river.io import deltas
 from river.lang.values import END, Mark
 from river.platform import Platform
 from river.source import Source
+from river.testing.laws import REGIONS, after
 
 FIRST, LAST = -(1 << 63), (1 << 63) - 1
 TEXT = """
@@ -37,7 +38,7 @@ def graph(text: str = TEXT) -> Any:
 
 
 def ran(backend: Any, options: Options, **rows: list[tuple[int, int]]) -> dict[str, list[Any]]:
-    made = backend.plan(graph(), Platform(2), options)
+    made = backend.plan(after(graph(), REGIONS, options.workers or 2), Platform(2), options)
     found: dict[str, list[Any]] = {name: [] for name in made.graph.outputs}
     backend.run(
         made, {name: [items] for name, items in rows.items()}, {n: got.extend for n, got in found.items()}

@@ -25,6 +25,7 @@ from river.il.verify import verify
 from river.metrics import Durations, table
 from river.platform import Platform
 from river.source import Source
+from river.testing.laws import REGIONS, after
 
 FLIGHTS = Path(__file__).parents[2] / "examples/flights"
 SAME = "operator same(x: i64) -> (y: i64) { on x(v) { emit y v; } }"
@@ -49,6 +50,7 @@ SHAPES = {
 def metrics(lines, sources, sink=None, **options):
     program = verify(parse(Source("test.river", "\n".join(["river 1;", *lines]))), Library.of({}))
     found: list[int] = []
+    program = after(program, REGIONS, options.get("workers") or 2)
     made = BACKEND.plan(program, Platform(2), Options(**options))
     summary = BACKEND.run(made, sources, {"ys": sink or found.extend})
     assert summary.metrics is not None

@@ -25,6 +25,7 @@ from river.il.verify import verify
 from river.lang.evaluate import Trap
 from river.platform import Platform
 from river.source import Source
+from river.testing.laws import REGIONS, after
 
 BODIES = Path(__file__).parents[1] / "bodies"
 LIBRARY = Library.of({})
@@ -38,6 +39,7 @@ def graph(*lines: str):
 def run(program, sources, sinks=None, **options):
     """What the outputs got, and the summary."""
     found = {name: [] for name in program.outputs}
+    program = after(program, REGIONS, options.get("workers") or MACHINE.cores)
     made = BACKEND.plan(program, MACHINE, Options(**options))
     summary = BACKEND.run(made, sources, {name: found[name].extend for name in found} | (sinks or {}))
     return found, summary
@@ -475,7 +477,7 @@ def test_the_plan_is_printed():
         "input xs: i64;", "output ys: i64;", "var $s: i64 = 0;", "var $t: i64 = 0;",
         "(q, $s) <- add(xs, $s);", "(r, $s) <- add(q, $s);", "(u, $t) <- add(r, $t);", "(v) <- fir(u);", "(ys, l) <- turn(v, l);",
     )  # fmt: skip
-    made = BACKEND.plan(program, MACHINE, Options(bound=16, batch=8))
+    made = BACKEND.plan(after(program, REGIONS, 2), MACHINE, Options(bound=16, batch=8))
     assert made.show().splitlines() == [
         "multicore: 2 workers, batches of at most 8 items",
         "  lock 0: $s",

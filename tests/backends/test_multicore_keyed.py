@@ -22,7 +22,6 @@ pytest.importorskip("llvmlite")
 from backends.multicore import BACKEND, sharded
 from backends.multicore.experiments import EXPERIMENTS
 from backends.multicore.parallel import portion
-from backends.multicore.regions import Alone, Region, region
 from backends.multicore.sharded import ShardedOperate
 from backends.native.operator import NativeOperator
 from river.backend import Options
@@ -30,6 +29,7 @@ from river.checkpoint import Checkpoint
 from river.diagnostics import Rejected
 from river.driver import Compiled, compile_source, observe
 from river.il.parse import parse
+from river.il.regions import Sharded, divided
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang.evaluate import Trap
@@ -41,6 +41,9 @@ from river.testing.graph_strategies import contents, graphs
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from backends.multicore.plan import Plan
+    from river.il.graph import Graph
 
 TWO = Platform(2)
 
@@ -117,6 +120,11 @@ def no_thread_stays() -> Iterator[None]:
 
 def program(text: str) -> Compiled:
     return compile_source(Source("keyed.river", text))
+
+
+def planned(graph: Graph, options: Options) -> Plan:
+    """The plan of a program whose operators are in regions wherever that is safe."""
+    return BACKEND.plan(laws.after(graph, laws.REGIONS, options.workers or TWO.cores), TWO, options)
 
 
 def rows(size: int, seed: int) -> list[tuple[int, str, int]]:
@@ -221,7 +229,7 @@ def test_everything_before_the_first_item_that_traps_is_delivered(
         wanted += [counts[key], 100 // value]
     for workers in (2, 4):
         found: list[int] = []
-        plan = BACKEND.plan(graph, TWO, Options(workers=workers, batch=batch, bound=bound))
+        plan = planned(graph, Options(workers=workers, batch=batch, bound=bound))
         sources = {"r": [items[i : i + 25] for i in range(0, 100, 25)]}
         if not zeros:
             summary = BACKEND.run(plan, sources, {"o": found.extend})
@@ -251,7 +259,7 @@ output o: i64;
     for batch in (1, 3, 64):
         found: list[int] = []
         items = [[(i % 3, i) for i in range(20)], [(0, 20), (1, 19), (2, 30)]]
-        plan = BACKEND.plan(graph, TWO, Options(workers=2, batch=batch))
+        plan = planned(graph, Options(workers=2, batch=batch))
         with pytest.raises(Trap) as caught:
             BACKEND.run(plan, {"r": items}, {"o": found.extend})
         assert caught.value.code == "order-violation"
@@ -302,7 +310,7 @@ def test_a_state_in_shards_is_kept_and_gone_on_from(always: list[bool], tmp_path
 def test_a_cheap_operator_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ShardedOperate, "_divided", lambda _: pytest.fail("it is divided"))
     items = [(i % 100, i + 1) for i in range(20_000)]
-    plan = BACKEND.plan(program(TRAP).graph, TWO, Options(workers=2, batch=1000))
+    plan = planned(program(TRAP).graph, Options(workers=2, batch=1000))
     BACKEND.run(plan, {"r": [items]}, {})
 
 
@@ -337,7 +345,7 @@ COUNTED = "with n = $m[x.k] else 0 { n = n + 1;"
 
 def shown(*uses: str, **options: Any) -> list[str]:
     graph = verify(parse(Source("plan.river", "\n".join((SHARED, *uses, "output o: R;")))), Library.of({}))
-    lines = BACKEND.plan(graph, TWO, Options(**options)).show().splitlines()
+    lines = planned(graph, Options(**options)).show().splitlines()
     return [line.strip() for line in lines if line.startswith("    ")]
 
 
@@ -364,11 +372,50 @@ def test_the_plan_tells_regions_degrees_and_strategies() -> None:
     assert shown("@Keys(k) (o, $n) <- h(r, $n);") == [HYBRID]
 
 
-def test_the_plan_tells_why_keyed_state_is_not_divided() -> None:
+def refused(*uses: str) -> list[str]:
+    """Why operators cannot be divided."""
+    graph = verify(parse(Source("plan.river", "\n".join((SHARED, *uses, "output o: R;")))), Library.of({}))
+    return [how for how in (divided(graph, each) for each in graph.instances) if isinstance(how, str)]
+
+
+def test_why_keyed_state_is_not_divided() -> None:
     assert (
-        shown("(q, $m) <- f(r, $m);", "(o, $m) <- f(q, $m);") == ["one worker at a time: `$m` is shared"] * 2
+        refused("(q, $m) <- f(r, $m);", "(o, $m) <- f(q, $m);") == ["shares `$m` with another operator"] * 2
     )
-    assert shown("(o, $n) <- g(r, $n);") == ["one worker at a time: `$n` has the key in several places"]
+    assert refused("(o, $n) <- g(r, $n);") == ["has the key of `$n` in several places"]
+    assert refused("(o, $n) <- h(r, $n);") == []
+
+
+def test_a_region_that_cannot_be_obeyed_is_a_remark() -> None:
+    """Regions are what the program says, whoever wrote them; what is not safe is not done."""
+    head = "@Parallel(2) @Region(r1, seqno, {}) "
+    uses = {
+        "k": ("(o, $n) <- h(r, $n);", None),
+        "v, k": ("(o, $n) <- h(r, $n);", None),
+        "t": (
+            "(o, $m) <- f(r, $m);",
+            "`f` runs on one worker at a time: it keeps its state by (k), not by `t`",
+        ),
+    }
+    for keys, (use, message) in uses.items():
+        text = "\n".join((SHARED, head.format(keys) + use, "output o: R;"))
+        plan = BACKEND.plan(verify(parse(Source("plan.river", text)), Library.of({})), TWO, Options())
+        assert [(each.code, each.message) for each in plan.remarks] == (
+            [] if message is None else [("run-region", message)]
+        )
+    text = f"{SHARED}\n@Parallel(2) @Region(r1, seqno) (o, $m) <- f(r, $m);\noutput o: R;"
+    plan = BACKEND.plan(verify(parse(Source("plan.river", text)), Library.of({})), TWO, Options())
+    assert [each.message for each in plan.remarks] == [
+        "`f` runs on one worker at a time: it is keyed by (k), and its region names no keys"
+    ]
+
+
+def test_groups_share_the_cores() -> None:
+    text = f"{SHARED}\n@Group(a) (q) <- less(r);\n@Group(b) (o) <- less(q);\noutput o: R;"
+    graph = verify(parse(Source("plan.river", text)), Library.of({}))
+    (remark,) = BACKEND.plan(graph, TWO, Options()).remarks
+    assert remark.code == "run-group"
+    assert remark.message.startswith("the groups `a`, `b` share the cores of this machine")
 
 
 @pytest.mark.parametrize(
@@ -377,7 +424,7 @@ def test_the_plan_tells_why_keyed_state_is_not_divided() -> None:
         ("x: R", "o: R by k", "map<i64, i64>", f"on x(x) {{ {COUNTED} emit o x; mark o x.k; }} }}", "sends marks of its own"),
         (
             "x: D by tau", "o: D by tau", "map<i64, i64>", f"on x(d) {{ for x in d.ins {{ {COUNTED} }} }} emit o d; }}",
-            "its keys are those of the rows in deltas",
+            "keeps its state by keys of the rows in deltas",
         ),
     ],
 )  # fmt: skip
@@ -389,15 +436,26 @@ def test_keyed_state_that_is_not_divided(
 operator f({ports}; $m: {variable}) -> ({outs}) {{ {body} }}
 input r: {type_}; output {outs}; var $m: {variable} = {{}}; (o, $m) <- f(r, $m);"""
     graph = verify(parse(Source("plan.river", text)), Library.of({}))
-    found = region(graph, graph.instances[0], 2, looping=False)
-    assert found == Alone(reason)
+    assert divided(graph, graph.instances[0]) == reason
 
 
 def test_keyed_state_in_a_loop_is_not_divided() -> None:
-    text = SHARED + "(o, $m) <- f(r, $m); output o: R;"
-    graph = verify(parse(Source("plan.river", text)), Library.of({}))
-    assert isinstance(region(graph, graph.instances[0], 2, looping=False), Region)
-    assert region(graph, graph.instances[0], 2, looping=True) == Alone("part of a loop")
+    text = """river 1;
+type R = {k: i64, v: i64};
+operator join(a: R, b: R) -> (o: R) { on a(x) { emit o x; } on b(x) { if x.v > 0 { emit o x; } } }
+operator f(r: R; $m: map<i64, i64>) -> (o: R, l: R) {
+  on r(x) { with n = $m[x.k] else 0 { n = n + 1; emit o x; emit l {k: x.k, v: x.v - 1}; } }
+}
+var $m: map<i64, i64> = {};
+input r: R;
+output o: R;
+"""
+    looping = "(q) <- join(r, l); (o, l, $m) <- f(q, $m);"
+    graph = verify(parse(Source("plan.river", text + looping)), Library.of({}))
+    assert divided(graph, graph.instances[1]) == "is part of a loop"
+    straight = "(o, l, $m) <- f(r, $m); output l: R;"
+    graph = verify(parse(Source("plan.river", text + straight)), Library.of({}))
+    assert isinstance(divided(graph, graph.instances[0]), Sharded)
 
 
 def test_who_acts_on_marks_is_not_divided() -> None:
@@ -405,7 +463,7 @@ def test_who_acts_on_marks_is_not_divided() -> None:
 operator f(x: R by k; $m: map<i64, i64>) -> (o: R by k) {{ on x(x) {{ {COUNTED} emit o x; }} }} on mark(k) {{ mark o k; }} }}
 input r: R by k; output o: R by k; (o, $m) <- f(r, $m);"""
     graph = verify(parse(Source("plan.river", text)), Library.of({}))
-    assert region(graph, graph.instances[0], 2, looping=False) is None
+    assert divided(graph, graph.instances[0]) == "acts on marks, of which each worker would see its own"
 
 
 @pytest.mark.parametrize(
@@ -450,7 +508,7 @@ def test_no_more_workers_than_are_allowed_and_no_two_fire_the_same_code(
     graph = verify(parse(Source("plan.river", "\n".join((SHARED, *uses)))), Library.of({}))
     items = [(i % 7, i) for i in range(200)]
     found: list[Any] = []
-    plan = BACKEND.plan(graph, TWO, Options(6, 4, 16, experiment={"gate": "open"}))
+    plan = planned(graph, Options(6, 4, 16, experiment={"gate": "open"}))
     summary = BACKEND.run(plan, {"r": [items]}, {"o": found.extend})
     assert found == items[2:]
     assert dict(summary.variables["m"]) == {k: sum(i % 7 == k for i in range(2, 200)) for k in range(7)}

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 pytest.importorskip("llvmlite")
 
 import river
-from backends.firing.machine import forwarded
 from backends.multicore import run
 from backends.multicore.scheduling import scheduler
 from backends.native.jit import host
 from backends.native.lower.ahead import LARGE, ROWS, sought
 from backends.native.lower.batches import Lowered, lower
+from river.il.forwards import forwarded
 from river.lang import typed
 from river.platform import Platform
 

@@ -12,17 +12,20 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from attrs import evolve
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from backends.multicore import BACKEND as MULTICORE
-from optimizers import ORDER, Expand, Fission, Fusion, Hoisting, Placement
+from optimizers import Expand, Fission, Fusion, Hoisting, Placement
 from optimizers.sharing import Sharing
 from optimizers.zipping import Zipping
 from river.backend import Options
 from river.il.templates import Library
 from river.il.verify import verify
+from river.passes import pipeline
 from river.platform import Platform
+from river.plugins import pass_
 from river.testing import laws
 from river.testing.catalogue_strategies import CATALOGUE, catalogue_cases, region_cases
 from river.testing.pass_laws import FAULT, Results, check_pipelines, compared, results, variables
@@ -45,8 +48,11 @@ PIPELINES: dict[str, tuple[Any, ...]] = {
     "placement": (Placement(),),
     "sharing": (Sharing(),),
     "zipping": (Zipping(),),
-    "order": ORDER,
+    "asked for": (Hoisting(), Fission(), Fusion(), Placement()),
     "rated": (Sharing(), Zipping(), Fusion(auto=True), Sharing()),
+    "light": (Fusion(auto=True, light=True),),
+    "runtime": (Fission(auto=True, degree=2, rules="runtime"), Expand(epoch=2)),
+    "run": pipeline(MULTICORE.passes, pass_),
     "everything": (Hoisting(), Fission(auto=True), Expand(epoch=2), Fusion(auto=True), Placement()),
 }
 CHUNK = 50
@@ -66,8 +72,9 @@ DRAWN = st.one_of(
 WAYS = st.builds(
     Options,
     batch=st.sampled_from([1, 2, 7, 4096]),
-    workers=st.sampled_from([1, 2, 4]),
+    workers=st.sampled_from([1, 2, 3, 4, 5]),
     bound=st.sampled_from([1, 2, 5, 64]),
+    experiment=st.sampled_from([{}, {"gate": "open"}]),
     native=st.sampled_from(
         ["off", "off", "on"]
     ),  # other laws are about machine code: to make it takes longer than to run
@@ -89,9 +96,16 @@ def explored(case: Case) -> tuple[Graph, Results]:
     return graph, found
 
 
-def computes(backend: Backend[Any], graph: Graph, case: Case, was: Results, options: Options) -> None:
-    """The backend computes something that the program may compute."""
-    done = laws.executed(backend, graph, case.data, Platform(2), options, size=2)
+def computes(
+    backend: Backend[Any],
+    graph: Graph,
+    case: Case,
+    was: Results,
+    options: Options,
+    passes: str = laws.REGIONS,
+) -> None:
+    """The backend computes something that the program may compute, after passes: to make code of what is new takes long."""
+    done = laws.executed(backend, graph, case.data, Platform(2), options, size=2, passes=passes)
     assert (done.seen is None) == (done.trap is not None)
     found = FAULT if done.seen is None else compared(graph, done.seen)
     assert found in was.seen, f"{backend.name} {options}\n{case.text}\n{case.data}\n{found}\nnot {was.seen}"
@@ -110,6 +124,7 @@ def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
         check_pipelines(graph, was, PIPELINES, PLATFORM, library(), case.data, limit=LIMIT)
         for options in ways[:2]:
             computes(MULTICORE, graph, case, was, options)
+            computes(MULTICORE, graph, case, was, evolve(options, native="off"), MULTICORE.passes)
         computes(StandIn(order), graph, case, was, ways[2])
 
     check()

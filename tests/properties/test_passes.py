@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimizers import ORDER, Expand, Fission, Fusion, Hoisting, Placement
+from optimizers import Expand, Fission, Fusion, Hoisting, Placement
 from river.driver import compile_source
 from river.il.templates import Library
-from river.passes import STANDARD, show
 from river.platform import Platform
 from river.source import Source
 from river.testing.pass_laws import check_pipeline
@@ -36,10 +35,6 @@ def library() -> Library:
 @given(item_cases(most=5, items=8) | delta_cases(most=4, items=6))
 def test_longer_runs(case: Case) -> None:
     check_pipeline(case.program, PIPELINES["everything"], PLATFORM, library(), case.data)
-
-
-def test_the_standard_pipeline_is_the_order() -> None:
-    assert show(ORDER) == STANDARD
 
 
 # ------------------------------------------------------------------------------------------------------------- queries

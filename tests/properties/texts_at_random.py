@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from backends.multicore import BACKEND as MULTICORE
 from river.diagnostics import Rejected, render
 from river.driver.compilation import Compiled, compile_source
 from river.driver.compilation import library as templates
@@ -32,7 +33,7 @@ from river.il.pretty import pretty
 from river.il.templates import expand_instances
 from river.il.verify import verify
 from river.lang import types as t
-from river.passes import STANDARD, apply, pipeline
+from river.passes import apply, pipeline
 from river.platform import Platform
 from river.plugins import pass_
 from river.source import Source
@@ -298,7 +299,7 @@ def attempt(language: str, text: str, chance: random.Random) -> str:
     verify(verified, templates(verified))
     assert shown(explain(graph, "case"))
     if chance.random() < 0.3:
-        apply(compiled.program, pipeline(STANDARD, pass_), Platform(2, 1), compiled.library)
+        apply(compiled.program, pipeline(MULTICORE.passes, pass_), Platform(2, 1), compiled.library)
     return ran(compiled, data(graph, chance), chance)
 
 

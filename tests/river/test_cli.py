@@ -387,7 +387,7 @@ def test_explain_tells_how_operators_run_as_machine_code(tmp_path):
         "float->float filter Sum { float s; work pop 1 push 1 { s = s + pop(); push(s); } }\n"
         "float->void filter Show { work pop 1 { println(pop()); } }\n"
     )
-    status, out, _ = river("explain", "--native", tmp_path / "f.str")
+    status, out, _ = river("explain", "--native", "--no-optimize", tmp_path / "f.str")
     assert status == 0
     report = out[out.index("native:") :]
     assert report.startswith("native: machine code runs all 4 operators\n\n  Count#0\n")

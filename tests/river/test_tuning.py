@@ -11,21 +11,19 @@ import pytest
 from attrs import frozen
 
 from river.diagnostics import Rejected
-from river.driver import compile_source, read_source
+from river.driver import compile_once, compile_source, read_source
 from river.il.packing import NotPacked, packed, unpacked
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
 from river.lang.values import NAN, FrozenBag, FrozenMap, FrozenOMap, total_key
-from river.platform import Platform
+from river.platform import Platform, here
 from river.source import Source, Span
-from river.tuning import _sources, tuned  # pyright: ignore[reportPrivateUsage]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from river.driver import Compiled
-    from river.il.graph import Graph
 
 TESTS = Path(__file__).resolve().parents[1]
 PROGRAMS = sorted((TESTS / "bench" / "programs").iterdir())
@@ -62,21 +60,19 @@ def places(node: object) -> Iterator[Span | None]:
             yield from places(getattr(node, name, None))
 
 
-def never() -> Any:
-    raise AssertionError
-
-
-def at_once(program: Compiled) -> Graph:
-    """The kept result: neither library nor graph of the program is needed."""
-    found = tuned(program.program, PASSES, never, never)
-    assert found is not None
-    return found
+def at_once(source: Source, monkeypatch: pytest.MonkeyPatch, platform: Platform | None = None) -> Compiled:
+    """The kept result: nothing is parsed, verified or rewritten, and no templates are read."""
+    with monkeypatch.context() as patch:
+        for name in ("driver.compilation.compile_source", "driver.compilation.library", "il.verify.verify"):
+            patch.setattr(f"river.{name}", None)
+        patch.setattr("river.tuning.tuned", None)
+        return compile_once(source, passes=PASSES, platform=platform)
 
 
 @pytest.mark.parametrize("path", [*PROGRAMS, *BODIES], ids=lambda path: path.name)
 def test_graphs_come_back(path: Path) -> None:
-    graph = compile_source(read_source(str(path))).graph
-    sources = _sources(graph.program)
+    source = read_source(str(path))
+    graph, sources = compile_source(source).graph, [source]
     found = again(graph, sources)
     assert found == graph
     assert repr(found) == repr(graph)
@@ -141,14 +137,38 @@ def test_what_is_damaged_is_no_graph(kept: dict[str, Any]) -> None:
         unpacked(kept, [])
 
 
+COUNTS = """s: { ts: int; k: string; v: int } stream by ts;
+r: relation = select k, sum(v) as n from s[range 10] group by k;
+"""
+TABLE = """log: {day: int, ms: int} = input;
+requests: table sum[day: int] of int;
+slowest: table maximum(2) of int weight ms: int;
+emit requests[log.day] <- 1;
+emit slowest <- log.day weight log.ms;
+"""
+
+
 @pytest.mark.usefixtures("cache")
-def test_what_is_kept_needs_no_verification() -> None:
+@pytest.mark.parametrize(
+    ("name", "text"), [("radio.str", RADIO), ("counts.cql", COUNTS), ("table.szl", TABLE)]
+)
+def test_what_is_kept_needs_no_verification(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of all languages: those with templates of their language, too."""
+    source = Source(name, text)
+    found = compile_source(source).tuned(PASSES)
+    for kept in (at_once(source, monkeypatch), at_once(source, monkeypatch, here())):
+        assert kept.graph == found.graph
+        assert kept.program == found.program
+        assert kept.tuned(PASSES) is kept
+        assert [each.message for each in kept.remarks] == [each.message for each in found.remarks]
+        assert (kept.lowered, len(kept.warnings)) == (found.lowered, len(found.warnings))
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_program_runs_after_its_passes() -> None:
     program = compile_source(Source("radio.str", RADIO))
     found = program.tuned(PASSES)
-    assert found is not program
-    kept = at_once(compile_source(Source("radio.str", RADIO)))
-    assert kept == found.graph
-    assert kept.program == found.program
+    assert len(found.graph.instances) < len(program.graph.instances)
     assert found.run({"input": [1.0, 2.0]})["output"]["value"].to_pylist() == [5.0, 10.0]
 
 
@@ -189,6 +209,10 @@ def test_a_program_is_tuned_once_for_passes_and_processors(monkeypatch: pytest.M
     monkeypatch.setattr("river.driver.compilation.here", lambda: Platform(cores=77))
     assert once is not program.tuned(PASSES)
     assert once.graph == program.tuned(PASSES).graph
+    regions = "fission{auto=true,rules=runtime}"
+    two, three = (program.tuned(regions, Platform(cores)) for cores in (2, 3))
+    assert "@Parallel(2)" in two.text
+    assert "@Parallel(3)" in three.text
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files")
@@ -202,8 +226,18 @@ def test_a_folder_of_others_is_not_trusted(cache: Path) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_programs_without_rates_stay() -> None:
+def test_what_passes_have_nothing_to_do_in_stays() -> None:
     text = "river 1; input x: i64; output y: i64; operator f(x: i64) -> (y: i64) { on x(v) { emit y v; } } (y) <- f(x);"
     program = compile_source(Source("plain.river", text))
-    assert program.tuned(PASSES) is program
+    assert program.tuned(PASSES).graph is program.graph
     assert program.tuned(None) is program
+
+
+@pytest.mark.usefixtures("cache")
+def test_other_passes_are_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source("counts.cql", COUNTS)
+    compile_source(source).tuned(PASSES)
+    monkeypatch.setattr("river.driver.compilation.compile_source", None)
+    assert compile_once(source, passes=PASSES).graph
+    with pytest.raises(TypeError):
+        compile_once(source, passes="sharing")
