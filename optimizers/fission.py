@@ -40,6 +40,7 @@ from river.il import annotations as a
 from river.il.annotations import annotated, annotation, row_type
 from river.il.flow import item_findings
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
+from river.il.partial import Partial, partial
 from river.il.program import Program, Use
 from river.il.regions import Sharded, divided, pays
 from river.lang import typed
@@ -113,11 +114,14 @@ class Fission:
                 yield Site(members, degree)
 
     def alone(self, graph: g.Graph, platform: Platform) -> Iterable[Site]:
-        """The operators that may be regions of their own."""
+        """The operators that may be regions of their own, and those that were to be and nothing else makes parallel."""
+        blocks = (partial(graph, name) for name in graph.inputs)
+        gathering = {index for each in blocks if isinstance(each, Partial) for index in each.reducers}
         for index in topological(graph):
             instance = graph.instances[index]
             degree = self.wanted(instance, platform)
-            if degree > 1 and (self.asked(graph, (index,)) or isinstance(_alone(graph, instance), Plan)):
+            told = self.asked(graph, (index,)) and index not in gathering
+            if degree > 1 and (told or isinstance(_alone(graph, instance), Plan)):
                 yield Site((index,), degree)
 
     def plan(self, graph: g.Graph, site: Site) -> Plan | Note:

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from river.explain.facts import Explanation, Facts, Kept, Sent
 from river.explain.memory import Growth, growth
-from river.explain.regions import regions, serial, shuffles
+from river.explain.regions import blocks, regions, serial, shuffles
 from river.il.expand import named_operators
 from river.il.model import instance_model
 from river.il.pretty import pretty_decl
@@ -42,9 +42,9 @@ def explain(graph: Graph, name: str, *, several: bool = False) -> Explanation:
     decls = named_operators(graph.program)
     users = Counter(name for instance in graph.instances for name in set(instance.variables))
     facts = tuple(_facts(instance, decls.get(instance.use.operator), users) for instance in graph.instances)
-    return Explanation(
-        name, reasons, facts, regions(graph), shuffles(graph), serial(graph) if several else ()
-    )
+    if not several:
+        return Explanation(name, reasons, facts, regions(graph), shuffles(graph))
+    return Explanation(name, reasons, facts, regions(graph), (), serial(graph), blocks(graph), several)
 
 
 def place(span: Span | None) -> str | None:

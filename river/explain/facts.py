@@ -79,6 +79,14 @@ class Serial:
 
 
 @frozen
+class InBlocks:
+    """Operators behind an input that each worker runs on blocks of it, where it is a file that can be read so."""
+
+    input: str
+    operators: tuple[str, ...]
+
+
+@frozen
 class Shuffle:
     """A queue from one region into another of the same degree and other keys: every replica sends to every replica."""
 
@@ -91,7 +99,8 @@ class Shuffle:
 class Explanation:
     """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is.
 
-    `serial`: the operators that are in no region, where passes have looked for regions.
+    `several`: these are the operators as several workers run them; then `serial` are those of one worker at a time, and
+    `blocks` those for whom a file is read in parts.
     """
 
     name: str
@@ -100,6 +109,8 @@ class Explanation:
     regions: tuple[Region, ...] = ()
     shuffles: tuple[Shuffle, ...] = ()
     serial: tuple[Serial, ...] = ()
+    blocks: tuple[InBlocks, ...] = ()
+    several: bool = False
 
     @property
     def deterministic(self) -> bool:

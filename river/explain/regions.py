@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from river.explain.facts import Region, Serial, Shuffle
+from river.explain.facts import InBlocks, Region, Serial, Shuffle
 from river.il.annotations import annotated
+from river.il.partial import Partial, partial
 from river.il.regions import divided, pays
 from river.lang import typed
 
@@ -40,11 +41,22 @@ def shuffles(graph: Graph) -> tuple[Shuffle, ...]:
     return tuple(found)
 
 
+def blocks(graph: Graph) -> tuple[InBlocks, ...]:
+    """What works block by block behind inputs that are files."""
+    found = (partial(graph, name) for name in graph.inputs)
+    return tuple(
+        InBlocks(one.input, tuple(graph.instances[i].name for i in (*one.maps, *one.reducers)))
+        for one in found
+        if isinstance(one, Partial)
+    )
+
+
 def serial(graph: Graph) -> tuple[Serial, ...]:
-    """Why operators are in no region, by reason."""
+    """Why operators are neither in a region nor work in blocks, by reason."""
     found: dict[str, list[str]] = {}
+    apart = {name for each in blocks(graph) for name in each.operators}
     for instance in graph.instances:
-        if not annotated(instance.use).regions:
+        if not annotated(instance.use).regions and instance.name not in apart:
             found.setdefault(_reason(graph, instance), []).append(instance.name)
     return tuple(Serial(reason, tuple(names)) for reason, names in found.items())
 

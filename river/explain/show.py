@@ -56,13 +56,16 @@ def _program(explanation: Explanation) -> Iterator[str]:
         yield f"memory: ${kept.name} of {name} {kept.growth}"
     alike: dict[str, list[str]] = {}
     for region in explanation.regions:
-        if len(region.operators) == 1 and region.strategy in SERIAL:
+        if explanation.several and len(region.operators) == 1 and region.strategy in SERIAL:
             alike.setdefault(_workers(region), []).append(region.operators[0])
             continue
         count = "replicas as the platform has cores" if region.degree is None else f"{region.degree} replicas"
         divided = f"divided by {', '.join(region.keys)}" if region.keys else "any replica takes any item"
         shown = ", ".join(region.operators)
         yield f"region {region.id}: {shown}: {count}, {divided}, {MERGES.get(region.strategy, region.strategy)}"
+    for each in explanation.blocks:
+        how = f"where `{each.input}` is a file, each worker reads blocks of it; what these gather is combined at the end"
+        yield from _listed("in blocks", each.operators, how)
     for how, names in alike.items():
         yield from _listed("parallel", names, how)
     for each in explanation.serial:
@@ -137,6 +140,7 @@ def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str |
         "regions": [attrs.asdict(one) for one in explanation.regions],
         "shuffles": [attrs.asdict(one) for one in explanation.shuffles],
         "serial": [attrs.asdict(one) for one in explanation.serial],
+        "blocks": [attrs.asdict(one) for one in explanation.blocks],
         "remarks": [_diagnostic(remark) for remark in remarks],
     }
     if plan is not None:
