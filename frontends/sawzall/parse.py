@@ -78,7 +78,7 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return args[0]
 
     def element(self, tree: Tree[Token], args: Args) -> z.Element:
-        return z.Element(None if args[0] is None else kept_name(args[0]), args[1], span=self.span(tree))
+        return z.Element(None if args[0] is None else kept_name(str(args[0])), args[1], span=self.span(tree))
 
     # -- types
 
