@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, assert_never, cast
 from attrs import define, field
 
 from frontends.sawzall import typed as z
-from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.tables import PRINTED
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import (
@@ -38,28 +37,19 @@ PRINTS = "stdout"
 """The output of the map operator for what goes to standard output, lines and bytes."""
 
 
-@define
-class Undefined:
-    """Whether the map operator may meet an undefined value."""
-
-    met: bool = False
-
-
-def handler(consts: Consts, failures: Undefined) -> s.ItemHandler:
+def handler(consts: Consts) -> s.ItemHandler:
     """The body of the program as the handler of its input."""
     program = consts.program
     source = program.variables[program.input]
     body = Body(consts)
 
-    def leave(span: Span | None, why: str) -> tuple[s.Stmt, ...]:
-        failures.met = True
-        line, column = span.source.position(span.start) if span is not None else (0, 0)
-        row = s.RecordValue((
-            s.FieldValue("at", s.String(f"{line}:{column}")), s.FieldValue("why", s.String(why))
-        ))  # fmt: skip
-        return s.Emit(UNDEFINED, row, span=span), s.Return(span=span)
-
-    body.leave = leave
+    if any(
+        isinstance(n, z.Call) and program.functions[n.function].ends
+        for part in program.body
+        for n in walk(part)
+    ):
+        body.ended = body.unused("ended")
+        body.out.append(s.VarDecl(body.ended, None, FALSE))
     if source.type == t.BYTES:
         name = consts.line
         body.names[program.input] = body.unused(source.name)
@@ -97,16 +87,16 @@ def local_function(consts: Consts, index: int) -> s.Fn:
         if variable.loose:
             body.flags[inside] = body.unused(f"{variable.name}_set")
             params.append(s.Param(body.flags[inside], BOOL, span=variable.span))
+    if function.ends:
+        body.ended = body.unused("ended")
+        params.append(s.Param(body.ended, BOOL, ref=True, span=function.span))
     for stmt in function.body:
         body.stmt(stmt)
-    if not z.leaves(function.body):
-        if function.result is not None:
-            body.out.append(s.Return(s.NoneValue(), span=function.span))
-        elif function.fails:
-            body.out.append(s.Return(TRUE, span=function.span))
+    if function.result is not None and not z.leaves(function.body):
+        body.out += body.end(function.span, f"`{function.name}` ends without `return`")
     result = None if function.result is None else expression(function.result)
-    if function.fails:
-        result = BOOL if result is None else s.OptionalType(result)
+    if result is not None and function.fails:
+        result = s.OptionalType(result)
     return s.Fn(consts.fns[index], tuple(params), result, s.Block(tuple(body.out)), span=function.span)
 
 
@@ -199,6 +189,9 @@ class Body(Values):
     def declare(self, index: int, value: z.Expr | None, span: Span | None) -> None:
         """A variable comes into being. One that may be read too early has a flag that says whether it has a value."""
         variable = self.variable(index)
+        if value is not None and z.may_fail(value, self.consts.failing):
+            self.declare_tried(index, value, span)
+            return
         first = s.Call("zero", ()) if value is None else self.expr(value)
         name = self.names[index] = self.unused(variable.name)
         program = self.consts.program
@@ -208,6 +201,20 @@ class Body(Values):
         if variable.loose:
             flag = self.flags[index] = self.unused(f"{variable.name}_set")
             self.out.append(s.VarDecl(flag, None, TRUE if value is not None else FALSE, span=span))
+
+    def declare_tried(self, index: int, value: z.Expr, span: Span | None) -> None:
+        """A variable comes into being, and has no value if what it begins with is undefined."""
+        variable = self.variable(index)
+        with self.attempt("tried") as attempt:
+            last = self.expr(value)
+        name = self.names[index] = self.unused(variable.name)
+        self.out.append(s.VarDecl(name, expression(variable.type), s.Call("zero", ()), span=span))
+        done: tuple[s.Stmt, ...] = (s.Assign(s.Name(name), last, span=span),)
+        if variable.loose:
+            flag = self.flags[index] = self.unused(f"{variable.name}_set")
+            self.out.append(s.VarDecl(flag, None, FALSE, span=span))
+            done = (*done, s.Assign(s.Name(flag), TRUE, span=span))
+        self.attempted(attempt, done)
 
     def place(self, place: z.Expr) -> s.Expr:
         """A place to assign to; the last index of a map need not be there."""
@@ -250,13 +257,13 @@ class Body(Values):
     def evaluate(self, call: z.Call) -> None:
         """A call for its effect."""
         function = self.consts.program.functions[call.function]
-        if function.result is not None and function.fails:
-            self.call(call)
-        elif function.fails:
-            bad = s.Unary("not", self.called(call))
-            self.unless(bad, call.span, f"`{text_of(call.span)}`: something in it is undefined")
-        else:
-            self.out.append(s.Do(self.called(call), span=call.span))
+        if function.result is not None:
+            found = self.call(call)
+            if self.is_call(found):
+                self.out.append(s.Do(cast("s.Call", found), span=call.span))
+            return
+        self.out.append(s.Do(self.called(call), span=call.span))
+        self.follow(function, call.span)
 
     def emit(self, stmt: z.Emit) -> None:
         """One item for a table."""
@@ -292,12 +299,15 @@ class Body(Values):
 
     def return_(self, value: z.Expr | None, span: Span | None) -> None:
         """`return`."""
-        if value is not None:
-            self.out.append(s.Return(self.expr(value), span=span))
-        elif self.function is not None and self.function.fails:
-            self.out.append(s.Return(TRUE, span=span))
-        else:
+        if value is None:
             self.out.append(s.Return(span=span))
+            return
+
+        def leave(_span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
+            return (s.Return(s.NoneValue(), span=span),)
+
+        with self.leaving(leave):
+            self.out.append(s.Return(self.expr(value), span=span))
 
     # -- loops
 
@@ -430,7 +440,7 @@ class Body(Values):
     def chosen(self, stmt: z.When, depth: int, found: list[tuple[z.Quantifier, Loop, s.Name | None]]) -> None:
         """The condition, under the `all` that remain, then the body, then out of the `some`."""
         if depth == len(stmt.quantifiers):
-            cond = self.expr(stmt.cond)
+            cond = self.holding(stmt.cond)
         else:
             cond = s.Name(self.unused("holds"))
             self.out.append(s.VarDecl(cond.name, None, TRUE))
@@ -468,7 +478,7 @@ class Body(Values):
             if depth + 1 < len(stmt.quantifiers):
                 self.require(stmt, depth + 1, holds, first)
             else:
-                cond = self.expr(stmt.cond)
+                cond = self.holding(stmt.cond)
                 out = self.jump(s.Break, first)
                 body.append(s.If(negated(cond), s.Block((s.Assign(holds, FALSE), out))))
         name = self.named(quantifier.variable)
@@ -478,12 +488,32 @@ class Body(Values):
         self, quantifier: z.Quantifier, body: tuple[z.Stmt, ...]
     ) -> tuple[s.Range | s.Expr, tuple[s.Expr, s.Expr] | None]:
         """What a quantifier ranges over, and what is known of its variable."""
-        over = self.bound(self.expr(quantifier.over), quantifier.over.type, "whole")
+        overs = [
+            self.tried(over, "whole")
+            if z.may_fail(over, self.consts.failing)
+            else self.bound(self.expr(over), over.type, "whole")
+            for over in quantifier.over
+        ]
         name = self.names[quantifier.variable] = self.unused(self.variable(quantifier.variable).name)
-        if isinstance(quantifier.over.type, t.Map):
-            return s.Call("sort", (s.Call("keys", (over,)),)), None
-        fixed = _steady(quantifier.over, assigned(body))
-        return s.Range(s.Int(0), s.Call("len", (over,))), (over, s.Name(name)) if fixed else None
+        maps = [o for o, over in zip(overs, quantifier.over, strict=True) if isinstance(over.type, t.Map)]
+        lengths = [s.Call("len", (o,)) for o in overs if o not in maps]
+        if not maps:
+            fixed = len(overs) == 1 and _steady(quantifier.over[0], assigned(body))
+            most: s.Expr = lengths[0]
+            for length in lengths[1:]:
+                most = s.Call("max", (most, length))
+            return s.Range(s.Int(0), most), (overs[0], s.Name(name)) if fixed else None
+        type_ = self.variable(quantifier.variable).type
+        if len(overs) == 1:
+            return s.Call("sort", (s.Call("keys", (overs[0],)),)), None
+        seen = s.Name(self.unused("indices"))
+        self.out.append(s.VarDecl(seen.name, expression(t.Map(type_, t.BOOL)), s.MapValue(())))
+        for over in overs:
+            each = s.Name(self.unused("each"))
+            ranges = s.Call("keys", (over,)) if over in maps else s.Range(s.Int(0), s.Call("len", (over,)))
+            add = s.Assign(s.Index(seen, each), TRUE)
+            self.out.append(s.For(None, (each.name,), ranges, s.Block((add,))))
+        return s.Call("sort", (s.Call("keys", (seen,)),)), None
 
 
 _ZERO = z.Constant(t.I64, 0)

@@ -66,17 +66,27 @@ def closed(
         )
         for f, own in zip(functions, captures, strict=True)
     ]
-    return _failing(found), tuple(cast("z.Stmt", passing(part, None)) for part in body)
+    return judged(found), tuple(cast("z.Stmt", passing(part, None)) for part in body)
 
 
-def _failing(functions: list[z.Function]) -> list[z.Function]:
-    """Functions that know whether their result may be undefined."""
-    failing: frozenset[int] = frozenset()
+def judged(functions: Sequence[z.Function]) -> list[z.Function]:
+    """Functions that know whether their result may be undefined, and whether they may end the record."""
+    found = list(functions)
     while True:
-        found = frozenset(
-            i for i, f in enumerate(functions)
-            if (f.result is not None and not z.leaves(f.body)) or any(z.may_fail(part, failing) for part in f.body)
-        )  # fmt: skip
-        if found == failing:
-            return [evolve(f, fails=i in found) for i, f in enumerate(functions)]
-        failing = found
+        failing = frozenset(i for i, f in enumerate(found) if f.fails)
+        next_ = [
+            evolve(
+                f,
+                fails=any(
+                    isinstance(node, z.Return) and node.value is not None and z.may_fail(node.value, failing)
+                    for part in f.body
+                    for node in walk(part)
+                ),
+                ends=(f.result is not None and not z.leaves(f.body))
+                or any(z.may_end(part, found) for part in f.body),
+            )
+            for f in found
+        ]
+        if next_ == found:
+            return found
+        found = next_

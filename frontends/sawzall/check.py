@@ -201,7 +201,7 @@ class _Checker:
         wanted = None if item.type is None else self.type(item.type)
         value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
         type_ = value.type
-        failing = frozenset(i for i, f in enumerate(self.functions) if f.fails)
+        failing = self.failing()
         for node in walk(value):
             match node:
                 case z.Read(_, variable, _) if self.names.variables[variable].kind != "static":
@@ -241,7 +241,9 @@ class _Checker:
             self.names.unnamed(param.name, type_, param.span)
             for param, type_ in zip(item.params, types, strict=True)
         )
-        self.functions.append(z.Function(item.name, params, (), result, (), fails=False, span=item.span))
+        self.functions.append(
+            z.Function(item.name, params, (), result, (), fails=result is not None, span=item.span)
+        )
         return index
 
     def function(self, item: a.FunctionDecl) -> None:
@@ -260,7 +262,15 @@ class _Checker:
                 self.names.assign(number)
             body = self.statements(item.body)
             captures = tuple(frame.captures.items())
-        self.functions[index] = evolve(function, captures=captures, body=body)
+        alone = evolve(function, captures=captures, body=body, fails=False)
+        self.functions[index] = alone
+        failing = self.failing()
+        fails = any(
+            isinstance(n, z.Return) and n.value is not None and z.may_fail(n.value, failing)
+            for p in body
+            for n in walk(p)
+        )
+        self.functions[index] = evolve(alone, fails=fails)
 
     def ordered(self, functions: Sequence[z.Function]) -> None:
         """Refuses a function that stands before a variable that it reads through one declared later."""
@@ -451,8 +461,10 @@ class _Checker:
             case a.If(cond, then, other):
                 condition = exprs.check(cond, t.BOOL)
                 before = names.sure
+                names.know(z.tested(condition, whether=True))
                 first = self.block(then)
                 after, names.sure = names.sure, before
+                names.know(z.tested(condition, whether=False))
                 second = self.block(other)
                 names.sure = both(after, names.sure)
                 return (z.If(condition, first, second, span=span),)
@@ -474,13 +486,14 @@ class _Checker:
             case a.When():
                 return (self.when(item),)
             case a.Break():
-                if not names.frame.jumps:
+                if not names.frame.jumps or names.frame.jumps[-1] == "when":
                     raise self.report.error("sawzall-jump", "there is nothing to leave here", span)
                 names.frame.broken = names.frame.broken or names.frame.jumps[-1] == "switch"
                 names.sure = None
                 return (z.Break(span=span),)
             case a.Continue():
-                if "loop" not in names.frame.jumps:
+                jumps = "".join(jump[0] for jump in names.frame.jumps)
+                if "l" not in jumps.rpartition("w")[2]:
                     raise self.report.error("sawzall-jump", "there is no loop to go on with", span)
                 names.sure = None
                 return (z.Continue(span=span),)
@@ -502,9 +515,13 @@ class _Checker:
             value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
         type_ = wanted or (value.type if value is not None else t.UNIT)
         index = self.names.variable(item.name, type_, "local", item.span)
-        if value is not None:
+        if value is not None and not z.may_fail(value, self.failing()):
             self.names.assign(index)
         return z.Declare(index, value, span=item.span)
+
+    def failing(self) -> frozenset[int]:
+        """The functions whose results may be undefined, as far as is known: those without a body yet may."""
+        return frozenset(i for i, f in enumerate(self.functions) if f.fails)
 
     def place(self, expr: s.Expr) -> z.Expr:
         """What may be assigned to: a variable of this function, or a part of one."""
@@ -644,31 +661,41 @@ class _Checker:
                 if quantifier.quantity == "all":
                     del names.frame.scopes[-1][quantifier.name]
             before = names.sure
-            body = self.block(item.body)
+            names.frame.jumps.append("when")
+            try:
+                body = self.block(item.body)
+            finally:
+                names.frame.jumps.pop()
             names.sure = before
         return z.When(tuple(bound), cond, body, span=item.span)
 
     def quantifier(self, item: a.Quantifier, cond: s.Expr, later: frozenset[str]) -> z.Quantifier:
-        """`i: some int;`: it ranges over what the condition indexes by it first."""
+        """`i: some int;`: it ranges over the indices of all that the condition indexes by it."""
         type_ = self.type(item.type)
+        index = s.Name(item.name)
+        over: list[z.Expr] = []
         for node in walk(cond):
             match node:
-                case s.Index(value, s.Name(name)) if name == item.name and not _mentions(value, later):
-                    break
-                case _:
+                case s.Index(value, by) if by == index and not _mentions(value, later):
                     pass
-        else:
+                case s.Slice(value, low, high) if index in (low, high) and not _mentions(value, later):
+                    pass
+                case _:
+                    continue
+            whole = self.exprs.infer(value)
+            wanted = whole.type.key if isinstance(whole.type, t.Map) else t.I64
+            if type_ != wanted:
+                raise self.exprs.mismatch(wanted, type_, item.span)
+            if whole not in over:
+                over.append(whole)
+        if not over:
             hint = f"write `a[{item.name}]` in it, for the array or map `a` that is meant"
             raise self.report.error(
                 "sawzall-when", f"the condition indexes nothing by `{item.name}`", item.span, hint
             )
-        over = self.exprs.infer(value)
-        wanted = over.type.key if isinstance(over.type, t.Map) else t.I64
-        if type_ != wanted:
-            raise self.exprs.mismatch(wanted, type_, item.span)
-        index = self.names.variable(item.name, type_, "quantifier", item.span)
-        self.names.assign(index)
-        return z.Quantifier(item.quantity, index, over, span=item.span)
+        number = self.names.variable(item.name, type_, "quantifier", item.span)
+        self.names.assign(number)
+        return z.Quantifier(item.quantity, number, tuple(over), span=item.span)
 
     def return_(self, value: s.Expr | None, span: Span | None) -> z.Stmt:
         """`return`."""

@@ -134,7 +134,12 @@ class Expressions:
                 sides = (self.check(left, t.BOOL), self.check(right, t.BOOL))
                 return z.Apply(t.BOOL, "&" if op == a.BOTH else "|", sides, span=span)
             case s.Binary("and" | "or" as op, left, right):
-                return z.Logic(t.BOOL, op, self.check(left, t.BOOL), self.check(right, t.BOOL), span=span)
+                first = self.check(left, t.BOOL)
+                before = self.names.sure
+                self.names.know(z.tested(first, whether=op == "and"))
+                second = self.check(right, t.BOOL)
+                self.names.sure = before
+                return z.Logic(t.BOOL, op, first, second, span=span)
             case s.Binary(op, left, right):
                 return self.operation(op, (left, right), wanted, span)
             case s.Call(function, args):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from frontends.sawzall.body import PRINTS, Undefined, handler, local_function, port
+from frontends.sawzall.body import PRINTS, handler, local_function, port
 from frontends.sawzall.calls import emitting
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.reduce import Reducer, item_type, reducer
@@ -133,17 +133,16 @@ class _Lowering:
         line = fresh("line", names)
         taken = {*fns.values(), *RESERVED, line}
         consts = Consts(typed, fns, found, taken, line, binary=self.printed() == t.BYTES)
-        failures = Undefined()
         statics = [static(consts, index, value) for index, value in typed.statics]
         functions = [local_function(consts, i) for i in range(len(typed.functions))]
-        body = handler(consts, failures)
+        body = handler(consts)
         items = expression(t.STRING if source.type == t.BYTES else source.type)
         ports = (s.Port(port(source.name), items, span=source.span),)
         outs = [s.Out(name, type_) for name, type_ in self.outs()]
-        if failures.met:
+        if consts.reports:
             outs.append(s.Out(UNDEFINED, REPORT))
         operator = s.Operator(
             self.unused("map"), ports, (), tuple(outs),
             (*consts.patterns(), *(const for found in statics for const in found)), tuple(functions), (body,), span=typed.span,
         )  # fmt: skip
-        return operator, failures.met
+        return operator, consts.reports

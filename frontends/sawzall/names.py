@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from river.source import Span
 
 
+Jump = Literal["loop", "switch", "when"]
+"""What a `break` or `continue` may be in; out of a `when` there is none."""
+
+
 @frozen
 class Known:
     """What a name stands for: a variable, function, table or type, by number."""
@@ -38,7 +42,7 @@ class Frame:
     captures: dict[int, int] = field(factory=dict[int, int])
     start: frozenset[int] | None = frozenset()
     given: set[int] = field(factory=set[int])
-    jumps: list[Literal["loop", "switch"]] = field(factory=list[Literal["loop", "switch"]])
+    jumps: list[Jump] = field(factory=list["Jump"])
     broken: bool = False
     result: t.Type | None = None
 
@@ -178,6 +182,11 @@ class Names:
         for outside, inside in self.frame.captures.items():
             if inside == index:
                 self.variables[outside] = evolve(self.variables[outside], loose=True)
+
+    def know(self, known: frozenset[int]) -> None:
+        """From here on these variables have a value, as a test has shown."""
+        if self.sure is not None:
+            self.sure |= known
 
     def assign(self, index: int) -> None:
         """From here on the variable has a value."""

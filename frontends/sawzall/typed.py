@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import frozen
 
 from frontends.sawzall.operations import OPERATIONS
-from river.il.trees import children
+from river.il.trees import children, walk
 from river.lang import syntax as s
 from river.lang import types as t
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from frontends.sawzall.syntax import Quantity
     from river.diagnostics import Diagnostic
 
@@ -275,11 +277,11 @@ class Switch(s.Node):
 
 @frozen
 class Quantifier(s.Node):
-    """A variable over the indices of an array or string, or over the keys of a map in ascending order."""
+    """A variable over the indices that any of `over` has, in ascending order: of arrays and texts, and keys of maps."""
 
     quantity: Quantity
     variable: int
-    over: Expr
+    over: tuple[Expr, ...]
 
 
 @frozen
@@ -321,8 +323,8 @@ Stmt = (
 class Function(s.Node):
     """A function. `captures`: the variables of the record that it, or a function that it calls, reads; by value.
 
-    A capture is a pair: the variable outside, the variable inside. `fails`: the result may be undefined (or, without a
-    result, the call may fail).
+    A capture is a pair: the variable outside, the variable inside. `fails`: the result may be undefined, because what is
+    returned is. `ends`: something undefined in it may end the record.
     """
 
     name: str
@@ -331,6 +333,7 @@ class Function(s.Node):
     result: t.Type | None
     body: tuple[Stmt, ...]
     fails: bool
+    ends: bool = False
 
 
 Fields = tuple[tuple[str, t.Type], ...]
@@ -388,6 +391,51 @@ def may_fail(node: s.Node, failing: frozenset[int]) -> bool:
             return may_fail(value, failing) or may_fail(assigned, failing)
         case _:
             return any(may_fail(child, failing) for child in children(node))
+
+
+def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
+    """Whether something undefined in a statement may end the record, in it or in what it calls.
+
+    What a variable begins with may be undefined, and so may what is returned, and the condition of a `when`: it is no match.
+    """
+    failing = frozenset(i for i, f in enumerate(functions) if f.fails)
+
+    def ends(part: s.Node) -> bool:
+        match part:
+            case Call(_, function, _, _) if functions[function].ends:
+                return True
+            case Declare(_, None) | Return(None) | Break() | Continue():
+                return False
+            case Declare() | Return() | Quantifier():
+                return called(part)
+            case When(quantifiers, cond, body):
+                return any(map(called, (*quantifiers, cond))) or any(map(ends, body))
+            case Assign() | Step() | Evaluate() | Assert() | Emit():
+                return may_fail(part, failing) or called(part)
+            case If() | While() | DoWhile() | For() | Switch() | Case():
+                return any(map(ends, children(part)))
+            case _:
+                return may_fail(part, failing) or called(part)
+
+    def called(part: s.Node) -> bool:
+        return any(isinstance(each, Call) and functions[each.function].ends for each in walk(part))
+
+    return ends(node)
+
+
+def tested(cond: Expr, *, whether: bool) -> frozenset[int]:
+    """The variables that have a value where a condition is true, or where it is false."""
+    match cond:
+        case Defined(_, Read(_, variable)) if whether:
+            return frozenset({variable})
+        case Apply(_, "not", (inner,)):
+            return tested(inner, whether=not whether)
+        case Logic(_, "and", left, right) if whether:
+            return tested(left, whether=True) | tested(right, whether=True)
+        case Logic(_, "or", left, right) if not whether:
+            return tested(left, whether=False) | tested(right, whether=False)
+        case _:
+            return frozenset()
 
 
 def leaves(body: tuple[Stmt, ...]) -> bool:

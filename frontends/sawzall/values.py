@@ -1,8 +1,9 @@
 """Expressions in the operator language.
 
 An expression becomes an expression in front of which statements may stand: tests that leave when something is undefined,
-temporary values, the right side of `and` and `or`. In the map operator leaving means a row in the output `undefined` and
-the end of the record; in a function, the result none (false, without a result); in `def`, false.
+temporary values, the right side of `and` and `or`. Leaving means a row in the output `undefined` and the end of the record;
+in what a variable begins with, no value; in what a function returns, none; in `def` and in the condition of a `when`, false.
+A function that may end the record has a parameter by which it tells.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, assert_never, cast
 from attrs import define, evolve, field
 
 from frontends.sawzall import typed as z
+from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.operations import MATCHES, OPERATIONS
 from frontends.sawzall.types import FINGERPRINT, expression
 from river.il.trees import fresh
@@ -35,6 +37,7 @@ class Consts:
 
     `emitting`: the functions that emit. `taken`: names that no local may have. `line`: what the handler gets, where the program
     reads lines. `binary`: whether bytes go to standard output, too.
+    `reports`: whether something that is written reports what is undefined.
     """
 
     program: z.Program
@@ -43,8 +46,14 @@ class Consts:
     taken: set[str]
     line: str
     binary: bool = False
+    reports: bool = False
     names: dict[int, str] = field(factory=dict[int, str])
     regexes: dict[str, str] = field(factory=dict[str, str])
+
+    @property
+    def failing(self) -> frozenset[int]:
+        """The functions whose results may be undefined."""
+        return frozenset(i for i, f in enumerate(self.program.functions) if f.fails)
 
     def unused(self, name: str) -> str:
         """A name that is free in all bodies."""
@@ -88,6 +97,14 @@ class Loop:
 
 
 @define
+class Attempt:
+    """What is written until something is undefined; then `loop` is left."""
+
+    found: list[s.Stmt]
+    loop: Loop
+
+
+@define
 class Values:
     """Expressions of one function, or of the handler. `single`: only one expression, without statements."""
 
@@ -101,12 +118,13 @@ class Values:
     taken: set[str] = field(init=False)
     loops: list[Loop] = field(factory=list[Loop])
     within: set[tuple[s.Expr, s.Expr]] = field(factory=set[tuple[s.Expr, s.Expr]])
+    ended: str | None = None
     leave: Callable[[Span | None, str], tuple[s.Stmt, ...]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Names start from those that all bodies share; leaving is that of a function."""
+        """Names start from those that all bodies share; what is undefined ends the record."""
         self.taken = set(self.consts.taken)
-        self.leave = self.leave_function
+        self.leave = self.end
 
     # -- names and statements
 
@@ -135,10 +153,80 @@ class Values:
         )
         return given
 
-    def leave_function(self, span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
-        """What a function does when something is undefined."""
-        assert self.function is not None  # noqa: S101 - static values are never undefined
-        return (s.Return(s.NoneValue() if self.function.result is not None else FALSE, span=span),)
+    def end(self, span: Span | None, why: str) -> tuple[s.Stmt, ...]:
+        """Ends the record: it is reported, and those who called are told."""
+        self.consts.reports = True
+        line, column = span.source.position(span.start) if span is not None else (0, 0)
+        row = s.RecordValue((
+            s.FieldValue("at", s.String(f"{line}:{column}")), s.FieldValue("why", s.String(why))
+        ))  # fmt: skip
+        report = s.Emit(UNDEFINED, row, span=span)
+        if self.function is None:
+            return report, self.quit(span)
+        assert self.ended is not None  # noqa: S101 - what may end the record has it
+        return report, s.Assign(s.Name(self.ended), TRUE, span=span), self.quit(span)
+
+    def quit(self, span: Span | None) -> s.Stmt:
+        """Leaves the handler or the function, whose result nobody looks at."""
+        if self.function is None or self.function.result is None:
+            return s.Return(span=span)
+        return s.Return(s.NoneValue() if self.function.fails else s.Call("zero", ()), span=span)
+
+    @contextmanager
+    def leaving(self, how: Callable[[Span | None, str], tuple[s.Stmt, ...]]) -> Generator[None, None, None]:
+        """What is undefined inside leaves in another way."""
+        before, self.leave = self.leave, how
+        try:
+            yield
+        finally:
+            self.leave = before
+
+    @contextmanager
+    def attempt(self, name: str) -> Generator[Attempt, None, None]:
+        """What is written inside is left where something is undefined; what comes behind goes on in any case."""
+        with self.loop(name) as loop:
+
+            def leave(span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
+                label = None if self.loops[-1] is loop else self.needed(loop)
+                return (s.Break(label, span=span),)
+
+            with self.leaving(leave), self.block() as found:
+                yield Attempt(found, loop)
+
+    def attempted(self, attempt: Attempt, done: tuple[s.Stmt, ...]) -> None:
+        """Writes an attempt, and what is done where nothing was undefined."""
+        match attempt.found:
+            case [*lets, s.If(cond, s.Block((s.Break(None),)), None)] if all(
+                isinstance(x, s.Let | s.VarDecl) for x in lets
+            ):
+                self.out += lets
+                self.out.append(s.If(negated(cast("s.Expr", cond)), s.Block(done)))
+            case [*lets] if all(isinstance(x, s.Let | s.VarDecl) for x in lets):
+                self.out += lets
+                self.out += done
+            case found:
+                body = s.Block((*found, *done, s.Break()))
+                self.out.append(s.While(attempt.loop.written(), TRUE, body))
+
+    def tried(self, value: z.Expr, hint: str) -> s.Name:
+        """The value of an expression; empty, or 0, if it is undefined."""
+        name = s.Name(self.unused(hint))
+        self.out.append(s.VarDecl(name.name, expression(value.type), s.Call("zero", ())))
+        with self.attempt("tried") as attempt:
+            last = self.expr(value)
+        self.attempted(attempt, (s.Assign(name, last),))
+        return name
+
+    def holding(self, cond: z.Expr) -> s.Expr:
+        """Whether a condition holds; what is undefined does not."""
+        with self.attempt("tried") as attempt:
+            last = self.expr(cond)
+        if not attempt.found:
+            return last
+        holds = s.Name(self.unused("holds"))
+        self.out.append(s.VarDecl(holds.name, None, FALSE))
+        self.attempted(attempt, (s.Assign(holds, last),))
+        return holds
 
     @contextmanager
     def block(self) -> Generator[list[s.Stmt], None, None]:
@@ -329,23 +417,12 @@ class Values:
 
     def defined(self, value: z.Expr) -> s.Expr:
         """`def(value)`."""
-        before = self.leave
-        with self.loop("defined") as loop:
-            marker = s.Break(loop.label)
-
-            def leave(span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
-                return (
-                    evolve(marker, label=None if self.loops[-1] is loop else self.needed(loop), span=span),
-                )
-
-            self.leave = leave
-            with self.block() as found:
-                last = self.expr(value)
-                if self.is_call(last):
-                    self.bound(last, value.type, "value")
-            self.leave = before
+        with self.attempt("defined") as attempt:
+            last = self.expr(value)
+            if self.is_call(last):
+                self.bound(last, value.type, "value")
         exits = (s.Break(),)
-        match found:
+        match attempt.found:
             case [*lets, s.If(cond, s.Block(stmts), None)] if stmts == exits and all(
                 isinstance(x, s.Let) for x in lets
             ):
@@ -357,8 +434,7 @@ class Values:
             case _:
                 result = s.Name(self.unused("known"))
                 self.out.append(s.VarDecl(result.name, None, FALSE))
-                body = s.Block((*found, s.Assign(result, TRUE), s.Break()))
-                self.out.append(s.While(loop.written(), TRUE, body))
+                self.attempted(attempt, (s.Assign(result, TRUE),))
                 return result
 
     def needed(self, loop: Loop) -> str:
@@ -369,12 +445,23 @@ class Values:
     def call(self, expr: z.Call) -> s.Expr:
         """A call of a function of the program, with a result."""
         call = self.called(expr)
-        fails = self.consts.program.functions[expr.function].fails
-        if not fails:
-            return self.bound(call, expr.type, "result") if expr.function in self.consts.emitting else call
-        found = self.bound(call, t.Optional(expr.type), "result")
-        self.unless(s.IsNone(found), expr.span, f"`{text_of(expr.span)}`: the result is undefined")
-        return s.Force(found)
+        function = self.consts.program.functions[expr.function]
+        if function.fails:
+            found = self.bound(call, t.Optional(expr.type), "result")
+            self.follow(function, expr.span)
+            self.unless(s.IsNone(found), expr.span, f"`{text_of(expr.span)}`: the result is undefined")
+            return s.Force(found)
+        if not function.ends and expr.function not in self.consts.emitting:
+            return call
+        found = self.bound(call, expr.type, "result")
+        self.follow(function, expr.span)
+        return found
+
+    def follow(self, function: z.Function, span: Span | None) -> None:
+        """After a call: where the record has ended in it, it ends here, too."""
+        if function.ends:
+            assert self.ended is not None  # noqa: S101 - who calls such a function has it
+            self.out.append(s.If(s.Name(self.ended), s.Block((self.quit(span),)), span=span))
 
     def called(self, expr: z.Call) -> s.Call:
         """The call itself."""
@@ -383,6 +470,9 @@ class Values:
             args.append(s.Name(self.named(capture.variable), span=expr.span))
             if capture.variable in self.flags:
                 args.append(s.Name(self.flags[capture.variable], span=expr.span))
+        if self.consts.program.functions[expr.function].ends:
+            assert self.ended is not None  # noqa: S101 - who calls such a function has it
+            args.append(s.Name(self.ended, span=expr.span))
         return s.Call(self.consts.fns[expr.function], tuple(args), span=expr.span)
 
 

@@ -114,6 +114,8 @@ def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
         ("when (i: all int; j: some int; r.a[i] > r.a[j]) ;", "sawzall-when", "j: some int;"),
         ("when (i: some string; r.a[0] > 0 && r.a[i] > 0) ;", "sawzall-type-mismatch", "i: some string;"),
         ("break;", "sawzall-jump", "break;"),
+        ("while (true) { when (i: each int; r.a[i] > 0) break; }", "sawzall-jump", "break;"),
+        ("while (true) { when (i: each int; r.a[i] > 0) continue; }", "sawzall-jump", "continue;"),
         ("switch (1) { case 1: continue; default: ; }", "sawzall-jump", "continue;"),
         ("return 1;", "sawzall-return", "return 1;"),
         ("f: function(): int { return; }", "sawzall-return", "return;"),
@@ -210,20 +212,35 @@ def test_what_may_be_read_before_it_has_a_value(text: str, loose: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fails"),
+    ("text", "fails", "ends"),
     [
-        ("f: function(x: int): int { return x + 1; }", False),
-        ("f: function(x: int): int { return 1 / x; }", True),
-        ("f: function(x: int): bool { return def(1 / x); }", False),
-        ("f: function(x: int): int { if (x > 0) return 1; }", True),
-        ("f: function(x: int): int { if (x > 0) return 1; else return f(x + 1); }", False),
-        ("f: function(): int { return r.o; }", True),
-        ("f: function() { m: map [int] of int = {:}; m[1] = 2; }", False),
-        ("f: function() { m: map [int] of int = {:}; m[1]++; }", True),
+        ("f: function(x: int): int { return x + 1; }", False, False),
+        ("f: function(x: int): int { return 1 / x; }", True, False),
+        ("f: function(x: int): bool { return def(1 / x); }", False, False),
+        ("f: function(x: int): int { if (x > 0) return 1; }", False, True),
+        ("f: function(x: int): int { if (x > 0) return 1; else return f(x + 1); }", False, False),
+        ("f: function(): int { return r.o; }", True, False),
+        ("f: function() { m: map [int] of int = {:}; m[1] = 2; }", False, False),
+        ("f: function() { m: map [int] of int = {:}; m[1]++; }", False, True),
+        ("f: function(x: int): int { y: int = 1 / x; return 1; }", False, False),
+        ("f: function(x: int): int { y: int = 1 / x; return y; }", True, False),
+        ("f: function(x: int): int { y: int = 1 / x; if (def(y)) return y; return 0; }", False, False),
+        (
+            "f: function(x: int): int { y: int = 1 / x; if (!def(y) || y > 3) return 0; return 1; }",
+            False,
+            False,
+        ),
+        ("f: function(x: int): int { y: int; y = 1 / x; return y; }", False, True),
+        ("f: function(x: int) { when (i: some int; r.a[i] / x > 0) return; }", False, False),
+        (
+            "f: function(x: int): bool { return def(g(x)); } g: function(x: int): int { x = 1 / x; return x; }",
+            False,
+            True,
+        ),
     ],
 )
-def test_which_functions_may_be_undefined(text: str, fails: bool) -> None:
-    assert check(text).functions[0].fails == fails
+def test_which_functions_may_be_undefined(text: str, fails: bool, ends: bool) -> None:
+    assert (check(text).functions[0].fails, check(text).functions[0].ends) == (fails, ends)
 
 
 def test_captures_are_passed_on() -> None:

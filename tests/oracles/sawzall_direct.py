@@ -23,6 +23,10 @@ class Undefined(Exception):  # noqa: N818
     pass
 
 
+class Ended(Exception):  # noqa: N818
+    """The record: something in a statement was undefined."""
+
+
 class Leave(Exception):  # noqa: N818
     """Break, continue, return."""
 
@@ -55,7 +59,7 @@ class Machine:
             env = {**self.statics, self.program.input: copy.deepcopy(record)}
             try:
                 self.all(self.program.body, env)
-            except Undefined:
+            except Ended:
                 undone += 1
             except Leave:  # `return`
                 pass
@@ -112,7 +116,10 @@ class Machine:
 
     def all(self, body: tuple[z.Stmt, ...], env: dict[int, Any]) -> None:
         for stmt in body:
-            self.stmt(stmt, env)
+            try:
+                self.stmt(stmt, env)
+            except Undefined:
+                raise Ended from None
 
     def looped(self, body: tuple[z.Stmt, ...], env: dict[int, Any]) -> bool:
         """Whether the loop goes on."""
@@ -127,7 +134,10 @@ class Machine:
     def stmt(self, stmt: z.Stmt, env: dict[int, Any]) -> None:
         match stmt:
             case z.Declare(variable, value):
-                env[variable] = ABSENT if value is None else copy.deepcopy(self.value(value, env))
+                try:
+                    env[variable] = ABSENT if value is None else copy.deepcopy(self.value(value, env))
+                except Undefined:
+                    env[variable] = ABSENT
             case z.Assign(place, value):
                 store = self.place(place, env)
                 store(copy.deepcopy(self.value(value, env)))
@@ -166,7 +176,11 @@ class Machine:
             case z.Continue():
                 raise Leave("continue")
             case z.Return(value):
-                raise Leave("return", None if value is None else copy.deepcopy(self.value(value, env)))
+                try:
+                    found = None if value is None else copy.deepcopy(self.value(value, env))
+                except Undefined:
+                    found = ABSENT
+                raise Leave("return", found)
 
     def switch(
         self, value: Any, cases: tuple[z.Case, ...], default: tuple[z.Stmt, ...], env: dict[int, Any]
@@ -201,7 +215,10 @@ class Machine:
 
     def holds(self, stmt: z.When, depth: int, env: dict[int, Any]) -> bool:
         if depth == len(stmt.quantifiers):
-            return self.value(stmt.cond, env)
+            try:
+                return self.value(stmt.cond, env)
+            except Undefined:
+                return False
         quantifier = stmt.quantifiers[depth]
         for choice in self.choices(quantifier, env):
             env[quantifier.variable] = choice
@@ -210,8 +227,14 @@ class Machine:
         return True
 
     def choices(self, quantifier: z.Quantifier, env: dict[int, Any]) -> list[Any]:
-        over = self.value(quantifier.over, env)
-        return sorted(over, key=rank) if isinstance(over, dict) else list(range(len(over)))
+        found: set[Any] = set()
+        for over in quantifier.over:
+            try:
+                whole = self.value(over, env)
+            except Undefined:
+                continue
+            found |= set(whole) if isinstance(whole, dict) else set(range(len(whole)))
+        return sorted(found, key=rank)
 
     def place(self, place: z.Expr, env: dict[int, Any]) -> Any:
         match place:
@@ -303,9 +326,11 @@ class Machine:
         try:
             self.all(function.body, inner)
         except Leave as leave:
+            if leave.value is ABSENT:
+                raise Undefined from None
             return leave.value
         if function.result is not None:
-            raise Undefined
+            raise Ended
         return None
 
     def apply(self, type_: t.Type, name: str, exprs: tuple[z.Expr, ...], args: list[Any]) -> Any:

@@ -260,14 +260,18 @@ class Writer:
             )
             heads.append(f"{name}: {quantity} {kind};")
             conds.append(f"{over}[{name}] {self.pick(['<', '>', '!='])} {self.pick([0, 1, 2])}")
+            if self.draw(st.booleans()):
+                other = self.pick(self.readable("ints" if kind == "int" else "map"))
+                conds.append(f"({other}[{name}] > 0 {self.pick(['||', '&&'])} def({over}[{name}]))")
             if quantity != "all":
                 self.scope[name] = kind
                 self.fixed.add(name)
         extra = f" {self.pick(['&&', '||'])} {self.expr('bool', 1)}" if self.draw(st.booleans()) else ""
         self.loops += 1
+        around, self.open = self.open, 0
         body = self.block(depth)
         self.loops -= 1
-        self.scope = before
+        self.scope, self.open = before, around
         return f"when ({' '.join(heads)} {' && '.join(conds)}{extra}) {{ {body} }}"
 
     def s_jump(self, depth: int) -> str:
