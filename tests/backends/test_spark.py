@@ -100,6 +100,15 @@ def test_examples_in_every_language_and_across_them(program: str, inputs: dict[s
     assert all(spark.rows.values())
 
 
+def test_a_program_that_makes_its_own_items_and_prints() -> None:
+    """With structs as items, recursion, several filters that print, and windows that look ahead."""
+    job = Job({}, {}, OnError.parse("stop"), iterations=2, options=Options(workers=2))
+    program = compile_source(read_source(str(ROOT / "tests/programs/streamit/fft.str")))
+    measure, spark = compare(program, job, ("reference", "spark"))
+    assert spark.differences == ()
+    assert spark.rows == measure.rows == {"stdout": 2 * 9}
+
+
 WORDS = """
 operator words(x: {line: string}) -> (y: {word: string}) { on x(r) { for w in split(r.line, " ") { emit y {word: w}; } } }
 operator count(x: {word: string}; $n: map<string, i64>) -> (y: {word: string, n: i64}) {
