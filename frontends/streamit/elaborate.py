@@ -24,7 +24,7 @@ from river.lang import types as t
 from river.lang.parse import RESERVED
 from river.lang.scope import show
 from river.lang.values import TrapSignal
-from river.nesting import room
+from river.nesting import more_room
 from river.report import Failed
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LARGEST = 10_000
 WIDEST = 1_024
+CALLS = 10 * LARGEST
+"""How deep the calls are that look at a graph: a few for each stream inside another."""
 LONGEST = 400_000
 MOST_ITEMS = 1 << 20
 
@@ -53,14 +55,14 @@ def elaborate(
     report: Report,
 ) -> ty.Program:
     """The program whose graph `main` makes. Raises: Rejected (codes streamit-*)."""
-    room(10 * LARGEST)  # what looks at a graph is a few calls deep for each stream inside another
     work = _Elaborator(streams, report)
     try:
         for block in statics:
             work.run(block.items, work.statics, None)
         graph = work.build(ty.Create(main, None, (), span=streams[main].span))
-        turns = firings(graph, report)
-        begins: Mapping[int, int] = starts(graph, turns, report) if turns else {}
+        with more_room(CALLS):
+            turns = firings(graph, report)
+            begins: Mapping[int, int] = starts(graph, turns, report) if turns else {}
         _look_at_prints(graph, report)
     except Failed as failed:
         report.remarks()

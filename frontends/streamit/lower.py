@@ -14,7 +14,7 @@ from frontends.streamit import typed as ty
 from frontends.streamit.balance import parts
 from frontends.streamit.check import SCOPE
 from frontends.streamit.complex import COMPLEX, complex_functions
-from frontends.streamit.elaborate import leaves, prints
+from frontends.streamit.elaborate import CALLS, leaves, prints
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.translate import literal
 from river.il import program as p
@@ -22,6 +22,7 @@ from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression, resolve
+from river.nesting import more_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +80,8 @@ class _Lowering:
                 self.borders.append(p.Input(file.name, item, annotations=said, span=file.span))
             else:
                 self.borders.append(p.Output(file.name, item, annotations=said, span=file.span))
-        self.ends(graph)
+        with more_room(CALLS):
+            self.ends(graph)
         self.begin()
         self.clock()
         self.prints()

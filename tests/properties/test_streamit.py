@@ -250,8 +250,16 @@ class Graphs:
         return Part(text, sum(ins), sum(outs))
 
     def feedback(self) -> Part:
-        waiting = " ".join(f"enqueue {self.number(-5, 5)};" for _ in range(self.number(1, 4)))
         loop = self.filter(1, 1, peeks=False) if self.draw(st.booleans()) else Part("Identity<int>()", 1, 1)
+        if self.draw(st.booleans()):
+            waiting = " ".join(f"enqueue {self.number(-5, 5)};" for _ in range(self.number(1, 4)))
+        else:
+            waiting, name = "", f"Delay{len(self.decls)}"
+            self.decls.append(
+                f"int->int filter {name}(int n) {{ prework push n {{ for (int i = 0; i < n; i++) push(i - 2); }} "
+                "work pop 1 push 1 { push(pop()); } }"
+            )
+            loop = Part(f"pipeline {{ {add('add', loop.text)} add {name}({self.number(1, 4)}); }}", 1, 1)
         if self.draw(st.booleans()):
             body, split, given = self.filter(2, 1, peeks=False), "duplicate", 1
         else:
@@ -313,7 +321,10 @@ def test_programs_have_one_outcome(text: str, items: list[int]) -> None:
 def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
     source = "void->int filter Source { int x; work push 2 { push(x++); push(x * 3); } }"
     show = 'int->void filter Show { work pop 1 { int v = pop(); print("<"); println(v); } }'
-    trace = 'int->int filter Trace { work pop 1 push 1 { println("t" + peek(0)); push(pop()); } }'
+    trace = (
+        'int->int filter Trace { work pop 1 push 1 { if (peek(0) % 3 != 1) println("t" + peek(0)); '
+        'if (peek(0) > 5) print("b" + iter()); push(pop()); } }'
+    )
     whole = text.replace("pipeline Main", "pipeline Inner")
     whole += f"\n{source} {show} {trace} void->void pipeline Main {{ add Source; add Trace; add Inner; add Show; }}"
     typed = FRONTEND.check(FRONTEND.parse(Source("p.str", whole)))
