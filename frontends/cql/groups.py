@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import define, field
 
+from frontends.sql.typed import mean_type
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from frontends.sql import typed as r
 
-KINDS = ("Sums", "FSums", "Orders", "Options")
+KINDS = ("Sums", "FSums", "Orders", "Options", "Decimals")
 
 
 @define
@@ -39,21 +40,60 @@ class Accumulator:
             return _member("n")
         argument, loose = aggregate.argument, isinstance(aggregate.argument_type, t.Optional)
         title, kind = _title(argument), _strip(aggregate.argument_type)
-        match aggregate.function:
-            case "count":
+        function, distinct = (
+            aggregate.function.removesuffix("_distinct"),
+            aggregate.function.endswith("_distinct"),
+        )
+        match function:
+            case "count" if not distinct:
                 return s.Call("i64_of", (self.present(argument, title),))
-            case "count_distinct" | "min" | "max":
+            case "count":
+                return s.Call("len", (self.order(argument, title, kind, loose=loose),))
+            case "min" | "max" | "min_by" | "max_by":
                 place = self.order(argument, title, kind, loose=loose)
-                if aggregate.function == "count_distinct":
-                    return s.Call("len", (place,))
-                value = s.Call("first_key" if aggregate.function == "min" else "last_key", (place,))
-                return value if isinstance(aggregate.type, t.Optional) else s.Force(value)
+                value = s.Call("first_key" if function in ("min", "min_by") else "last_key", (place,))
+                if function in ("min", "max"):
+                    return value if isinstance(aggregate.type, t.Optional) else s.Force(value)
+                return self.unless_none(value, s.Member(s.Force(value), "1"), aggregate)
+            case "bool_and" | "bool_or":
+                other = self.truths(argument, title, truth=function == "bool_or", loose=loose)
+                sign = "==" if function == "bool_and" else ">"
+                return self.there(argument, title, s.Binary(sign, other, s.Int(0)), aggregate)
+            case "string_agg" | "quantile":
+                place = self.order(argument, title, kind, loose=loose)
+                if function == "string_agg" and distinct:
+                    value = s.Call("join", (s.Call("keys", (place,)), *aggregate.parameters))
+                else:
+                    name = "cql.joined" if function == "string_agg" else "cql.quantile_of"
+                    value = s.Call(name, (place, *aggregate.parameters))
+                some = s.Binary("==", s.Call("len", (place,)), s.Int(0))
+                return (
+                    s.IfExpr(some, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
+                )
+            case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+                return self.spread(function, argument, title, aggregate, loose=loose)
+            case _ if distinct:
+                place = self.order(argument, title, kind, loose=loose)
+                total, count = s.Call("sum", (s.Call("keys", (place,)),)), s.Call("len", (place,))
+                value = (
+                    total if function == "sum" else s.Binary("/", _real(total, kind), s.Call("f64", (count,)))
+                )
+                none = s.Binary("==", count, s.Int(0))
+                return (
+                    s.IfExpr(none, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
+                )
             case _:
                 count = self.present(argument, title) if loose else _member("n")
                 value = self.sum(argument, title, kind, loose=loose)
-                if aggregate.function == "avg":
-                    total = value if kind in t.FLOATS else s.Call("f64", (value,))
-                    value = s.Binary("/", total, s.Call("f64", (count,)))
+                if function == "avg" and isinstance(kind, t.Decimal):
+                    one: s.Expr = s.Int(1)
+                    counted = _if_none(argument, s.Int(0), one) if loose else one
+                    wide = mean_type(kind)
+                    present = _if_none(argument, s.Int(0), s.Force(argument)) if loose else argument
+                    total = self.place("Decimals", f"total_{title}", wide, s.Call("rescale", (present,)))
+                    value = s.Binary("/", total, self.place("Decimals", f"count_{title}", wide, counted))
+                elif function == "avg":
+                    value = s.Binary("/", _real(value, kind), s.Call("f64", (count,)))
                 elif kind == t.U64:
                     value = s.Call(
                         "u64", (value,), span=aggregate.span
@@ -63,6 +103,47 @@ class Accumulator:
                 if self.always and not loose:
                     return value
                 return s.IfExpr(s.Binary("==", count, s.Int(0)), s.NoneValue(), value)
+
+    def there(self, argument: s.Expr, title: str, value: s.Expr, aggregate: r.Aggregate) -> s.Expr:
+        """`value`, or none where no value is there, if that can be."""
+        if not isinstance(aggregate.type, t.Optional):
+            return value
+        loose = isinstance(aggregate.argument_type, t.Optional)
+        count = self.present(argument, title) if loose else _member("n")
+        return s.IfExpr(s.Binary("==", count, s.Int(0)), s.NoneValue(), value)
+
+    def unless_none(self, found: s.Expr, value: s.Expr, aggregate: r.Aggregate) -> s.Expr:
+        """`value`, which is of what is `found`; none where nothing is, if that can be."""
+        if not isinstance(aggregate.type, t.Optional):
+            return value
+        return s.IfExpr(s.IsNone(found), s.NoneValue(), value)
+
+    def truths(self, argument: s.Expr, title: str, *, truth: bool, loose: bool) -> s.Expr:
+        """How many values are true; or false."""
+        held = argument if truth else s.Call("not3", (argument,)) if loose else s.Unary("not", argument)
+        test = s.Call("is_true", (held,)) if loose else held
+        counted = s.IfExpr(test, s.Int(1), s.Int(0))
+        return self.place("Sums", f"{'true' if truth else 'false'}_{title}", t.I64, counted)
+
+    def spread(
+        self, function: str, argument: s.Expr, title: str, aggregate: r.Aggregate, *, loose: bool
+    ) -> s.Expr:
+        """Variance and standard deviation, of numbers as floats."""
+        less = 1 if function.endswith("samp") else 0
+        count = s.Call("i64_of", (self.present(argument, title),)) if loose else _member("n")
+        value = _if_none(argument, s.Float(0.0), s.Force(argument)) if loose else argument
+        rest = s.Call("cql.product_rest", (value, value))
+        sums = (
+            self.place("FSums", f"sum_{title}", t.F64, value),
+            self.place("FSums", f"squares_{title}", t.F64, s.Binary("*", value, value)),
+            self.place("FSums", f"rests_{title}", t.F64, rest),
+        )
+        found = s.Call("cql.variance_of", (count, *sums, s.Int(less)))
+        if function.startswith("stddev"):
+            found = s.Call("sqrt", (found,))
+        if not isinstance(aggregate.type, t.Optional):
+            return found
+        return s.IfExpr(s.Binary("<=", count, s.Int(less)), s.NoneValue(), found)
 
     def present(self, argument: s.Expr, title: str) -> s.Expr:
         """How many values are there."""
@@ -75,6 +156,9 @@ class Accumulator:
             wide = value if kind == t.F64 else s.Call("f64", (value,))
             return s.Call("value", (self.place("FSums", f"sum_{title}", t.F64, wide),))
         value = _if_none(argument, s.Int(0), s.Force(argument)) if loose else argument
+        if isinstance(kind, t.Decimal):
+            wide = t.Decimal(38, kind.scale)
+            return self.place("Decimals", f"sum_{title}", wide, s.Call("rescale", (value,)))
         return self.place("Sums", f"sum_{title}", kind, value)
 
     def order(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
@@ -133,13 +217,15 @@ def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
             return expression(t.I128)
         case "FSums":
             return expression(t.FSUM)
+        case "Decimals":
+            return type_
         case _:
             return s.TypeName("omap", (type_, expression(t.I64)))
 
 
 def _empty(kind: str) -> s.Expr:
     match kind:
-        case "Sums":
+        case "Sums" | "Decimals":
             return s.Int(0)
         case "FSums":
             return s.Call("zero", ())
@@ -153,6 +239,11 @@ def _title(argument: s.Expr) -> str:
             return column
         case _:
             return "value"
+
+
+def _real(value: s.Expr, kind: t.Type) -> s.Expr:
+    """A sum of values of `kind` as a float."""
+    return value if kind in t.FLOATS else s.Call("f64", (value,))
 
 
 def _strip(type_: t.Type) -> t.Type:

@@ -128,9 +128,18 @@ class _Select:
                 case _:
                     return rebuild(node, rewrite)
 
-        group = tuple(cast("s.Expr", rewrite(expr)) for expr in self.block.group)
+        group = tuple(cast("s.Expr", rewrite(self.numbered(expr, items))) for expr in self.block.group)
         having = None if self.block.having is None else cast("s.Expr", rewrite(self.block.having))
         return evolve(self.block, group=group, having=having)
+
+    def numbered(self, expr: s.Expr, items: tuple[q.Item, ...]) -> s.Expr:
+        """What `group by 2` means: the second item of the select list."""
+        if not isinstance(expr, s.Int):
+            return expr
+        if not 1 <= expr.value <= len(items):
+            message = f"the select list has no item {expr.value}"
+            raise self.report.error("sql-group-number", message, expr.span)
+        return evolve(items[expr.value - 1].value, span=expr.span)
 
     def every_column(self, label: str | None, span: Span | None) -> list[q.Item]:
         """The columns of one source or of all; of all, those alike get the source's name in front."""
@@ -280,11 +289,7 @@ class _Select:
             row,
             tuple(r.Key(key.name, key.type, joined.read(key.value), span=key.span) for key in keys),
             tuple(
-                r.Aggregate(
-                    a.name, a.type, a.function, None if a.argument is None else joined.read(a.argument),
-                    a.argument_type, span=a.span,
-                )
-                for a in over.aggregates
+                evolve(a, argument=None if a.argument is None else joined.read(a.argument)) for a in over.aggregates
             ),
             s.Lambda(("g",), keep),
             s.Lambda(("g",), make),

@@ -7,6 +7,7 @@ group. Its types are the shared checker's.
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from attrs import define, evolve, field, frozen
@@ -20,7 +21,7 @@ from frontends.sql.functions import (
     cast_of,
     type_named,
 )
-from frontends.sql.typed import Aggregate, Key
+from frontends.sql.typed import Aggregate, Key, mean_type
 from river.diagnostics import Rejected, closest
 from river.il.trees import children, fresh, rebuild, walk
 from river.lang import check
@@ -36,8 +37,19 @@ if TYPE_CHECKING:
     from river.lang.scope import Scope
     from river.source import Span
 
-AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
-EXTREMES = frozenset({"min", "max"})
+AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
+    {
+        **{name: (name, 1) for name in ("count", "sum", "avg", "min", "max", "bool_and", "bool_or")},
+        **{name: (name, 1) for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp", "median")},
+        **{name: (name, 2) for name in ("min_by", "max_by", "string_agg")},
+        "mean": ("avg", 1), "every": ("bool_and", 1), "any_value": ("min", 1), "variance": ("var_samp", 1),
+        "stddev": ("stddev_samp", 1), "quantile_cont": ("quantile", 2), "percentile_cont": ("quantile", 2),
+        "arg_min": ("min_by", 2), "arg_max": ("max_by", 2), "listagg": ("string_agg", 2), "count_if": ("count_if", 1),
+        "first": ("first", 1), "last": ("last", 1),
+    }
+)  # fmt: skip
+"""Aggregates by each of their names: the name that they have from then on, and how many operands they take."""
+EXTREMES = frozenset({"min", "max", "min_by", "max_by", "bool_and", "bool_or"})
 """Aggregates that count copies once anyhow."""
 COMPARISONS = {"==": "eq3", "!=": "ne3", "<": "lt3", "<=": "le3", ">": "gt3", ">=": "ge3"}
 ARITHMETIC = frozenset(["+", "-", "*", "/", "%"])
@@ -63,11 +75,14 @@ class Column:
 def aggregate_of(expr: s.Node) -> str | None:
     """The aggregate function that `expr` calls, or None. With two arguments `min` and `max` are ordinary functions."""
     match expr:
-        case s.Call(function, args) if len(args) <= 1:
+        case s.Call("filter", (s.Call() as call, _)):
+            return aggregate_of(call)
+        case s.Call(function, args):
             name, _, distinct = function.lower().partition(".")
-            if name not in AGGREGATES or distinct not in ("", "distinct"):
+            known = AGGREGATES.get(name)
+            if known is None or distinct not in ("", "distinct") or len(args) > known[1]:
                 return None
-            return name if not distinct or name in EXTREMES else f"{name}_distinct"
+            return known[0] if not distinct or known[0] in EXTREMES else f"{known[0]}_distinct"
         case _:
             return None
 
@@ -545,41 +560,126 @@ class Groups(Rows):
 
     def summary(self, function: str, expr: s.Call) -> Aggregate:
         """The aggregate without a name."""
+        inside = Rows(self.report, self.scope, self.labels, self.rows, "inside an aggregate")
+        condition: s.Expr | None = None
+        if expr.function == "filter":
+            call, test = expr.args
+            condition = inside.condition(cast("s.Expr", test))
+            expr = cast("s.Call", call)
+        if function in ("first", "last", "first_distinct", "last_distinct"):
+            better = "min_by" if function.startswith("first") else "max_by"
+            message = (
+                f"the rows of a group have no order, so none is its {function.removesuffix('_distinct')}"
+            )
+            help_line = f"say by what: `{better}(x, ts)`"
+            raise self.report.error("sql-aggregate-order", message, expr.span, help_line)
         if not expr.args:
             if function != "count":
                 raise self.report.error("sql-aggregate-argument", f"`{function}` takes a column", expr.span)
-            return Aggregate("", t.I64, "count", span=expr.span)
-        inside = Rows(self.report, self.scope, self.labels, self.rows, "inside an aggregate")
-        argument = inside.find(cast("s.Expr", expr.args[0]))
+            if condition is None:
+                return Aggregate("", t.I64, "count", span=expr.span)
+            counted = self.when(condition, Found(s.Int(1), t.I64), inside)
+            return Aggregate("", t.I64, "count", counted.expr, counted.type, span=expr.span)
+        operands = inside.operands(cast("tuple[s.Expr, ...]", expr.args))
+        argument, parameters = self.operand(function, operands, expr, inside)
+        if function.startswith("count_if"):
+            test = (
+                s.Call("is_true", (argument.expr,))
+                if isinstance(argument.type, t.Optional)
+                else argument.expr
+            )
+            condition = test if condition is None else s.Binary("and", condition, test)
+            function, argument = "count", Found(s.Int(1), t.I64)
+        if condition is not None:
+            argument = self.when(condition, argument, inside)
         kind = strip(argument.type)
         loose = isinstance(argument.type, t.Optional) or not self.always
-        match function:
-            case "count" | "count_distinct":
-                type_ = t.I64
-            case "min" | "max":
-                type_ = kind
-            case "sum" if kind in (t.I32, t.I64):
-                type_ = t.I64
-            case "sum" if kind == t.U64:
-                type_ = t.U64
-            case "sum" | "avg" if kind in t.FLOATS or (function == "avg" and kind in (t.I32, t.I64, t.U64)):
-                type_ = t.F64
-            case _:
-                if function in ("sum_distinct", "avg_distinct"):
-                    raise self.report.error(
-                        "sql-aggregate-argument", "only `count` takes `distinct`", expr.span
-                    )
-                message = f"`{function}` takes numbers, this is `{spelled(argument.type)}`"
-                raise self.report.error("sql-aggregate-argument", message, expr.span)
+        type_ = self.summary_type(function, kind, expr, argument)
         if not t.is_key(kind):
             message = f"values of `{spelled(argument.type)}` cannot be compared"
             raise self.report.error("sql-aggregate-argument", message, expr.span)
-        result = t.Optional(type_) if loose and not function.startswith("count") else type_
+        result = t.Optional(type_) if loose or function.endswith("_samp") else type_
+        if function.startswith("count"):
+            result = t.I64
         if function == "count" and not isinstance(argument.type, t.Optional):
             return Aggregate(
                 "", t.I64, "count", span=expr.span
             )  # a value that is always there counts like a row
-        return Aggregate("", result, function, argument.expr, argument.type, span=expr.span)
+        if function == "median":
+            function, parameters = "quantile", (s.Float(0.5),)
+        return Aggregate("", result, function, argument.expr, argument.type, parameters, span=expr.span)
+
+    def when(self, condition: s.Expr, value: Found, inside: Rows) -> Found:
+        """A value where a condition holds, else none."""
+        return inside.typed(s.IfExpr(condition, value.expr, s.NoneValue()))
+
+    def operand(
+        self, function: str, operands: tuple[Found, ...], expr: s.Call, inside: Rows
+    ) -> tuple[Found, tuple[s.Expr, ...]]:
+        """What an aggregate is of, and its constants."""
+        plain = function.removesuffix("_distinct")
+        if len(operands) != (2 if plain in ("min_by", "max_by", "string_agg", "quantile") else 1):
+            message = f"`{plain}` takes two operands"
+            raise self.report.error("sql-aggregate-argument", message, expr.span)
+        first = operands[0]
+        match plain:
+            case "min_by" | "max_by":
+                value, by = operands
+                return inside.lifted((by, value), s.TupleValue, expr), ()
+            case "string_agg":
+                if not isinstance(operands[1].expr, s.String):
+                    message = "the separator of `string_agg` is a text that is written out"
+                    raise self.report.error("sql-aggregate-argument", message, expr.span)
+                return inside.as_text(first), (operands[1].expr,)
+            case "quantile" | "median" | "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+                number = strip(first.type) in (*t.INTEGERS, *t.FLOATS) or isinstance(
+                    strip(first.type), t.Decimal
+                )
+                if not number or plain != function:
+                    message = f"`{plain}` takes numbers, this is `{spelled(first.type)}`"
+                    if number:
+                        message = f"`{plain}` takes no `distinct`"
+                    raise self.report.error("sql-aggregate-argument", message, expr.span)
+                if plain != "quantile":
+                    return convert(first, t.F64), ()
+                part = operands[1].expr
+                if not isinstance(part, s.Float | s.Int) or not 0 <= part.value <= 1:
+                    message = "which part of the rows lies below is a number from 0 to 1 that is written out"
+                    raise self.report.error("sql-aggregate-argument", message, expr.span)
+                return convert(first, t.F64), (s.Float(float(part.value)),)
+            case _:
+                return first, ()
+
+    def summary_type(self, function: str, kind: t.Type, expr: s.Call, argument: Found) -> t.Type:
+        """The type of an aggregate of values of `kind`, where there are any."""
+        function, distinct = function.removesuffix("_distinct"), function.endswith("_distinct")
+        match function:
+            case "count":
+                return t.I64
+            case "min" | "max":
+                return kind
+            case "min_by" | "max_by" if isinstance(kind, t.Tuple):
+                return kind.items[1]
+            case "string_agg":
+                return t.STRING
+            case "bool_and" | "bool_or" if kind == t.BOOL:
+                return t.BOOL
+            case "sum" if kind in (t.I32, t.I64):
+                return t.I64
+            case "sum" if kind == t.U64:
+                return t.U64
+            case "sum" if isinstance(kind, t.Decimal) and not distinct:
+                return t.Decimal(38, kind.scale)
+            case "avg" if isinstance(kind, t.Decimal) and not distinct:
+                return mean_type(kind)
+            case "sum" | "avg" if kind in t.FLOATS or (function == "avg" and kind in (t.I32, t.I64, t.U64)):
+                return t.F64
+            case "quantile" | "median" | "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+                return t.F64
+            case _:
+                wanted = "conditions" if function in ("bool_and", "bool_or") else "numbers"
+                message = f"`{function}` takes {wanted}, this is `{spelled(argument.type)}`"
+                raise self.report.error("sql-aggregate-argument", message, expr.span)
 
 
 def _title(function: str, expr: s.Call) -> str:

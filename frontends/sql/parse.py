@@ -213,9 +213,9 @@ class SqlBuilder(ExprBuilder):
         return s.Call("duration", (s.Int(int(found[1]) * size),), span=span)
 
     def distinct_call(self, tree: Tree[Token], args: Args) -> s.Expr:
-        callee, value = args
+        callee, *values = args
         name = callee.name if isinstance(callee, s.Name) else "?"
-        return s.Call(f"{name}.distinct", (value,), span=self.span(tree))
+        return s.Call(f"{name}.distinct", tuple(values), span=self.span(tree))
 
     def quoted_value(self, tree: Tree[Token], args: list[Any]) -> s.Expr:
         return s.String(_unquoted(args[0]), span=self.span(tree))

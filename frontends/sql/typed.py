@@ -56,8 +56,11 @@ class Key(s.Node):
 class Aggregate(s.Node):
     """An aggregate: its name in the group, its function and argument (over the row `r`; none for `count(*)`).
 
-    `function` is one of count, count_distinct, sum, avg, min, max. Rows whose argument is none do not count. `type` is
-    optional if the aggregate can be none: there may be no row that counts.
+    `function` is one of count, sum, avg, min, max, min_by, max_by (of pairs: the second part of that with the least or
+    greatest first part), bool_and, bool_or, string_agg, quantile, var_pop, var_samp, stddev_pop, stddev_samp; with
+    `_distinct` behind it each value counts once. Rows whose argument is none do not count. `type` is optional if the
+    aggregate can be none: there may be no row that counts. `parameters` are constants: a separator, or the part of the rows
+    that lie below.
     """
 
     name: str
@@ -65,6 +68,12 @@ class Aggregate(s.Node):
     function: str
     argument: s.Expr | None = None
     argument_type: t.Type | None = None
+    parameters: tuple[s.Expr, ...] = ()
+
+
+def mean_type(type_: t.Decimal) -> t.Decimal:
+    """The type of a mean of decimals: six more digits after the point, rounded half up."""
+    return t.Decimal(38, min(type_.scale + 6, 38))
 
 
 @frozen

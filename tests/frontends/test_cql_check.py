@@ -63,10 +63,11 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select a from s where sum(a) > 1;", "sql-aggregate-place", None),
         ("v: relation = select sum(max(a)) from s;", "sql-aggregate-place", None),
         ("v: relation = select sum(k) from s;", "sql-aggregate-argument", None),
-        ("v: relation = select sum(distinct a) from s;", "sql-aggregate-argument", None),
+        ("v: relation = select median(distinct a) from s;", "sql-aggregate-argument", None),
         ("v: relation = select avg() from s;", "sql-aggregate-argument", None),
         ("v: relation = select k, count(*) from s group by a;", "sql-not-grouped", "add it to `group by`"),
         ("v: relation = select count(*) from s having a > 1;", "sql-not-grouped", "aggregate it"),
+        ("v: relation = select a, count(*) from s group by 3;", "sql-group-number", None),
         ("v: relation = select a from s having a > 1;", "sql-having", None),
         ("v: relation = select a from s where a;", "sql-condition", None),
         ("v: relation = select a + 1 from s;", "sql-unnamed-column", "give it one with `as`"),
@@ -306,6 +307,12 @@ def test_floats_are_no_keys_and_unknown_equals_nothing() -> None:
     assert isinstance(optional, r.Join)
     assert optional.key == t.I64
     assert isinstance(optional.left, r.Filter)
+
+
+def test_a_number_after_group_by_is_an_item_of_the_select_list() -> None:
+    by_number = select("select k, a % 2 as odd, count(*) as n from s group by 2, 1")
+    by_value = select("select k, a % 2 as odd, count(*) as n from s group by a % 2, k")
+    assert by_number.query.relation == by_value.query.relation
 
 
 def test_aggregates_are_computed_once() -> None:

@@ -248,21 +248,42 @@ class Run:
         values = [value for value in map(read, rows) if value is not None]
         kind = part.argument_type.inner if isinstance(part.argument_type, t.Optional) else part.argument_type
         order = total_key(kind)
-        match part.function:
+        function, distinct = part.function.removesuffix("_distinct"), part.function.endswith("_distinct")
+        if distinct:
+            values = list(dict.fromkeys(values))
+        match function:
             case "count":
                 return len(values)
-            case "count_distinct":
-                return len(set(values))
-            case "min":
-                return min(values, key=order, default=None)
-            case "max":
-                return max(values, key=order, default=None)
-            case "sum" if not values:
-                return None
-            case "sum":
-                return total(values, kind)
             case _ if not values:
                 return None
+            case "min":
+                return min(values, key=order)
+            case "max":
+                return max(values, key=order)
+            case "min_by":
+                return min(values, key=order)[1]
+            case "max_by":
+                return max(values, key=order)[1]
+            case "bool_and":
+                return all(values)
+            case "bool_or":
+                return any(values)
+            case "string_agg":
+                (separator,) = part.parameters
+                assert isinstance(separator, s.String)
+                return separator.value.join(sorted(values))
+            case "quantile":
+                (p,) = part.parameters
+                assert isinstance(p, s.Float)
+                return quantile(sorted(values, key=order), p.value)
+            case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+                return spread(values, function)
+            case "sum":
+                return total(values, kind)
+            case _ if isinstance(kind, t.Decimal):
+                mean = Fraction(sum(values) * 10 ** (r.mean_type(kind).scale - kind.scale), len(values))
+                whole = int(abs(mean) + Fraction(1, 2))
+                return whole if mean >= 0 else -whole
             case _:
                 whole = float(sum(values)) if kind in t.INTEGERS else total(values, kind)
                 return whole / len(values) if not isnan(whole) else NAN
@@ -314,8 +335,36 @@ def minus(a: Bag, b: Bag) -> Bag:
     return list((Counter(a) - Counter(b)).elements())
 
 
+def quantile(values: list[float], p: float) -> float:
+    """By straight lines between the two values around."""
+    place = p * (len(values) - 1)
+    low = int(place)
+    if place == low:
+        return values[low]
+    return values[low] + (values[low + 1] - values[low]) * (place - low)
+
+
+def spread(values: list[float], function: str) -> float | None:
+    """Variance or deviation, exact up to the last steps."""
+    less = 1 if function.endswith("samp") else 0
+    if len(values) <= less:
+        return None
+    if any(isnan(x) or isinf(x) for x in values):
+        return NAN
+    exact = list(map(Fraction, values))
+    n = len(exact)
+    whole = n * sum(x * x for x in exact) - sum(exact) ** 2
+    try:
+        variance = float(whole) / n / (n - less)
+    except OverflowError:
+        variance = inf
+    return variance**0.5 if function.startswith("stddev") else variance
+
+
 def total(values: list[Any], kind: t.Type) -> Any:
     """The sum: of whole numbers in their type or a trap, of floats exact and rounded once."""
+    if isinstance(kind, t.Decimal):
+        return sum(values)
     if kind in t.INTEGERS:
         found = sum(values)
         if not -(1 << 63) <= found < 1 << 63:

@@ -1,0 +1,203 @@
+"""The aggregates of River-CQL: at every instant what DuckDB makes of the rows of that instant."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backends.multicore.plan import plan
+from backends.multicore.run import run as run_multicore
+from calculus.observe import Finished
+from calculus.run import run
+from calculus.schedule import FirstCome
+from frontends.cql import FRONTEND
+from river.backend import Options
+from river.diagnostics import Rejected
+from river.il import erase
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.values import Mark
+from river.platform import Platform
+from river.source import Source
+from river.testing import seeds
+
+if TYPE_CHECKING:
+    from random import Random
+
+LIBRARY = Library.of({"cql": FRONTEND.templates})
+INPUTS = (
+    "s: {ts: int; g: string; i: int; f: float; k: string; q: int?; b: bool; d: decimal(9, 2)} stream by ts;\n"
+)
+COLUMNS = "ts bigint, g varchar, i bigint, f double, k varchar, q bigint, b boolean, d decimal(9, 2)"
+
+SAME = {
+    "count(*) filter (where i > 0)": None,
+    "count(q) filter (where b)": None,
+    "sum(i) filter (where b and q is not null)": None,
+    "count_if(q > 0)": "count(*) filter (where q > 0)",
+    "sum(distinct i)": None,
+    "avg(distinct q)": None,
+    "sum(distinct f)": None,
+    "count(distinct k) filter (where b)": None,
+    "min(f) filter (where i > 0)": None,
+    "stddev(i)": None,
+    "stddev_pop(f)": None,
+    "var_samp(q)": None,
+    "variance(f)": None,
+    "var_pop(q)": None,
+    "bool_and(b)": None,
+    "bool_or(q > 0)": None,
+    "every(i > 0) filter (where b)": "bool_and(i > 0) filter (where b)",
+    "median(f)": None,
+    "quantile_cont(q, 0.25)": None,
+    "string_agg(k, ', ')": "string_agg(k, ', ' order by k)",
+    "string_agg(distinct k, '')": "string_agg(distinct k, '' order by k)",
+    "min_by(k, f * 100 + i)": "min_by(k, (f * 100 + i, k))",
+    "max_by(i, q)": "max_by(i, (q, i)) filter (where q is not null)",
+    "sum(d)": None,
+    "mean(i)": "avg(i)",
+}
+"""Aggregates, and how DuckDB writes them where it does so otherwise; ties are decided by the value itself."""
+
+
+@cache
+def compiled(text: str) -> Any:
+    return verify(FRONTEND.lower(FRONTEND.check(FRONTEND.parse(Source("<query>", text)))), LIBRARY)
+
+
+def says(query: str, rows: list[Any], *, multicore: bool = False) -> dict[int, list[Any]]:
+    """What a relation gets at each instant."""
+    graph = compiled(f"{INPUTS}v: relation = {query};")
+    made: list[Any] = []
+    if multicore:
+        run_multicore(plan(graph, Platform(2), Options(workers=2)), {"s": iter([rows])}, {"v": made.extend})
+    else:
+        outcome = run(erase.erase(graph), erase.inputs(graph, {"s": tuple(rows)}), FirstCome()).outcome
+        assert isinstance(outcome, Finished)
+        ((_, items),) = outcome.outputs
+        made = list(items)
+    changes: list[Any] = [item for item in made if not isinstance(item, Mark)]
+    bag: list[Any] = []
+    found: dict[int, list[Any]] = {}
+    for tau, ins, gone in changes:
+        for row in gone:
+            bag.remove(row)
+        bag += ins
+        found[tau] = sorted(bag, key=repr)
+    return found
+
+
+def close(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(close, a, b))
+    if isinstance(b, Decimal):
+        return a == int(b * 100)
+    if isinstance(b, float):
+        return a is not None and math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-3 if abs(a) < 1e-2 else 0)
+    return a == b
+
+
+QUERY = f"select {{}}{', '.join(f'{cql} as c{i}' for i, cql in enumerate(SAME))} from s[rows 4]{{}}"
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_aggregates_say_at_every_instant_what_duckdb_says(duckdb, grouped: bool) -> None:
+    chance = seeds.chance("aggregates", str(grouped))
+    parts = ("g, ", " group by g") if grouped else ("", "")
+    items = parts[0] + ", ".join(theirs or ours for ours, theirs in SAME.items())
+    for _ in range(6):
+        rows = [(i, *row(chance)) for i in range(10)]
+        found = says(QUERY.format(*parts), rows)
+        now: list[Any] = []
+        for at in range(len(rows)):
+            duckdb.execute("delete from s")
+            for *values, amount in rows[max(0, at - 3) : at + 1]:
+                duckdb.execute(
+                    "insert into s values (?, ?, ?, ?, ?, ?, ?, ?)", [*values, Decimal(amount) / 100]
+                )
+            expected = sorted(duckdb.execute(f"select {items} from s{parts[1]}").fetchall(), key=first)
+            now = sorted(found.get(at, now), key=first)
+            assert len(now) == len(expected)
+            for ours, theirs in zip(now, expected, strict=True):
+                for name, a, b in zip([*(["g"] if grouped else []), *SAME], ours, theirs, strict=True):
+                    assert close(a, b), (name, a, b, rows[max(0, at - 3) : at + 1])
+
+
+def first(row: tuple[Any, ...]) -> Any:
+    return row[0]
+
+
+def row(chance: Random) -> tuple[Any, ...]:
+    """A row but for its instant: few values, so that they repeat."""
+    return (
+        chance.choice("uv"), chance.randint(-2, 2), chance.choice([0.0, 0.5, -1.5, 1000.25]), chance.choice("abé"),
+        chance.choice([None, -1, 0, 2]), chance.random() < 0.5, chance.randint(-10_000, 10_000),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def duckdb():
+    connection = pytest.importorskip("duckdb").connect()
+    connection.execute("set threads to 1")
+    connection.execute(f"create table s ({COLUMNS})")
+    yield connection
+    connection.close()
+
+
+SOME = [
+    (i, g, i - 2, 0.5 * i - 1e9, k, None if i == 1 else i, i % 3 > 0, 100 * i + 1)
+    for i, (g, k) in enumerate(zip("uvuvuu", "abcaéb", strict=True))
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [("g, ", " group by g"), ("", "")])
+def test_machine_code_says_the_same(parts: tuple[str, str]) -> None:
+    query = QUERY.format(*parts)
+    assert says(query, SOME, multicore=True) == says(query, SOME)
+
+
+def test_variances_far_from_zero_do_not_cancel_out() -> None:
+    rows = [(i, "u", 0, 1e15 + i, "", None, True, 0) for i in range(4)]
+    assert says("select var_pop(f) as v from s", rows)[3] == [(1.25,)]
+
+
+def test_a_variance_comes_back_when_what_was_large_has_left() -> None:
+    rows = [(i, "u", 0, x, "", None, True, 0) for i, x in enumerate([1e150, -1e140, 1.0, 2.0])]
+    assert says("select var_pop(f) as v from s[rows 2]", rows)[3] == [(0.25,)]
+
+
+def test_a_mean_of_decimals_is_exact() -> None:
+    rows = [(i, "u", 0, 0.0, "", None, True, x) for i, x in enumerate([10, 10, 11])]
+    (mean,) = says("select avg(d) as m from s", rows)[2][0]
+    assert mean == round(Fraction(31, 300) * 10**8)
+    assert says("select avg(d) as m, sum(d) as n from s where i > 0", rows)[0] == [(None, None)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "help_line"),
+    [
+        ("first(i)", "sql-aggregate-order", "say by what: `min_by(x, ts)`"),
+        ("last(i) filter (where b)", "sql-aggregate-order", "say by what: `max_by(x, ts)`"),
+        ("string_agg(k)", "sql-aggregate-argument", None),
+        ("string_agg(k, k)", "sql-aggregate-argument", None),
+        ("quantile_cont(i, 2)", "sql-aggregate-argument", None),
+        ("median(k)", "sql-aggregate-argument", None),
+        ("median(distinct i)", "sql-aggregate-argument", None),
+        ("bool_and(i)", "sql-aggregate-argument", None),
+        ("sum(distinct k)", "sql-aggregate-argument", None),
+        ("count(i) filter (where count(*) > 1)", "sql-aggregate-place", None),
+    ],
+)
+def test_what_is_refused(expression: str, code: str, help_line: str | None) -> None:
+    with pytest.raises(Rejected) as refused:
+        says(f"select {expression} as c from s", [])
+    (found,) = refused.value.diagnostics
+    assert found.code == code
+    if help_line is not None:
+        assert found.help == help_line
