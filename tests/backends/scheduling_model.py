@@ -8,13 +8,13 @@ them by a clock of its own. Queues, ports and outs are the real ones.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
 from backends.multicore.scheduling import scheduler as module
 from backends.multicore.scheduling.scheduler import READER, ReaderState, Scheduler
-from backends.multicore.scheduling.task import Outcome, State, Task
+from backends.multicore.scheduling.task import Divided, Outcome, State, Task
 from tests.backends.ordering_explorer import Scenario, _frozen, _stands
 
 if TYPE_CHECKING:
@@ -114,15 +114,13 @@ class Stage(Task):
         return outcome
 
 
-class Shared(Stage):
+class Shared(Stage, Divided):
     """A stage on several workers: who has taken an item works on it while others take theirs; results go in order."""
-
-    several: ClassVar[bool] = True
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.taken = 0
-        self.sent = 0
+        self.due = 0
         self.results: dict[int, int] = {}
         self.detached = (0, 0)
 
@@ -149,10 +147,10 @@ class Shared(Stage):
 
     def send(self) -> bool:
         """Passes on what is due, in one moment: how that is done by many is what the ordering tests are about."""
-        while self.sent in self.results:
-            for to, made in self.kind.makes(self.results.pop(self.sent)):
+        while self.due in self.results:
+            for to, made in self.kind.makes(self.results.pop(self.due)):
                 self.outs[to].add([made])
-            self.sent += 1
+            self.due += 1
         return self.drain()
 
 

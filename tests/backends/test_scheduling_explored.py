@@ -127,7 +127,7 @@ LARGER: dict[str, Any] = {
     "a reader that is blocked and stopped": {**BLOCKS, "stops": True},
     "locks of three": {
         **LOCKS, "kinds": [ENDS] * 3, "edges": [(None, 0), (None, 1), (None, 2)], "turns": [[(0, 1), (1, 2), (2, 3)]],
-        "expected": {0: [1], 1: [2], 2: [3]}, "locks": [[0, 1], [1, 2], [0, 2]], "workers": 3,
+        "expected": {0: [1], 1: [2], 2: [3]}, "locks": [[0, 1], [1, 2], [0, 2]],
     },
     "locks in a line": {**LINE, "locks": [[0], [0]]},
     "several workers in a task": SHARED,

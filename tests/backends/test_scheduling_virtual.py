@@ -13,6 +13,7 @@ from river.il.templates import Library
 from river.il.verify import verify
 from river.platform import Platform
 from river.source import Source
+from river.testing.laws import REGIONS, after
 from tests.backends.virtual_time import Played, planned, play
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def played(
 ) -> tuple[Played, Model]:
     """Turns of so many items, each of which takes every operator `cost` seconds, or what `costs` says of that operator."""
     graph = verify(parse(Source("test.river", "\n".join(["river 1;", *lines]))), Library.of({}))
-    plan = BACKEND.plan(graph, Platform(workers), Options(workers=workers, batch=64, bound=1024))
+    divided = after(graph, REGIONS, workers)
+    plan = BACKEND.plan(divided, Platform(workers), Options(workers=workers, batch=64, bound=1024))
     takes = {node.instance.name: costs.get(node.instance.name.split("#")[0], cost) for node in plan.nodes}
     model = planned(plan, takes, [size] * turns, reading)
     found = play(model)

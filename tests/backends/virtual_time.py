@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -17,10 +17,11 @@ from backends.firing.queues import UNBOUNDED, Queue
 from backends.multicore.ordering.reorder import ReorderBuffer, Wait
 from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.parallel import AHEAD, SLICE, WORTH, portion
-from backends.multicore.regions import Region, Stateless
+from backends.multicore.regions import Region
 from backends.multicore.scheduling.ready import ready
 from backends.multicore.scheduling.scheduler import Scheduler
-from backends.multicore.scheduling.task import Lock, Outcome, Task
+from backends.multicore.scheduling.task import Divided, Lock, Outcome, Task
+from river.il.model import Stateless
 from tests.backends.scheduling_model import Model
 
 if TYPE_CHECKING:
@@ -79,10 +80,8 @@ class Timed(Task):
         return Outcome.MORE if items else Outcome.IDLE
 
 
-class TimedRegion(Timed):
+class TimedRegion(Timed, Divided):
     """The same on several workers, in order: `Parallel`, without what it computes."""
-
-    several: ClassVar[bool] = True
 
     def __init__(self, degree: int, *arguments: Any) -> None:
         super().__init__(*arguments)
