@@ -577,7 +577,7 @@ GUARDS: Final = (
     ),
     _unguarded(
         _FUSION, "fusion-around-a-path", "operators are fused though another path leads from one to the other",
-        "if not convex(graph, {first.index, second.index}):",
+        "if not only and not convex(graph, {first.index, second.index}):",
     ),
     _unguarded(
         _FUSION, "fusion-of-shared-state", "operators that share a variable are fused",
