@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import product
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -235,7 +236,8 @@ class Blocks(Divided):
         if not (isinstance(source, Reading) and isinstance(source.source, Source)):
             return False
         behind = source.source
-        if behind.file is None or behind.file.packed or behind.file.key is not None:
+        file = behind.file
+        if file is None or file.packed or file.key is not None or not self._pays(file.path):
             return False
         from backends.native.ingest import open_native
 
@@ -253,6 +255,13 @@ class Blocks(Divided):
             self._operators[i].together()
         self._compile()
         return True
+
+    def _pays(self, path: str) -> bool:
+        """Whether a file has more than one block, so that others can read, too."""
+        try:
+            return self._open or Path(path).stat().st_size > BLOCK
+        except OSError:  # who reads it tells
+            return False
 
     def _compile(self) -> None:
         """Has the code made that combines variables, beside the run."""

@@ -26,7 +26,7 @@ from river.lang.trees import effect, nodes
 from river.lang.values import default
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from river.lang.operations import Operation
     from river.lang.values import Value
@@ -297,31 +297,32 @@ def combining(op: typed.Operator, variable: int, found: Combine, *, entry: bool 
     """
     var = op.vars[variable]
     into = typed.State(var.type, 0, var.name)
-    slots = count(2)
+    slots, site = count(2), len(op.sites)
     if entry:
         assert isinstance(found, Entries)  # noqa: S101 - the caller has a map
         assert isinstance(var.type, t.Map | t.OMap)  # noqa: S101 - the same
         key, value = typed.Local(var.type.key, 0, "k"), typed.Local(var.type.value, 1, "v")
-        body: Sequence[typed.Stmt] = (_entry(found, var.type, into, key, value, slots),)
+        body = typed.Block((_entry(found, var.type, into, key, value, slots, site),))
     else:
-        body = tuple(_combined(found, into, typed.Local(var.type, 0, "x"), slots))
+        body = typed.Block(tuple(_combined(found, into, typed.Local(var.type, 0, "x"), slots, site)))
+    calls = any(isinstance(node, typed.Call | typed.ConstRef) for node in nodes(body))
     return typed.Operator(
         f"{op.name}_combine",
         ports=(typed.Port("x", t.I64 if entry else var.type, None),),
         vars=(typed.VarParam(var.name, var.type, written=True),),
         outs=(),
-        consts=op.consts,
-        fns=op.fns,
-        sites=(typed.Site(()),),
-        items=(typed.ItemHandler(0, next(slots), typed.Block(tuple(body))),),
+        consts=op.consts if calls else (),
+        fns=op.fns if calls else (),
+        sites=(*op.sites, typed.Site(())),
+        items=(typed.ItemHandler(0, next(slots), body),),
         span=op.span,
     )
 
 
 def _combined(
-    found: Combine, into: typed.Expr, other: typed.Expr, slots: Iterator[int]
+    found: Combine, into: typed.Expr, other: typed.Expr, slots: Iterator[int], site: int
 ) -> Iterator[typed.Stmt]:
-    """The statements that combine a place with a value."""
+    """The statements that combine a place with a value. `site`: one that never traps."""
     match found:
         case Cell(operation):
             if OPERATIONS[operation].mutates is None:
@@ -330,13 +331,13 @@ def _combined(
                 yield typed.Do(typed.Apply(t.UNIT, operation, (into, other)))
         case Fields(values):
             for i, part in enumerate(values):
-                yield from _combined(part, _part(into, i), _part(other, i), slots)
+                yield from _combined(part, _part(into, i), _part(other, i), slots, site)
         case Entries():
             type_ = into.type
             assert isinstance(type_, t.Map | t.OMap)  # noqa: S101 - of such a type
             k, v = next(slots), next(slots)
             key, value = typed.Local(type_.key, k, "k"), typed.Local(type_.value, v, "v")
-            body = typed.Block((_entry(found, type_, into, key, value, slots),))
+            body = typed.Block((_entry(found, type_, into, key, value, slots, site),))
             yield typed.For(k, (k, v), ("k", "v"), other, body)
         case Unchanged():
             pass
@@ -351,11 +352,12 @@ def _entry(
     key: typed.Expr,
     value: typed.Expr,
     slots: Iterator[int],
+    site: int,
 ) -> typed.With:
     slot = next(slots)
     place = typed.Local(type_.value, slot, "c")
-    body = typed.Block(tuple(_combined(found.value, place, value, slots)))
-    return typed.With(slot, "c", into, key, found.default, body, 0)
+    body = typed.Block(tuple(_combined(found.value, place, value, slots, site)))
+    return typed.With(slot, "c", into, key, found.default, body, site)
 
 
 def _part(of: typed.Expr, index: int) -> typed.Get:

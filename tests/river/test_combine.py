@@ -103,6 +103,22 @@ def fired(op: typed.Operator, variable: Any, items: list[Any]) -> Any:
     return freeze_variables(op, variables)[0]
 
 
+def test_entries_may_begin_with_what_a_function_or_a_constant_says() -> None:
+    text = """operator f(x: R; $v: map<string, i64>) -> () {
+      const LEAST: i64 = 4;
+      fn least(n: i64) -> i64 { return div.trunc(n, 2); }
+      on x(r) { with e = $v[r.k] else least(LEAST) { e = max(e, r.n); } }
+    }"""
+    (decl,) = (d for d in parse(Source("test.river", HEAD + text)).decls if isinstance(d, s.Operator))
+    op = check.operator(decl, scope(parse(Source("test.river", HEAD + text)), LIBRARY))
+    assert isinstance(op, typed.Operator)
+    (how,) = combines(op)
+    assert how is not None
+    none = v.frozen_form(op.ports[0].type.fields[3][1], ())  # pyright: ignore[reportAttributeAccessIssue]
+    parts = [fired(op, v.default(op.vars[0].type), [(key, n, 0.0, none)]) for key, n in (("a", 1), ("b", 9))]
+    assert dict(fired(combining(op, 0, how), parts[0], [parts[1]])) == {"a": 2, "b": 9}
+
+
 REFUSED = {
     "a sum that may trap": ("$v = $v + r.n;", "i64"),
     "a sum of floats": ("$v = $v + r.x;", "f64"),
