@@ -43,7 +43,7 @@ TABLES = {
     "parts": ("table sum[s: string] of m: map [string] of int", "emit parts[r.s] <- {r.k: r.n};"),
     "most": ("table maximum(2)[k: string] of s: string weight n: int", "emit most[r.k] <- r.s weight r.n;"),
     "different": ("table set(3)[k: string] of n: int", "emit different[r.k] <- r.n;"),
-    "all": ("table collection of {s: string, n: int}", "emit all <- {r.s, r.n};"),
+    "every": ("table collection of {s: string, n: int}", "emit every <- {r.s, r.n};"),
 }
 CONDITIONS = ("", "if (r.n > 2) ", 'if (r.k != "a") ', "if (10 / r.n > 1) ", "if (int(r.s) > 0) ")
 """Some are undefined for some records, which is told in an output of its own."""
