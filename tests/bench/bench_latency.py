@@ -37,6 +37,7 @@ from river.io.errors import OnError, Refusals
 from river.io.live import Live, arriving
 from river.platform import here
 from river.source import Source
+from river.testing.laws import REGIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -107,7 +108,7 @@ def tell(title: str, seconds: Sequence[float], note: str = "") -> None:
 
 def one_item(items: int, workers: int, *, iterator: bool, tuned: bool) -> list[float]:
     """The seconds of each item after the first."""
-    program = compile_source(Source("pipeline.river", PIPELINE)).tuned(BACKEND.passes if tuned else None)
+    program = compile_source(Source("pipeline.river", PIPELINE)).tuned(BACKEND.passes if tuned else REGIONS)
     back, handed, took = threading.Event(), [0.0], list[float]()
 
     def sink(found: list[Any]) -> None:

@@ -75,7 +75,7 @@ def answers_of(samples: int) -> int:
 
 def in_memory(program: Compiled, signal: array[float], workers: int) -> Callable[[], measure.Took]:
     """Runs over samples in memory."""
-    tuned = program.tuned(BACKEND.passes)
+    tuned = program.tuned(BACKEND.passes, here(workers))
     whole = Batch(tuned.inputs["input"], len(signal), (address_of(signal),), signal)
     ends = Ends(answers_of(len(signal)))
 

@@ -122,7 +122,6 @@ def runner(
 ) -> Callable[[int], measure.Took]:
     """Runs of a program over columns, with so many workers; items that are records have keys, which come again."""
     program = compile_source(Source("bench.river", text))
-    program = program.tuned(BACKEND.passes)
     kept = [numbers]
     if program.inputs["x"] != I64:
         kept = [array("q", (number * 7919 % KEYS for number in numbers)), numbers]
@@ -130,7 +129,8 @@ def runner(
     parts = [whole[start : start + batch] for start in range(0, len(numbers), batch)]
 
     def run(workers: int) -> measure.Took:
-        plan = BACKEND.plan(program.graph, here(), Options(workers=workers, batch=batch))
+        graph = program.tuned(BACKEND.passes, here(workers)).graph
+        plan = BACKEND.plan(graph, here(), Options(workers=workers, batch=batch))
         ends.append(Ends(counted=counted))
         sources: Any = {"x": parts}
         return measure.timed(lambda: BACKEND.run(plan, sources, {"y": ends[-1]}))

@@ -25,6 +25,7 @@ from river.backend import Options
 from river.driver import Compiled, compile_source
 from river.platform import here
 from river.source import Source
+from river.testing.laws import REGIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -135,7 +136,7 @@ class Runner:
         """
         chosen = {"gate": "open", **experiment}
         options = Options(workers=workers, batch=batch, bound=max(64, 16 * batch), experiment=chosen)
-        plan = BACKEND.plan(self.program.graph, here(), options)
+        plan = BACKEND.plan(self.program.tuned(REGIONS, here(workers)).graph, here(), options)
         sink, found = Sink(batch, Semaphore(window or 0)), list[Any]()
         sources: Any = {"x": self._messages(batch, None if window is None else sink.under_way)}
         took = measure.timed(lambda: found.append(BACKEND.run(plan, sources, {"y": sink})))
