@@ -1,0 +1,113 @@
+"""Single decisions of the scheduler: who is woken for what, by costs and by the time that it is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.firing.ports import Out, Port
+from backends.firing.queues import Queue
+from backends.multicore.scheduling.ready import LastFirst
+from backends.multicore.scheduling.scheduler import HANDOVER, READER, READS, WAKE, ReaderState, Scheduler
+from backends.multicore.scheduling.task import Outcome, Task
+from river.diagnostics import InternalError
+
+
+def line(tasks: int = 2, *, workers: int = 2, cores: int = 9, near: tuple[int, ...] = ()):
+    """A scheduler of so many tasks, one behind the other, all of which have run once for nothing; workers sleep."""
+    queues = [Queue(f"q{i}", 8, i - 1 if i else None, i) for i in range(tasks)]
+    ports = [Port(queue, None, (), back=False, checked=False) for queue in queues]
+    outs = [Out(queue, keyed=False, mixed=False, back=False) for queue in queues]
+    made = [Task(i, [ports[i]], outs[i + 1 : i + 2]) for i in range(tasks)]
+    ready = LastFirst(range(tasks))
+    scheduler = Scheduler(made, queues, ready, workers=workers, cores=cores, batch=1, bound=1, near=near)
+    scheduler.start(0.0)
+    while scheduler._ready:
+        task = scheduler.take(0, 0.0)
+        assert task is not None
+        scheduler.stepped(task, Outcome.IDLE, 0.0, 0.0, empty=True)
+    for worker in range(workers):
+        assert scheduler.take(worker, 0.0) is None
+    scheduler.woken.clear()
+    return scheduler, made, outs
+
+
+def comes(scheduler: Scheduler, out: Out, now: float) -> None:
+    """A turn of one item is read and put."""
+    assert scheduler.read(now)
+    out.add([1])
+    assert out.drain()
+    scheduler.sent([out])
+
+
+def test_a_light_task_is_the_readers_and_a_heavy_one_wakes_a_worker() -> None:
+    for cost, helps in ((HANDOVER / 2, True), (HANDOVER * 2, False)):
+        scheduler, (first, _), outs = line()
+        first.cost = cost
+        comes(scheduler, outs[0], 1.0)
+        assert (scheduler.light(1.0) is first) is helps
+        assert scheduler.turned([], 0.0, 1.0)
+        assert scheduler.woken == ([] if helps else [1])  # who fell asleep last
+
+
+def test_nobody_is_woken_for_what_is_near() -> None:
+    scheduler, (first, _), outs = line(workers=1, cores=1, near=(0, 1))
+    first.cost = 1.0
+    comes(scheduler, outs[0], 1.0)
+    assert scheduler.light(1.0) is first
+
+
+def test_who_sleeps_is_woken_behind_a_step_that_takes_longer_than_its_like() -> None:
+    scheduler, (first, second), outs = line()
+    first.cost = second.cost = 0.0
+    comes(scheduler, outs[0], 1.0)
+    assert scheduler.light(1.0) is first  # and does not come back
+    second.cost = 0.0
+    outs[1].add([1])
+    outs[1].drain()
+    scheduler.sent([outs[1]])
+    steps = scheduler.look(-1)
+    assert scheduler.woken == []
+    assert scheduler.look(steps) == steps
+    assert scheduler.woken == [1]
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+def test_no_more_are_woken_than_there_are_processors_while_the_reader_reads(cores: int) -> None:
+    scheduler, (first, second), outs = line(cores=cores)
+    comes(scheduler, outs[0], 1.0)
+    assert scheduler.turned([], 0.0, 1.0)
+    scheduler.woken.clear()
+    assert scheduler.take(1, 1.0) is first
+    second.cost = 2 * WAKE
+    outs[1].add([1])
+    outs[1].drain()
+    scheduler.sent([outs[1]])
+    first.cost = 2 * WAKE
+    comes(scheduler, outs[0], 1.0)
+    assert scheduler.turned([], 0.0, 1.0)
+    assert scheduler.woken == ([] if cores == 2 else [0])
+    assert scheduler.turned([], 0.0, 1.0 + 2 * READS)  # it seems to wait for its source
+    assert scheduler.woken == [0]
+
+
+def test_a_run_that_cannot_go_on_though_it_is_not_over_says_so() -> None:
+    scheduler, (first, _), _ = line()
+    scheduler.end()
+    assert scheduler.woken == [1]
+    scheduler._ready.append(first)
+    assert scheduler.take(1, 1.0) is first
+    scheduler.stepped(first, Outcome.FULL, 0.0, 1.0, empty=False)
+    with pytest.raises(InternalError, match="nothing can run"):
+        scheduler.take(1, 1.0)
+
+
+def test_after_the_end_of_the_inputs_all_are_told_that_the_run_is_over() -> None:
+    scheduler, _, _ = line()
+    scheduler.end()
+    assert scheduler.reader is ReaderState.ENDED
+    (worker,) = scheduler.woken
+    scheduler.woken.clear()
+    assert scheduler.take(worker, 1.0) is None
+    assert scheduler.over
+    assert READER not in scheduler.woken
+    assert len(scheduler.woken) == 2  # the other worker, and who waits for the end
