@@ -126,17 +126,25 @@ class _Checker:
         """The constants of the program, and the code that knows them."""
         around = Surroundings(structs=self.structs)
         code = Code(self.report, around, Place.BUILD, self.functions, mark="static")
-        self.declare_structs(code)
+        late = {struct.name for struct in self.ast.structs if any(map(_names_sizes, struct.fields))}
+        while more := {
+            struct.name
+            for struct in self.ast.structs
+            if struct.name not in late and any(part.type.name in late for part in struct.fields)
+        }:
+            late |= more
+        self.declare_structs([struct for struct in self.ast.structs if struct.name not in late], code)
         blocks: list[ty.Block] = []
         for static in self.ast.statics:
             for item in static.body:
                 with self.report.recover():
                     blocks.append(ty.Block((code.statement(item),), span=item.span))
+        self.declare_structs([struct for struct in self.ast.structs if struct.name in late], code)
         return tuple(blocks), code
 
-    def declare_structs(self, code: Code) -> None:
-        """The structs, each made of those before it; sizes of their arrays are literals."""
-        waiting = list(self.ast.structs)
+    def declare_structs(self, structs: Sequence[c.Struct], code: Code) -> None:
+        """Structs, in whatever order they stand; those whose arrays have sizes with names come after the constants."""
+        waiting = list(structs)
         names = {struct.name for struct in waiting}
         while waiting:
             left = [
@@ -512,6 +520,11 @@ class _Checker:
             type_, span = types[name]
             around.fields[name] = ty.FieldDecl(name, type_, None, span=span)
             yield around.fields[name]
+
+
+def _names_sizes(part: c.Param) -> bool:
+    """Whether constants say how large an array of a struct is."""
+    return any(isinstance(node, s.Name) for size in part.type.sizes for node in walk(size))
 
 
 def _is_zero(expr: ty.Expr | None) -> bool:

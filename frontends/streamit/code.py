@@ -446,7 +446,7 @@ class Code:
         return node if wanted is None else self.convert(node, wanted, value.span)
 
     def look_at_order(self, node: ty.Expr) -> None:
-        """Warns of a variable that an expression changes twice, or changes and reads."""
+        """Warns of a variable that an expression changes twice."""
         if not isinstance(node, ty.Apply | ty.Update | ty.At):
             return
         changes = [
@@ -585,8 +585,6 @@ class Code:
             known = [part for part, _ in value.type.fields]
             message = f"`{shown(value.type)}` has no part `{name}`"
             raise self.report.error("streamit-unknown-name", message, span, closest(name, known))
-        if isinstance(value, ty.Make):
-            return value.items[index]
         return ty.Part(value.type.fields[index][1], value, index, span=span)
 
     def operands(self, left: c.Expr, right: c.Expr) -> tuple[ty.Expr, ty.Expr]:
@@ -694,6 +692,8 @@ class Code:
                     ty.BIT, "&", (evolve(node, type=ty.BIT), ty.Constant(ty.BIT, 1, span=span)), span=span
                 )
             )
+        if found in RANKS and wanted == ty.COMPLEX:
+            return self.convert(node, wanted, span)
         if found == ty.BOOLEAN and wanted in (ty.INT, ty.BIT):
             one, zero = ty.Constant(wanted, 1, span=span), ty.Constant(wanted, 0, span=span)
             return ty.Choose(wanted, node, one, zero, span=span)

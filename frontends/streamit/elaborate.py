@@ -124,7 +124,11 @@ class _Elaborator:
         """The values of the parameters of a stream that is to be made here."""
         stream = self.streams.get(creation.stream)
         if stream is None:  # of the library
-            return {str(i): self.value(arg, values) for i, arg in enumerate(creation.args)}
+            return {
+                **self.statics,
+                **values,
+                **{str(i): self.value(arg, values) for i, arg in enumerate(creation.args)},
+            }
         found: Values = {}
         own = [param for param in stream.params if param.value is None]
         for param, arg in zip(own, creation.args, strict=True):

@@ -715,3 +715,24 @@ def test_prework_in_a_loop_that_takes_nothing() -> None:
       loop Wait(2); split duplicate; }}"""
     assert lines(text, 5) == ["5", "6", "10", "11", "15"]
     assert lines(text, 0) == []
+
+
+def test_constants_say_how_large_the_arrays_of_structs_are() -> None:
+    text = """
+    struct Pair { Row[2] rows; }
+    static { int N = 3; }
+    struct Row { int[N] x; int[N - 1] y; }
+    int->int pipeline Main { int K = 2; add Pack(K); add Identity<Pair>; add Unpack; }
+    int->Pair filter Pack(int k) {
+      work pop N push 1 { Pair p; for (int i = 0; i < N; i++) p.rows[1].x[i] = k * pop(); push(p); }
+    }
+    Pair->int filter Unpack {
+      work pop 1 push 1 { Pair p = pop(); p.rows[0].y[N - 2] = 1; push(p.rows[1].x[2] + p.rows[0].y[1]); }
+    }"""
+    assert output(text, [1, 2, 3, 4, 5, 6]) == [7, 13]
+
+
+def test_parts_of_what_has_an_effect() -> None:
+    text = """int->float filter F { work pop 2 push 2 {
+      complex c = (complex) pop(); push(c.real); push(((complex) pop() + 1i).imag); } }"""
+    assert output(text, [1, 2, 3, 4]) == [1.0, 1.0, 3.0, 1.0]
