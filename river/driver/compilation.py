@@ -145,14 +145,15 @@ class Compiled:
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs`, or in the program, are collected in memory.
 
-        `outputs` maps names to paths, or to None: collected, also where the program says which file. `on_error` says what
-        happens to rows and items that cannot be taken: `stop`, `skip`, or `dead-letter=FILE`. `lateness`: how far back in time, in units of the time stamp (ticks, or
-        microseconds), rows may come. `iterations`: so many steady states of a StreamIt program, or
-        ticks for the input `clock` of another one. `live`: how a run goes on and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that
-        wait). `checkpoint`: a folder where the state of the run is kept, so that the same call goes on there after a crash
-        (`river.Checkpoint` says how often). `metrics`: a file that gets a JSON object a second
-        (docs/cli.md). `in_place`: an output may take the place of an input when the run has ended well; else no file that is
-        read is written. Further keywords: see `river.backend.Options`.
+        `outputs` maps names to paths, or to None: collected, also where the program says which file. `on_error` says
+        what happens to rows and items that cannot be taken: `stop`, `skip`, or `dead-letter=FILE`. `lateness`: how
+        far back in time, in units of the time stamp (ticks, or microseconds), rows may come. `iterations`: so many
+        steady states of a StreamIt program, or ticks for the input `clock` of another one. `live`: how a run goes on
+        and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that wait). `checkpoint`: a folder
+        where the state of the run is kept, so that the same call goes on there after a crash (`river.Checkpoint` says
+        how often). `metrics`: a file that gets a JSON object a second (docs/cli.md). `in_place`: an output may take
+        the place of an input when the run has ended well; else no file that is read is written. Further keywords: see
+        `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
         """
