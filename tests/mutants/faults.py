@@ -35,6 +35,8 @@ _IN_ORDER: Final = f"{_EXPLORED}::test_results_are_sent_once_and_in_order"
 _AS_ONE: Final = f"{_EXPLORED}::test_a_keyed_operator_makes_what_one_worker_makes"
 _SCHEDULED: Final = "tests/backends/test_scheduling_explored.py"
 _CHECKPOINT: Final = "tests/backends/test_checkpoint.py"
+_COMBINE: Final = "tests/river/test_combine.py"
+_IN_BLOCKS: Final = "tests/backends/test_multicore_partial.py"
 
 CALCULUS: Final = (
     Mutant(
@@ -1038,8 +1040,44 @@ REPAIRED: Final = (
     ),
 )
 
+BLOCKS: Final = (
+    Mutant(
+        "initial-value-counts-twice",
+        "copies of a reducer begin with the entries that were there at first",
+        "river/il/combine.py",
+        "        case Entries():\n            return default(type_)",
+        "        case Entries():\n            return initial",
+        f"{_COMBINE}::test_copies_combined_are_one[by key]",
+    ),
+    Mutant(
+        "counts-from-anywhere",
+        "a count by key may begin with another number than zero, and be counted apart",
+        "river/il/combine.py",
+        "            return value == _first(neutral, type_, value)",
+        "            return True",
+        f"{_COMBINE}::test_what_is_not_proven_has_no_combine[a count from another beginning]",
+    ),
+    Mutant(
+        "what-is-behind-an-error-counts",
+        "blocks behind the first error in a file are delivered",
+        "backends/multicore/partial.py",
+        "        if self._failure is not None:\n            return\n",
+        "",
+        f"{_IN_BLOCKS}::test_nothing_behind_an_error_is_delivered_and_all_before_it_is[row]",
+    ),
+    Mutant(
+        "key-that-leaves-out-a-field",
+        "rows sorted by some of their fields count as in one order, whatever the map was that they come from",
+        "river/il/arrangement.py",
+        "return is_exact(item) and (None in parts or whole <= parts)",
+        "return is_exact(item)",
+        f"{_COMBINE}::test_a_view_that_shows_the_order_of_entries_keeps_its_variable_whole",
+    ),
+)
+
 FAULTS: Final = (
     *CALCULUS,
+    *BLOCKS,
     *ENGINE,
     *CHECKPOINTS,
     *DATA,
