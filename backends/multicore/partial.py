@@ -210,6 +210,7 @@ class Blocks(Divided):
         self.dead = False
         self._over = False
         self._grown = False
+        self._stopping = False
         self._degree = degree = plan.degree(partial)
         self._open = plan.choices.gate == "open"
         self._order = plan.choices.order(AHEAD * degree, self._send, self._drain)
@@ -323,6 +324,7 @@ class Blocks(Divided):
             self._reader.close()
 
     def stop(self) -> None:
+        self._stopping = True
         for copy in self._copies:
             copy.stop()
 
@@ -356,6 +358,8 @@ class Blocks(Divided):
             return self._idle.popleft() if self._open else self._idle.pop()
         found = Copy(self.partial, self._plan, self._natives(), report=self._plan.options.on_trap is not None)
         self._copies.append(found)
+        if self._stopping:  # it may have been looked for before this one was there
+            found.stop()
         return found
 
     @property
