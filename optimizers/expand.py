@@ -106,10 +106,11 @@ def _regions(graph: g.Graph, epoch: int) -> tuple[Region, ...]:
     found: dict[str, list[g.Instance]] = {}
     for instance in graph.instances:
         said = annotated(instance.use)
-        if said.parallel is not None and said.parallel.degree is not None and said.regions:
-            region = said.regions[-1]
-            if region.what not in ROLES:
-                found.setdefault(region.id, []).append(instance)
+        region = said.region
+        if region is None or region.what in ROLES:
+            continue
+        if said.parallel is not None and said.parallel.degree is not None:
+            found.setdefault(region.id, []).append(instance)
     return tuple(_region(id_, _chain(graph, members), epoch) for id_, members in found.items())
 
 
@@ -117,7 +118,8 @@ def _region(id_: str, members: Sequence[g.Instance], epoch: int) -> Region:
     said = annotated(members[0].use)
     assert said.parallel is not None  # noqa: S101 - a region has a degree
     degree = said.parallel.degree or 1
-    what = said.regions[-1]
+    what = said.region
+    assert what is not None  # noqa: S101 - it is how the members were found
     stated = epoch if said.epoch is None else said.epoch.items
     return Region(id_, what.what, what.keys, degree, stated, tuple(m.index for m in members))
 
@@ -143,6 +145,8 @@ def _chain(graph: g.Graph, members: Sequence[g.Instance]) -> list[g.Instance]:
 def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
     """Why an operator cannot be written out that only a runtime with serial numbers of its own can run as several."""
     op = instance.operator
+    if annotated(instance.use).combined:
+        return "works on blocks of an input, which are not written out"
     if len(op.ports) != 1 or len(op.outs) > 1:
         return f"has {len(op.ports)} inputs and {len(op.outs)} outputs: splits and merges are for one of each"
     if instance.index in graph.looping:

@@ -64,6 +64,8 @@ class Site:
 
     members: tuple[int, ...]
     degree: int
+    blocks: bool = False
+    """Each worker runs them on blocks of an input."""
 
 
 @frozen
@@ -115,8 +117,13 @@ class Fission:
 
     def alone(self, graph: g.Graph, platform: Platform) -> Iterable[Site]:
         """The operators that may be regions of their own, and those that were to be and nothing else makes parallel."""
-        blocks = (partial(graph, name) for name in graph.inputs)
-        gathering = {index for each in blocks if isinstance(each, Partial) for index in each.reducers}
+        gathering = set[int]()
+        for found in (partial(graph, name) for name in graph.inputs):
+            if isinstance(found, Partial) and self.auto:
+                gathering.update(found.reducers)
+                members = (*found.maps, *found.reducers)
+                if not all(annotated(graph.instances[i].use).combined for i in members):
+                    yield Site(members, 1, blocks=True)
         for index in topological(graph):
             instance = graph.instances[index]
             degree = self.wanted(instance, platform)
@@ -126,6 +133,8 @@ class Fission:
 
     def plan(self, graph: g.Graph, site: Site) -> Plan | Note:
         """How a site can be a region, or why it cannot."""
+        if site.blocks:
+            return Plan(a.COMBINE, ())
         if self.rules == "runtime":
             return _alone(graph, graph.instances[site.members[0]])
         return region(graph, site.members)
@@ -133,7 +142,7 @@ class Fission:
     def wanted(self, instance: g.Instance, platform: Platform) -> int:
         """The degree that is asked for, 1 if none is."""
         said = annotated(instance.use)
-        if said.regions or (said.parallel is None and not self.auto):
+        if said.region is not None or (said.parallel is None and not self.auto):
             return 1
         here = platform.cores * platform.machines if self.degree is None else self.degree
         return here if said.parallel is None or said.parallel.degree is None else said.parallel.degree
@@ -154,23 +163,30 @@ class Fission:
         return self.together(verified, (site,))
 
     def together(self, verified: Verified, sites: Sequence[Site], /) -> Program:
-        """The program with all `sites` rewritten: no operator is in two of them."""
+        """The program with all `sites` rewritten: no operator is in two of them, but for those of blocks."""
         graph = verified.graph
         uses: dict[int, tuple[a.Known, ...]] = {}
+        blocks: dict[int, tuple[a.Known, ...]] = {}
         for id_, site in zip(_fresh(graph), sites, strict=False):
             plan = self.plan(graph, site)
             assert isinstance(plan, Plan)  # noqa: S101 - the guard has approved
-            added = (a.Parallel(site.degree), a.Region(id_, plan.strategy, plan.keys))
+            region_ = a.Region(id_, plan.strategy, plan.keys)
+            if site.blocks:
+                blocks |= {id(graph.instances[m].use): (region_,) for m in site.members}
+                continue
+            added = (a.Parallel(site.degree), region_)
             marks = self.rules == "paper" and plan.strategy in ("seqno", "seqno_marks")
             for m in site.members:
                 first = marks and m == site.members[0]
                 uses[id(graph.instances[m].use)] = (*added, a.Epoch(self.epoch)) if first else added
 
         def change(decl: Decl) -> Decl:
-            if not isinstance(decl, Use) or id(decl) not in uses:
+            if not isinstance(decl, Use):
                 return decl
-            use = a.without(decl, "Parallel")
-            return evolve(use, annotations=(*map(annotation, uses[id(decl)]), *use.annotations))
+            own = uses.get(id(decl), ())
+            use = a.without(decl, "Parallel") if own else decl
+            known = (*blocks.get(id(decl), ()), *own)
+            return evolve(use, annotations=(*map(annotation, known), *use.annotations)) if known else decl
 
         return Program(tuple(map(change, verified.program.decls)))
 

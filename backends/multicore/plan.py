@@ -202,7 +202,13 @@ def _partials(
     ):
         return ()
     found = (partial(graph, name) for name in graph.inputs)
-    return tuple(each for each in found if isinstance(each, Partial))
+    return tuple(each for each in found if isinstance(each, Partial) and _combined(graph, each))
+
+
+def _combined(graph: Graph, partial: Partial) -> bool:
+    """Whether the program says that operators work block by block."""
+    uses = (graph.instances[i].use for i in (*partial.maps, *partial.reducers))
+    return all(annotated(use).combined for use in uses)
 
 
 def _narrow(graph: Graph, options: Options) -> int:

@@ -47,12 +47,12 @@ class Region:
 def region(graph: Graph, instance: Instance, workers: int) -> Region | Alone | None:
     """How an instance runs on several workers; None where no region says that it should."""
     said = annotated(instance.use)
-    if not said.regions or said.regions[-1].what in ROLES:  # a replica is one already
+    if said.region is None or said.region.what in ROLES:  # a replica is one already
         return None
     degree = workers if said.parallel is None or said.parallel.degree is None else said.parallel.degree
     if min(degree, workers) < 2:
         return None
-    keys = said.regions[-1].keys
+    keys = said.region.keys
     how = divided(graph, instance, keys)
     if isinstance(how, str):
         return Alone(how)

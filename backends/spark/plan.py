@@ -193,7 +193,7 @@ class _Planner:
         if any(len(initial[name]) for name in instance.variables):
             return _ordered("its state is not empty at the start")
         if rows:
-            if said.keys is None and not said.regions:
+            if said.keys is None and said.region is None:
                 return _ordered("nothing says that it handles each row by itself: no @Keys")
             if looks or not _parts_make_the_whole(instance.operator):
                 return _ordered("it looks at more than one row of a delta")

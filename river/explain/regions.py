@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from river.explain.facts import InBlocks, Region, Serial, Shuffle
-from river.il.annotations import annotated
+from river.il.annotations import COMBINE, annotated
 from river.il.partial import Partial, partial
 from river.il.regions import divided, pays
 from river.lang import typed
@@ -19,7 +19,7 @@ def regions(graph: Graph) -> tuple[Region, ...]:
     found: dict[str, Region] = {}
     for instance in graph.instances:
         notes = annotated(instance.use)
-        for note in notes.regions:
+        for note in (region for region in notes.regions if region.what != COMBINE):
             before = found.get(note.id)
             degree = None if notes.parallel is None else notes.parallel.degree
             operators = (instance.name,) if before is None else (*before.operators, instance.name)
@@ -47,8 +47,12 @@ def blocks(graph: Graph) -> tuple[InBlocks, ...]:
     return tuple(
         InBlocks(one.input, tuple(graph.instances[i].name for i in (*one.maps, *one.reducers)))
         for one in found
-        if isinstance(one, Partial)
+        if isinstance(one, Partial) and _combined(graph, one)
     )
+
+
+def _combined(graph: Graph, one: Partial) -> bool:
+    return all(annotated(graph.instances[i].use).combined for i in (*one.maps, *one.reducers))
 
 
 def serial(graph: Graph) -> tuple[Serial, ...]:
@@ -56,7 +60,7 @@ def serial(graph: Graph) -> tuple[Serial, ...]:
     found: dict[str, list[str]] = {}
     apart = {name for each in blocks(graph) for name in each.operators}
     for instance in graph.instances:
-        if not annotated(instance.use).regions and instance.name not in apart:
+        if annotated(instance.use).region is None and instance.name not in apart:
             found.setdefault(_reason(graph, instance), []).append(instance.name)
     return tuple(Serial(reason, tuple(names)) for reason, names in found.items())
 

@@ -77,6 +77,9 @@ Known = Fuse | Parallel | Commutative | Steady | Keys | Group | Region | Epoch
 ROLES: Final = ("split", "replica", "merge")
 """What `@Region` says of an operator that `expand` has made."""
 
+COMBINE: Final = "combine"
+"""What `@Region` says of operators that each worker runs on blocks of an input; what they gather is combined at the end."""
+
 NAMES: Final = ("Fuse", "Parallel", "Commutative", "Steady", "Keys", "Group", "Region", "Epoch")
 REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
 
@@ -94,6 +97,16 @@ class Annotations:
     epoch: Epoch | None = None
     regions: tuple[Region, ...] = ()
     unknown: tuple[Annotation, ...] = ()
+
+    @property
+    def region(self) -> Region | None:
+        """The region in which the use runs on several workers, the innermost one; None if it does not, or only on blocks."""
+        return next((region for region in reversed(self.regions) if region.what != COMBINE), None)
+
+    @property
+    def combined(self) -> bool:
+        """Whether each worker may run the use on blocks of an input."""
+        return any(region.what == COMBINE for region in self.regions)
 
 
 NOTHING: Final = Annotations()

@@ -27,6 +27,7 @@ from river.io.sources import open_source
 from river.lang import values
 from river.lang.evaluate import Trap
 from river.platform import Platform
+from river.testing.laws import REGIONS, after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -289,7 +290,8 @@ def test_nothing_behind_an_error_is_delivered_and_all_before_it_is(
     counted: list[int] = []
     refusals = Refusals(OnError())
     source = open_source(path, counts.graph.queues["r"].type, name="r", on_error=refusals)
-    plan = BACKEND.plan(counts.graph, Platform(4), Options(workers=4, experiment={"gate": "open"}))
+    graph = after(counts.graph, REGIONS, 4)
+    plan = BACKEND.plan(graph, Platform(4), Options(workers=4, experiment={"gate": "open"}))
     with pytest.raises((Trap, Rejected)):
         BACKEND.run(plan, {"r": Reading(source, counted.append)}, {"o": got.extend})
     assert got == [10 // n for _, _, n, _ in rows[:200]]
@@ -353,11 +355,15 @@ def test_what_is_no_plain_file_is_read_as_ever(
 
 
 def test_the_plan_says_what_works_in_blocks(counts: Compiled) -> None:
-    shown = BACKEND.plan(counts.graph, Platform(4), Options(workers=3)).show()
+    graph = after(counts.graph, REGIONS, 3)
+    shown = BACKEND.plan(graph, Platform(4), Options(workers=3)).show()
     assert (
         "  input r: up to 3 workers read blocks of a file, with split#0, count#1; combined: $c, $most"
         in shown
     )
     kept: Any = object()
     for options in (Options(workers=1), Options(workers=3, keeper=kept), Options(workers=3, native="off")):
-        assert "blocks" not in BACKEND.plan(counts.graph, Platform(4), options).show()
+        assert "blocks" not in BACKEND.plan(graph, Platform(4), options).show()
+    assert "blocks" not in BACKEND.plan(counts.graph, Platform(4), Options(workers=3)).show(), (
+        "no region says so"
+    )
