@@ -32,7 +32,7 @@ _DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
     "declare ptr @llvm.frameaddress.p0(i32)",
     "declare i32 @_setjmp(ptr) returns_twice",
     "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmem(ptr, i64, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
-    "declare double @river_fmod(double, double)",
+    "declare double @river_fmod(double, double)", "declare i32 @snprintf(ptr, i64, ptr, ...)",
 ]}  # fmt: skip
 """What there is of the system and of LLVM, by name."""
 

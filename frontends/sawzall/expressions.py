@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from attrs import define
@@ -10,14 +11,15 @@ from attrs import define
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import CONSTANTS, CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
-from frontends.sawzall.types import BASIC, kept_name, spelled
+from frontends.sawzall.types import BASIC, FINGERPRINT, kept_name, spelled
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t
+from river.lang.operations.text import form_of
 from river.lang.patterns import BadPattern, compile_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from frontends.sawzall.names import Names
     from river.report import Failed, Report
@@ -30,6 +32,16 @@ ABSENT = frozenset({
     "clearproto", "regex", "skip", "rest", "result", "bytesfind", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip
 """Functions of szl that River-Sawzall does not have."""
+
+
+NUMERALS = "diouxXeEfgG"
+"""The places of a format that take a number, whose form is that of C."""
+
+VERBS: Mapping[str, tuple[t.Type, ...]] = MappingProxyType({
+    **dict.fromkeys("dixXouck", (t.I64, t.U64)), **dict.fromkeys("eEfgG", (t.F64,)),
+    "s": (t.STRING,), "q": (t.STRING,), "b": (t.BOOL,), "t": (t.TIME,), "p": (FINGERPRINT,), "v": (),
+})  # fmt: skip
+"""The places of a format, and the types that they take."""
 
 
 @define
@@ -307,18 +319,32 @@ class Expressions:
         """`format("... %d ...", ...)` as a sum of strings."""
         if not isinstance(pattern, s.String):
             raise self.error("sawzall-format", "the format must be a string literal", pattern.span)
-        parts = re.split(r"(%(?:[-+ 0-9.#]*.|$))", pattern.value)
         rest = iter(args)
         found: list[z.Expr] = []
-        for part in parts:
-            if not part.startswith("%") or part == "%%":
-                if part:
-                    found.append(z.Constant(t.STRING, "%" if part == "%%" else part, span=pattern.span))
+        for place in re.finditer(r"[^%]+|%([-+ 0#]*)(\d*)(\.\d*)?(.?)", pattern.value, re.DOTALL):
+            flags, width, precision, verb = place.groups()
+            if verb is None or place[0] == "%%":
+                found.append(z.Constant(t.STRING, "%" if verb else place[0], span=pattern.span))
                 continue
             arg = next(rest, None)
             if arg is None:
-                raise self.error("sawzall-format", f"no value for `{part}`", span)
-            found.append(self.formatted(part, arg))
+                raise self.error("sawzall-format", f"no value for `{place[0]}`", span)
+            if len(width) > 2 or len(precision or "") > 3:
+                message, hint = (
+                    f"`{place[0]}` is too wide",
+                    "at most 99 characters, and 99 digits behind the point",
+                )
+                raise self.error("sawzall-format", message, pattern.span, hint)
+            text = self.formatted(place[0], arg)
+            if precision and verb in "sq":
+                zero, most = (z.Constant(t.I64, n) for n in (0, int(precision[1:] or "0")))
+                text = z.Part(t.STRING, text, zero, most, span=arg.span)
+            if width and verb not in NUMERALS:
+                blanks = z.Constant(t.STRING, " " * int(width))
+                text = z.Apply(
+                    t.STRING, "pad right" if "-" in flags else "pad left", (text, blanks), span=arg.span
+                )
+            found.append(text)
         if next(rest, None) is not None:
             raise self.error("sawzall-format", "there are more values than places for them", span)
         whole: z.Expr = z.Constant(t.STRING, "", span=span)
@@ -327,21 +353,39 @@ class Expressions:
         return whole
 
     def formatted(self, part: str, arg: s.Argument) -> z.Expr:
-        """One value in a format."""
-        kinds: dict[str, tuple[t.Type, ...]] = {
-            "%d": (t.I64, t.U64), "%u": (t.U64,), "%s": (t.STRING,), "%g": (t.F64,), "%t": (t.TIME,), "%b": (t.BOOL,),
-        }  # fmt: skip
-        if part not in (*kinds, "%v"):
-            hint = "places are %d %u %s %g %t %b, %v for anything, and %%, without width"
-            raise self.error("sawzall-format", f"`{part}` is no place for a value", arg.span, hint)
+        """One value in a format, before it is filled up to its width."""
+        verb = part[-1]
         node = self.infer(arg)
-        if not (shown(node.type) if part == "%v" else node.type in kinds[part]):
+        if verb == "T":
+            return z.Constant(t.STRING, spelled(node.type), span=arg.span)
+        if verb not in VERBS:
+            hint = (
+                "places are %d %i %o %u %x %X %e %f %g %E %G %s %q %c %k %b %p %t %T, %v for anything, and %%"
+            )
+            raise self.error("sawzall-format", f"`{part}` is no place for a value", arg.span, hint)
+        if not (shown(node.type) if verb == "v" else node.type in VERBS[verb]):
             raise self.error("sawzall-format", f"`{part}` does not take `{spelled(node.type)}`", arg.span)
-        return (
-            node
-            if node.type == t.STRING
-            else z.Apply(t.STRING, named("string", (node.type,)), (node,), span=arg.span)
-        )
+        if verb in NUMERALS and part not in ("%d", "%i"):
+            form = form_of(part, node.type)
+            if form is None:
+                raise self.error("sawzall-format", f"`{part}` is no place for a value", arg.span)
+            return z.Apply(t.STRING, "format number", (z.Constant(t.STRING, form), node), span=arg.span)
+        match verb:
+            case "s":
+                return node
+            case "q":
+                return z.Apply(t.STRING, "quote", (node,), span=arg.span)
+            case "c" | "k":
+                number = node if node.type == t.I64 else z.Apply(t.I64, "int:u64", (node,), span=arg.span)
+                return z.Apply(t.STRING, "character", (number,), span=arg.span)
+            case "v" if node.type == t.STRING:
+                return node
+            case _:
+                text = z.Apply(t.STRING, named("string", (node.type,)), (node,), span=arg.span)
+                if verb != "p":
+                    return text
+                last = z.Constant(t.I64, 18)
+                return z.Part(t.STRING, text, z.Constant(t.I64, 0), last, span=arg.span)
 
     # -- displays
 

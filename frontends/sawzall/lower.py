@@ -12,6 +12,7 @@ from attrs import define, field
 from frontends.sawzall.body import PRINTS, handler, local_function, port
 from frontends.sawzall.calls import emitting
 from frontends.sawzall.check import UNDEFINED
+from frontends.sawzall.library import PREFIX, needed
 from frontends.sawzall.reduce import Reducer, item_type, reducer
 from frontends.sawzall.tables import PRINTED
 from frontends.sawzall.types import expression
@@ -74,7 +75,7 @@ class _Lowering:
             decls.append(p.Output(UNDEFINED, REPORT, annotations=(p.Annotation("Errors"),), span=typed.span))
         for found in reducers:
             decls += [found.variable, found.rows]
-        return p.Program((*decls, operator, *(r.instance for r in reducers), *uses))
+        return p.Program((*decls, *needed(operator), operator, *(r.instance for r in reducers), *uses))
 
     def input(self, source: z.Variable) -> p.Input:
         """The records; a program that reads lines runs once where there are none to read."""
@@ -127,7 +128,8 @@ class _Lowering:
         names = {*OPERATIONS, *RESERVED, source.name}
         fns: dict[int, str] = {}
         for i, function in enumerate(typed.functions):
-            fns[i] = fresh(function.name, names)
+            own = f"own_{function.name}" if function.name.startswith(PREFIX) else function.name
+            fns[i] = fresh(own, names)
             names.add(fns[i])
         found = emitting(typed.functions)
         line = fresh("line", names)

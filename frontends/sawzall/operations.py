@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from attrs import frozen
 
+from frontends.sawzall.library import PREFIX
 from frontends.sawzall.types import FINGERPRINT
 from river.lang import syntax as s
 from river.lang import types as t
@@ -204,6 +205,8 @@ def _itself(args: Args, _types: Types) -> s.Expr:
 
 
 def _text(args: Args, types: Types) -> s.Expr:
+    if types[0] == FINGERPRINT:
+        return _joined_texts(s.String("0x"), s.Call("format", (s.String("%016x"), *args)), s.String("P"))
     return args[0] if types[0] == t.STRING else s.Call("string", args)
 
 
@@ -223,6 +226,34 @@ def _whole(name: str) -> Callable[[Args, Types], s.Expr]:
                 return args[0] if type_ == t.Primitive(name) else s.Call(f"{name}.wrap", args)
 
     return river
+
+
+def _in_form(args: Args, types: Types) -> s.Expr:
+    """A number in a form of C's; the type of one that is written out must be said."""
+    form, number = args
+    said = "f64" if types[1] == t.F64 else "i64" if types[1] == t.I64 else "u64"
+    return s.Call("format", (form, s.Call(said, (number,))))
+
+
+def _read(name: str) -> Callable[[Args, Types], s.Expr]:
+    """A whole number in a text, by a function of the library; without a base its prefix tells it."""
+    return lambda args, _types: s.Call(f"{PREFIX}{name}", args if len(args) == 2 else (*args, s.Int(0)))
+
+
+def _padded(args: Args, _types: Types, *, right: bool = False) -> s.Expr:
+    """A text, and the blanks that fill it up to as many as there are in the second one."""
+    text, blanks = args
+    missing = s.Call("max", (s.Binary("-", s.Call("len", (blanks,)), s.Call("len", (text,))), s.Int(0)))
+    fill = s.Slice(blanks, s.Int(0), missing)
+    return s.Binary("+", text, fill) if right else s.Binary("+", fill, text)
+
+
+def _no_character(args: Args, _types: Types) -> s.Expr:
+    """That a number is no code point that a text may have."""
+    (point,) = args
+    outside = s.Binary("or", s.Binary("<=", point, s.Int(0)), s.Binary(">", point, s.Int(0x10FFFF)))
+    surrogate = s.Binary("and", s.Binary(">=", point, s.Int(0xD800)), s.Binary("<", point, s.Int(0xE000)))
+    return s.Binary("or", outside, surrogate)
 
 
 def _truth(args: Args, _types: Types) -> s.Expr:
@@ -282,6 +313,8 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
         case t.Record(fields):
             texts = [_shown(s.Member(value, field), inner, depth) for field, inner in fields]
             return _braces(s.Call("join", (s.ListValue(tuple(texts)), s.String(", "))))
+        case type_ if type_ == FINGERPRINT:
+            return _text((value,), (type_,))
         case t.Optional(inner):
             some = _shown(s.Force(value), inner, depth)
             return s.IfExpr(s.IsNone(value), s.String("undefined"), some)
@@ -366,9 +399,9 @@ CONVERSIONS: tuple[Operation, ...] = (
         "int", _fixed(t.I64, t.F64), _call("i64"), "a float without its fraction", _CONVERSION,
         _outside(-(2.0**63), 2.0**63),
     ),
-    Operation("int", _fixed(t.I64, t.STRING), _call("parse_i64"), "the number in a string", _CONVERSION, optional=True),
+    Operation("int", _fixed(t.I64, t.STRING), _read("whole"), "the number in a string", _CONVERSION, optional=True),
     Operation(
-        "int", _fixed(t.I64, t.STRING, t.I64), _call("parse_i64"), "the number in a string, to a base", _CONVERSION,
+        "int", _fixed(t.I64, t.STRING, t.I64), _read("whole"), "the number in a string, to a base", _CONVERSION,
         optional=True,
     ),
     Operation("uint", _any(t.U64, lambda x: x in (t.BOOL, t.I64, t.U64, t.TIME, FINGERPRINT)), _whole("u64"), "as uint"),
@@ -378,9 +411,9 @@ CONVERSIONS: tuple[Operation, ...] = (
     Operation(
         "uint", _fixed(t.U64, t.F64), _call("u64"), "a float without its fraction", _CONVERSION, _outside(-1.0, 2.0**64)
     ),
-    Operation("uint", _fixed(t.U64, t.STRING), _call("parse_u64"), "the number in a string", _CONVERSION, optional=True),
+    Operation("uint", _fixed(t.U64, t.STRING), _read("natural"), "the number in a string", _CONVERSION, optional=True),
     Operation(
-        "uint", _fixed(t.U64, t.STRING, t.I64), _call("parse_u64"), "the number in a string, to a base", _CONVERSION,
+        "uint", _fixed(t.U64, t.STRING, t.I64), _read("natural"), "the number in a string, to a base", _CONVERSION,
         optional=True,
     ),
     Operation("bool", _fixed(t.BOOL, t.BOOL), _itself, "itself"),
@@ -455,6 +488,23 @@ CONSTANTS: Mapping[str, tuple[t.Type, int | float]] = MappingProxyType({
 })  # fmt: skip
 """Names that have a value in every program; times in microseconds."""
 
+PLACES: tuple[Operation, ...] = (
+    Operation(
+        "format number", _first_of(*(_fixed(t.STRING, t.STRING, type_) for type_ in NUMBERS)), _in_form, "in a form of C's"
+    ),
+    Operation("pad left", _fixed(t.STRING, t.STRING, t.STRING), _padded, "behind as many blanks as are missing", repeats=True),
+    Operation(
+        "pad right", _fixed(t.STRING, t.STRING, t.STRING), lambda args, types: _padded(args, types, right=True),
+        "in front of as many blanks as are missing", repeats=True,
+    ),
+    Operation("quote", _fixed(t.STRING, t.STRING), lambda args, types: _shown(args[0], types[0], 0), "as a literal"),
+    Operation(
+        "character", _fixed(t.STRING, t.I64), lambda args, _: s.Call("char", (s.Call("i32", args),)), "the text of a code point",
+        "no character", _no_character,
+    ),
+)  # fmt: skip
+"""What the places of a format become; no program can name them."""
+
 MATCHES: Mapping[str, tuple[str, t.Type]] = MappingProxyType({
     "match": ("re_test", t.BOOL), "matchstrs": ("re_strs", t.List(t.STRING)), "matchposns": ("re_find", t.List(t.I64)),
 })  # fmt: skip
@@ -463,7 +513,7 @@ MATCHES: Mapping[str, tuple[str, t.Type]] = MappingProxyType({
 
 def _named() -> Mapping[str, Operation]:
     """All operations: conversions by name and the type of the first operand, `int:string`, the others by name."""
-    found = {op.name: op for op in (*OPERATORS, *FUNCTIONS)}
+    found = {op.name: op for op in (*OPERATORS, *FUNCTIONS, *PLACES)}
     for op in CONVERSIONS:
         for type_ in (*SCALARS, t.BYTES):
             for count in (1, 2):

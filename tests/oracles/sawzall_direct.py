@@ -415,18 +415,18 @@ class Machine:
                 raise AssertionError(name)
 
 
-def whole_number(type_: t.Type, value: Any, base: int = 10) -> int:
+def whole_number(type_: t.Type, value: Any, base: int = 0) -> int:
     match value:
         case str():
+            parts = re.fullmatch(r"[ \t\n\r\v\f]*([+-]?)(0[xX])?([0-9a-zA-Z]+)", value)
+            if parts is None or (parts[2] and base not in (0, 16)) or (parts[1] == "-" and type_ == t.U64):
+                raise Undefined
+            prefixed = 16 if parts[2] else 8 if len(parts[3]) > 1 and parts[3][0] == "0" else 10
             try:
-                found = (
-                    int(value, base)
-                    if re.fullmatch(r"[+-]?[0-9a-zA-Z]+", value) and "x" not in value
-                    else None
-                )
+                found = int(parts[1] + parts[3], base or prefixed)
             except ValueError:
-                found = None
-            if found is None or wrap(type_, found) != found:
+                raise Undefined from None
+            if wrap(type_, found) != found:
                 raise Undefined
             return found
         case float():

@@ -50,7 +50,7 @@ TYPES = {"int": "int", "uint": "uint", "float": "float", "bool": "bool", "string
          "map": "map [string] of int"}  # fmt: skip
 INTS = [0, 1, 2, 3, -1, -2, 7, 64, (1 << 63) - 1, -(1 << 63), 1 << 62]
 FLOATS = [0.0, -0.0, 1.0, -1.5, 0.1, 1e308, -1e308, 1e-308, math.inf, -math.inf, math.nan, 9.3e18]
-STRINGS = ["", "a", "b", "ab", "7", "-12", "0x1", "1.5", "1e3", "é"]
+STRINGS = ["", "a", "b", "ab", "7", "-12", "0x1", "-0X1f", " 017", "08", "7 ", "1.5", "1e3", "é"]
 
 EXPRESSIONS = {
     "int": [

@@ -7,18 +7,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import counted, list_parts, void
-from backends.native.layout import memory
+from backends.native.layout import Unsupported, memory
 from backends.native.lower import decimals
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
+from river.lang import typed
 from river.lang import types as t
+from river.lang.operations.text import form_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from backends.native.lower.frame import Frame
-    from river.lang import typed
 
     Rule = Callable[[Frame, typed.Apply, Sequence[Value]], Value]
+
+FORMAT_ROOM: Final = 512
+"""Bytes for a number in any form: 309 digits before the point, 99 behind it."""
 
 REAL_ROOM: Final = "[128 x i8]"  # for the text of a float
 
@@ -81,6 +85,35 @@ def _decode(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, slot = f.b, f.empty(t.STRING)
     good = b.call("i1", "text_decode", [f"ptr {slot}", f"ptr {f.ptr(f.owned(values[0]))}"])
     f.trap_if(b.op(f"xor i1 {good}, true"), "bad-utf8", expr.site)
+    return Memory(t.STRING, slot)
+
+
+def _format(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
+    """A number in C's form, as the system's `snprintf` makes it: exactly rounded, as Python's."""
+    b, slot, (form, value) = f.b, f.empty(t.STRING), expr.args
+    if isinstance(form, typed.ConstRef):
+        form = f.operator.consts[form.index].value
+    if not isinstance(form, typed.Literal):
+        raise Unsupported("`format` with a form that is no literal")
+    known = form_of(str(form.value), value.type)
+    if known is None:
+        f.trap_if("true", "conversion-range", expr.site)
+        return Memory(t.STRING, slot)
+    real = value.type == t.F64
+    data = (known if real else f"{known[:-1]}ll{known[-1]}").encode() + b"\0"
+    text = f.module.constant(f"[{len(data)} x i8]", f'c"{"".join(f"{chr(92)}{byte:02X}" for byte in data)}"')
+    number = f.reg(values[1])
+    if real:  # a NaN has no sign
+        bare = b.op(f"call double @llvm.fabs.f64(double {number})")
+        unordered = b.op(f"fcmp uno double {number}, {number}")
+        number = b.op(f"select i1 {unordered}, double {bare}, double {number}")
+    room = b.slot(f"[{FORMAT_ROOM} x i8]")
+    operand = f"{'double' if real else 'i64'} {number}"
+    made = b.op(
+        f"call i32 (ptr, i64, ptr, ...) @snprintf(ptr {room}, i64 {FORMAT_ROOM}, ptr {text}, {operand})"
+    )
+    length = b.op(f"sext i32 {made} to i64")
+    void(b, "text_make", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {room}", f"i64 {length}", "i1 true")
     return Memory(t.STRING, slot)
 
 
@@ -192,6 +225,7 @@ RULES: Final[dict[str, Rule]] = {
     "replace": _replace,
     "decode": _decode,
     "parse_utf8": _parse_utf8,
+    "format": _format,
     "code_points": _code_points,
     "from_code_points": _from_code_points,
     "parse_f64": _parse_real,

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import re
+from typing import TYPE_CHECKING
+
 from river.lang import types as t
 from river.lang.memory import LARGE, claim, claim_text
 from river.lang.operations.effects import PURE
 from river.lang.operations.table import Known, Operation, Signature, Types, fixed, plain
 from river.lang.values import TrapSignal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SPACE = " \t\n\r\v\f"
 TEXT = 64
@@ -76,9 +83,51 @@ def _parse_utf8(data: bytes) -> str | None:
         return None
 
 
+_FORM = re.compile(r"%([-+ 0#]*)(\d{0,2})(\.\d{0,2})?([diouxXeEfFgG])")
+
+
+def form_of(form: str, type_: t.Type) -> str | None:
+    """A form of C's printf for one value of `type_`, in the form in which all agree what it means; None if it is none."""
+    found = _FORM.fullmatch(form)
+    if found is None:
+        return None
+    flags, width, precision, verb = found[1], found[2], found[3] or "", found[4]
+    if (verb in "diouxX") != (type_ != t.F64) or ("#" in flags and verb in "diou"):
+        return None
+    dropped = {"0" if verb in "diouxX" and precision else "", "0" if "-" in flags else ""}
+    dropped |= {" ", "+"} if verb in "ouxX" else {" "} if "+" in flags else set()
+    kept = "".join(flag for flag in "-+ 0#" if flag in flags and flag not in dropped)
+    return f"%{kept}{width}{precision}{'d' if verb == 'i' else verb}"
+
+
+def _format_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
+    match types:
+        case (t.STRING | None, t.I64 | t.U64 | t.F64 as value):
+            return fixed((t.STRING, value), t.STRING)(types, None)
+        case _:
+            return None
+
+
+def _format(types: Types, _result: t.Type) -> Callable[..., str]:
+    def made(form: str, value: float) -> str:
+        known = form_of(form, types[1])
+        if known is None:
+            raise TrapSignal("conversion-range", form)
+        if isinstance(value, int) and known[-1] in "ouxX":
+            value &= (1 << 64) - 1
+        if isinstance(value, float) and not math.isfinite(value):
+            known = "%" + known[1:].replace("0", "", 1) if known[1:].lstrip("-+ #").startswith("0") else known
+        return known % value
+
+    return made
+
+
 _TEXT, _TWO = (t.STRING,), (t.STRING, t.STRING)
 
 OPERATIONS: tuple[Operation, ...] = (
+    Operation("format", _format_rule, _format,
+        "the number b in C's form a (`%-8.3f`, of at most two digits each); traps if that is no form for it",
+        ("conversion-range",), effect=PURE),
     Operation("parse_utf8", fixed((t.BYTES,), t.Optional(t.STRING)), plain(_parse_utf8), "the string in UTF-8, or none",
         effect=PURE),
     Operation("find", _find_rule, plain(_find), "where b first occurs in a (from a position), or -1",
