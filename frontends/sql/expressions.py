@@ -199,9 +199,7 @@ class Rows:
                 inner = self.find(value)
                 return self.lifted((inner,), lambda parts: evolve(expr, value=parts[0]), expr)
             case s.IfExpr(condition, then, other):
-                return self.typed(
-                    s.IfExpr(self.condition(condition), *self.branches(then, other), span=expr.span)
-                )
+                return self.chosen(self.condition(condition), then, other, expr)
             case s.Call("like" | "ilike" as name, (value, s.String(pattern), *escape)):
                 return self.like(name, cast("s.Expr", value), pattern, tuple(escape), expr)
             case s.NoneValue():
@@ -226,12 +224,23 @@ class Rows:
             return node  # what stands around it tells its type
         return self.find(cast("s.Expr", node)).expr
 
-    def branches(self, then: s.Expr, other: s.Expr) -> tuple[s.Expr, s.Expr]:
-        """The two values that a condition chooses from, as numbers of one type if they are numbers."""
-        if isinstance(then, s.NoneValue) or isinstance(other, s.NoneValue):
-            return cast("s.Expr", self.inner(then)), cast("s.Expr", self.inner(other))
+    def chosen(self, condition: s.Expr, then: s.Expr, other: s.Expr, expr: s.Expr) -> Found:
+        """One of two values, as numbers of one type if they are numbers.
+
+        Where their types say what its type is, it is not looked at as a whole again: each of many may be inside the next.
+        """
+        nones = [isinstance(side, s.NoneValue) for side in (then, other)]
+        if all(nones):
+            return self.typed(s.IfExpr(condition, then, other, span=expr.span))
+        if any(nones):
+            value = self.find(other if nones[0] else then)
+            sides = (then, value.expr) if nones[0] else (value.expr, other)
+            return Found(s.IfExpr(condition, *sides, span=expr.span), t.Optional(strip(value.type)))
         a, b = promote(*self.both(then, other))
-        return a.expr, b.expr
+        made = s.IfExpr(condition, a.expr, b.expr, span=expr.span)
+        if strip(a.type) != strip(b.type):
+            return self.typed(made)
+        return Found(made, a.type if isinstance(a.type, t.Optional) else b.type)
 
     def both(self, left: s.Expr, right: s.Expr) -> tuple[Found, Found]:
         """Both operands, so that the errors of both are told."""

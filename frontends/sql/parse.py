@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from frontends.sql import syntax as q
 from river.lang import syntax as s
@@ -11,11 +11,52 @@ from river.lang.grammar import module
 from river.lang.parse import RESERVED, ExprBuilder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lark import Token, Tree
 
     from river.lang.parse import Args
+    from river.source import Span
 
 SQL = module("frontends.sql", "grammar.lark")
+
+
+GROUP: Final = 32
+"""Alternatives of a `case` that stand one inside the other; where there are more, as many groups of them do."""
+
+
+def group_size(arms: int) -> int:
+    """How many alternatives of so many are a group; 1 if there are no groups."""
+    size = 1
+    while size * GROUP < arms:
+        size *= GROUP
+    return size
+
+
+def depth(arm: int, arms: int) -> int:
+    """How deep `chosen` puts an alternative, counted from 0, of so many; the other value is where the last one is."""
+    size = group_size(arms)
+    return arm // size + (1 if size == 1 else 1 + depth(arm % size, size))
+
+
+def chosen(arms: Sequence[tuple[s.Expr, s.Expr]], other: s.Expr, span: Span) -> s.Expr:
+    """The value of the first condition that is true, else the other one.
+
+    Of many alternatives it is first asked in which group one is true: so nothing is deep, and each condition is evaluated
+    once, and of one group once more.
+    """
+    size = group_size(len(arms))
+    found = other
+    for start in reversed(range(0, len(arms), size)):  # hence `deepening`
+        group = arms[start : start + size]
+        condition, value = group[-1]
+        if len(group) > 1:
+            truths = [s.Call("is_true", (each,), span=each.span) for each, _ in group]
+            condition = s.joined("or", truths)
+            if not all(isinstance(then, s.NoneValue) for _, then in group):
+                value = chosen(group[:-1], value, span)
+        found = s.IfExpr(condition, value, found, span=span)
+    return found
 
 
 class SqlBuilder(ExprBuilder):
@@ -23,6 +64,10 @@ class SqlBuilder(ExprBuilder):
 
     reserved: ClassVar[frozenset[str]] = RESERVED
     deepening: ClassVar[frozenset[str]] = frozenset({"case_value"})
+
+    def deeper(self, child: int, children: int) -> int:
+        arms = children - 2  # besides the value that is compared, and the other one
+        return depth(min(max(child - 2, 0), arms - 1), arms)
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
         distinct, items, sources, where, group, having = args
@@ -138,11 +183,11 @@ class SqlBuilder(ExprBuilder):
     def case_value(self, tree: Tree[Token], args: Args) -> s.Expr:
         subject, *cases, other = args
         span = self.span(tree)
-        found = s.NoneValue(span=span) if other is None else other
-        for when, then in reversed(cases):  # hence `deepening`
-            condition = when if subject is None else s.Binary("==", subject, when, span=when.span)
-            found = s.IfExpr(condition, then, found, span=span)
-        return found
+        arms = [
+            (when if subject is None else s.Binary("==", subject, when, span=when.span), then)
+            for when, then in cases
+        ]
+        return chosen(arms, s.NoneValue(span=span) if other is None else other, span)
 
     def count_all(self, tree: Tree[Token], args: Args) -> s.Expr:
         span = self.span(tree)

@@ -43,7 +43,7 @@ class Builder:
 
     reserved: ClassVar[frozenset[str]] = RESERVED
     deepening: ClassVar[frozenset[str]] = frozenset()
-    """Rules that put each child inside of what becomes of the one before it."""
+    """Rules that put children inside of what becomes of those before them: how deep, `deeper` says."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -88,8 +88,13 @@ class Builder:
                 if isinstance(child, str):
                     self._check_name(child)
                 elif child is not None:
-                    stack.append((child, depth + (i if deepens else 1)))
+                    stack.append((child, depth + (self.deeper(i, len(children)) if deepens else 1)))
         return order
+
+    def deeper(self, child: int, children: int) -> int:
+        """How many levels below the node of a rule in `deepening` its child of that number stands, counted from 1."""
+        del children
+        return child
 
     def _balance(self, node: Tree[Token]) -> None:
         """Regroups the operands of a long chain of one `and` or `or` below `node`, so that the chain is not deep.

@@ -911,6 +911,23 @@ IL: Final = (
 
 REPAIRED: Final = (
     Mutant(
+        "case-looked-at-again",
+        "each value of a `case` is looked at with all that are inside it",
+        "frontends/sql/expressions.py",
+        "        if strip(a.type) != strip(b.type):\n            return self.typed(made)\n",
+        "        if made:\n            return self.typed(made)\n",
+        "tests/frontends/test_cql_case.py::test_what_is_inside_is_not_looked_at_again",
+    ),
+    Mutant(
+        "case-evaluated-ahead",
+        "in a group of alternatives conditions are evaluated behind the one that is true",
+        "frontends/sql/parse.py",
+        'truths = [s.Call("is_true", (each,), span=each.span) for each, _ in group]',
+        "truths = [each for each, _ in group]",
+        "tests/frontends/test_cql_case.py::test_groups_of_alternatives_mean_the_same",
+        raises="Rejected",
+    ),
+    Mutant(
         "room-left-empty",
         "large constants are computed, but not put where code reads them",
         "backends/native/computed.py",
