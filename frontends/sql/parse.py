@@ -53,8 +53,10 @@ def chosen(arms: Sequence[tuple[s.Expr, s.Expr]], other: s.Expr, span: Span) -> 
         if len(group) > 1:
             truths = [s.Call("is_true", (each,), span=each.span) for each, _ in group]
             condition = s.joined("or", truths)
-            if not all(isinstance(then, s.NoneValue) for _, then in group):
-                value = chosen(group[:-1], value, span)
+            before = list(group[:-1])
+            while before and isinstance(before[-1][1], s.NoneValue) and isinstance(value, s.NoneValue):
+                before.pop()  # nothing, too: and nothing else would tell its type
+            value = chosen(before, value, span)
         found = s.IfExpr(condition, value, found, span=span)
     return found
 

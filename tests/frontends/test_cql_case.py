@@ -20,12 +20,15 @@ HEAD = "s: { ts: int; a: int; b: int? } stream by ts; output v: stream = istream
 CASES = {
     "conditions": "case when a < 2 then a when b > 3 then 1 when a = 4 then 2 when b is null then 3 when a > 6 then 4 else 5 end",
     "nothing else": "case when a = 1 then 1 when a = 2 then 2 when a = 5 then 3 when b = 4 then 4 when a = 6 then 5 end",
-    "nothing": "case when a = 1 then null when a = 2 then null when a = 5 then 3 when a = 6 then null when b = 4 then null end",
+    "nothing": "case when a = 1 then null when a = 2 then null when a = 5 then 3 when a = 6 then null when b = 4 then null"
+    " else 7 end",
+    "nothing twice": "case when a = 1 then 1 when a = 2 then null when a = 5 then null when a = 6 then 2 when a = 7 then 3"
+    " else 7 end",
     "values": "case b when 1 then 'x' when 2 then 'y' when 5 then 'z' when 1 then 'w' when 0 then 'u' else 'v' end",
     "numbers": "case when a = 1 then 1 when a = 2 then 2 when a = 3 then 3 when a = 5 then 0.5 when b = 0 then 4 else 6 end",
     "traps": "case when a = 3 then 1 when 6 / (a - 3) > 2 then 2 when a = 7 then 3 when 6 / (a - 7) < 0 then 4 else 5 end",
     "unknown and a trap": "case when b > 100 then 0 when a = 3 then 1 when 6 / (a - 3) = b then 2 when a < 0 then 3 else 5 end",
-}
+}  # fmt: skip
 ROWS = [(ts, ts % 9, None if ts % 4 == 1 else ts % 6) for ts in range(40)]
 
 
@@ -44,8 +47,9 @@ def found(value: str, native: str = "off") -> list[Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_groups_of_alternatives_mean_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     meant = found(CASES[name])
-    monkeypatch.setattr(parse, "GROUP", 2)
-    assert found(CASES[name]) == meant
+    for size in (2, 3):
+        monkeypatch.setattr(parse, "GROUP", size)
+        assert found(CASES[name]) == meant
 
 
 def test_a_long_case_runs_alike() -> None:
