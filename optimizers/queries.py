@@ -82,7 +82,7 @@ def users(graph: g.Graph, variable: str) -> tuple[int, ...]:
 
 def source(verified: Verified, name: str) -> s.Operator | s.Extern | None:
     """The text of operator `name` of the program, instances and lifts expanded."""
-    decls = named_operators(verified.program)
+    decls = verified.operators
     match decls.get(name):
         case s.Operator() | s.Extern() as operator:
             return operator

@@ -16,20 +16,22 @@ from __future__ import annotations
 import re
 import types
 import typing
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, Union, cast
 
 import attrs
 from attrs import field, frozen
 
 from river.diagnostics import Diagnostic, InternalError, Note, Rejected, Severity, closest
+from river.il.expand import named_operators
 from river.il.pretty import pretty
 from river.il.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from river.il.graph import Graph
-    from river.il.program import Program
+    from river.il.program import Decl, Program
     from river.il.templates import Library
     from river.platform import Platform
 
@@ -46,6 +48,11 @@ class Verified:
     graph: Graph
     library: Library
     _tried: list[tuple[object, object, Verified]] = field(factory=list[Any], init=False, repr=False)
+
+    @cached_property
+    def operators(self) -> Mapping[str, Decl]:
+        """What the program calls an operator, by name (see `river.il.expand.named_operators`)."""
+        return named_operators(self.program)
 
     @classmethod
     def of(cls, program: Program, library: Library) -> Verified:
