@@ -36,8 +36,8 @@ def assumed(decls: tuple[c.Decl, ...], report: Report) -> tuple[c.Decl, ...]:
     known = {decl.name for decl in decls}
     guesses: dict[str, _Guess] = {}
     for decl in decls:
-        if decl.query is None:
-            continue
+        if decl.query is None or isinstance(decl.query.select, c.Combined):
+            continue  # a combination is of declarations
         for source in decl.query.select.sources:
             if source.name not in known:
                 guess = guesses.setdefault(source.name, _Guess(source.name, source.span))

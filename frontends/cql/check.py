@@ -11,6 +11,8 @@ from attrs import define, field, frozen
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
 from frontends.cql.assume import assumed
+from frontends.cql.combine import combined
+from frontends.cql.flatten import flat
 from frontends.sql import typed as r
 from frontends.sql.check import select
 from frontends.sql.expressions import spelled
@@ -77,7 +79,7 @@ def check(program: c.Program) -> ty.Program:
 
     Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
     """
-    return _Checker(program).program()
+    return _Checker(flat(program)).program()
 
 
 @frozen
@@ -107,12 +109,7 @@ class _Checker:
             self.decls.setdefault(decl.name, decl)
         for decl in assumed(tuple(self.decls.values()), report):
             self.decls[decl.name] = decl
-        used = {
-            source.name: decl.name
-            for decl in self.decls.values()
-            if decl.query is not None
-            for source in decl.query.select.sources
-        }
+        used = self.used()
         found = [i for d in self.decls.values() if d.query is None for i in self.guarded(d)]
         inputs = tuple(i for i in found if i.name in used)
         self.stamps(inputs)
@@ -125,6 +122,18 @@ class _Checker:
         for unused in (i for i in found if i.name not in used):
             report.warn("cql-unused-input", f"no query uses `{unused.name}`", unused.span)
         return ty.Program(self.tau, inputs, tuple(views), report.remarks(), span=self.ast.span)
+
+    def used(self) -> set[str]:
+        """The names that queries read. An inner query that nobody reads is forgotten, with a warning."""
+        while True:
+            queries = [decl.query for decl in self.decls.values() if decl.query is not None]
+            found = {source.name for query in queries for source in query.select.sources}
+            idle = [decl for decl in self.decls.values() if decl.inner and decl.name not in found]
+            if not idle:
+                return found
+            for decl in idle:
+                self.report.warn("cql-unused-query", "nobody uses this query", decl.span)
+                del self.decls[decl.name]
 
     # -- inputs
 
@@ -232,13 +241,12 @@ class _Checker:
         before = self.report.errors
         sources = tuple(self.source(source) for source in query.select.sources)
         stated = None if decl.type is None else self.row(decl.type)
-        relation = select(
-            query.select,
-            tuple(source.row for source in sources),
-            self.without_stamp(decl, stated),
-            scope(),
-            self.report,
-        )
+        rows, wanted = tuple(source.row for source in sources), self.without_stamp(decl, stated)
+        match query.select:
+            case c.Combined():
+                relation = combined(query.select, rows, wanted, self.report)
+            case block:
+                relation = select(block, rows, wanted, scope(), self.report)
         if self.report.errors > before:
             raise Failed
         monotonic = _grows(relation) and all(self.grows(source) for source in sources)
@@ -368,5 +376,7 @@ def _grows(relation: r.Relation) -> bool:
             return _grows(input)
         case r.Join(left, right):
             return _grows(left) and _grows(right)
+        case r.Combine(left, right, _, word):
+            return word != "except" and _grows(left) and _grows(right)
         case r.Group():
             return False

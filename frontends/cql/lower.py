@@ -401,6 +401,35 @@ class Query:
                 keys = tuple(name for name, _ in row.fields)
                 made = Rows(self.queue("distinct"), row, rows.type)
                 return self.add("distinct", args, (rows.queue,), (kept,), made, node, keys=keys)
+            case r.Combine():
+                return self.combine(node, quiet=quiet)
+
+    def combine(self, node: r.Combine, *, quiet: bool) -> Rows:
+        """`union all`, `except`, `intersect`."""
+        left, right = (self.relation(side, quiet=quiet) for side in (node.left, node.right))
+        args: Args = (("R", left.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
+        made = Rows(self.queue(node.word), node.row, left.type)
+        queues = (left.queue, right.queue)
+        if node.word == "union":
+            return self.add("union", args, queues, (), made, node)
+        a, b, none, one = s.Name("l"), s.Name("r"), s.Int(0), s.Int(1)
+        match node.word, node.every:
+            case "except", True:
+                count: s.Expr = s.Call("max", (s.Binary("-", a, b), none))
+            case "except", _:
+                there = s.Binary("and", s.Binary(">", a, none), s.Binary("==", b, none))
+                count = s.IfExpr(there, one, none)
+            case _, True:
+                count = s.Call("min", (a, b))
+            case _:
+                there = s.Binary("and", s.Binary(">", a, none), s.Binary(">", b, none))
+                count = s.IfExpr(there, one, none)
+        counts = t.Record((("l", t.I64), ("r", t.I64), ("was", t.I64), ("seen", t.BOOL)))
+        state = s.TypeName("map", (left.type, expression(counts)))
+        kept = self.variable("copies", state, s.MapValue(()), node.span)
+        keys = tuple(name for name, _ in node.row.fields)
+        args = (*args, ("count", s.Lambda(("l", "r"), count)))
+        return self.add("combine", args, queues, (kept,), made, node, keys=keys, name=node.word)
 
     def filter(self, node: r.Filter, *, quiet: bool) -> Rows:
         """Selection and projection."""
@@ -615,6 +644,8 @@ def _is_net(query: ty.Query, relation: r.Relation) -> bool:
     match relation:
         case r.Distinct():
             return True
+        case r.Combine(word="except" | "intersect"):
+            return True
         case r.Group(_, _, keys, _, _, make):
             shown = fields(make.body).values()
             return all(s.Member(s.Name("g"), key.name) in shown for key in keys)
@@ -652,6 +683,8 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
             return _lasts(program, query, left) and _lasts(program, query, right)
         case r.Group() | r.Distinct():
             return True
+        case r.Combine(left, right, _, word):
+            return word != "union" or (_lasts(program, query, left) and _lasts(program, query, right))
 
 
 def _in_order(query: ty.Query, relation: r.Relation) -> bool:
@@ -694,7 +727,7 @@ def _sources(relation: r.Relation) -> set[int]:
     match relation:
         case r.Input(index, _):
             return {index}
-        case r.Join(left, right):
+        case r.Join(left, right) | r.Combine(left, right):
             return _sources(left) | _sources(right)
         case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
             return _sources(input)
@@ -705,7 +738,7 @@ def _sources_of_totals(relation: r.Relation) -> set[int]:
     match relation:
         case r.Input():
             return set()
-        case r.Join(left, right):
+        case r.Join(left, right) | r.Combine(left, right):
             return _sources_of_totals(left) | _sources_of_totals(right)
         case r.Group(input, _, keys):
             return _sources_of_totals(input) if keys else _sources(input)

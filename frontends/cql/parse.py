@@ -45,8 +45,8 @@ def _advised(found: Diagnostic) -> Diagnostic:
         return found
     span, word = found.span, found.span.text.lower()
     text = span.source.text
-    if SUBQUERY.search(text[: span.start]) or (word == "(" and OPENED.match(text, span.start)):
-        return evolve(found, help="there are no subqueries: give the inner query a name, and use that")
+    if SUBQUERY.search(text[: span.start]):
+        return evolve(found, help="queries stand only after `from` and `with`: join with this one there")
     before = LAST_WORD.search(text[: span.start])  # a word of SQL's may have been read as a name
     if word not in INSTEAD and before is not None and before[1].lower() in INSTEAD:
         span, word = Span(span.source, before.start(1), before.end(1)), before[1].lower()
@@ -57,21 +57,21 @@ def _advised(found: Diagnostic) -> Diagnostic:
 LAST_WORD = re.compile(r"\b([A-Za-z]+)\s+$")
 
 
-OPENED = re.compile(r"\(\s*select\b", re.IGNORECASE)
-SUBQUERY = re.compile(r"(?<!stream)(?<!stream )\(\s*select\s*$", re.IGNORECASE)
-"""What stands before the place where a subquery is found to be none, if it is not the parenthesis."""
+SUBQUERY = re.compile(r"(?:\b(?:in|exists|any|all|some)|[=<>+*/-])\s*\(\s*select\s*$", re.IGNORECASE)
+"""What stands before the place where a query inside of an expression is found to be none."""
 
 INSTEAD = {
     "order": "relations are bags: they have no order",
     "limit": "relations are bags: the last rows of a stream are `[rows n]`",
-    **dict.fromkeys(
-        ("join", "inner", "cross", "natural"),
-        "write the sources with commas, and what joins them after `where`",
-    ),
-    **dict.fromkeys(("left", "right", "full", "outer"), "there are no outer joins"),
-    "union": "there is no union of queries",
-    "except": "there is no difference of queries",
-    "intersect": "there is no intersection of queries: join them, and write `distinct`",
+    "offset": "relations are bags: they have no order",
+    "fetch": "relations are bags: the last rows of a stream are `[rows n]`",
+    "natural": "say by which columns: `join s using (a, b)`",
+    "lateral": "a query after `from` does not see the other sources",
+    "over": "there are no aggregates over windows of rows: group, and join with the groups",
+    "within": "rows of a group have no order",
+    "qualify": "conditions on groups stand after `having`",
+    "minus": "the difference of queries is `except`",
+    "values": "rows that are written out are a file of an input",
 }
 """Help at words that people know from SQL and from other kinds of CQL."""
 
@@ -92,6 +92,33 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def output_word(self, tree: Tree[Token], args: Args) -> bool:
         return True
 
+    def with_query(self, tree: Tree[Token], args: Args) -> tuple[str, c.Query]:
+        return str(args[0]), args[1]
+
+    def with_queries(self, tree: Tree[Token], args: Args) -> c.Query:
+        *within, query = args
+        return evolve(query, within=tuple(within), span=self.span(tree))
+
+    def union_word(self, tree: Tree[Token], args: Args) -> tuple[str, bool]:
+        return str(args[0]).lower(), args[1] is not None
+
+    def intersect_word(self, tree: Tree[Token], args: Args) -> tuple[str, bool]:
+        return str(args[0]).lower(), args[1] is not None
+
+    def combination(self, tree: Tree[Token], args: Args) -> c.Combined:
+        left, (word, every), right = args
+        return c.Combined(word, every, left, right, span=self.span(tree))
+
+    def derived(self, tree: Tree[Token], args: Args) -> q.Source:
+        query, window, alias = args[0], args[1], args[-1]
+        span = self.span(tree)
+        if alias is None:
+            self.report(
+                "syntax-derived", "a query after `from` needs a name", span, "write `(select ...) as name`"
+            )
+        name = str(alias or "derived")
+        return c.Derived(name, name, None, query, window, span=span)
+
     def plain_query(self, tree: Tree[Token], args: Args) -> c.Query:
         return c.Query(args[0], span=self.span(tree))
 
@@ -99,8 +126,9 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return c.Query(args[1], str(args[0]).lower(), span=self.span(tree))
 
     def windowed(self, tree: Tree[Token], args: Args) -> q.Source:
-        name, window, alias = args
-        return c.Windowed(str(name), None if alias is None else str(alias), window, span=self.span(tree))
+        name, window, alias = args[0], args[1], args[-1]
+        own = None if alias is None else str(alias)
+        return c.Windowed(str(name), own, None, window, span=self.span(tree))
 
     def now(self, tree: Tree[Token], args: Args) -> c.Window:
         return c.Now(span=self.span(tree))

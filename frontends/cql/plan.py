@@ -211,6 +211,9 @@ def _needs(relation: r.Relation, wanted: set[str], found: dict[int, set[str]]) -
             )
         case r.Distinct(input, row):
             _needs(input, {name for name, _ in row.fields}, found)
+        case r.Combine(left, right, row):
+            for side in (left, right):
+                _needs(side, {name for name, _ in row.fields}, found)
 
 
 def _members(function: s.Lambda, rows: r.Relation, which: int = 0) -> set[str]:

@@ -50,16 +50,49 @@ class Windowed(Source):
 
 
 @frozen
-class Query(s.Node):
-    """`select ...`, or `istream(select ...)`; `operator` is istream, dstream, rstream, or None."""
+class Combined(s.Node):
+    """`left union all right`: `word` is union, except or intersect; `every` if rows count as often as they are there.
 
-    select: Select
+    The sides are what stands in the text (`flatten` gives each a declaration of its own), or names of such declarations.
+    """
+
+    word: str
+    every: bool
+    left: Select | Combined | Source
+    right: Select | Combined | Source
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The declarations that it combines."""
+        return tuple(side for side in (self.left, self.right) if isinstance(side, Source))
+
+
+@frozen
+class Query(s.Node):
+    """`select ...`, or `istream(select ...)`; `operator` is istream, dstream, rstream, or None.
+
+    `within`: the queries after `with`, by name.
+    """
+
+    select: Select | Combined
     operator: str | None = None
+    within: tuple[tuple[str, Query], ...] = ()
+
+
+@frozen
+class Derived(Source):
+    """`(query) [window] as alias` after `from`."""
+
+    query: Query | None = None
+    window: Window | None = None
 
 
 @frozen
 class Decl(s.Node):
-    """`name: {fields} stream by stamp = query;`; `kind` is stream or relation. `name_span`: the name alone."""
+    """`name: {fields} stream by stamp = query;`; `kind` is stream or relation. `name_span`: the name alone.
+
+    `inner`: it stands inside of another query, and `flatten` has named it.
+    """
 
     name: str
     type: s.RecordType | None
@@ -68,6 +101,7 @@ class Decl(s.Node):
     query: Query | None
     output: bool = False
     name_span: Span | None = field(default=None, eq=False, repr=False)
+    inner: bool = False
 
 
 @frozen

@@ -70,6 +70,11 @@ class _Select:
         """The whole query."""
         block, before = self.block, self.report.errors
         self.unique_labels()
+        for source in block.sources:
+            if source.joining is not None and source.joining.kind != "inner":
+                message = f"there are no {source.joining.kind} outer joins yet"
+                help_line = "unite the join with the rows that `except` leaves over"
+                self.report.error("sql-outer-join", message, source.joining.span, help_line)
         items = self.items()
         block = self.block = self.without_aliases(items)
         conditions = self.conditions()
@@ -146,24 +151,65 @@ class _Select:
         shown = [(own, row) for own, row in zip(self.labels, self.rows, strict=True) if label in (None, own)]
         names = [name for _, row in shown for name, _ in row.fields]
         found: list[q.Item] = []
+        merged = self.merged() if label is None else dict[str, int]()
         for own, row in shown:
             for name, _ in row.fields:
+                if name in merged and self.labels[merged[name]] != own:
+                    continue
                 value = s.Member(s.Name(own, span=span), name, span=span)
-                alike = self.wanted is None and names.count(name) > 1
+                alike = self.wanted is None and names.count(name) > 1 and name not in merged
                 found.append(q.Item(value, f"{own}_{name}" if alike else None, span=span))
         return found
 
     def over_rows(self, place: str) -> Rows:
         """Expressions over the sources' rows, in a clause."""
-        return Rows(self.report, self.scope, self.labels, self.rows, place)
+        return Rows(self.report, self.scope, self.labels, self.rows, place, merged=self.merged())
+
+    def merged(self) -> Mapping[str, int]:
+        """The columns after `using`, and the source of each that a bare name means: that which always has it."""
+        found: dict[str, int] = {}
+        for i, source in enumerate(self.block.sources):
+            joining = source.joining
+            for name in () if joining is None or joining.kind == "full" else joining.using:
+                first = next((j for j in range(i) if self.rows[j].field(name) is not None), i)
+                found.setdefault(name, first)
+                if joining is not None and joining.kind == "right":
+                    found[name] = i
+        return found
 
     def conditions(self) -> tuple[s.Expr, ...]:
         """The conjuncts of `where`, checked."""
         found: list[s.Expr] = []
+        for i in range(len(self.rows)):
+            for conjunct in self.joining(i):
+                with self.report.recover():
+                    found.append(self.seen(i).condition(conjunct))
         if self.block.where is not None:
             for conjunct in _conjuncts(self.block.where):
                 with self.report.recover():
                     found.append(self.over_rows("in `where`").condition(conjunct))
+        return tuple(found)
+
+    def seen(self, index: int) -> Rows:
+        """Expressions over what the condition of the join with source `index` sees: this source and those before it."""
+        end = index + 1
+        return Rows(self.report, self.scope, self.labels[:end], self.rows[:end], "in `on`")
+
+    def joining(self, index: int) -> tuple[s.Expr, ...]:
+        """The conjuncts that join source `index` with those before it, `using` written out."""
+        joining = self.block.sources[index].joining
+        if joining is None:
+            return ()
+        found: list[s.Expr] = [] if joining.on is None else list(_conjuncts(joining.on))
+        span, before = joining.span, self.rows[:index]
+        for name in joining.using:
+            having = [i for i, row in enumerate(before) if row.field(name) is not None]
+            if not having or self.rows[index].field(name) is None:
+                side = "right" if having else "left"
+                self.report.error("sql-unknown-column", f"the {side} side of the join has no `{name}`", span)
+                continue
+            own, other = (s.Member(s.Name(self.labels[i]), name, span=span) for i in (having[0], index))
+            found.append(s.Binary("==", own, other, span=span))
         return tuple(found)
 
     # -- the result columns
@@ -268,6 +314,7 @@ class _Select:
             self.scope,
             self.labels,
             self.rows,
+            merged=self.merged(),
             keys=keys,
             grouped=bool(block.group),
             always=bool(keys),

@@ -101,6 +101,8 @@ class Rows:
     labels: tuple[str, ...]
     rows: tuple[t.Record, ...]
     place: str = "here"
+    merged: Mapping[str, int] = field(factory=dict[str, int], kw_only=True)
+    """Columns after `using`, which are one: the source of each that a bare name means."""
 
     # -- what the two kinds of places differ in
 
@@ -127,6 +129,8 @@ class Rows:
         match expr:
             case s.Name(name):
                 having = [i for i, row in enumerate(self.rows) if row.field(name) is not None]
+                if name in self.merged and self.merged[name] in having:
+                    return Column(self.merged[name], name)
                 if len(having) > 1:
                     several = " or ".join(f"`{self.labels[i]}.{name}`" for i in having)
                     raise self.report.error(
@@ -543,7 +547,7 @@ class Groups(Rows):
             return self.aggregate(function, cast("s.Call", expr))
         if not has_aggregate(expr):
             try:
-                value = Rows(Report(), self.scope, self.labels, self.rows).find(expr).expr
+                value = Rows(Report(), self.scope, self.labels, self.rows, merged=self.merged).find(expr).expr
             except Failed:
                 value = None
             for key in self.keys:
@@ -569,7 +573,9 @@ class Groups(Rows):
 
     def summary(self, function: str, expr: s.Call) -> Aggregate:
         """The aggregate without a name."""
-        inside = Rows(self.report, self.scope, self.labels, self.rows, "inside an aggregate")
+        inside = Rows(
+            self.report, self.scope, self.labels, self.rows, "inside an aggregate", merged=self.merged
+        )
         condition: s.Expr | None = None
         if expr.function == "filter":
             call, test = expr.args

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from attrs import evolve
+
 from frontends.sql import syntax as q
 from river.lang import syntax as s
 from river.lang.grammar import module
@@ -100,10 +102,40 @@ class SqlBuilder(ExprBuilder):
                 return q.Star(span=self.span(tree))
 
     def sources(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
-        return tuple(args)
+        groups: list[tuple[q.Source, ...]] = [_as_tuple(arg) for arg in args]
+        for group in groups if len(groups) > 1 else ():
+            for source in group:
+                if source.joining is not None and source.joining.kind in ("right", "full"):
+                    message = f"a {source.joining.kind} join stands alone after `from`, without commas"
+                    self.report(
+                        "syntax-join", message, self.span(tree), "write `cross join` instead of the comma"
+                    )
+        return tuple(source for group in groups for source in group)
+
+    def join_word(self, tree: Tree[Token], args: Args) -> str:
+        words = [str(arg).lower() for arg in args if arg is not None]
+        return "inner" if words[0] == "join" else words[0]
+
+    def join_on(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
+        before, kind, source, condition = args
+        span = self.span(tree)
+        if (condition is None) != (kind == "cross"):
+            what = "has no condition" if kind == "cross" else "says by what: `on` or `using`"
+            natural = (_as_tuple(before)[-1].alias or "").lower() == "natural"
+            help_line = "say by which columns: `join s using (a, b)`" if natural else None
+            self.report("syntax-join", f"a {kind} join {what}", self.tree_span(tree.children[2]), help_line)
+        joining = q.Joining("inner" if kind == "cross" else kind, condition, span=span)
+        return (*_as_tuple(before), evolve(source, joining=joining))
+
+    def join_using(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
+        before, kind, source, columns = args
+        if kind == "cross":
+            self.report("syntax-join", "a cross join has no condition", self.span(tree))
+        joining = q.Joining(kind, using=columns, span=self.span(tree))
+        return (*_as_tuple(before), evolve(source, joining=joining))
 
     def source_of(self, tree: Tree[Token], args: Args) -> q.Source:
-        return q.Source(str(args[0]), None if args[1] is None else str(args[1]), span=self.span(tree))
+        return q.Source(str(args[0]), None if args[-1] is None else str(args[-1]), span=self.span(tree))
 
     def columns(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         return tuple(args)
@@ -279,6 +311,10 @@ _INTERVALS = {
     "day": 86_400_000_000,
 }
 """Units of lengths of time, in microseconds."""
+
+
+def _as_tuple(sources: q.Source | tuple[q.Source, ...]) -> tuple[q.Source, ...]:
+    return sources if isinstance(sources, tuple) else (sources,)
 
 
 def _unquoted(token: str) -> str:

@@ -26,11 +26,24 @@ class Star(s.Node):
 
 
 @frozen
+class Joining(s.Node):
+    """How a source is joined with those before it: `kind` is inner, left, right or full.
+
+    `on` is the condition, `using` the columns that both sides have.
+    """
+
+    kind: str
+    on: s.Expr | None = None
+    using: tuple[str, ...] = ()
+
+
+@frozen
 class Source(s.Node):
-    """`name as alias` after `from`."""
+    """`name as alias` after `from`; `joining` says how, if not by a comma."""
 
     name: str
     alias: str | None = None
+    joining: Joining | None = None
 
     @property
     def label(self) -> str:

@@ -99,7 +99,23 @@ class Distinct(s.Node):
     row: t.Record
 
 
-Relation = Input | Filter | Join | Group | Distinct
+@frozen
+class Combine(s.Node):
+    """The rows of two relations of equal rows, counted on both sides.
+
+    `word` is union (the sum of the counts), except (the difference), or intersect (the smaller). Without `every` a row of
+    except and intersect is there once or not at all: except takes away what the right side has at all. A union has `every`
+    row; `Distinct` around it makes the other.
+    """
+
+    left: Relation
+    right: Relation
+    row: t.Record
+    word: str
+    every: bool
+
+
+Relation = Input | Filter | Join | Group | Distinct | Combine
 
 ALL = s.Lambda(("r",), s.Bool(value=True))
 """The condition that every row meets."""

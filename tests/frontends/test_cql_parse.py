@@ -33,7 +33,9 @@ def query(text: str) -> c.Query:
 
 
 def select(text: str) -> q.Select:
-    return query(text).select
+    found = query(text).select
+    assert isinstance(found, q.Select)
+    return found
 
 
 def where(text: str) -> s.Expr | None:
@@ -84,7 +86,7 @@ def test_keywords_are_read_in_either_case_and_names_are_not() -> None:
     ],
 )
 def test_windows(text: str, window: c.Window) -> None:
-    assert select(f"select a from s[{text}] as x").sources == (c.Windowed("s", "x", window),)
+    assert select(f"select a from s[{text}] as x").sources == (c.Windowed("s", "x", window=window),)
 
 
 @pytest.mark.parametrize("word", ["istream", "dstream", "rstream"])
@@ -149,6 +151,7 @@ def test_words_of_windows_and_of_declarations_are_names_elsewhere() -> None:
 def test_spans_cover_what_they_name() -> None:
     (decl,) = parse(FIGURE_3B).decls
     assert decl.query is not None
+    assert isinstance(decl.query.select, q.Select)
     assert decl.name_span is not None
     assert decl.name_span.text == "congested"
     (source,) = decl.query.select.sources
@@ -165,6 +168,8 @@ def test_spans_cover_what_they_name() -> None:
         ("r: relation = select from s;", ["syntax-unexpected"]),
         ("r: relation = select a from s", ["syntax-end"]),
         ("r: relation = select let from s;", ["syntax-reserved"]),
+        ("r: relation = select a from s cross join t on a = b;", ["syntax-join"]),
+        ("r: relation = select a from (select a from s);", ["syntax-derived"]),
         ("r: relation = select sum(*), f(a).* from s;", ["syntax-star", "syntax-star"]),
         ("r: {a: text(3)} relation = select a from s;", ["syntax-type"]),
     ],
@@ -194,7 +199,7 @@ def test_words_of_conditions_are_read_in_either_case(upper: str, lower: str) -> 
             "orb",
             None,
         ),
-        ("selecta from s", "selecta", "expected one of `dstream`, `istream`, `rstream` or `select`"),
+        ("selecta from s", "selecta", "expected one of `dstream`, `istream`, `rstream`, `select` or `with`"),
         ("select a from s[rows5]", "rows5", None),
         ("select a from s[now] ast2 asb where t.a > 1", "asb", None),
         ("select a from s[nowhere]", "nowhere", None),
@@ -217,30 +222,34 @@ def test_a_keyword_is_a_whole_word(text: str, word: str, help_line: str | None) 
         assert error.help == help_line
 
 
-SUBQUERY = "there are no subqueries: give the inner query a name, and use that"
+SUBQUERY = "queries stand only after `from` and `with`: join with this one there"
 
 
 @pytest.mark.parametrize(
     ("text", "help_line"),
     [
         ("select a from s ORDER by a", "relations are bags: they have no order"),
+        ("select a from s natural join t", "say by which columns: `join s using (a, b)`"),
+        ("select a from s minus select a from t", "the difference of queries is `except`"),
+        ("select a from (values (1)) v", "rows that are written out are a file of an input"),
+        ("select a from s, lateral (select 1) t", "a query after `from` does not see the other sources"),
+        ("select a from s limit 3", "relations are bags: the last rows of a stream are `[rows n]`"),
+        ("select a from s offset 3", "relations are bags: they have no order"),
+        ("select a from s qualify a > 1", "conditions on groups stand after `having`"),
         (
-            "select a from s join t on s.a = t.a",
-            "write the sources with commas, and what joins them after `where`",
+            "select sum(a) over (partition by a) from s",
+            "there are no aggregates over windows of rows: group, and join with the groups",
         ),
-        ("select a from s full outer join t on s.a = t.a", "there are no outer joins"),
+        ("select a from s where a > (select a from t)", SUBQUERY),
         (
             "select a from s[range 5 minutes slide 1 minute]",
             "windows slide at each instant: leave `slide` out",
         ),
         ("select a from s[range 5 slide 2]", "windows slide at each instant: leave `slide` out"),
-        ("select a from s union select a from t", "there is no union of queries"),
-        ("select a from s except select a from t", "there is no difference of queries"),
-        (
-            "select a from s intersect select a from t",
-            "there is no intersection of queries: join them, and write `distinct`",
-        ),
-        ("select a from (select a from s)", SUBQUERY),
+        ("select a from (select a from s)", "write `(select ...) as name`"),
+        ("select a from s join t", None),
+        ("select a from s cross join t on a = b", None),
+        ("select a from s, t full join u on t.a = u.a", "write `cross join` instead of the comma"),
         ("select a from s where a in (select a from t)", SUBQUERY),
         ("select a from s where exists (select a from t)", SUBQUERY),
         ("select a from s where k like k", "write it out: `k like 'a%'`"),

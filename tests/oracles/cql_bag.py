@@ -212,6 +212,13 @@ class Run:
                     for y in others
                     if a(x) == b(y)
                 ]
+            case r.Combine(left, right, _, word, every):
+                a, b = (Counter(self.relation(name, side, sources, heard)) for side in (left, right))
+                if word == "union":
+                    return list((a + b).elements())
+                if every:
+                    return list((a - b if word == "except" else a & b).elements())
+                return [row for row in a if (row in b) == (word == "intersect")]
             case r.Distinct(input, _):
                 return list(dict.fromkeys(self.relation(name, input, sources, heard)))
             case r.Group():
@@ -323,7 +330,7 @@ def inputs(node: r.Relation) -> set[int]:
     match node:
         case r.Input(index, _):
             return {index}
-        case r.Join(left, right):
+        case r.Join(left, right) | r.Combine(left, right):
             return inputs(left) | inputs(right)
         case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
             return inputs(input)

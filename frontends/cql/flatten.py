@@ -1,0 +1,83 @@
+"""Queries inside of queries become declarations of their own: each query is then one block over names.
+
+What stands after `with`, a query after `from`, and each side of `union`, `except` and `intersect` get names that the text
+does not use. A name after `with` is known in its query, and in those after it, and hides declarations of the same name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import define, evolve, field
+
+from frontends.cql import syntax as c
+from frontends.sql import syntax as q
+from river.il.trees import fresh
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def flat(program: c.Program) -> c.Program:
+    """The program with every inner query declared, before the declaration that has it."""
+    work = _Flatten({decl.name for decl in program.decls})
+    found: list[c.Decl] = []
+    for decl in program.decls:
+        if decl.query is not None:
+            decl = evolve(decl, query=work.query(decl.query, decl.name, {}))
+        found += [*work.made, decl]
+        work.made.clear()
+    return evolve(program, decls=tuple(found))
+
+
+@define
+class _Flatten:
+    """The names that are taken, and the declarations made for the one that is being read."""
+
+    taken: set[str]
+    made: list[c.Decl] = field(factory=list[c.Decl])
+
+    def query(self, query: c.Query, title: str, known: Mapping[str, str]) -> c.Query:
+        """A query without inner ones; `known`: the names of `with` that it sees."""
+        for name, inner in query.within:
+            known = {**known, name: self.declared(inner, f"{title}_{name}", known)}
+        return evolve(query, select=self.body(query.select, title, known), within=())
+
+    def body(
+        self, body: q.Select | c.Combined, title: str, known: Mapping[str, str]
+    ) -> q.Select | c.Combined:
+        """A block, or a combination of declared ones."""
+        if isinstance(body, c.Combined):
+            left, right = (self.side(side, title, known) for side in (body.left, body.right))
+            return evolve(body, left=left, right=right)
+        return evolve(body, sources=tuple(self.source(source, title, known) for source in body.sources))
+
+    def side(self, side: q.Select | c.Combined | q.Source, title: str, known: Mapping[str, str]) -> q.Source:
+        """One side of a combination."""
+        if isinstance(side, q.Source):
+            return side
+        query = c.Query(side, span=side.span)
+        return q.Source(self.declared(query, f"{title}_part", known), span=side.span)
+
+    def source(self, source: q.Source, title: str, known: Mapping[str, str]) -> q.Source:
+        """A source that is a name."""
+        if isinstance(source, c.Derived):
+            assert source.query is not None  # noqa: S101 - so it was parsed
+            name = self.declared(source.query, f"{title}_{source.label}", known)
+            if source.window is None:
+                return q.Source(name, source.label, source.joining, span=source.span)
+            return c.Windowed(name, source.label, source.joining, source.window, span=source.span)
+        if source.name in known:
+            return evolve(source, name=known[source.name], alias=source.label)
+        return source
+
+    def declared(self, query: c.Query, title: str, known: Mapping[str, str]) -> str:
+        """The name of a query that gets a declaration."""
+        name = fresh(title, self.taken)
+        self.taken.add(name)
+        flattened = self.query(query, name, known)
+        kind = "relation" if query.operator is None else "stream"
+        self.made.append(
+            c.Decl(name, None, kind, None, flattened, name_span=query.span, inner=True, span=query.span)
+        )
+        return name

@@ -1,0 +1,240 @@
+"""Queries inside of queries, combinations and joins: at every instant what DuckDB makes of the bags of that instant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from backends.multicore.plan import plan
+from backends.multicore.run import run as run_multicore
+from calculus.observe import Finished
+from calculus.run import run
+from calculus.schedule import Seeded
+from frontends.cql import FRONTEND
+from river.backend import Options
+from river.diagnostics import Diagnostic, Rejected, Severity
+from river.il import erase
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.values import Mark
+from river.platform import Platform
+from river.source import Source
+from river.testing import seeds
+
+if TYPE_CHECKING:
+    from random import Random
+
+LIBRARY = Library.of({"cql": FRONTEND.templates})
+INPUTS = """
+s: {ts: int; a: int; k: string; q: int?} stream by ts;
+t: {ts: int; a: int; k: string; q: int?} stream by ts;
+p: {at: int; a: int; k: string; q: int?} relation by at;
+"""
+LAST = 8
+SEEN = {
+    "s": "(select * from s where ts <= {now})",
+    "s[range 2]": "(select * from s where ts <= {now} and ts >= {now} - 2)",
+    "t": "(select * from t where ts <= {now})",
+    "t[now]": "(select * from t where ts = {now})",
+    "t[range 1]": "(select * from t where ts <= {now} and ts >= {now} - 1)",
+    "t[range 3]": "(select * from t where ts <= {now} and ts >= {now} - 3)",
+    "p": "p_then",
+}
+"""Sources as they are seen, and what that is at an instant. `p_then` is the relation as it is then."""
+
+QUERIES = [
+    # combinations
+    "select a, k from {s[range 2]} union all select a, k from {t[range 1]}",
+    "select a, k from {s[range 2]} union select a, k from {t[range 3]}",
+    "select a from {s[range 2]} except select a from {t[range 1]}",
+    "select a, k from {s} except all select a, k from {p}",
+    "select a from {t[range 3]} intersect select a from {p}",
+    "select a from {s} intersect all select a from {p}",
+    "select k from {s} union all select k from {t[range 1]} except all select k from {p}",
+    "select a from {p} union select a from {s[range 2]} intersect select a from {t[range 3]}",
+    "select a, q from {s[range 2]} except select q, a from {t[range 3]}",
+    "select a * 1.5 as x from {s[range 2]} union all select a from {t[range 3]}",
+    # queries after `from` and `with`
+    "select d.k, d.n from (select k, count(*) as n from {s[range 2]} group by k) as d where d.n > 1",
+    "select d.a, p.k from (select a from {s[range 2]} union all select a from {t[range 1]}) d join {p} p on d.a = p.a",
+    "select count(*) as n from (select distinct k from {s[range 2]}) d",
+    "with d as (select k, sum(a) n from {s[range 2]} group by k), e as (select k from d where n > 0) select e.k, d.n from d, e",
+    "with p as (select k from {t[range 1]}) select k from p union all select k from p",
+    # joins
+    "select u.a, w.k from {s[range 2]} u join {t[range 3]} w on u.a = w.a and u.k <> w.k",
+    "select k, u.a, w.a as b from {s[range 2]} u inner join {p} w using (k)",
+    "select * from {s[range 2]} u join {t[range 1]} w using (a, k) where u.ts <= w.ts",
+    "select u.a, w.a as b from {t[now]} u cross join {p} w",
+    "select u.a, v.k, w.q from {s[range 2]} u join {t[range 3]} v on u.a = v.a join {p} w on w.k = v.k where w.q is null",
+]
+
+
+def checked(text: str) -> Any:
+    return FRONTEND.check(FRONTEND.parse(Source("<query>", INPUTS + text)))
+
+
+def in_cql(query: str) -> str:
+    return query.replace("{", "").replace("}", "")
+
+
+def in_sql(query: str, now: int) -> str:
+    found = query
+    for seen, sql in SEEN.items():
+        found = found.replace(f"{{{seen}}}", sql.replace("{now}", str(now)))
+    return found
+
+
+def says(
+    query: str, data: dict[str, list[Any]], *, multicore: bool = False, seed: int = 0
+) -> dict[int, list[Any]]:
+    """The bag of a relation at each instant at which it changes."""
+    graph = verify(FRONTEND.lower(checked(f"output v: relation = {in_cql(query)};")), LIBRARY)
+    given = {name: tuple(rows) for name, rows in data.items() if name in graph.inputs}
+    made: list[Any] = []
+    if multicore:
+        sources = {name: iter([list(rows)]) for name, rows in given.items()}
+        run_multicore(plan(graph, Platform(2), Options(workers=2)), sources, {"v": made.extend})
+    else:
+        outcome = run(erase.erase(graph), erase.inputs(graph, given), Seeded(seed)).outcome
+        assert isinstance(outcome, Finished)
+        ((_, items),) = outcome.outputs
+        made = list(items)
+    changes: list[Any] = [item for item in made if not isinstance(item, Mark)]
+    bag: list[Any] = []
+    found: dict[int, list[Any]] = {}
+    for tau, ins, gone in changes:
+        for row in gone:
+            bag.remove(row)
+        bag += ins
+        assert tau not in found
+        found[tau] = sorted(bag, key=repr)
+    return found
+
+
+def row(chance: Random) -> tuple[Any, ...]:
+    return chance.randint(0, 2), chance.choice("xyz"), chance.choice([None, 0, 1])
+
+
+def random_data(chance: Random) -> dict[str, list[Any]]:
+    """Two streams and a change log, of few values, some instants with several rows and some with none."""
+    data: dict[str, list[Any]] = {
+        name: [(at, *row(chance)) for at in sorted(chance.randint(0, LAST) for _ in range(7))]
+        for name in "st"
+    }
+    there: list[Any] = []
+    log: list[Any] = []
+    for at in sorted(chance.randint(0, LAST) for _ in range(9)):
+        if there and chance.random() < 0.4:
+            log.append((at, "-", *there.pop(chance.randrange(len(there)))))
+        else:
+            there.append(row(chance))
+            log.append((at, "+", *there[-1]))
+    return data | {"p": log}
+
+
+@pytest.fixture(scope="module")
+def duckdb():
+    connection = pytest.importorskip("duckdb").connect()
+    connection.execute("set threads to 1")
+    for name in ("s", "t"):
+        connection.execute(f"create table {name} (ts bigint, a bigint, k varchar, q bigint)")
+    connection.execute("create table p_then (a bigint, k varchar, q bigint)")
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_queries_say_at_every_instant_what_sql_says(duckdb, query: str) -> None:
+    chance = seeds.chance("queries", query)
+    for seed in range(4):
+        data = random_data(chance)
+        found = says(query, data, seed=seed)
+        for name in ("s", "t"):
+            duckdb.execute(f"delete from {name}")
+            duckdb.executemany(f"insert into {name} values (?, ?, ?, ?)", data[name])
+        used = [name for name in data if any(f"{{{name}{end}" in query for end in "}[")]
+        last = max(row[0] for name in used for row in data[name])
+        now: list[Any] = []
+        for at in range(last + 1):
+            there: list[Any] = []
+            for when, sign, *values in data["p"]:
+                if when <= at:
+                    there.append(values) if sign == "+" else there.remove(values)
+            duckdb.execute("delete from p_then")
+            if there:
+                duckdb.executemany("insert into p_then values (?, ?, ?)", there)
+            expected = sorted(duckdb.execute(in_sql(query, at)).fetchall(), key=repr)
+            now = found.get(at, now)
+            if "count(*) as n from (" in query and not now:
+                continue  # the one group is there from the first instant on
+            assert now == expected, (at, data)
+
+
+@pytest.mark.slow
+def test_machine_code_says_the_same() -> None:
+    chance = seeds.chance("queries natively")
+    for query in QUERIES[1::3]:
+        data = random_data(chance)
+        assert says(query, data, multicore=True) == says(query, data)
+
+
+def test_a_union_of_streams_is_a_stream() -> None:
+    program = checked("v: stream = select a from s union all select a from t where a > 1;")
+    assert program.views[-1].kind == "stream"
+    assert [view.output for view in program.views] == [False, False, True]
+
+
+def test_a_query_after_from_may_be_a_stream_with_a_window() -> None:
+    data = {"s": [(1, 1, "x", None), (2, 2, "y", None), (5, 1, "z", None)]}
+    query = "select count(*) as n from (istream(select k from s where a = 1))[range 1] as d"
+    assert says(query, data) == {1: [(1,)], 3: [(0,)], 5: [(1,)]}
+
+
+def test_a_name_after_with_hides_others_and_is_known_in_its_query_alone() -> None:
+    program = checked(
+        "v: relation = with p as (select a from s) select a from p; w: relation = select k from p;"
+    )
+    assert [name for name, _ in program.views[-1].row.fields] == ["k"]
+    assert [(view.name, view.output) for view in program.views] == [("v_p", False), ("v", True), ("w", True)]
+
+
+def refused(text: str) -> list[Diagnostic]:
+    with pytest.raises(Rejected) as found:
+        checked(text)
+    return list(found.value.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "help_line"),
+    [
+        ("select a from s union select a, k from t", "sql-set-columns", None),
+        ("select a from s union select k from t", "sql-set-type", "make them alike by `cast`"),
+        ("select a from s join t using (b)", "sql-unknown-column", None),
+        ("select s.a from s join t on s.a = p.a join p on p.a = s.a", "sql-unknown-column", None),
+        ("select a from s join t using (k)", "sql-ambiguous-column", "write `s.a` or `t.a`"),
+        ("select k from s left join t using (k)", "sql-outer-join", None),
+        ("with d as (select a from s) select a from e", "cql-unknown-source", None),
+    ],
+)
+def test_what_is_refused(query: str, code: str, help_line: str | None) -> None:
+    found = [one for one in refused(f"v: relation = {query};") if one.code == code]
+    assert found
+    if help_line is not None:
+        assert found[0].help == help_line
+
+
+def test_a_declared_type_names_the_columns_of_a_combination() -> None:
+    (*_, view) = checked("v: {b: int?} relation = select a from s union select q from t;").views
+    assert [name for name, _ in view.row.fields] == ["b"]
+    assert [d.code for d in refused("v: {b: string} relation = select a from s union select q from t;")] == [
+        "sql-column-type"
+    ]
+    assert [
+        d.code for d in refused("v: {b: int; c: int} relation = select a from s union select a from t;")
+    ] == ["sql-arity"]
+
+
+def test_a_query_after_with_that_nobody_uses_is_told() -> None:
+    remarks = checked("v: relation = with d as (select a from s) select k from s;").remarks
+    assert ("cql-unused-query", Severity.WARNING) in [(d.code, d.severity) for d in remarks]
