@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never, cast
 from attrs import define, field
 
 from frontends.sawzall import typed as z
+from frontends.sawzall.operations import OPERATIONS
 from frontends.sawzall.tables import PRINTED
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import (
@@ -145,6 +146,8 @@ class Body(Values):
         match stmt:
             case z.Declare(variable, value):
                 self.declare(variable, value, span)
+            case z.Assign(z.Item(_, whole, index), value) if whole.type == t.STRING:
+                self.letter(whole, index, value, span)
             case z.Assign(place, value):
                 target = self.place(place)
                 self.out.append(s.Assign(target, self.expr(value), span=span))
@@ -215,6 +218,14 @@ class Body(Values):
             self.out.append(s.VarDecl(flag, None, FALSE, span=span))
             done = (*done, s.Assign(s.Name(flag), TRUE, span=span))
         self.attempted(attempt, done)
+
+    def letter(self, whole: z.Expr, index: z.Expr, value: z.Expr, span: Span | None) -> None:
+        """Another character in a text."""
+        target = self.inner(whole)
+        at = self.position(target, index, span)
+        one = self.expr(z.Apply(t.STRING, "character", (value,), span=value.span))
+        changed = OPERATIONS["other character"].river((target, at, one), (t.STRING, t.I64, t.STRING))
+        self.out.append(s.Assign(target, changed, span=span))
 
     def place(self, place: z.Expr) -> s.Expr:
         """A place to assign to; the last index of a map need not be there."""

@@ -542,7 +542,7 @@ class _Checker:
                 return self.exprs.field(self.inner(value), name, expr.span)
             case s.Index(value, index):
                 node = self.exprs.item(self.inner(value), index, expr.span)
-                if isinstance(node, z.Item) and node.value.type in (t.STRING, t.BYTES):
+                if isinstance(node, z.Item) and node.value.type == t.BYTES:
                     message = f"a part of `{spelled(node.value.type)}` cannot be changed"
                     raise self.report.error("sawzall-assign", message, expr.span)
                 return node
@@ -565,12 +565,9 @@ class _Checker:
             return z.Evaluate(self.exprs.user_call(call.function, call.args, call.span), span=call.span)
         match call:
             case s.Call("assert", (cond, *rest)) if len(rest) <= 1:
-                text = rest[0] if rest else s.String("assertion failed")
-                if not isinstance(text, s.String):
-                    raise self.report.error(
-                        "sawzall-arguments", "the message must be a string literal", call.span
-                    )
-                return z.Assert(self.exprs.check(cond, t.BOOL), text.value, span=call.span)
+                text = self.exprs.check(rest[0], t.STRING) if rest else None
+                said = text.value if isinstance(text, z.Constant) else "assertion failed"
+                return z.Assert(self.exprs.check(cond, t.BOOL), said, span=call.span)
             case _:
                 self.exprs.infer(call)
                 hint = "assign its result to a variable"

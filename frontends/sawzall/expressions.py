@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 BOUNDS = {t.I64: (-(1 << 63), (1 << 63) - 1), t.U64: (0, (1 << 64) - 1)}
 ABSENT = frozenset({
-    "saw", "sawn", "sawzall", "submatch", "rand", "now", "new", "load", "convert", "splitcsv", "strrfind", "sortx",
+    "saw", "sawn", "sawzall", "submatch", "rand", "now", "load", "splitcsv", "sortx",
     "getenv", "addday", "addmonth", "addyear", "addweek", "trunctoday", "trunctohour", "formattime", "inproto",
-    "clearproto", "regex", "skip", "rest", "result", "bytesfind", "Gunzip", "print", "unpack", "geo",
+    "clearproto", "regex", "skip", "rest", "result", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip
 """Functions of szl that River-Sawzall does not have."""
 
@@ -261,6 +261,14 @@ class Expressions:
                 return self.match(name, pattern, text, span)
             case "format", (pattern, *rest):
                 return self.format(pattern, rest, span)
+            case "new", (type_, *rest):
+                return self.new(type_, rest, span)
+            case "convert", (type_, value, *rest) if (wanted_type := self.type_of(type_)) is not None:
+                return self.conversion(wanted_type, value, tuple(rest), span)
+            case _, (value, *rest) if (
+                name not in BASIC and (wanted_type := self.names.type(name)) is not None
+            ):
+                return self.conversion(wanted_type, value, tuple(rest), span)
             case "assert", _:
                 raise self.error("sawzall-no-result", "`assert` is a statement", span)
             case _:
@@ -275,6 +283,42 @@ class Expressions:
         if name in (*MATCHES, "def", "format"):
             raise self.error("sawzall-arguments", f"`{name}` takes other arguments", span)
         raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, closest(name, known))
+
+    def type_of(self, arg: a.Expr) -> t.Type | None:
+        """The type that an argument names, if it does."""
+        match arg:
+            case a.TypeValue(type_):
+                return self.type(type_)
+            case s.Name(name):
+                return self.names.type(name)
+            case _:
+                return None
+
+    def conversion(
+        self, wanted: t.Type, value: s.Argument, params: tuple[s.Argument, ...], span: Span | None
+    ) -> z.Expr:
+        """`convert(T, value, ...)`, or `T(value, ...)` of a declared type."""
+        name = next((name for name, type_ in BASIC.items() if type_ == wanted), None)
+        if name is not None and params:
+            return self.operation(name, (value, *params), wanted, span)
+        return self.initial(value, wanted)
+
+    def new(self, type_: a.Expr, args: list[s.Argument], span: Span | None) -> z.Expr:
+        """`new(array of T, n, value)`, `new(string, n, character)`, `new(map [K] of V)`."""
+        wanted = self.type_of(type_)
+        match wanted, args:
+            case t.List(item), (count, value):
+                return z.Apply(wanted, "new", (self.check(count, t.I64), self.check(value, item)), span=span)
+            case t.STRING, (count, letter):
+                point = z.Apply(t.STRING, "character", (self.check(letter, t.I64),), span=span)
+                return z.Apply(
+                    t.STRING, "copies of a character", (self.check(count, t.I64), point), span=span
+                )
+            case t.Map(), ():
+                return z.MapOf(wanted, (), span=span)
+            case _:
+                hint = "write `new(array of int, n, 0)`, `new(string, n, 'x')` or `new(map [string] of int)`"
+                raise self.error("sawzall-arguments", "`new` makes an array, a string or a map", span, hint)
 
     def user_function(self, name: str) -> int | None:
         """The number of a function of the program; in a function, also of one that is declared later."""

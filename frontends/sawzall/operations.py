@@ -115,6 +115,14 @@ def _sort(types: Known) -> Signature | None:
             return None
 
 
+def _filled(types: Known) -> Signature | None:
+    match types:
+        case (t.I64 | None, item) if item is not None:
+            return (t.I64, item), t.List(item)
+        case _:
+            return None
+
+
 def _keys(types: Known) -> Signature | None:
     match types:
         case (t.Map(key, _) as whole,):
@@ -233,6 +241,42 @@ def _in_form(args: Args, types: Types) -> s.Expr:
     form, number = args
     said = "f64" if types[1] == t.F64 else "i64" if types[1] == t.I64 else "u64"
     return s.Call("format", (form, s.Call(said, (number,))))
+
+
+def _filled_array(args: Args, _types: Types) -> s.Expr:
+    count, value = args
+    return s.Comprehension(
+        value, ("each",), s.Range(s.Int(0), s.Call("max", (count, s.Int(0))))
+    )  # no variable is called so
+
+
+def _library(name: str) -> Callable[[Args, Types], s.Expr]:
+    """A function of the library."""
+    return _call(f"{PREFIX}{name}")
+
+
+def _extreme(name: str, op: str) -> Callable[[Args, Types], s.Expr]:
+    """The operation `name` of numbers; of others the one that is before or behind the other."""
+
+    def river(args: Args, types: Types) -> s.Expr:
+        if types[0] in NUMBERS:
+            return s.Call(name, args)
+        return s.IfExpr(s.Binary(op, *args), *args)
+
+    return river
+
+
+_INFINITE = s.Binary("/", s.Float(1.0), s.Float(0.0))
+
+
+def _size(op: str) -> Callable[[Args, Types], s.Expr]:
+    """How a float without its sign compares to infinity."""
+    return lambda args, _types: s.Binary(op, s.Call("abs", args), _INFINITE)
+
+
+def _normal(args: Args, _types: Types) -> s.Expr:
+    least = s.Binary(">=", s.Call("abs", args), s.Float(2.0**-1022))
+    return s.Binary("and", least, s.Binary("<", s.Call("abs", args), _INFINITE))
 
 
 def _read(name: str) -> Callable[[Args, Types], s.Expr]:
@@ -436,8 +480,19 @@ CONVERSIONS: tuple[Operation, ...] = (
 FUNCTIONS: tuple[Operation, ...] = (
     Operation("len", _any(t.I64, _has_length), _call("len"), "items, entries, code points or bytes"),
     Operation("abs", _alike(1, (t.I64, t.F64)), _absolute, "without its sign", repeats=True),
-    Operation("min", _alike(2, NUMBERS), _call("min"), "the smaller; NaN if one is"),
-    Operation("max", _alike(2, NUMBERS), _call("max"), "the greater; NaN if one is"),
+    Operation("min", _alike(2, ORDERED), _extreme("min", "<"), "the smaller; NaN if one is", repeats=True),
+    Operation("max", _alike(2, ORDERED), _extreme("max", ">"), "the greater; NaN if one is", repeats=True),
+    Operation("fabs", _fixed(t.F64, t.F64), _call("abs"), "without its sign"),
+    Operation("highbit", _fixed(t.I64, t.I64), _library("highest"), "the position of the highest bit, from 1; 0 of 0"),
+    Operation("strrfind", _fixed(t.I64, t.STRING, t.STRING), _library("last"), "where it is last, or -1"),
+    Operation(
+        "bytesfind", _fixed(t.I64, t.BYTES, t.BYTES), lambda args, _: s.Call(f"{PREFIX}bytes", (*args, s.Bool(value=False))),
+        "where the first bytes are in the second, or -1",
+    ),
+    Operation(
+        "bytesrfind", _fixed(t.I64, t.BYTES, t.BYTES), lambda args, _: s.Call(f"{PREFIX}bytes", (*args, s.Bool(value=True))),
+        "where they are last, or -1",
+    ),
     Operation("lowercase", _fixed(t.STRING, t.STRING), _call("lower"), "in lower case"),
     Operation("uppercase", _fixed(t.STRING, t.STRING), _call("upper"), "in upper case"),
     Operation(
@@ -445,8 +500,10 @@ FUNCTIONS: tuple[Operation, ...] = (
         "where the first string is in the second, or -1",
     ),
     Operation(
-        "strreplace", _fixed(t.STRING, t.STRING, t.STRING, t.STRING), _call("replace"),
-        "the first string with each second replaced by the third",
+        "strreplace",
+        _first_of(_fixed(t.STRING, t.STRING, t.STRING, t.STRING, t.BOOL), _fixed(t.STRING, t.STRING, t.STRING, t.STRING)),
+        lambda args, _: s.Call(f"{PREFIX}replaced", args if len(args) == 4 else (*args, s.Bool(value=True))),
+        "the first string with each second replaced by the third; with false behind it, only the first",
     ),
     Operation(
         "split", _fixed(t.List(t.STRING), t.STRING, t.STRING), _call("split"), "the parts between separators (not in szl)"
@@ -469,7 +526,16 @@ FUNCTIONS: tuple[Operation, ...] = (
         )
     ),
     Operation("pow", _fixed(t.F64, t.F64, t.F64), _call("pow"), "to the power"),
+    *(
+        Operation(name, _fixed(t.F64, t.F64), _call(name), f"the {name} of an angle or number")
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")
+    ),
+    Operation("atan2", _fixed(t.F64, t.F64, t.F64), _call("atan2"), "the angle of the second and the first as a point"),
     Operation("isnan", _fixed(t.BOOL, t.F64), _call("is_nan"), "whether it is NaN"),
+    Operation("isinf", _fixed(t.BOOL, t.F64), _size("=="), "whether it is infinite"),
+    Operation("isfinite", _fixed(t.BOOL, t.F64), _size("<"), "whether it is neither infinite nor NaN"),
+    Operation("isnormal", _fixed(t.BOOL, t.F64), _normal, "whether it is none of 0, subnormal, infinite, NaN", repeats=True),
+    Operation("dayofyear", _fixed(t.I64, t.TIME), _call("yearday"), "the day of the year, in UTC"),
     *(
         Operation(name, _fixed(t.I64, t.TIME), _call(river), f"the {river}, in UTC")
         for name, river in (
@@ -497,6 +563,11 @@ PLACES: tuple[Operation, ...] = (
         "pad right", _fixed(t.STRING, t.STRING, t.STRING), lambda args, types: _padded(args, types, right=True),
         "in front of as many blanks as are missing", repeats=True,
     ),
+    Operation("copies of a character", _fixed(t.STRING, t.I64, t.STRING), _library("text"), "one character so often"),
+    Operation(
+        "other character", _fixed(t.STRING, t.STRING, t.I64, t.STRING), _library("changed"), "a text with another character"
+    ),
+    Operation("new", _filled, _filled_array, "so many times a value", repeats=True),
     Operation("quote", _fixed(t.STRING, t.STRING), lambda args, types: _shown(args[0], types[0], 0), "as a literal"),
     Operation(
         "character", _fixed(t.STRING, t.I64), lambda args, _: s.Call("char", (s.Call("i32", args),)), "the text of a code point",

@@ -491,7 +491,7 @@ def _repeatable(expr: s.Expr) -> bool:
 
 def _display(expr: s.Expr) -> bool:
     """Whether the type of an expression is not seen from it alone."""
-    return isinstance(expr, s.ListValue | s.MapValue | s.RecordValue)
+    return isinstance(expr, s.ListValue | s.MapValue | s.RecordValue | s.Comprehension)
 
 
 def _harmless(name: str, args: tuple[s.Expr, ...]) -> bool:
