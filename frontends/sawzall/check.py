@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from river.source import Span
 
+DECLARING = (a.StaticDecl, a.FunctionDecl, a.TableDecl, a.TypeDecl, a.Declare)
+"""Statements that give a name its meaning."""
+
 COUNTED = (t.I64, t.U64, t.F64)
 
 
@@ -42,7 +45,7 @@ def check(ast: a.Program) -> z.Program:
         with report.recover():
             checker.item(item)
             continue
-        if isinstance(item, a.StaticDecl | a.FunctionDecl | a.TableDecl | a.TypeDecl | a.Declare):
+        if isinstance(item, DECLARING):
             checker.names.refuse(item.name)
     checker.finish()
     report.remarks()
@@ -164,23 +167,13 @@ class _Checker:
 
     # -- declarations
 
-    def item(self, item: a.Item) -> None:
+    def item(self, item: a.Stmt) -> None:
         """One declaration or statement of the program."""
         match item:
-            case a.TypeDecl(name, type_):
-                found = self.type(type_)
-                self.names.declare(name, Known("type", len(self.names.types)), item.span)
-                self.names.types.append(found)
-            case a.StaticDecl():
-                self.static(item)
             case a.Declare(name, a_type, s.Name(value)) if (
                 a_type is not None and value == INPUT and self.names.known(INPUT) in (None, self.lines)
             ) and isinstance(found := self.type(a_type), t.Record):
                 self.record(name, found, item)
-            case a.FunctionDecl():
-                self.function(item)
-            case a.TableDecl():
-                self.table(item)
             case _:
                 self.body += self.statement(item)
 
@@ -224,7 +217,7 @@ class _Checker:
     def announce(self, name: str) -> int | None:
         """The number of a function that is declared later, which functions before it may call."""
         item = self.later.get(name)
-        if item is None or not self.names.inside:
+        if item is None or not self.names.inside or len(self.names.outer.scopes) > 1:
             return None
         index = self.declared(item)
         self.announced[index] = self.names.frame.start
@@ -236,7 +229,8 @@ class _Checker:
         types = [self.type(param.type) for param in item.params]
         index = len(self.functions)
         self.names.announce(item.name, Known("function", index), item.span)
-        self.later.pop(item.name, None)
+        if self.later.get(item.name) is item:
+            del self.later[item.name]
         params = tuple(
             self.names.unnamed(param.name, type_, param.span)
             for param, type_ in zip(item.params, types, strict=True)
@@ -404,7 +398,8 @@ class _Checker:
         weights = (
             () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
         )
-        return z.Table(kept_name(item.name), item.kind, limit, keys, values, weights, whole, span=item.span)
+        output = fresh(kept_name(item.name), {table.name for table in self.tables})
+        return z.Table(output, item.kind, limit, keys, values, weights, whole, span=item.span)
 
     # -- statements
 
@@ -415,7 +410,7 @@ class _Checker:
             with self.report.recover():
                 found += self.statement(item)
                 continue
-            if isinstance(item, a.Declare):
+            if isinstance(item, DECLARING):
                 self.names.refuse(item.name)
         return tuple(found)
 
@@ -436,6 +431,23 @@ class _Checker:
         """One statement; a block becomes its statements."""
         span, exprs, names = item.span, self.exprs, self.names
         match item:
+            case a.TypeDecl(name, type_):
+                found = self.type(type_)
+                names.declare(name, Known("type", len(names.types)), span)
+                names.types.append(found)
+                return ()
+            case a.StaticDecl():
+                self.static(item)
+                return ()
+            case a.FunctionDecl():
+                if names.inside:
+                    hint = "declare it before the function around it"
+                    raise self.report.error("sawzall-unsupported", "a function in a function", span, hint)
+                self.function(item)
+                return ()
+            case a.TableDecl():
+                self.table(item)
+                return ()
             case a.Block(body):
                 return self.block(body)
             case a.Declare():

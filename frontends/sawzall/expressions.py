@@ -263,7 +263,11 @@ class Expressions:
                 return self.format(pattern, rest, span)
             case "new", (type_, *rest):
                 return self.new(type_, rest, span)
-            case "convert", (type_, value, *rest) if (wanted_type := self.type_of(type_)) is not None:
+            case "convert", (type_, value, *rest):
+                if (wanted_type := self.type_of(type_)) is None:
+                    raise self.error(
+                        "sawzall-arguments", "`convert` takes a type first", span, "`convert(int, x)`"
+                    )
                 return self.conversion(wanted_type, value, tuple(rest), span)
             case _, (value, *rest) if (
                 name not in BASIC and (wanted_type := self.names.type(name)) is not None

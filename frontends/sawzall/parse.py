@@ -48,16 +48,16 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def program(self, tree: Tree[Token], args: Args) -> z.Program:
         return z.Program(_flat(args), span=self.span(tree))
 
-    def type_decl(self, tree: Tree[Token], args: Args) -> z.Item:
+    def type_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return z.TypeDecl(str(args[0]), args[1], span=self.span(tree))
 
-    def static_decl(self, tree: Tree[Token], args: Args) -> z.Item:
+    def static_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return z.StaticDecl(str(args[0]), args[1], args[2], span=self.span(tree))
 
-    def static_define(self, tree: Tree[Token], args: Args) -> z.Item:
+    def static_define(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return z.StaticDecl(str(args[0]), None, args[1], span=self.span(tree))
 
-    def function_decl(self, tree: Tree[Token], args: Args) -> z.Item:
+    def function_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
         name, params, result, body = args
         return z.FunctionDecl(str(name), params, result, body.body, span=self.token_span(name))
 
@@ -67,7 +67,7 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def param(self, tree: Tree[Token], args: Args) -> z.Param:
         return z.Param(str(args[0]), args[1], span=self.span(tree))
 
-    def table_decl(self, tree: Tree[Token], args: Args) -> z.Item:
+    def table_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
         name, kind, limit, *index, value, weight = args
         return z.TableDecl(
             str(name), str(kind), limit, tuple(index), value, weight,

@@ -251,27 +251,13 @@ class Return(s.Node):
 
 
 Stmt = (
-    Declare
-    | Assign
-    | Step
-    | Do
-    | Emit
-    | If
-    | While
-    | DoWhile
-    | For
-    | Switch
-    | When
-    | Block
-    | Break
-    | Continue
-    | Return
-)
-Item = TypeDecl | StaticDecl | FunctionDecl | TableDecl | Stmt
+    TypeDecl | StaticDecl | FunctionDecl | TableDecl | Declare | Assign | Step | Do | Emit | If | While | DoWhile | For | Switch
+    | When | Block | Break | Continue | Return
+)  # fmt: skip
 
 
 @frozen
 class Program(s.Node):
     """Declarations and statements in the order of the text."""
 
-    items: tuple[Item, ...]
+    items: tuple[Stmt, ...]

@@ -68,6 +68,13 @@ def refused(text: str, head: str = HEAD) -> tuple[Diagnostic, ...]:
         ("x := nothing(1);", "sawzall-unknown-function", "nothing(1)"),
         ('x := saw(r.s, "a");', "sawzall-unsupported", 'saw(r.s, "a")'),
         ("q: table sample(3) of int;", "sawzall-unsupported", "sample"),
+        ("f: function() { g: function() { return; }; }", "sawzall-unsupported", "g"),
+        (
+            "{ g: function() { later(); }; } later: function() { return; }",
+            "sawzall-unknown-function",
+            "later()",
+        ),
+        ("{ type T = int; } x: T;", "sawzall-unknown-type", "T"),
         ("q: table summ of int;", "sawzall-unknown-table", "summ"),
         ("f: function(x: int): int { return x; } y := f();", "sawzall-arguments", "f()"),
         ("x := def(1, 2);", "sawzall-arguments", "def(1, 2)"),
