@@ -919,13 +919,12 @@ REPAIRED: Final = (
         "tests/frontends/test_cql_case.py::test_what_is_inside_is_not_looked_at_again",
     ),
     Mutant(
-        "case-evaluated-ahead",
-        "in a group of alternatives conditions are evaluated behind the one that is true",
+        "case-takes-the-last",
+        "in a group of alternatives the value is that of the last one, whichever is true",
         "frontends/sql/parse.py",
-        'truths = [s.Call("is_true", (each,), span=each.span) for each, _ in group]',
-        "truths = [each for each, _ in group]",
+        "            value = chosen(before, value, span)\n",
+        "",
         "tests/frontends/test_cql_case.py::test_groups_of_alternatives_mean_the_same",
-        raises="Rejected",
     ),
     Mutant(
         "room-left-empty",
