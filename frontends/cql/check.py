@@ -378,5 +378,5 @@ def _grows(relation: r.Relation) -> bool:
             return _grows(left) and _grows(right)
         case r.Combine(left, right, _, word):
             return word != "except" and _grows(left) and _grows(right)
-        case r.Group():
+        case r.Group() | r.Outer():
             return False

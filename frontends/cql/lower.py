@@ -18,7 +18,7 @@ from frontends.cql.plan import Plan, plan
 from frontends.cql.trees import fields, key_of, record
 from frontends.sql import typed as r
 from river.il import program as p
-from river.il.trees import fresh
+from river.il.trees import fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression
@@ -403,6 +403,8 @@ class Query:
                 return self.add("distinct", args, (rows.queue,), (kept,), made, node, keys=keys)
             case r.Combine():
                 return self.combine(node, quiet=quiet)
+            case r.Outer():
+                return self.outer(node, quiet=quiet)
 
     def combine(self, node: r.Combine, *, quiet: bool) -> Rows:
         """`union all`, `except`, `intersect`."""
@@ -498,6 +500,29 @@ class Query:
             keys=keys or None,
             name="join",
         )
+
+    def outer(self, node: r.Outer, *, quiet: bool) -> Rows:
+        """A join that keeps rows without partner."""
+        left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
+        type_, key = self.row_type("joined", node.row, node.span), expression(node.key)
+        state = tuple(
+            self.variable(
+                side, s.TypeName("map", (key, s.TypeName("bag", (rows.type,)))), s.MapValue(()), node.span
+            )
+            for side, rows in (("left", left), ("right", right))
+        )
+        nothing = s.Call("zero", ())  # never asked for
+        args: Args = (
+            ("L", left.type), ("R", right.type), ("O", type_), ("Tau", self.whole.tau), ("K", key),
+            ("left", node.left_key), ("right", node.right_key), ("row", node.make),
+            ("left_can", node.left_can), ("right_can", node.right_can),
+            ("left_alone", node.left_alone or s.Lambda(("l",), nothing)),
+            ("right_alone", node.right_alone or s.Lambda(("r",), nothing)),
+            ("keep_left", s.Bool(node.left_alone is not None)), ("keep_right", s.Bool(node.right_alone is not None)),
+            ("quiet", s.Bool(quiet)),
+        )  # fmt: skip
+        made = Rows(self.queue("joined"), node.row, type_)
+        return self.add("outer", args, (left.queue, right.queue), state, made, node)
 
     def parts(self, node: r.Group) -> Parts:
         """The keys, accumulators and functions of groups; declares their types."""
@@ -683,6 +708,8 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
             return _lasts(program, query, left) and _lasts(program, query, right)
         case r.Group() | r.Distinct():
             return True
+        case r.Outer():
+            return False
         case r.Combine(left, right, _, word):
             return word != "union" or (_lasts(program, query, left) and _lasts(program, query, right))
 
@@ -700,9 +727,9 @@ def _in_order(query: ty.Query, relation: r.Relation) -> bool:
 
 def _only_comes(query: ty.Query) -> bool:
     """Whether the operators' deltas never hold deletions: streams of which all is seen, without groups."""
-    return not isinstance(query.relation, r.Group) and all(
-        isinstance(x.window, ty.Unbounded) for x in query.sources
-    )
+    if any(isinstance(node, r.Group | r.Outer) for node in walk(query.relation)):
+        return False
+    return all(isinstance(x.window, ty.Unbounded) for x in query.sources)
 
 
 def _last(query: ty.Query, index: int) -> tuple[str, ...]:
@@ -727,7 +754,7 @@ def _sources(relation: r.Relation) -> set[int]:
     match relation:
         case r.Input(index, _):
             return {index}
-        case r.Join(left, right) | r.Combine(left, right):
+        case r.Join(left, right) | r.Outer(left, right) | r.Combine(left, right):
             return _sources(left) | _sources(right)
         case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
             return _sources(input)
@@ -738,7 +765,7 @@ def _sources_of_totals(relation: r.Relation) -> set[int]:
     match relation:
         case r.Input():
             return set()
-        case r.Join(left, right) | r.Combine(left, right):
+        case r.Join(left, right) | r.Outer(left, right) | r.Combine(left, right):
             return _sources_of_totals(left) | _sources_of_totals(right)
         case r.Group(input, _, keys):
             return _sources_of_totals(input) if keys else _sources(input)

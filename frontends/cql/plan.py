@@ -209,6 +209,13 @@ def _needs(relation: r.Relation, wanted: set[str], found: dict[int, set[str]]) -
             _needs(
                 input, {name for value in values for name in _members(s.Lambda(("r",), value), input)}, found
             )
+        case r.Outer(
+            left, right, _, _, left_key, right_key, make, left_can, right_can, left_alone, right_alone
+        ):
+            left_ones = [f for f in (left_key, left_can, left_alone) if f is not None]
+            right_ones = [f for f in (right_key, right_can, right_alone) if f is not None]
+            _needs(left, _members(make, left, 0).union(*(_members(f, left) for f in left_ones)), found)
+            _needs(right, _members(make, right, 1).union(*(_members(f, right) for f in right_ones)), found)
         case r.Distinct(input, row):
             _needs(input, {name for name, _ in row.fields}, found)
         case r.Combine(left, right, row):

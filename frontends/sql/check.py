@@ -62,19 +62,31 @@ class _Select:
     scope: Scope
     report: Report
     labels: tuple[str, ...] = field(init=False)
+    own: tuple[t.Record, ...] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.labels = tuple(source.label for source in self.block.sources)
+        self.own, self.rows = self.rows, ()
+        self.rows = self.rows_at(len(self.own))
+
+    def kind(self, index: int) -> str:
+        """How source `index` is joined with those before it."""
+        joining = self.block.sources[index].joining
+        return "inner" if joining is None else joining.kind
+
+    def rows_at(self, end: int) -> tuple[t.Record, ...]:
+        """The rows of the sources before number `end`, as their joins leave them: what may lack a partner may be none."""
+        return tuple(_loosened(row) if self.lacks(i, end) else row for i, row in enumerate(self.own[:end]))
+
+    def lacks(self, index: int, end: int) -> bool:
+        """Whether the joins before number `end` may give rows without one of source `index`."""
+        later = (self.kind(i) for i in range(index + 1, end))
+        return self.kind(index) in ("left", "full") or any(kind in ("right", "full") for kind in later)
 
     def relation(self) -> r.Relation:
         """The whole query."""
         block, before = self.block, self.report.errors
         self.unique_labels()
-        for source in block.sources:
-            if source.joining is not None and source.joining.kind != "inner":
-                message = f"there are no {source.joining.kind} outer joins yet"
-                help_line = "unite the join with the rows that `except` leaves over"
-                self.report.error("sql-outer-join", message, source.joining.span, help_line)
         items = self.items()
         block = self.block = self.without_aliases(items)
         conditions = self.conditions()
@@ -179,21 +191,30 @@ class _Select:
 
     def conditions(self) -> tuple[s.Expr, ...]:
         """The conjuncts of `where`, checked."""
-        found: list[s.Expr] = []
-        for i in range(len(self.rows)):
-            for conjunct in self.joining(i):
-                with self.report.recover():
-                    found.append(self.seen(i).condition(conjunct))
+        found: list[s.Expr] = [] if self.outer else [c for i in range(len(self.own)) for c in self.matched(i)]
         if self.block.where is not None:
             for conjunct in _conjuncts(self.block.where):
                 with self.report.recover():
                     found.append(self.over_rows("in `where`").condition(conjunct))
         return tuple(found)
 
+    @property
+    def outer(self) -> bool:
+        """Whether some join is an outer one: then each condition of `on` stays with its join."""
+        return any(self.kind(i) != "inner" for i in range(len(self.own)))
+
+    def matched(self, index: int) -> tuple[s.Expr, ...]:
+        """The checked conjuncts that join source `index` with those before it."""
+        found: list[s.Expr] = []
+        for conjunct in self.joining(index):
+            with self.report.recover():
+                found.append(self.seen(index).condition(conjunct))
+        return tuple(found)
+
     def seen(self, index: int) -> Rows:
         """Expressions over what the condition of the join with source `index` sees: this source and those before it."""
-        end = index + 1
-        return Rows(self.report, self.scope, self.labels[:end], self.rows[:end], "in `on`")
+        rows = (*self.rows_at(index), self.own[index])
+        return Rows(self.report, self.scope, self.labels[: index + 1], rows, "in `on`")
 
     def joining(self, index: int) -> tuple[s.Expr, ...]:
         """The conjuncts that join source `index` with those before it, `using` written out."""
@@ -373,7 +394,14 @@ class _Select:
             }
             rest = tuple(substitute(c, places) for c in conditions)
             return _Joined(r.Input(0, self.rows[0], span=self.block.sources[0].span), places, rest)
-        return _Joins(self.block, self.over_rows("in `where`"), list(conditions), needed).joined()
+        over = self.over_rows("in `where`")
+        if not self.outer:
+            return _Joins(self.block, over, list(conditions), needed, self).joined()
+        lacking = {i for i in range(len(self.rows)) if self.lacks(i, len(self.rows))}
+        early = [c for c in conditions if not sources(c) & lacking]
+        late = [c for c in conditions if c not in early]
+        on = tuple(self.matched(i) for i in range(len(self.rows)))
+        return _Joins(self.block, over, early, needed, self, late, on).joined()
 
     def comparable(self, row: t.Record, span: Span | None) -> None:
         """Refuses rows that cannot be told apart."""
@@ -476,17 +504,23 @@ class _Joins:
     over: Rows
     waiting: list[s.Expr]
     needed: set[Column]
+    select: _Select
+    late: list[s.Expr] = field(factory=list[s.Expr])
+    """Conditions on rows that may lack a partner: they come after all joins."""
+    on: tuple[tuple[s.Expr, ...], ...] = ()
+    """The conditions of each join that stay with it, if there are outer joins."""
 
     def joined(self) -> _Joined:
         """All sources."""
         left = self.single(0)
         for right in range(1, len(self.over.rows)):
-            left = self.step(left, right)
-        return _Joined(left.relation, left.places, tuple(left.read(c) for c in self.waiting))
+            step = self.step if self.select.kind(right) == "inner" else self.outer
+            left = step(left, right)
+        return _Joined(left.relation, left.places, tuple(left.read(c) for c in (*self.waiting, *self.late)))
 
     def single(self, index: int) -> _Joined:
         """One source with the conditions on it alone."""
-        source, row = self.block.sources[index], self.over.rows[index]
+        source, row = self.block.sources[index], self.select.own[index]
         places: dict[Column, s.Expr] = {
             Column(index, name): s.Member(s.Name("r"), name) for name, _ in row.fields
         }
@@ -504,20 +538,20 @@ class _Joins:
         source = self.block.sources[index]
         right = self.single(index)
         done = {column.source for column in left.places}
-        pairs = {
-            i: pair for i, c in enumerate(self.waiting) if (pair := self.pair(c, done, index)) is not None
-        }
+        own = list(self.on[index]) if self.on else []
+        asked = self.waiting + own
+        pairs = {i: pair for i, c in enumerate(asked) if (pair := self.pair(c, done, index)) is not None}
+        own = [c for i, c in enumerate(asked) if i not in pairs and i >= len(self.waiting)]
         self.waiting = [c for i, c in enumerate(self.waiting) if i not in pairs]
         left = left.filtered([_present(p.left) for p in pairs.values() if _loose(p.left)], source.span)
         right = right.filtered([_present(p.right) for p in pairs.values() if _loose(p.right)], source.span)
-        still = self.needed | {column for c in self.waiting for column in columns(c)}
-        kept = [c for c in (*left.places, *right.places) if c in still] or [next(iter(left.places))]
+        kept = self.kept(left, right, index, own)
         names = self.names(kept)
         values = tuple(
             s.FieldValue(names[c], _renamed(left.places[c], "l") if c in left.places else right.places[c])
             for c in kept
         )
-        row = t.Record(tuple((names[c], self.type(c)) for c in kept))
+        row = t.Record(tuple((names[c], self.type(c, index)) for c in kept))
         relation = r.Join(
             left.relation,
             right.relation,
@@ -529,9 +563,67 @@ class _Joins:
             span=source.span,
         )
         found = _Joined(relation, {c: s.Member(s.Name("r"), names[c]) for c in kept}, ())
+        if own:
+            found = found.filtered(own, source.span)
         if index + 1 == len(self.over.rows):
             return found
         return self.narrowed(found, done | {index}, self.block.span)
+
+    def kept(self, left: _Joined, right: _Joined, index: int, own: list[s.Expr]) -> list[Column]:
+        """The columns of a join with source `index` that something behind it reads; `own`: conditions right behind it."""
+        later = [c for conditions in self.on[index + 1 :] for c in conditions]
+        read = (*self.waiting, *self.late, *later, *own)
+        still = self.needed | {column for c in read for column in columns(c)}
+        return [c for c in (*left.places, *right.places) if c in still] or [next(iter(left.places))]
+
+    def outer(self, left: _Joined, index: int) -> _Joined:
+        """`left` joined with source `index` by an outer join."""
+        source, kind, right = self.block.sources[index], self.select.kind(index), self.single(index)
+        done = {column.source for column in left.places}
+        pairs: list[_Pair] = []
+        left_can: list[s.Expr] = []
+        right_can: list[s.Expr] = []
+        for condition in self.on[index]:
+            pair = self.pair(condition, done, index)
+            if pair is not None:
+                pairs.append(pair)
+            elif sources(condition) <= {index}:
+                right_can.append(condition)
+            elif index not in sources(condition):
+                left_can.append(condition)
+            else:
+                message = "an outer join compares columns of its two sides by `=` alone, and not floats"
+                help_line = "join by `=`, and put other conditions on both sides after `where`"
+                raise self.over.report.error("sql-outer-condition", message, condition.span, help_line)
+        left_can += [_present(p.left) for p in pairs if _loose(p.left)]
+        right_can += [_present(p.right) for p in pairs if _loose(p.right)]
+        kept = self.kept(left, right, index, [])
+        names = self.names(kept)
+        places = {c: _renamed(left.places[c], "l") if c in left.places else right.places[c] for c in kept}
+
+        def made(side: _Joined | None) -> s.Expr:
+            return s.RecordValue(
+                tuple(
+                    s.FieldValue(names[c], places[c] if side is None or c in side.places else s.NoneValue())
+                    for c in kept
+                )
+            )
+
+        relation = r.Outer(
+            left.relation,
+            right.relation,
+            t.Record(tuple((names[c], self.type(c, index)) for c in kept)),
+            _key_type([strip(p.left.type) for p in pairs]),
+            s.Lambda(("l",), _key([_renamed(left.read(_forced(p.left)), "l") for p in pairs])),
+            s.Lambda(("r",), _key([right.read(_forced(p.right)) for p in pairs])),
+            s.Lambda(("l", "r"), made(None)),
+            s.Lambda(("l",), _renamed(_all(map(left.read, left_can)), "l")),
+            s.Lambda(("r",), _all(map(right.read, right_can))),
+            s.Lambda(("l",), made(left)) if kind in ("left", "full") else None,
+            s.Lambda(("r",), made(right)) if kind in ("right", "full") else None,
+            span=source.span,
+        )
+        return _Joined(relation, {c: s.Member(s.Name("r"), names[c]) for c in kept}, ())
 
     def pair(self, condition: s.Expr, done: set[int], index: int) -> _Pair | None:
         """The two sides of an equality between the joined sources and source `index`, or None.
@@ -547,7 +639,8 @@ class _Joins:
             if isinstance(left, s.Lambda) or isinstance(right, s.Lambda):
                 continue
             if sources(left) and sources(left) <= done and sources(right) == {index}:
-                pair = _Pair(self.over.typed(left), self.over.typed(right))
+                over = self.select.seen(index)
+                pair = _Pair(over.typed(left), over.typed(right))
                 kind = strip(pair.left.type)
                 return pair if t.is_key(kind) and not t.contains(kind, *t.FLOATS) else None
         return None
@@ -561,9 +654,14 @@ class _Joins:
             found[column] = fresh(name, set(found.values()))
         return found
 
-    def type(self, column: Column) -> t.Type:
-        """The type of a column."""
-        return dict(self.over.rows[column.source].fields)[column.name]
+    def type(self, column: Column, index: int) -> t.Type:
+        """The type of a column behind the join with source `index`."""
+        return dict(self.select.rows_at(index + 1)[column.source].fields)[column.name]
+
+
+def _loosened(row: t.Record) -> t.Record:
+    """Rows that may be missing: each column may be none."""
+    return t.Record(tuple((name, t.Optional(strip(type_))) for name, type_ in row.fields))
 
 
 def _loose(found: Found) -> bool:

@@ -115,7 +115,28 @@ class Combine(s.Node):
     every: bool
 
 
-Relation = Input | Filter | Join | Group | Distinct | Combine
+@frozen
+class Outer(s.Node):
+    """An outer join: `make(l, r)` of each pair of rows with equal keys, and of rows without partner what says `..._alone`.
+
+    Rows for which `left_can` or `right_can` does not hold have no partner; their keys are not computed. A side whose
+    `..._alone` is None says nothing of such rows.
+    """
+
+    left: Relation
+    right: Relation
+    row: t.Record
+    key: t.Type
+    left_key: s.Lambda
+    right_key: s.Lambda
+    make: s.Lambda
+    left_can: s.Lambda
+    right_can: s.Lambda
+    left_alone: s.Lambda | None = None
+    right_alone: s.Lambda | None = None
+
+
+Relation = Input | Filter | Join | Outer | Group | Distinct | Combine
 
 ALL = s.Lambda(("r",), s.Bool(value=True))
 """The condition that every row meets."""

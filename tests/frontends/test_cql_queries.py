@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +26,14 @@ from river.testing import seeds
 
 if TYPE_CHECKING:
     from random import Random
+
+_SPEC = importlib.util.spec_from_file_location(
+    "cql_bag_of_queries", Path(__file__).parents[1] / "oracles" / "cql_bag.py"
+)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+bags = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(bags)
 
 LIBRARY = Library.of({"cql": FRONTEND.templates})
 INPUTS = """
@@ -66,6 +76,19 @@ QUERIES = [
     "select k, u.a, w.a as b from {s[range 2]} u inner join {p} w using (k)",
     "select * from {s[range 2]} u join {t[range 1]} w using (a, k) where u.ts <= w.ts",
     "select u.a, w.a as b from {t[now]} u cross join {p} w",
+    # outer joins
+    "select u.a, w.k from {s[range 2]} u left join {t[range 3]} w on u.a = w.a",
+    "select u.a, w.k, w.q from {s[range 2]} u left outer join {t[range 1]} w on u.q = w.q and w.a > 0 and u.k <> 'x'",
+    "select u.a, w.a as b from {s[range 2]} u right join {p} w on u.k = w.k",
+    "select u.a, u.k, w.a as b, w.k as m from {s[range 2]} u full outer join {t[range 1]} w on u.a = w.a and u.q is null",
+    "select k, u.a, w.a as b from {p} u left join {t[now]} w using (k) where coalesce(w.a, 5) > 1 and u.a > 0",
+    "select k, count(w.a) as n, count(*) as m from {s[range 2]} u left join {t[range 3]} w using (k) group by k",
+    "select u.a, w.a as b, v.k from {s[range 2]} u left join {t[range 3]} w on u.a = w.a left join {p} v on v.a = w.q",
+    "select u.a, w.a as b, v.k from {s[range 2]} u join {t[range 3]} w on u.a = w.a full join {p} v on v.q = u.q",
+    "select u.a, w.a as b, v.k from {s[range 2]} u left join {t[range 3]} w on u.a = w.a join {p} v on v.a = w.a or w.a is null",
+    "select u.a from {s[range 2]} u left join {t[range 3]} w on u.a = w.a where w.a is null",
+    "select u.a, v.k from {s[range 2]} u left join {t[range 1]} w on u.a = w.a, {p} v where v.k = u.k and w.k is null",
+    # several joins
     "select u.a, v.k, w.q from {s[range 2]} u join {t[range 3]} v on u.a = v.a join {p} w on w.k = v.k where w.q is null",
 ]
 
@@ -171,6 +194,20 @@ def test_queries_say_at_every_instant_what_sql_says(duckdb, query: str) -> None:
             assert now == expected, (at, data)
 
 
+@pytest.mark.parametrize("query", QUERIES)
+def test_bags_say_the_same(query: str) -> None:
+    """So the oracle knows the same algebra, with whatever is nested in it."""
+    data = random_data(seeds.chance("bags", query))
+    text = INPUTS + f"output v: relation = {in_cql(query)};"
+    program = FRONTEND.check(FRONTEND.parse(Source("<query>", text)))
+    history = bags.run(program, {one.name: data[one.name] for one in program.inputs})
+    found = says(query, data)
+    now: list[Any] = []
+    for tau in history.instants:
+        now = found.get(tau, now)
+        assert now == sorted(history.rows["v"][tau], key=repr), tau
+
+
 @pytest.mark.slow
 def test_machine_code_says_the_same() -> None:
     chance = seeds.chance("queries natively")
@@ -213,7 +250,12 @@ def refused(text: str) -> list[Diagnostic]:
         ("select a from s join t using (b)", "sql-unknown-column", None),
         ("select s.a from s join t on s.a = p.a join p on p.a = s.a", "sql-unknown-column", None),
         ("select a from s join t using (k)", "sql-ambiguous-column", "write `s.a` or `t.a`"),
-        ("select k from s left join t using (k)", "sql-outer-join", None),
+        (
+            "select s.a from s left join t on s.a < t.a",
+            "sql-outer-condition",
+            "join by `=`, and put other conditions on both sides after `where`",
+        ),
+        ("select s.a from s left join t on s.a = t.a and s.q > t.q", "sql-outer-condition", None),
         ("with d as (select a from s) select a from e", "cql-unknown-source", None),
     ],
 )

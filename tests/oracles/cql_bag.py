@@ -212,6 +212,8 @@ class Run:
                     for y in others
                     if a(x) == b(y)
                 ]
+            case r.Outer():
+                return self.outer(name, node, sources, heard)
             case r.Combine(left, right, _, word, every):
                 a, b = (Counter(self.relation(name, side, sources, heard)) for side in (left, right))
                 if word == "union":
@@ -225,6 +227,25 @@ class Run:
                 return self.group(name, node, sources, heard)
             case _:
                 assert_never(node)
+
+    def outer(self, name: str, node: r.Outer, sources: list[Bag], heard: list[bool]) -> Bag:
+        sides = (node.left, node.left_key, node.left_can), (node.right, node.right_key, node.right_can)
+        keyed: list[list[tuple[Row, Any]]] = []
+        for side, key, can in sides:
+            a, b = self.function(key, (side.row,), node.key), self.function(can, (side.row,), t.BOOL)
+            rows = self.relation(name, side, sources, heard)
+            keyed.append([(x, (a(x),) if b(x) else None) for x in rows])
+        made = self.function(node.make, (node.left.row, node.right.row), node.row)
+        left, right = keyed
+        found = [made(x, y) for x, a in left for y, b in right if a == b is not None]
+        for side, alone, rows, others in (
+            (node.left, node.left_alone, left, right), (node.right, node.right_alone, right, left),
+        ):  # fmt: skip
+            if alone is not None:
+                say = self.function(alone, (side.row,), node.row)
+                partners = {key for _, key in others}
+                found += [say(x) for x, key in rows if key is None or key not in partners]
+        return found
 
     def group(self, name: str, node: r.Group, sources: list[Bag], heard: list[bool]) -> Bag:
         rows = self.relation(name, node.input, sources, heard)
@@ -330,7 +351,7 @@ def inputs(node: r.Relation) -> set[int]:
     match node:
         case r.Input(index, _):
             return {index}
-        case r.Join(left, right) | r.Combine(left, right):
+        case r.Join(left, right) | r.Outer(left, right) | r.Combine(left, right):
             return inputs(left) | inputs(right)
         case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
             return inputs(input)
