@@ -11,6 +11,7 @@ from attrs import define
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import CONSTANTS, CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
+from frontends.sawzall.times import microseconds
 from frontends.sawzall.types import BASIC, FINGERPRINT, kept_name, spelled
 from river.diagnostics import closest
 from river.lang import syntax as s
@@ -110,8 +111,12 @@ class Expressions:
                         "sawzall-literal-range", f"{value} is out of the range of `{kind}`", span
                     )
                 return z.Constant(BASIC[kind], value, span=span)
-            case a.TimeText():
-                raise self.error("sawzall-unsupported", "times are written in microseconds: `0T`", span)
+            case a.TimeText(text):
+                found = microseconds(text)
+                if found is None:
+                    hint = 'write `T"Mon Oct 16 09:30:00 PDT 2006"`'
+                    raise self.error("sawzall-time", f"`{text}` is no time", span, hint)
+                return z.Constant(t.TIME, found, span=span)
             case a.TypeValue():
                 raise self.error("sawzall-not-a-value", "a type is no value", span)
             case s.Name(name):

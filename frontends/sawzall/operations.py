@@ -12,6 +12,7 @@ from types import MappingProxyType
 from attrs import frozen
 
 from frontends.sawzall.library import PREFIX
+from frontends.sawzall.times import ZONES
 from frontends.sawzall.types import FINGERPRINT
 from river.lang import syntax as s
 from river.lang import types as t
@@ -213,6 +214,8 @@ def _itself(args: Args, _types: Types) -> s.Expr:
 
 
 def _text(args: Args, types: Types) -> s.Expr:
+    if types[0] == t.TIME:
+        return s.Call(f"{PREFIX}time_text", args)
     if types[0] == FINGERPRINT:
         return _joined_texts(s.String("0x"), s.Call("format", (s.String("%016x"), *args)), s.String("P"))
     return args[0] if types[0] == t.STRING else s.Call("string", args)
@@ -308,6 +311,11 @@ def _moment(args: Args, types: Types) -> s.Expr:
     return args[0] if types[0] == t.TIME else s.Call("time", (s.Call("i64.wrap", args),))
 
 
+def _time_of(args: Args, _types: Types) -> s.Expr:
+    hours = ((s.String(zone), s.Int(n) if n >= 0 else s.Unary("-", s.Int(-n))) for zone, n in ZONES.items())
+    return s.Call(f"{PREFIX}moment", (*args, s.MapValue(tuple(hours))))
+
+
 def _real(args: Args, types: Types) -> s.Expr:
     return args[0] if types[0] == t.F64 else s.Call("f64", args)
 
@@ -357,7 +365,7 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
         case t.Record(fields):
             texts = [_shown(s.Member(value, field), inner, depth) for field, inner in fields]
             return _braces(s.Call("join", (s.ListValue(tuple(texts)), s.String(", "))))
-        case type_ if type_ == FINGERPRINT:
+        case type_ if type_ in (FINGERPRINT, t.TIME):
             return _text((value,), (type_,))
         case t.Optional(inner):
             some = _shown(s.Force(value), inner, depth)
@@ -474,7 +482,10 @@ CONVERSIONS: tuple[Operation, ...] = (
     Operation("string", _fixed(t.STRING, t.BYTES), _call("parse_utf8"), "the text in UTF-8", "not UTF-8", optional=True),
     Operation("bytes", _fixed(t.BYTES, t.STRING), _call("encode"), "a string in UTF-8"),
     Operation("time", _fixed(t.TIME, t.I64), _call("time"), "so many microseconds after 1970"),
-    Operation("time", _fixed(t.TIME, t.STRING), _call("parse_time"), "an ISO 8601 time", _CONVERSION, optional=True),
+    Operation(
+        "time", _fixed(t.TIME, t.STRING), _time_of, "a time as `Mon Oct 16 09:30:00 PDT 2006`, or of ISO 8601", _CONVERSION,
+        optional=True,
+    ),
 )  # fmt: skip
 
 FUNCTIONS: tuple[Operation, ...] = (

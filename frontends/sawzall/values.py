@@ -520,7 +520,7 @@ def constant(type_: t.Type, value: object) -> s.Expr:
         case bool():
             return s.Bool(value)
         case int() if type_ == t.TIME:
-            return s.Call("time", (s.Int(value),))
+            return s.Call("time", (constant(t.I64, value),))
         case int() if type_ in (t.U64, FINGERPRINT):
             return s.Call("u64.wrap", (constant(t.I64, value - (value >> 63 << 64)),))
         case int() if type_ != t.F64:
