@@ -226,8 +226,9 @@ class Expressions:
     def operation(
         self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None
     ) -> z.Expr:
-        """An operator or built-in function applied; whole numbers take the type of the other operand."""
-        nodes = [None if flexible(arg) else self.infer(arg) for arg in args]
+        """An operator or built-in function applied; whole numbers and braces take the type of the other operand."""
+        other = len(args) == 2 and not all(map(composite, args))
+        nodes = [None if flexible(arg) or (other and composite(arg)) else self.infer(arg) for arg in args]
         types = tuple(None if node is None else node.type for node in nodes)
         if not any(types) and wanted in NUMBERS and name in OPERATIONS:
             signature = OPERATIONS[name].rule((wanted,) * len(args))
@@ -443,7 +444,7 @@ class Expressions:
     # -- displays
 
     def array(self, items: tuple[s.Expr, ...], wanted: t.Type | None, span: Span | None) -> z.Expr:
-        """`{a, b}`: an array, or the values of a record in order."""
+        """`{a, b}`: an array, or the values of a record in order; of different types a record without names."""
         match wanted:
             case t.List(item):
                 return z.ArrayOf(wanted, tuple(self.check(i, item) for i in items), span=span)
@@ -460,8 +461,12 @@ class Expressions:
                 if not items:
                     hint = "state it: `x: array of int = {};`"
                     raise self.error("sawzall-needs-type", "the type of `{}` is not known here", span, hint)
-                known = next((i for i in items if not flexible(i)), items[0])
-                item = self.infer(known).type
+                nodes = [self.infer(i) for i in items]
+                types = {n.type for i, n in zip(items, nodes, strict=True) if not flexible(i)}
+                if len(types) > 1:
+                    type_ = t.Record(tuple((f"_{i}", n.type) for i, n in enumerate(nodes)))
+                    return z.RecordOf(type_, tuple(nodes), span=span)
+                item = types.pop() if types else nodes[0].type
                 return z.ArrayOf(t.List(item), tuple(self.check(i, item) for i in items), span=span)
 
     def fields(
@@ -507,6 +512,11 @@ class Expressions:
         if not t.is_key(key):
             raise self.error("sawzall-key-type", f"`{spelled(key)}` cannot be the key of a map", span)
         return self.entries(items, t.Map(key, value), span)
+
+
+def composite(expr: s.Argument) -> bool:
+    """Whether `expr` is values in braces, whose type is that of what they stand beside."""
+    return isinstance(expr, s.ListValue | s.MapValue | s.RecordValue)
 
 
 def flexible(expr: s.Argument) -> bool:

@@ -81,7 +81,7 @@ def _first_of(*rules: Rule) -> Rule:
 
 def _lists(types: Known) -> Signature | None:
     match types:
-        case (t.List() as a, b) if a == b:
+        case (t.List() as a, b) | (b, t.List() as a) if b in (None, a):
             return (a, a), a
         case _:
             return None
