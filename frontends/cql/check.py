@@ -315,8 +315,11 @@ class _Checker:
                 return ty.Range(0, span=window.span)
             case c.Unbounded():
                 return ty.Unbounded(span=window.span)
-            case c.Range(length, unit):
-                return ty.Range(self.ticks(length, unit, window.span), span=window.span)
+            case c.Range(length, unit, slide):
+                step = 0 if slide is None else self.ticks(*slide, window.span)
+                if slide is not None and step == 0:
+                    raise self.report.error("cql-window-step", "a window slides by more than 0", window.span)
+                return ty.Range(self.ticks(length, unit, window.span), step, span=window.span)
             case c.Rows(count, keys):
                 if count == 0:
                     raise self.report.error("cql-window-empty", "a window of no rows", window.span)

@@ -300,16 +300,17 @@ class Query:
 
     def add(
         self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: Rows, node: s.Node, *,
-        title: str = "", keys: tuple[str, ...] | None = None, name: str = "",
+        title: str = "", keys: tuple[str, ...] | None = None, name: str = "", promise: str = "",
     ) -> Rows:  # fmt: skip
         """One operator: its instance and its use. `keys`: by which of the rows' columns its state is kept, if it is.
 
-        `name`: what is done, if that is not the template's name.
+        `name`: what is done, if that is not the template's name. `promise`: an annotation that is true of the template,
+        though its text does not show it.
         """
         span = node.span or self.view.span
         told = self.name(name or template, *([title] if title else []))
         operator = self.whole.instance(told, template, args, span)
-        notes: tuple[p.Annotation, ...] = ()
+        notes: tuple[p.Annotation, ...] = (p.Annotation(promise),) if promise else ()
         if keys is not None:
             notes = (p.Annotation("Parallel"),)
             notes += (p.Annotation("Keys", tuple(map(s.Name, keys))),) if keys else ()
@@ -329,6 +330,8 @@ class Query:
         match source.window:
             case None | ty.Unbounded():
                 return rows
+            case ty.Range(length, step) if step:
+                return self.sliding(source, rows, length, step)
             case ty.Range(length):
                 item = s.RecordType((s.FieldType("t", whole.tau), s.FieldType("r", rows.type)))
                 kept = self.variable(
@@ -354,6 +357,23 @@ class Query:
                 args += (("K", kind), ("key", key), ("n", s.Int(count)))
                 made = Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
                 return self.add("rows_by", args, (rows.queue,), (kept,), made, source, title=title, keys=keys)
+
+    def sliding(self, source: ty.Source, rows: Rows, length: int, step: int) -> Rows:
+        """A window that changes at multiples of `step` alone."""
+        whole, title = self.whole, source.label
+        item = s.RecordType((s.FieldType("t", expression(t.I64)), s.FieldType("r", rows.type)))
+        state = tuple(
+            self.variable(f"{what}_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span)
+            for what in ("window", "pending")
+        )
+        tick, x, top = whole.source.tau == t.I64, s.Name("x"), whole.last // step * step
+        args: Args = (
+            ("R", rows.type), ("Tau", whole.tau), ("ticks", s.Lambda(("x",), x if tick else s.Call("micros", (x,)))),
+            ("at", s.Lambda(("x",), x if tick else s.Call("time", (x,)))), ("span", s.Int(length)), ("step", s.Int(step)),
+            ("top", s.Int(top)), ("last", s.Int(top - length - 1)), ("end", whole.instant(whole.last)),
+        )  # fmt: skip
+        made = Rows(self.queue(f"slide_{title}"), rows.row, rows.type)
+        return self.add("slide", args, (rows.queue,), state, made, source, title=title, promise="Steady")
 
     def last(self, source: ty.Source, rows: Rows, shown: Rows, value: s.Expr, *, quiet: bool) -> Rows:
         """Of the last row of each key what `value` makes of the row `r`, like `shown`."""

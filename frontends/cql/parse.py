@@ -138,14 +138,11 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def range_window(self, tree: Tree[Token], args: Args) -> c.Window:
         length, unit, slide = args
-        if slide is not None:
-            message = "windows that slide in steps do not exist"
-            help_line = "windows slide at each instant: leave `slide` out"
-            self.report("syntax-slide", message, slide, help_line)
-        return c.Range(self.whole(length), None if unit is None else str(unit), span=self.span(tree))
+        name = None if unit is None else str(unit)
+        return c.Range(self.whole(length), name, slide, span=self.span(tree))
 
-    def slide(self, tree: Tree[Token], args: Args) -> Span:
-        return self.span(tree)
+    def slide(self, tree: Tree[Token], args: Args) -> tuple[int, str | None]:
+        return self.whole(args[0]), None if args[1] is None else str(args[1])
 
     def rows_window(self, tree: Tree[Token], args: Args) -> c.Window:
         return c.Rows(self.whole(args[0]), span=self.span(tree))

@@ -59,7 +59,7 @@ def is_present(query: ty.Query, relation: r.Relation) -> bool:
     match relation:
         case r.Input(index, _):
             window = query.sources[index].window
-            return isinstance(window, ty.Range) and window.span_of_time == 0
+            return isinstance(window, ty.Range) and window.span_of_time == 0 and window.slide == 0
         case r.Filter(input, _, _, _):
             return is_present(query, input)
         case r.Join(left, right):
@@ -157,11 +157,12 @@ def _ranged(query: ty.Query, relation: r.Relation) -> bool:
     """Whether a relation is a range window, perhaps with some of its rows left out."""
     match relation:
         case r.Filter(r.Input(index, _), _, _, make) if make == r.SAME:
-            return isinstance(query.sources[index].window, ty.Range)
+            window = query.sources[index].window
         case r.Input(index, _):
-            return isinstance(query.sources[index].window, ty.Range)
+            window = query.sources[index].window
         case _:
             return False
+    return isinstance(window, ty.Range) and window.slide == 0
 
 
 def key_columns(key: s.Lambda) -> list[str] | None:

@@ -25,10 +25,11 @@ class Unbounded(s.Node):
 
 @frozen
 class Range(s.Node):
-    """`[range 5 minutes]`; without a unit, ticks of the time stamp (seconds if it is a time)."""
+    """`[range 5 minutes slide 1 minute]`; without a unit, ticks of the time stamp (seconds if it is a time)."""
 
     length: int
     unit: str | None = None
+    slide: tuple[int, str | None] | None = None
 
 
 @frozen

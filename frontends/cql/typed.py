@@ -32,10 +32,12 @@ class Unbounded(s.Node):
 class Range(s.Node):
     """The rows of the last `span` of time, both ends included; 0 is the present instant alone.
 
-    Units: ticks of the stamp (i64), or microseconds (time).
+    Units: ticks of the stamp (i64), or microseconds (time). With `slide` (same unit, 0 if there is none) the window is that
+    of the last multiple of `slide`, counted from 0.
     """
 
     span_of_time: int
+    slide: int = 0
 
 
 @frozen

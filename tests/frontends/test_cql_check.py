@@ -92,6 +92,8 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select a from s where q like 'a';", "sql-like", None),
         ("v: relation = select a from s where q = null;", "sql-none", "ask for it: `is null`"),
         ("v: relation = select a from s[range 9007199254740992];", "cql-window-long", "write `[unbounded]`"),
+        ("v: relation = select a from s[range 3 slide 0];", "cql-window-step", None),
+        ("v: relation = select a from s[range 3 slide 2 minuts];", "cql-unit", "did you mean `minutes`?"),
         ("v: relation = select a from s[range 3 minuts];", "cql-unit", "did you mean `minutes`?"),
         ("v: relation = select a from s[range 3 milliseconds];", "cql-unit", None),
         ("v: relation = select a from s[partition by a + 1 rows 3];", "cql-partition", None),

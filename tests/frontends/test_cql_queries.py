@@ -45,6 +45,9 @@ LAST = 8
 SEEN = {
     "s": "(select * from s where ts <= {now})",
     "s[range 2]": "(select * from s where ts <= {now} and ts >= {now} - 2)",
+    "s[range 2 slide 3]": "(select * from s where ts <= {now} // 3 * 3 and ts >= {now} // 3 * 3 - 2)",
+    "s[range 4 slide 2]": "(select * from s where ts <= {now} // 2 * 2 and ts >= {now} // 2 * 2 - 4)",
+    "t[range 0 slide 2]": "(select * from t where ts = {now} // 2 * 2)",
     "t": "(select * from t where ts <= {now})",
     "t[now]": "(select * from t where ts = {now})",
     "t[range 1]": "(select * from t where ts <= {now} and ts >= {now} - 1)",
@@ -88,6 +91,12 @@ QUERIES = [
     "select u.a, w.a as b, v.k from {s[range 2]} u left join {t[range 3]} w on u.a = w.a join {p} v on v.a = w.a or w.a is null",
     "select u.a from {s[range 2]} u left join {t[range 3]} w on u.a = w.a where w.a is null",
     "select u.a, v.k from {s[range 2]} u left join {t[range 1]} w on u.a = w.a, {p} v where v.k = u.k and w.k is null",
+    # windows that slide in steps
+    "select a, k from {s[range 2 slide 3]}",
+    "select k, count(*) as n from {s[range 4 slide 2]} group by k",
+    "select u.a, w.k from {s[range 2 slide 3]} u join {t[range 0 slide 2]} w on u.a = w.a",
+    "select u.a, w.k from {s[range 4 slide 2]} u left join {p} w on u.a = w.a",
+    "select a from {s[range 4 slide 2]} except select a from {t[range 1]}",
     # several joins
     "select u.a, v.k, w.q from {s[range 2]} u join {t[range 3]} v on u.a = v.a join {p} w on w.k = v.k where w.q is null",
 ]

@@ -61,6 +61,9 @@ class Arrivals:
         match window:
             case ty.Unbounded():
                 return [row for _, row in self.rows]
+            case ty.Range(length, step) if step:
+                then = now // step * step
+                return [row for at, row in self.rows if then - length <= at <= then]
             case ty.Range(length):
                 return [row for at, row in self.rows if now - at <= length]
             case ty.Rows(count, keys):
@@ -92,11 +95,11 @@ class Run:
     functions: dict[Any, Callable[..., Any]] = field(factory=dict)
 
     def history(self) -> History:
-        windows: dict[str, set[int]] = {}
+        windows: dict[str, set[ty.Range]] = {}
         for view in self.program.views:
             for source in view.query.sources:
                 if isinstance(source.window, ty.Range):
-                    windows.setdefault(source.name, set()).add(source.window.span_of_time)
+                    windows.setdefault(source.name, set()).add(source.window)
         stamps = {one.name: self.stamp(one) for one in self.program.inputs}
         instants = {row[stamps[name]] for name in stamps for row in self.data[name]}
         last = max(instants, default=0)
@@ -125,11 +128,16 @@ class Run:
         """The position of the stamp in what arrives."""
         return t.Record.index(one.row, one.stamp.name) or 0 if one.kind == "stream" else 0
 
-    def expect(self, name: str, windows: Mapping[str, set[int]], now: int) -> None:
-        """Notes the instants at which windows let go of what has just come."""
+    def expect(self, name: str, windows: Mapping[str, set[ty.Range]], now: int) -> None:
+        """Notes the instants at which windows take in, or let go of, what has just come."""
         if name in self.streams and any(at == now for at, _ in self.streams[name].rows):
-            for length in windows.get(name, ()):
-                heappush(self.waiting, now + length + 1)
+            for window in windows.get(name, ()):
+                length, step = window.span_of_time, window.slide
+                if step == 0:
+                    heappush(self.waiting, now + length + 1)
+                elif -(-now // step) * step - length <= now:
+                    heappush(self.waiting, -(-now // step) * step)
+                    heappush(self.waiting, ((now + length) // step + 1) * step)
 
     def read(self, one: ty.Input, rows: Sequence[Row], now: int) -> None:
         self.heard[one.name] = bool(rows)
@@ -184,6 +192,14 @@ class Run:
 
     def speaks(self, source: ty.Source, now: int) -> bool:
         """Whether something of a source comes, or leaves its window, at this instant."""
+        if isinstance(source.window, ty.Range) and source.window.slide:
+            step, length = source.window.slide, source.window.span_of_time
+            if now % step:
+                return False
+            rows = [at for at, _ in self.streams[source.name].rows if at <= now]
+            return [at for at in rows if now - length <= at] != [
+                at for at in rows if now - step - length <= at <= now - step
+            ]
         if isinstance(source.window, ty.Range):
             length = source.window.span_of_time
             if any(at + length + 1 == now for at, _ in self.streams[source.name].rows):

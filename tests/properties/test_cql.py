@@ -89,19 +89,19 @@ class Query:
 
 
 @st.composite
-def windows(draw, source: Stream) -> tuple[str, str, int]:
+def windows(draw, source: Stream, slides: bool) -> tuple[str, str, int]:
     """CQL text, kind and length of a window."""
     if source.relation:
         return "", "relation", 0
     kinds = ["none", "now", "range", "range", "range", "unbounded"] + (
         ["rows", "rows", "by"] if source.ordered else []
     )
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(st.sampled_from(kinds + ["slide", "slide"] * slides))
     size = draw(st.integers(1, 3))
     now = draw(st.sampled_from(["[now]", "[range 0]"]))
     texts = {
         "none": "", "unbounded": "[unbounded]", "now": now, "range": f"[range {size}]", "rows": f"[rows {size}]",
-        "by": f"[partition by k rows {size}]",
+        "by": f"[partition by k rows {size}]", "slide": f"[range {size} slide {draw(st.integers(1, 3))}]",
     }  # fmt: skip
     return texts[kind], kind, 0 if kind == "now" else size
 
@@ -261,7 +261,7 @@ def queries(draw, sources: list[Stream], exact: bool = False) -> Query:
     columns: list[Expr] = []
     by_source: list[list[Expr]] = []
     for i, source in enumerate(chosen):
-        text, kind, size = draw(windows(source))
+        text, kind, size = draw(windows(source, slides=not exact))
         label = f"u{i}"
         parts.append(f"{source.name}{text} as {label}")
         seen.append((label, source.name, kind, size))
