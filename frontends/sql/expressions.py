@@ -377,7 +377,7 @@ class Rows:
         type_ = type_named(kind)
         if type_ is None:
             message = f"`{kind}` is no type that `cast` knows"
-            help_line = "there are `int`, `float`, `string`, `bool`, `time` and `decimal(p, s)`"
+            help_line = "there are `int`, `float`, `string`, `bool` and `time`"
             raise self.report.error("sql-cast", message, expr.span, help_line)
         if isinstance(type_, t.Decimal) or cast_of(value.expr, strip(value.type), type_) is None:
             message = f"`{spelled(value.type)}` cannot be cast to `{spelled(type_)}`"

@@ -255,7 +255,7 @@ def diagnostics(expression: str) -> list[Diagnostic]:
         ("coalesce(null)", "sql-function-operands", None),
         ("extract(year from i)", "sql-function-operands", "seconds since 1970 become a time by `to_timestamp(x)`"),
         ("extract(yeer from ts)", "sql-time-part", "did you mean `year`?"),
-        ("cast(i as list)", "sql-cast", "there are `int`, `float`, `string`, `bool`, `time` and `decimal(p, s)`"),
+        ("cast(i as list)", "sql-cast", "there are `int`, `float`, `string`, `bool` and `time`"),
         ("cast(ts as bool)", "sql-cast", None),
         ("i in k", "sql-in", "write `x in (1, 2)`"),
         ("length(k) filter (where b)", "sql-filter", None),
