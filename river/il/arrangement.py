@@ -9,7 +9,6 @@ which was the last, so it may only accumulate.
 from __future__ import annotations
 
 from enum import Enum
-from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, evolve, field, frozen
@@ -108,6 +107,8 @@ class _Shared:
     """What the readings of one body find together.
 
     `steps`: by which names a local accumulates in an open loop over rows; `begun`: with what entries inside it begin there.
+    `frames`: the numbers of frames by the calls that they are of. A call that is read again has the number that it had: with
+    new locals each time there would be something new to find for ever.
     """
 
     reads: bool = False
@@ -115,7 +116,7 @@ class _Shared:
     begun: dict[tuple[int, Root], set[tuple[t.Type, typed.Expr]]] = field(
         factory=dict["tuple[int, Root]", "set[tuple[t.Type, typed.Expr]]"]
     )
-    frames: Iterator[int] = field(factory=count)
+    frames: dict[Hashable, int] = field(factory=dict["Hashable", int])
 
 
 @define(eq=False, kw_only=True)
@@ -133,11 +134,7 @@ class _Rows(Reading[Fact]):
     loops: list[tuple[int, bool]] = field(factory=list["tuple[int, bool]"])
     roots: dict[int, Root | None] = field(factory=dict[int, "Root | None"])
     homes: dict[int, int] = field(factory=dict[int, int])
-    number: int = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        """A frame of its own."""
-        self.number = next(self.shared.frames)
+    number: int = 0
 
     # -- the lattice
 
@@ -410,8 +407,10 @@ class _Rows(Reading[Fact]):
     # -- functions
 
     def frame(self, expr: typed.Call, args: tuple[Fact, ...], /) -> _Rows:
+        frames = self.shared.frames
         return evolve(
             self,
+            number=frames.setdefault(self.called(expr, args), len(frames) + 1),
             slots=dict(enumerate(args)),
             returned=NOT,
             outside=len(self.over),
@@ -425,8 +424,12 @@ class _Rows(Reading[Fact]):
         params = enumerate(zip(self.fns[expr.function].params, expr.args, strict=True))
         return tuple((i, self.root(arg)) for i, (param, arg) in params if param.ref)
 
+    def called(self, expr: typed.Call, args: tuple[Fact, ...]) -> Hashable:
+        """What is called with what, and where."""
+        return expr.function, args, self.lent(expr), self.over
+
     def key(self, expr: typed.Call, args: tuple[Fact, ...]) -> Hashable:
-        return expr.function, args, self.lent(expr), self.over, self.found()
+        return self.called(expr, args), self.found()
 
     def opaque(self, expr: typed.Call, args: tuple[Fact, ...], /) -> Fact:
         for arg in args:

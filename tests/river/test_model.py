@@ -305,6 +305,8 @@ def test_commutative(body: str, variables: str, *, commutes: bool) -> None:
          'emit o {tau: x.tau, ins: [{k: "", m: n}], del: []}; }'), True),
         (("fn one(rows: list<R>) -> i64 { for r in rows { return r.n; } return 0; } "
          'on d(x) { emit o {tau: x.tau, ins: [{k: "", m: one(x.ins)}], del: []}; }'), True),
+        (("fn all(rows: list<R>) -> i64 { var n = 0; for r in rows { n = n +% r.n; } return n; } "
+         'on d(x) { emit o {tau: x.tau, ins: [{k: "", m: all(x.ins)}], del: []}; }'), False),
         (("on d(x) { var o1: list<O> = []; for r in x.ins { if r.n > 1 { break; } push(o1, {k: r.k, m: 0}); } "
          "emit o {tau: x.tau, ins: o1, del: []}; }"), True),
         (("on d(x) { var c: map<string, i64> = {}; for r in x.ins { with e = c[r.k] else r.n { e = e +% 1; } } "
