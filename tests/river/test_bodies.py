@@ -420,7 +420,7 @@ def range_then_group() -> Graph:
     joint = """river 1;
         operator window = range<R = Row, range = duration(3), granule = duration(1)>;
         var $w: deque<{t: time, r: Row}> = {};
-        (w, $w) <- window(d, $w);
+        @Steady() (w, $w) <- window(d, $w);
         (out, $g) <- group(w, $g);"""
     templates = [decl for decl in window if isinstance(decl, s.Template)]
     rest = [decl for decl in group if not isinstance(decl, Use)]

@@ -75,13 +75,19 @@ def test_long_chains_ask_their_operands_in_order_and_stop() -> None:
         assert found == ([] if word == "and" else [{"v": 50}])
 
 
-def test_branches_of_a_case_are_levels() -> None:
-    def case(count: int) -> str:
+def test_cases_inside_one_another_are_levels_and_their_branches_are_not() -> None:
+    def flat(count: int) -> str:
         return "case" + "".join(f" when v = {i} then {i}" for i in range(count)) + " else 0 end = v"
 
-    cql(case(150)).graph  # noqa: B018
+    def nested(count: int) -> str:
+        return (
+            "".join(f"case when v = {i} then {i} else " for i in range(count)) + "0" + " end" * count + " = v"
+        )
+
+    cql(flat(MAX_DEPTH)).graph  # noqa: B018
+    cql(nested(150)).graph  # noqa: B018
     with pytest.raises(Rejected) as caught:
-        cql(case(MAX_DEPTH))
+        cql(nested(MAX_DEPTH))
     (found,) = caught.value.diagnostics
     assert (found.code, str(MAX_DEPTH) in found.message) == ("syntax-too-deep", True)
     assert found.span is not None

@@ -60,6 +60,9 @@ Case = (
     | tuple[str, tuple[t.Type, ...], tuple[Any, ...], Any, t.Type]
 )
 CASES: list[Case] = [
+    ("format", (STRING, I64), ("%05d", -42), "-0042"),
+    ("format", (STRING, F64), ("%8.3f", 2.5), "   2.500"), ("format", (STRING, U64), ("%#x", 255), "0xff"),
+    ("parse_utf8", (BYTES,), (b"\xc3\xa9",), "\u00e9"), ("parse_utf8", (BYTES,), (b"\xc3",), None),
     ("+", (I64, I64), (2, 3), 5), ("+", (I64, I64), (MAX, -1), MAX - 1), ("+", (F64, F64),
     (0.1, 0.2), 0.30000000000000004),
     ("+", (F64, F64), (1e308, 1e308), INF), ("+", (F64, F64), (INF, -INF), nan), ("+", (F32, F32),
@@ -345,6 +348,7 @@ CASES: list[Case] = [
 
 # name, operand types, operands, code, type wanted
 TRAPS: list[Any] = [
+    ("format", (STRING, I64), ("%s", 1), "conversion-range"),
     ("+", (I64, I64), (MAX, 1), "overflow"), ("+", (U64, U64), ((1 << 64) - 1, 1), "overflow"),
     ("+", (TIME, DURATION), (MAX, 1), "overflow"),
     ("+", (MONEY, MONEY), (999999, 1), "decimal-precision"), ("-", (U64, U64), (0, 1), "overflow"),
