@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from river.cli.quantities import DURATION, SIZE
 from river.cli.signals import end_after
 from river.diagnostics import Diagnostic, Rejected, render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BEGIN: Final = 96 << 20
 """Bytes that a command needs to begin, besides what the process has when its options are read."""
@@ -19,13 +22,18 @@ def shown(size: int) -> str:
     return f"{-(-size >> 20)}M"
 
 
+def _at_the_end(context: click.Context, end: Callable[[], None]) -> None:
+    """Has `end` called when the whole command is over: click leaves a subcommand open whose other options are refused."""
+    context.find_root().call_on_close(end)
+
+
 def _begin_time(context: click.Context, _parameter: click.Parameter, seconds: float | None) -> None:
     if seconds is not None:
         from river.io.scalars import format_duration
 
         message = f"the command took longer than `--time {format_duration(round(seconds * 1_000_000))}`"
         words = render(Diagnostic("run-time", message, help="give it more"))
-        context.call_on_close(end_after(seconds, words))
+        _at_the_end(context, end_after(seconds, words))
 
 
 def _begin_memory(context: click.Context, _parameter: click.Parameter, size: int | None) -> None:
@@ -37,7 +45,7 @@ def _begin_memory(context: click.Context, _parameter: click.Parameter, size: int
             help_ = f"give it {shown(memory.taken() + BEGIN)} at least"
             raise Rejected([Diagnostic("run-memory", message, help=help_)])
         memory.limit(size)
-        context.call_on_close(lambda: memory.limit(None))
+        _at_the_end(context, lambda: memory.limit(None))
 
 
 def exhausted() -> Diagnostic:

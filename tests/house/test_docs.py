@@ -24,6 +24,7 @@ import re
 import runpy
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -142,6 +143,17 @@ def execute(text: str) -> Printed | None:
     if len(words) > 2 and words[-2] == ">":
         *words, _, target = words
     match words:
+        case ["river", *argv] if (
+            "--memory" in argv
+        ):  # which is for a whole process, not for what these tests have
+            done = subprocess.run(
+                [sys.executable, "-m", "river", *argv],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            printed = Printed(done.returncode, done.stdout, done.stderr)
         case ["river", *argv]:
             out, err = io.StringIO(), io.StringIO()
             status = main(argv, io.StringIO(), out, err)

@@ -116,6 +116,25 @@ def test_too_little_memory_to_begin_is_told(folder: Path) -> None:
     assert "error[run-memory]: `--memory 10M` is too little to begin\n  = help: give it " in err
 
 
+@pytest.mark.parametrize("refused", [["--memory", "1M"], ["--memory", "1T", "--workers", "none"]])
+def test_limits_of_a_command_that_is_refused_end_with_it(folder: Path, refused: list[str]) -> None:
+    import io
+    import signal
+    import threading
+
+    from river.cli import main
+
+    before = signal.getsignal(signal.SIGALRM)
+    argv = ["run", str(folder / "grow.river"), *RUN, "--time", "5m", *refused]
+    assert main(argv, io.StringIO(), io.StringIO(), io.StringIO()) == 1
+    for thread in threading.enumerate():
+        if thread.name == "river-time":
+            thread.join(timeout=60)
+            assert not thread.is_alive()
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert memory.limited() is None
+
+
 MADE = """if True:
     from river.cli import translation, run
     def made(*_, **__):
