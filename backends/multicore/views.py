@@ -112,7 +112,7 @@ class Views:
         made(0, 0)
         rows = code.rows(self.store.parts(view.variable), made)
         self._note(f"{len(rows):,} rows of `{view.name}` in order")
-        parts = ranked(rows).parts(self.plan.batch)
+        parts = ranked(rows, view.order).parts(self.plan.batch)
         taken = column_sink(sink)
         columns: Callable[[Any], None] | None = getattr(taken, "columns", None)
         done = 0

@@ -59,19 +59,21 @@ class Ranked:
                 yield gathered(self.rows, numbers, stop - start)
 
 
-def ranked(rows: Batch) -> Ranked:
-    """The rows of a batch in the total order.
+def ranked(rows: Batch, order: t.Type | None = None) -> Ranked:
+    """The rows of a batch in the total order; of `order`, which is how they begin, if it is given.
 
     Raises: Unsupported for types that have no machine code for it; MemoryError.
     """
-    code = ranking(rows.type)
+    if order == t.Record(()):
+        return Ranked(rows, None)
+    code = ranking(rows.type if order is None else order)
     count = len(rows)
-    order = (_I * max(count, 1))()
+    numbers = (_I * max(count, 1))()
     table = pointers(max(len(rows.addresses), 1))(*rows.addresses)
-    moved = code.function("arrow.rank", (_P, _I, _P), _I)(table, count, order)
+    moved = code.function("arrow.rank", (_P, _I, _P), _I)(table, count, numbers)
     if moved < 0:
         raise MemoryError(f"the order of {count} rows")
-    return Ranked(rows, order if moved else None)
+    return Ranked(rows, numbers if moved else None)
 
 
 @cache

@@ -84,7 +84,8 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
 
     try:
         code = shared(f"view {level} {parts!r} {evolve(operator, name='')!r}", make, level)
-        ranking(view.type)
+        if view.order != t.Record(()):
+            ranking(view.order)
     except _NotCompiled as refused:
         return Refused(view.name, refused.reasons)
     except Unsupported as refused:

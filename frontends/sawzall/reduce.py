@@ -36,13 +36,17 @@ class Reducer:
 
 @frozen
 class _Kept:
-    """One kind of table: its template with arguments, the type of what is kept for an index, and the rows of it."""
+    """One kind of table: its template with arguments, the type of what is kept for an index, and the rows of it.
+
+    `ranked`: rows of an index come out as the function lists them, not in the order of their values.
+    """
 
     template: str
     args: tuple[tuple[str, s.TemplateArg], ...]
     type: s.TypeExpr
     fields: z.Fields
     body: s.Block
+    ranked: bool = False
 
 
 def item_type(table: z.Table) -> s.TypeExpr:
@@ -70,7 +74,9 @@ def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer
         p.Instance(operator, kept.template, (("Ix", _record(table.index)), *kept.args), span=table.span),
         p.Variable(table.name, state, s.MapValue(()), span=table.span),
         rows,
-        p.Output(table.name, row, view=p.View(table.name, function), span=table.span),
+        p.Output(
+            table.name, row, view=p.View(table.name, function, len(table.index) if kept.ranked else None), span=table.span
+        ),
         p.Use(
             (variable,), operator, (queue, variable),
             (p.Annotation("Parallel"), *keys, p.Annotation("Commutative")), span=table.span,
@@ -163,13 +169,13 @@ def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Kept:
     body = s.Call("take", (s.Call("sort_by", (every, order)), s.Int(table.limit or 0)))
     args = (values, ("Ints", _record(ints)), ("Floats", _record(floats)))
     fields = (*table.index, *table.value, *table.weight)
-    return _Kept("sawzall.top_table", args, kept, fields, _returned(body))
+    return _Kept("sawzall.top_table", args, kept, fields, _returned(body), ranked=True)
 
 
 def _extreme(
     table: z.Table, values: tuple[str, s.TemplateArg], weights: tuple[str, s.TemplateArg], number: s.Expr
 ) -> _Kept:
-    """The items that are kept, each as often as it was emitted."""
+    """The items that are kept, each as often as it was emitted, the one that is ahead of all others first."""
     key = _record((*table.weight, *table.value))
     kept = s.RecordType((
         s.FieldType("n", s.TypeName("i64")), s.FieldType("kept", s.TypeName("omap", (key, s.TypeName("i64"))))
@@ -182,9 +188,10 @@ def _extreme(
     body = s.Block((
         s.VarDecl("rows", s.TypeName("list", (_record(fields),)), s.ListValue(())),
         s.For(None, ("e", "c"), _member(A, "kept"), s.Block((again,))),
-        s.Return(s.Name("rows")),
+        s.Return(s.Name("rows") if table.kind == "minimum" else s.Call("reverse", (s.Name("rows"),))),
     ))  # fmt: skip
-    return _Kept(f"sawzall.{table.kind}_table", (values, weights, ("n", number)), kept, fields, body)
+    template = f"sawzall.{table.kind}_table"
+    return _Kept(template, (values, weights, ("n", number)), kept, fields, body, ranked=True)
 
 
 # ---------------------------------------------------------------------------------------------- small trees

@@ -81,7 +81,8 @@ class View:
     """An output that is a view of a variable: `fns[function]` makes rows of it.
 
     For a map variable with a two-parameter function: called per entry (key, value); else once with the value. Returns a
-    list of rows of `type`.
+    list of rows of `type`. `leading`: how many fields put the rows in order, where those that are equal in them stay as
+    the function gives them; None: all.
     """
 
     name: str
@@ -89,6 +90,14 @@ class View:
     type: Type
     fns: tuple[typed.Fn, ...]
     function: int
+    leading: int | None = None
+
+    @property
+    def order(self) -> Type:
+        """The type of the part of a row by which rows are ordered, which stands at its beginning."""
+        if self.leading is None or not isinstance(self.type, Record):
+            return self.type
+        return Record(self.type.fields[: self.leading])
 
 
 @frozen

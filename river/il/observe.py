@@ -14,7 +14,7 @@ from river.lang.evaluate import Trap, compile_function
 from river.lang.values import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
     from river.il.graph import Graph, View
 
@@ -102,6 +102,11 @@ def evaluated_rows(view: View, value: Value) -> list[Value]:
         raise trap from None
 
 
+def _of_first(key: Callable[[Any], Any] | None, leading: int) -> Callable[[Value], Any]:
+    """The key of the first fields of rows."""
+    return (lambda row: row[:leading]) if key is None else (lambda row: key(row[:leading]))
+
+
 def contents(view: View, value: Value) -> tuple[Value, ...]:
     """The rows of a view of a variable's frozen value, frozen, in the total order.
 
@@ -117,5 +122,6 @@ def contents(view: View, value: Value) -> tuple[Value, ...]:
         except Trap as trap:
             raise Fault((view.name, trap.site, trap.code, args[0] if by_entry else None)) from trap
     freeze = values.freezer(view.type)
-    ordered = sorted(found, key=values.total_key(view.type))
+    key, leading = values.total_key(view.order), view.leading
+    ordered = sorted(found, key=key if leading is None else _of_first(key, leading))
     return tuple(ordered if freeze is None else map(freeze, ordered))

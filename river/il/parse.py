@@ -92,7 +92,10 @@ class IlBuilder(StmtBuilder):
         return p.Output(str(name), kind, _text(by), view, tuple(annotations), span=self.span(tree))
 
     def view(self, tree: Tree[Token], args: Args) -> p.View:
-        return p.View(args[0][1:], str(args[1]), span=self.span(tree))
+        variable, function, leading = args
+        return p.View(
+            variable[1:], str(function), None if leading is None else int(leading, 0), span=self.span(tree)
+        )
 
     def queue(self, tree: Tree[Token], args: Args) -> p.Decl:
         return p.Queue(str(args[0]), args[1], _text(args[2]), span=self.span(tree))

@@ -63,7 +63,8 @@ def decl_doc(decl: p.Decl) -> Doc:
         case p.Input(name, kind, by, annotations):
             return _annotated(annotations, ("input ", _queue(name, kind, by), ";"))
         case p.Output(name, kind, by, view, annotations):
-            source = f" = rows(${view.variable}, {view.function})" if view else ""
+            leading = "" if view is None or view.leading is None else f", {view.leading}"
+            source = f" = rows(${view.variable}, {view.function}{leading})" if view else ""
             return _annotated(annotations, ("output ", _queue(name, kind, by), source, ";"))
         case p.Queue(name, kind, by):
             return ("queue ", _queue(name, kind, by), ";")

@@ -42,10 +42,14 @@ class Input(s.Node):
 
 @frozen
 class View(s.Node):
-    """`rows($v, f)`: an output that is a view of a variable, read when the run drains (il.md P2)."""
+    """`rows($v, f)`: an output that is a view of a variable, read when the run drains (il.md P2).
+
+    `rows($v, f, n)`: only the `leading` n fields put the rows in order; else all do.
+    """
 
     variable: str
     function: str
+    leading: int | None = None
 
 
 @frozen

@@ -508,7 +508,7 @@ class _Verifier:
                 continue  # said at the function
             if item is not None and variable is not None:
                 self.view_signature(decl, item, variable, fns[index])
-                found.append(View(decl.name, variable.name, item, fns, index))
+                found.append(View(decl.name, variable.name, item, fns, index, decl.view.leading))
         return tuple(found)
 
     def view_signature(self, decl: Output, item: t.Type, variable: Variable, fn: typed.Fn) -> None:
@@ -525,6 +525,12 @@ class _Verifier:
             shown = " or ".join(f"({', '.join(map(show, types))})" for types in wanted)
             message = f"`{fn.name}` takes ({', '.join(map(show, params))}), a view of `${variable.name}` gives {shown}"
             self.error("il-view", message, decl.span, note)
+        leading = None if decl.view is None else decl.view.leading
+        if leading is not None and (not isinstance(item, t.Record) or leading > len(item.fields)):
+            message = (
+                f"rows of `{show(item)}` do not have {leading} field{'s' * (leading != 1)} to be ordered by"
+            )
+            self.error("il-view", message, decl.span)
         if fn.result != t.List(item):
             message = f"`{fn.name}` returns `{show(fn.result)}`, `{decl.name}` wants `{show(t.List(item))}`"
             self.error("il-view", message, decl.span, note)

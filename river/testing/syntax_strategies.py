@@ -308,10 +308,11 @@ template_arguments: st.SearchStrategy[tuple[str, s.TemplateArg]] = st.one_of(
 )
 
 _by: Any = optional(names)
+_view = st.builds(p.View, graph_variables, names, optional(st.integers(0, 3)))
 declarations: st.SearchStrategy[p.Decl] = st.one_of(
     st.builds(p.TypeDecl, names, tuples(names), types(2)),
     st.builds(p.Input, names, types(2), _by),
-    st.builds(p.Output, names, types(2), _by, optional(st.builds(p.View, graph_variables, names))),
+    st.builds(p.Output, names, types(2), _by, optional(_view)),
     st.builds(p.Queue, names, types(2), _by),
     st.builds(p.Variable, graph_variables, types(2), expressions(2)),
     st.builds(p.Result, graph_variables, tuples(graph_variables, 1)),

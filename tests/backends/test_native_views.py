@@ -10,12 +10,14 @@ from hypothesis import given, settings
 
 pytest.importorskip("llvmlite")
 
+import river
 from backends.native.batch import Batch
 from backends.native.layout import Unsupported
 from backends.native.operator import Refused
 from backends.native.ranking import ranked, ranking
 from backends.native.views import compile_view
 from calculus.program import Fault
+from river.diagnostics import Rejected
 from river.il.graph import View
 from river.il.observe import contents
 from river.lang import check
@@ -28,6 +30,10 @@ from river.testing.body_strategies import ViewCase, view_bodies
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
+
+
+def record_of(**fields: t.Type) -> t.Record:
+    return t.Record(tuple(fields.items()))
 
 
 def record(*fields: t.Type) -> t.Record:
@@ -126,3 +132,35 @@ def test_rows_of_views_are_those_of_the_evaluator(case: ViewCase) -> None:
 
     assert outcome(native) == wanted
     assert all(done <= of for done, of in seen)
+
+
+SCORES = """river 1;
+input x: {k: string, n: i64};
+var $best: map<{k: string}, {n: i64}> = {};
+fn best(k: {k: string}, a: {n: i64}) -> list<{k: string, n: i64, half: i64}> = [{k: k.k, n: n, half: a.n} for n in [a.n, 9, 0]];
+output scores: {k: string, n: i64, half: i64} = rows($best, best, LEADING);
+operator keep(x: {k: string, n: i64}; $b: map<{k: string}, {n: i64}>) -> () { on x(x) { $b[{k: x.k}] = {n: x.n}; } }
+($best) <- keep(x, $best);
+"""
+
+
+@pytest.mark.parametrize(("leading", "numbers"), [("1", [5, 9, 0, 7, 9, 0]), ("2", [0, 5, 9, 0, 7, 9])])
+def test_leading_fields_alone_order_rows(leading: str, numbers: list[int]) -> None:
+    graph = river.compile(SCORES.replace("LEADING", leading), lang="river").graph
+    (view,) = graph.views
+    type_ = t.Map(record_of(k=t.STRING), record_of(n=t.I64))
+    made = compile_view(view, type_, debug=True)
+    assert not isinstance(made, Refused), made.reasons
+    value = {("b",): (7,), ("a",): (5,)}
+    made.native.variables[0].set(value)
+    rows = made.rows(made.native.variables[:1], lambda *_: None)
+    native = [row for part in ranked(rows, view.order).parts(4) for row in part.values()]
+    wanted = list(contents(view, value))
+    assert native == wanted
+    assert [row[1] for row in wanted] == numbers
+
+
+def test_rows_are_ordered_by_fields_that_they_have() -> None:
+    with pytest.raises(Rejected) as caught:
+        _ = river.compile(SCORES.replace("LEADING", "4"), lang="river").graph
+    assert [d.code for d in caught.value.diagnostics] == ["il-view"]

@@ -102,13 +102,23 @@ def test_maximum_and_minimum() -> None:
     most = table("maximum(2) of s: string weight f: float", " <- r.s weight r.f", rows)
     assert most == [{"s": "y", "f": 3.0}, {"s": "y", "f": 3.0}]
     least = table("minimum(3)[string] of string weight float", "[r.k] <- r.s weight r.f", rows)
-    assert least == [{"key0": "a", "value": v, "weight": w} for v, w in [("a", 3.0), ("x", 1.0), ("z", 2.0)]]
+    assert least == [{"key0": "a", "value": v, "weight": w} for v, w in [("x", 1.0), ("z", 2.0), ("a", 3.0)]]
+    both = [
+        {"k": k, "s": s, "f": f}
+        for k, s, f in [("b", "p", 1.0), ("a", "q", 2.0), ("b", "r", 9.0), ("a", "s", 4.0)]
+    ]
+    ranked = table("maximum(2)[k: string] of s: string weight f: float", "[r.k] <- r.s weight r.f", both)
+    assert [(row["k"], row["s"]) for row in ranked] == [("a", "s"), ("a", "q"), ("b", "r"), ("b", "p")]
 
 
 def test_top() -> None:
     rows = [{"s": s, "i": i} for s, i in [("a", 2), ("b", 5), ("c", 1), ("a", 3), ("d", -(1 << 63))]]
-    best = table("top(2) of s: string weight n: int", " <- r.s weight r.i", rows)
+    best = table("top(2) of s: string weight n: int", " <- r.s weight r.i", [*rows, {"s": "e", "i": 4}])
     assert best == [{"s": "a", "n": 5}, {"s": "b", "n": 5}]
+    heavy = table(
+        "top(2)[k: string] of s: string weight n: int", "[r.k] <- r.s weight r.i", [*rows, {"s": "z", "i": 9}]
+    )
+    assert [row["s"] for row in heavy] == ["z", "a"]
     every = table("top(9) of s: string weight n: float", " <- r.s weight float(r.i)", rows)
     assert {row["s"]: row["n"] for row in every} == {"a": 5.0, "b": 5.0, "c": 1.0, "d": -(2.0**63)}
     first = table("top(3) of s: string weight n: int", " <- r.s weight r.i", rows)

@@ -41,6 +41,7 @@ DECLS = {
     "output q: i64;": p.Output("q", i64),
     "output q: i64 by tau;": p.Output("q", i64, "tau"),
     "output q: i64 = rows($v.0, f);": p.Output("q", i64, None, p.View("v.0", "f")),
+    "output q: i64 = rows($v, f, 2);": p.Output("q", i64, None, p.View("v", "f", 2)),
     "queue q: i64 by tau;": p.Queue("q", i64, "tau"),
     "var $v: i64 = 1;": p.Variable("v", i64, one),
     "var $v.0: i64 = 1;": p.Variable("v.0", i64, one),
