@@ -16,6 +16,7 @@ The command runs in this process, with the root of the repository as its working
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import shlex
@@ -63,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each
         del os.environ["PYTHONDONTWRITEBYTECODE"]
         os.environ["PYTHONPYCACHEPREFIX"] = config.stash[COMPILED] = mkdtemp(prefix="river-pycache-")
+    gc.set_threshold(100_000, 20, 20)  # commands do the like: looking for garbage took a quarter of the time
     room()  # now: Hypothesis minds if the limit changes while it runs
 
 
@@ -112,6 +114,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite what golden cases expect to what is printed now"
     )
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # a million objects, which the tests need to the end
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first: else, at the end, one worker is busy with it while the others have nothing to do."""
+    marks = ("spark", "slow")  # the tests on Spark are one task of one worker
+    items.sort(key=lambda item: next((i for i, mark in enumerate(marks) if item.get_closest_marker(mark)), 2))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

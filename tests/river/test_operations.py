@@ -508,16 +508,29 @@ ALL_TYPES = [
 ]  # fmt: skip
 
 
+ALL_WANTED = (None, BOOL, I64, F32, MONEY, INTS, ARRAY, t.Optional(MONEY), MAP)
+UP_TO_TWO: list[Any] = [(), *((a,) for a in ALL_TYPES), *((a, b) for a in ALL_TYPES for b in ALL_TYPES)]
+OPERANDS = [(types, wanted) for types in UP_TO_TWO for wanted in ALL_WANTED] + [
+    (
+        (a, b, c),
+        ALL_WANTED[(i + 2 * j) % len(ALL_WANTED)],
+    )  # each `b`, and each `c`, with all that may be wanted
+    for a in (INTS, MAP, STRING, None)
+    for i, b in enumerate(ALL_TYPES)
+    for j, c in enumerate(ALL_TYPES)
+]
+
+
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda o: o.name)
 def test_rules_answer_for_all_operands(operation) -> None:
     """A rule says None or a signature with as many parameters, of known types, whatever it is given."""
-    operands: list[Any] = [(), *((a,) for a in ALL_TYPES), *((a, b) for a in ALL_TYPES for b in ALL_TYPES)]
-    operands += [(a, b, c) for a in (INTS, MAP, STRING, None) for b in ALL_TYPES for c in ALL_TYPES]
-    for types in operands:
-        for wanted in (None, BOOL, I64, F32, MONEY, INTS, ARRAY, t.Optional(MONEY), MAP):
-            found = operation.rule(types, wanted)
-            assert found is None or (isinstance(found, Signature) and len(found.params) == len(types))
-            for given, param in zip(types, found.params if found else (), strict=False):
+    rule = operation.rule
+    for types, wanted in OPERANDS:
+        found = rule(types, wanted)
+        if found is not None:
+            assert isinstance(found, Signature)
+            assert len(found.params) == len(types)
+            for given, param in zip(types, found.params, strict=True):
                 assert (
                     given is None
                     or given == param
