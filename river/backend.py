@@ -83,7 +83,8 @@ class Options:
     (`debug`: which checks every access to memory), or the evaluator runs them (`off`); `optimize`: the backend's passes are
     applied first; `keeper`: where the state of the run is kept, and what it goes on from; `observe` is called a
     few times a second with what the run tells of itself; `experiment`: ways to run that the backend offers for comparison,
-    by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps.
+    by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps; `settings`: of
+    the platform beneath, by the names that it gives them (Spark's `spark.executor.memory`).
     """
 
     workers: int | None = None
@@ -99,6 +100,7 @@ class Options:
     observe: Callable[[Metrics], None] | None = None
     experiment: Mapping[str, str] = field(factory=dict[str, str])
     deadline: float | None = None
+    settings: Mapping[str, str] = field(factory=dict[str, str])
 
 
 @frozen
@@ -126,8 +128,8 @@ class Backend(Protocol[PlanT]):
     It may have `passes`, the text of a pipeline that programs go through before they run, and `live`: that inputs may go on for
     ever, read through `river.ingress.turns`, whose turns may be empty then; `views`: that it hands the rows of views to sinks of
     theirs, in the total order, after the last items; `checkpoints`: that it uses `Options.keeper`; `metrics`: that it uses
-    `Options.observe`, `deadlines`: `Options.deadline`; `experiments`: what `Options.experiment` may say, by name, what it does
-    unasked first.
+    `Options.observe`, `deadlines`: `Options.deadline`, `settings`: `Options.settings`; `experiments`: what `Options.experiment`
+    may say, by name, what it does unasked first.
     """
 
     name: ClassVar[str]

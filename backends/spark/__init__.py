@@ -30,6 +30,8 @@ class Spark:
     """The backend `spark` (see `river.backend.Backend`)."""
 
     name: ClassVar[str] = "spark"
+    settings: ClassVar[bool] = True
+    passes: ClassVar[str] = "hoisting,sharing,zipping,fusion{auto=true,light=true},sharing"
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:
         """The stages. Raises: Rejected("spark-no-java"), or with what the program has that cannot run here."""
@@ -41,7 +43,7 @@ class Spark:
         from backends.spark.session import check
 
         made = plan(graph, platform, options)
-        check()
+        check(options.settings)
         return made
 
     def run(self, plan: Plan, sources: Sources, sinks: Sinks, /) -> Summary:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from river.backend import Options
-    from river.il.graph import Graph, Instance
+    from river.il.graph import End, Graph, Instance
     from river.platform import Platform
 
 
@@ -159,6 +159,8 @@ class _Planner:
         for members in self.order:
             for i in members:
                 found[i] = self.checked(graph.instances[i], self.role(graph.instances[i]), found)
+        for i in self.enclosed(found):
+            found[i] = _ordered(f"{found[i].reason}, between operators in one order")
         self.roles = [found[i.index] for i in graph.instances]
 
     # -- roles
@@ -230,6 +232,30 @@ class _Planner:
             if found[end.instance].kind is not Kind.ORDERED and not self.keeps_order(name):
                 return _ordered(f"the order of {name} has to be checked")
         return role
+
+    def enclosed(self, found: dict[int, Role]) -> set[int]:
+        """The instances of maps that lie between ordered ones on all sides.
+
+        What comes from one task goes to one task: a job of their own would only write it down and read it again.
+        """
+        inside = {i for i, role in found.items() if role.kind is Kind.MAP}
+        while True:
+            open_ = {i for i in inside if not all(self.neighbour(e, inside, found) for e in self.ends(i))}
+            if not open_:
+                return inside
+            inside -= open_
+
+    def ends(self, index: int) -> Iterable[End | None]:
+        """Who writes what an instance reads, and who reads what it writes."""
+        instance, queues = self.graph.instances[index], self.graph.queues
+        return (
+            *(queues[name].producer for name in instance.ins),
+            *(queues[name].consumer for name in instance.outs),
+        )
+
+    @staticmethod
+    def neighbour(end: End | None, inside: set[int], found: dict[int, Role]) -> bool:
+        return end is not None and (end.instance in inside or found[end.instance].kind is Kind.ORDERED)
 
     def keeps_order(self, queue: str) -> bool:
         """Whether all items of an operator's output have the key of the item that they come from."""

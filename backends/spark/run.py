@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 from heapq import merge
 from itertools import groupby
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -57,15 +59,16 @@ READ_AHEAD = 4
 def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     """Runs to the end of the sources. An output without sink is dropped; an input without source is empty.
 
-    Raises: Trap; Rejected("spark-no-java", "spark-failed"); whatever a source or a sink raises; KeyboardInterrupt, also
-        where `Options.stopping` says so.
+    Raises: Trap; Rejected("spark-no-java", "spark-no-river", "spark-settings", "spark-failed");
+        whatever a source or a sink raises; KeyboardInterrupt, also where `Options.stopping` says so.
     """
     if strangers := sorted(set(sinks) - set(plan.graph.outputs)):
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
     with TemporaryDirectory(prefix="river-spark-", dir=os.environ.get(FOLDER)) as folder:
         execution = _Execution(plan, Path(folder))
-        execution.take(sources)
-        execution.compute()
+        with session(plan.workers, plan.options.settings) if plan.stages else nullcontext() as spark:
+            execution.take(sources)
+            execution.compute(spark)
         execution.deliver(sinks)
         return execution.summary()
 
@@ -119,23 +122,22 @@ class _Execution:
 
     # -- stages
 
-    def compute(self) -> None:
+    def compute(self, spark: Session) -> None:
         """Runs the stages, one after another. Raises: Trap."""
-        if not self.plan.stages:
-            return
         program = task.portable(self.plan)
         late: list[Caught] = []
-        with session(self.plan.workers) as spark:
-            for stage in self.plan.stages:
-                self.stage(spark, program, stage)
-                found = report.united(self.plan.graph, self.told(stage))
-                self.reports.append(found)
-                self.pass_on(stage, found)
-                late += [caught for caught in found.traps if caught.late]
-                traps = [caught for caught in found.traps if not caught.late]
-                traps = traps or [caught for caught in late if caught.instance in stage.instances]
-                if traps:
-                    raise min(traps, key=lambda caught: _serial(stage, caught)).trap
+        for stage in self.plan.stages:
+            self.stage(spark, program, stage)
+            found = report.united(self.plan.graph, self.told(stage))
+            self.reports.append(found)
+            self.pass_on(stage, found)
+            late += [caught for caught in found.traps if caught.late]
+            traps = [caught for caught in found.traps if not caught.late]
+            traps = traps or [caught for caught in late if caught.instance in stage.instances]
+            if traps:
+                raise min(traps, key=lambda caught: _serial(stage, caught)).trap
+            for name in stage.ins:  # nobody else reads them
+                rmtree(self.branch(self.numbers[name]), ignore_errors=True)
 
     def stage(self, spark: Session, program: Program, stage: Stage) -> None:
         """Runs one stage. Raises: Rejected("spark-failed"); KeyboardInterrupt."""

@@ -4,11 +4,12 @@
 |---|---|
 | `SPARK_REMOTE` | the address of a Spark Connect server (`sc://host:port`); no Java is needed here |
 | `RIVER_SPARK_MASTER` | a master, as Spark writes it (`spark://host:7077`); without it `local[workers, 4]` |
+| `PYSPARK_PYTHON` | the Python of a cluster's executors, unless the setting `spark.pyspark.python` says it |
 | `RIVER_SPARK_FOLDER` | where runs keep their files; driver and executors must see it under one name |
 
-A session that the caller has made is used first, whichever thread made it. One that River starts stays for the next run
-of the process; it talks to this machine only. Either way a run gets a new session of the same Spark: what River sets
-there is seen by nobody else.
+What the settings of a run say comes before the environment. A session that the caller has made is used first, whichever
+thread made it. One that River starts stays for the next run of the process; it talks to this machine only, or to its cluster.
+Either way a run gets a new session of the same Spark: what River sets there is seen by nobody else.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from contextlib import contextmanager
 from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any, Final
 
+from backends.spark.executors import see
 from backends.spark.java import find_java
+from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -31,36 +34,68 @@ REMOTE: Final = "SPARK_REMOTE"
 MASTER: Final = "RIVER_SPARK_MASTER"
 FOLDER: Final = "RIVER_SPARK_FOLDER"
 
+MASTER_KEY: Final = "spark.master"
+PYTHON_KEY: Final = "spark.pyspark.python"
+
 ATTEMPTS: Final = 4
 """How often a task of a local master is tried: a worker process may be killed for memory."""
 
 
-def check() -> None:
-    """Sees that a session can be had. Raises: Rejected("spark-no-java")."""
-    if not os.environ.get(REMOTE) and _given() is None:
+def check(settings: Mapping[str, str]) -> None:
+    """Sees that a session can be had. Raises: Rejected("spark-no-java", "spark-settings")."""
+    if os.environ.get(REMOTE):
+        if MASTER_KEY in settings:
+            message = f"`{REMOTE}` names a Spark that is there, so `{MASTER_KEY}` has no effect"
+            raise Rejected([Diagnostic("spark-settings", message, help="say one of both")])
+        return
+    found = _given()
+    if found is None:
         find_java()
+    else:
+        _fits(found, settings)
+
+
+def _fits(found: Session, settings: Mapping[str, str]) -> None:
+    """Sees that the Spark which this process has can be what the settings say. Raises: Rejected("spark-settings")."""
+    for key, value in settings.items():
+        if not found.conf.isModifiable(key) and (now := found.conf.get(key, "")) != value:
+            message = f"this process has a Spark session already, with `{key}` = `{now}` for good"
+            raise Rejected(
+                [Diagnostic("spark-settings", message, help="stop that session, or leave the setting out")]
+            )
 
 
 @contextmanager
-def session(workers: int) -> Generator[Session]:
-    """A session for one run; a Spark that has to be started gets `workers` threads.
+def session(workers: int, settings: Mapping[str, str]) -> Generator[Session]:
+    """A session for one run; a Spark that has to be started gets `workers` threads, and what `settings` say.
 
-    Raises: Rejected("spark-no-java").
+    Raises: Rejected("spark-no-java", "spark-settings", "spark-no-river").
     """
     if address := os.environ.get(REMOTE):
         found = import_module("pyspark.sql.connect.session").SparkSession(address)
     else:
-        found = (_given() or _started(workers)).newSession()
-    for key, value in _settings(workers).items():
-        found.conf.set(key, value)
+        given = _given()
+        if given is not None:
+            _fits(given, settings)
+        found = (given or _started(workers, settings)).newSession()
+    for key, value in {**_settings(workers), **settings}.items():
+        if found.conf.isModifiable(key):
+            found.conf.set(key, value)
     try:
+        if address or not _here(found):
+            see(found)
         yield found
     finally:
         if address:
             found.stop()  # elsewhere `stop` would end Spark itself, which stays for the next run
 
 
-def _settings(workers: int) -> Mapping[str, str]:
+def _here(found: Session) -> bool:
+    """Whether the tasks of a session run in this process' Python."""
+    return found.conf.get(MASTER_KEY, "").partition("[")[0] == "local"
+
+
+def _settings(workers: int) -> dict[str, str]:
     """What every session needs. Rows are chunks of thousands of items: few of them make a batch."""
     return {
         "spark.sql.shuffle.partitions": str(workers),
@@ -82,9 +117,9 @@ def _given() -> Session | None:
     return None if context is not None and context._jsc is None else found  # noqa: SLF001 - no public way to ask
 
 
-def _started(workers: int) -> Session:
+def _started(workers: int, settings: Mapping[str, str]) -> Session:
     """A session of its own, quiet and on the loopback interface."""
-    master = os.environ.get(MASTER) or f"local[{workers},{ATTEMPTS}]"
+    master = settings.get(MASTER_KEY) or os.environ.get(MASTER) or f"local[{workers},{ATTEMPTS}]"
     builder = import_module("pyspark.sql").SparkSession.builder.appName("river").master(master)
     with resources.as_file(resources.files("backends.spark") / "log4j2.properties") as log:
         local = master.startswith("local")
@@ -94,11 +129,11 @@ def _started(workers: int) -> Session:
         given = {
             "spark.driver.extraJavaOptions": " ".join(java),
             "spark.driver.memory": "2g",
-            "spark.pyspark.python": sys.executable,
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }
         surroundings = {"JAVA_HOME": str(find_java().home())}
+        python = settings.get(PYTHON_KEY)
         if local:
             given |= {
                 "spark.driver.host": "127.0.0.1",
@@ -106,10 +141,10 @@ def _started(workers: int) -> Session:
                 "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             }
             surroundings["SPARK_LOCAL_IP"] = "127.0.0.1"
-            surroundings["PYSPARK_PYTHON"] = (
-                sys.executable
-            )  # read when the session starts; PATH may have no `python3`
-        for key, value in given.items():
+            python = python or sys.executable  # PATH may have no `python3`
+        if python is not None:  # the setting itself is read by `spark-submit` alone
+            surroundings["PYSPARK_PYTHON"] = python
+        for key, value in {**given, **settings}.items():
             builder = builder.config(key, value)
         with _environment(surroundings):
             return builder.getOrCreate()

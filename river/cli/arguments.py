@@ -314,6 +314,18 @@ EXPERIMENT = click.option(
     shell_complete=one_of(experiments),
     help="another way to run, for comparison: docs/multicore.md",
 )
+SPARK_MASTER = click.option(
+    "--spark-master",
+    metavar="URL",
+    help="with `--backend spark`: its master, such as spark://host:7077; without it, threads of this machine",
+)
+SPARK_CONF = click.option(
+    "--spark-conf",
+    "spark_confs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="with `--backend spark`: a setting of Spark, such as spark.executor.memory=4g",
+)
 IN_PLACE = click.option(
     "--in-place", is_flag=True, help="an output may replace the file of an input, when the run has ended well"
 )
@@ -324,6 +336,26 @@ EXTERN = click.option(
     metavar="MODULE",
     help="Python module whose functions `extern python` operators may call",
 )
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, str]:
+    """What is set for Spark. Raises: Rejected("usage") for a master that is stated twice, and for what is no setting."""
+    found = pairs("--spark-conf", given.get("spark_confs", ()), "KEY=VALUE")
+    if strangers := [key for key in found if not key.startswith("spark.")]:
+        message = f"`--spark-conf {strangers[0]}=...`: the names of Spark's settings begin with `spark.`"
+        raise Rejected([Diagnostic("usage", message)])
+    master = given.get("spark_master")
+    if master is not None:
+        if "spark.master" in found:
+            raise Rejected(
+                [
+                    Diagnostic(
+                        "usage", "`--spark-master` and `--spark-conf spark.master=...` both state a master"
+                    )
+                ]
+            )
+        found["spark.master"] = master
+    return found
 
 
 def job_of(streams: Streams, program: tuple[str, ...], given: Mapping[str, Any]) -> Job:
@@ -365,6 +397,7 @@ def job_of(streams: Streams, program: tuple[str, ...], given: Mapping[str, Any])
         native="debug" if given["debug_native"] else "on" if given["native"] else "off",
         deadline=given.get("deadline"),
         experiment=pairs("--experiment", given.get("experiments", ()), "NAME=VALUE"),
+        settings=_settings(given),
     )
     return Job(
         inputs,

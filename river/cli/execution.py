@@ -34,6 +34,8 @@ from river.cli.arguments import (
     PROGRAM,
     RESTART,
     SEED,
+    SPARK_CONF,
+    SPARK_MASTER,
     STOP_AFTER,
     SUMMARY,
     TOKEN,
@@ -133,6 +135,8 @@ LINES = 12
 @IDLE_EXIT
 @OPTIMIZE
 @EXPERIMENT
+@SPARK_MASTER
+@SPARK_CONF
 @CHECKPOINT
 @EVERY
 @RESTART
@@ -160,6 +164,7 @@ def run_(
       river run q.cql --in s=s.csv --out result=result.csv --checkpoint state --every 30s
       river run q.cql --in s=s.csv --out result=result.csv --time 5m --memory 2G
       river run sorted.cql --in s=s.csv --out result=s.csv --in-place
+      river run q.cql --in s=s.parquet --backend spark --spark-master spark://host:7077
     """  # noqa: D301
     from attrs import evolve
 
@@ -272,6 +277,8 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @NATIVE
 @DEBUG_NATIVE
 @EXPERIMENT
+@SPARK_MASTER
+@SPARK_CONF
 @EXTERN
 @click.option(
     "--outcomes",

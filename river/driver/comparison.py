@@ -55,6 +55,8 @@ def compare(
         began = time.perf_counter()
         try:
             options = job.options if expected is not None else evolve(job.options, experiment={})
+            if not getattr(plugins.backend(name), "settings", False):
+                options = evolve(options, settings={})
             seen = observe(compiled, name, data, options)
         except Rejected as rejected:
             if named or expected is None:

@@ -62,6 +62,9 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     if job.options.deadline is not None and not getattr(platform, "deadlines", False):
         message = f"the backend `{platform.name}` has no deadlines"
         raise Rejected([Diagnostic("run-deadline", message, help="use `multicore`")])
+    if job.options.settings and not getattr(platform, "settings", False):
+        message = f"the backend `{platform.name}` has no platform beneath that `{min(job.options.settings)}` could be set for"
+        raise Rejected([Diagnostic("run-settings", message, help="use `spark`")])
     job, live = live_job(job, platform)
     keeper = keeper_of(compiled, platform, job)
     if keeper is None:

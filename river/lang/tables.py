@@ -81,12 +81,23 @@ def fingerprint(*packages: str) -> str:
 
 
 def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    if not os.path.isdir(folder):  # noqa: PTH112 - as it is told
+        yield _archive(folder)
+        return
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_dir():
                 yield from _sources(entry.path)
             elif entry.name.endswith(_SOURCES):
                 yield entry.name, entry.stat()
+
+
+def _archive(folder: str) -> tuple[str, os.stat_result]:
+    """The file that a folder is in: of a package that is imported from a zip file, as Spark ships them."""
+    place, inside = os.path.split(folder)
+    while inside and not os.path.isfile(place):  # noqa: PTH113 - as it is told
+        place, inside = os.path.split(place)
+    return folder, os.stat(place)  # noqa: PTH116 - as it is told
 
 
 _SOURCES = (".py", ".rt", ".lark", ".river")

@@ -155,5 +155,5 @@ class StandIn:
 
     def run(self, *given: Any) -> Summary:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runs, "session", lambda _: nullcontext(Session(self.seed)))
+            patch.setattr(runs, "session", lambda *_: nullcontext(Session(self.seed)))
             return runs.run(*given)

@@ -46,10 +46,10 @@ ROOT = Path(__file__).resolve().parents[2]
 def _session() -> Iterator[None]:
     """One session for all."""
     try:
-        sessions.check()
+        sessions.check({})
     except Rejected as rejected:
         pytest.skip(rejected.diagnostics[0].message)
-    with sessions.session(2) as found:
+    with sessions.session(2, {}) as found:
         pass
     yield
     found.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,9 +14,10 @@ import pytest
 pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
-from backends.spark import java, session
+from backends.spark import executors, java, look, session
 from backends.spark.plan import plan
 from river.backend import Options
+from river.cli import main
 from river.diagnostics import Rejected
 from river.driver import compile_source, read_source
 from river.il.library import Library
@@ -148,12 +150,10 @@ CASES = {
         """\
           stage 0, map, any partitions: (a, b) <- (i)
             copy#0: no state
-          stage 1, ordered, one partition: (c, e) <- (a, b)
+          stage 1, ordered, one partition: (o) <- (a, b)
             total#1: shares $t
             total#3: shares $t
-          stage 2, map, any partitions: (d) <- (c)
-            keep#2: no state
-          stage 3, ordered, one partition: (o) <- (d, e)
+            keep#2: no state, between operators in one order
             join#4: reads several queues""",
     ),
     "a shared variable around a map draws the map in": (
@@ -242,7 +242,103 @@ def test_without_java_the_plan_says_so(no_java: Path, monkeypatch: pytest.Monkey
 
 def test_a_connect_server_needs_no_java(no_java: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(session.REMOTE, "sc://localhost:15002")
-    session.check()
+    session.check({})
+
+
+class Configured:
+    """A session of Spark as far as its settings go."""
+
+    def __init__(self, **settings: str) -> None:
+        self.known = {key.replace("_", "."): value for key, value in settings.items()}
+        self.conf = self
+
+    def get(self, key: str, other: str) -> str:
+        return self.known.get(key, other)
+
+    def isModifiable(self, key: str) -> bool:  # noqa: N802 - Spark's name
+        return key.startswith("spark.sql.")
+
+
+def test_settings_that_a_session_cannot_have_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(session.REMOTE, raising=False)
+    monkeypatch.setattr(session, "_given", lambda: Configured(spark_master="local[2,4]"))
+    session.check({"spark.master": "local[2,4]", "spark.sql.ansi.enabled": "false"})
+    with pytest.raises(Rejected) as refused:
+        session.check({"spark.master": "spark://host:7077"})
+    (found,) = refused.value.diagnostics
+    assert found.code == "spark-settings"
+    assert (
+        found.message
+        == "this process has a Spark session already, with `spark.master` = `local[2,4]` for good"
+    )
+    monkeypatch.setenv(session.REMOTE, "sc://localhost:15002")
+    with pytest.raises(Rejected, match="spark-settings"):
+        session.check({"spark.master": "local"})
+
+
+@pytest.mark.parametrize(
+    ("told", "message", "note"),
+    [
+        (
+            "/usr/bin/python3\nriver pyarrow\n",
+            "the executors of Spark run `/usr/bin/python3`, which cannot run River",
+            "it has no `river`, `pyarrow`",
+        ),
+        (
+            "/usr/bin/python3\n\n0.0.1",
+            "the executors of Spark run `/usr/bin/python3`, which has River 0.0.1; here is ",
+            None,
+        ),
+        (
+            RuntimeError("Job aborted\n  File x\nRuntimeError: another version of Python\n\tat org.apache"),
+            "the executors of Spark cannot run Python as River needs it",
+            "RuntimeError: another version of Python",
+        ),
+    ],
+    ids=["nothing", "another", "fails"],
+)
+def test_executors_that_cannot_run_river(
+    told: str | Exception, message: str, note: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Answers:
+        def collect(self) -> list[tuple[str]]:
+            if isinstance(told, Exception):
+                raise told
+            return [(told,)]
+
+    answers = Answers()
+    answers.range = answers.select = lambda *_: answers  # type: ignore[attr-defined]
+    monkeypatch.setattr("pyspark.sql.functions.udf", lambda *_, **__: lambda _: "told")
+    with pytest.raises(Rejected) as refused:
+        executors.see(answers)
+    (found,) = refused.value.diagnostics
+    assert found.code == "spark-no-river"
+    assert found.message.startswith(message)
+    assert [each.message for each in found.notes] == ([] if note is None else [note])
+    assert "spark.pyspark.python" in (found.help or "")
+
+
+def test_what_is_told_of_a_python_that_can() -> None:
+    python, missing, release = look.look(0).split("\n")
+    assert (python, missing) == (sys.executable, "")
+    assert release
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--spark-conf", "executor.memory=1g"], "the names of Spark's settings begin with `spark.`"),
+        (["--spark-conf", "spark.x"], "is not of the form KEY=VALUE"),
+        (["--spark-conf", "spark.master=local", "--spark-master", "local"], "both state a master"),
+        (["--spark-conf", "spark.executor.memory=1g"], "error[run-settings]: the backend `multicore` has no"),
+    ],
+)
+def test_settings_that_say_nothing(tmp_path: Path, argv: list[str], words: str) -> None:
+    program, rows, err = tmp_path / "p.river", tmp_path / "i.csv", io.StringIO()
+    program.write_text(HEAD + "(o) <- keep(i);")
+    rows.write_text("k,v\n1,1\n")
+    status = main(["run", str(program), "--in", f"i={rows}", *argv], io.StringIO(), io.StringIO(), err)
+    assert (status, words in err.getvalue()) == (1, True), err.getvalue()
 
 
 @pytest.mark.parametrize(("version", "kept"), [("17.0.2", "--add-opens=java.base/sun.security.action=ALL-UNNAMED "),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 import pytest
 
@@ -165,6 +167,22 @@ def test_languages_of_one_file_have_versions_too(tmp_path: Path, monkeypatch: py
         (tmp_path / "language_of_one_file.py").write_text(text)
         fingerprint.cache_clear()
         found.append(fingerprint("language_of_one_file"))
+    assert found[0] != found[1]
+    assert fingerprint("no_such_language") not in found
+
+
+def test_packages_in_a_zip_file_have_versions_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark ships them so."""
+    file = tmp_path / "shipped.zip"
+    monkeypatch.syspath_prepend(str(file))
+    found: list[str] = []
+    for text in ("a = 1", "a = 12"):
+        with ZipFile(file, "w") as archive:
+            archive.writestr("shipped_language/__init__.py", "")
+            archive.writestr("shipped_language/inside/words.py", text)
+        importlib.invalidate_caches()
+        fingerprint.cache_clear()
+        found.append(fingerprint("shipped_language"))
     assert found[0] != found[1]
     assert fingerprint("no_such_language") not in found
 

@@ -1,0 +1,54 @@
+"""Whether the executors of a cluster can run River, which is found out before the data is read."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+from backends.spark import look
+from river.diagnostics import Diagnostic, Note, Rejected
+
+SAY: Final = "or say which Python has it there: `--spark-conf spark.pyspark.python=/path/to/python3`"
+
+
+def see(session: Any) -> None:
+    """Looks at one executor. Raises: Rejected("spark-no-river") if its Python cannot run programs of this River."""
+    functions: Any = import_module("pyspark.sql.functions")
+    pickling: Any = import_module("pyspark.cloudpickle")
+    pickling.register_pickle_by_value(look)
+    try:
+        told = functions.udf(look.look, "string", useArrow=False)  # which needs nothing there but Python
+        ((text,),) = session.range(0, 1, 1, 1).select(told("id")).collect()
+    except Exception as error:
+        message = "the executors of Spark cannot run Python as River needs it"
+        raise Rejected([_cannot(message, _last(error))]) from error
+    finally:
+        pickling.unregister_pickle_by_value(look)
+    python, missing, release = text.split("\n")
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing.split())
+        message = f"the executors of Spark run `{python}`, which cannot run River"
+        raise Rejected([_cannot(message, f"it has no {names}")])
+    if release and (here := _release()) and release != here:
+        message = f"the executors of Spark run `{python}`, which has River {release}; here is {here}"
+        raise Rejected([_cannot(message)])
+
+
+def _cannot(message: str, note: str = "") -> Diagnostic:
+    help_ = f"install `river-streams[spark]` of this version for that Python, {SAY}"
+    return Diagnostic("spark-no-river", message, notes=(Note(note),) if note else (), help=help_)
+
+
+def _last(error: Exception) -> str:
+    """What Python said in the executor, or else the beginning of what Spark says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("at ", "File ")) and "Error" in line]
+    return next(iter([*reversed(told), *lines]), type(error).__name__)
+
+
+def _release() -> str:
+    try:
+        return version("river-streams")
+    except PackageNotFoundError:
+        return ""
