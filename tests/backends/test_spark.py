@@ -132,7 +132,8 @@ output joined: R;
 (f) <- window(i);
 (s) <- swap(f);
 (t, $t) <- total(s, $t);
-(joined) <- turns(p, t);
+(j) <- turns(p, t);
+(joined) <- swap(j);
 """
 
 

@@ -66,7 +66,8 @@ def trap(backend: Any, text: str, items: dict[str, list[Any]], options: Options)
             "(a1) <- twice(a); (a2) <- risky(a1); var $m: map<i64, i64> = {}; (ao, $m) <- tally(a2, $m);",
             Kind.KEYED,
         ),
-        ("(a1) <- window(a); (a2) <- risky(a1); var $t: i64 = 0; (ao, $t) <- total(a2, $t);", Kind.MAP),
+        ("(a1) <- window(a); (a2) <- risky(a1); var $t: i64 = 0; (ao, $t) <- total(a2, $t);", Kind.ORDERED),
+        ("(a1) <- window(a); (ao) <- risky(a1);", Kind.MAP),
     ],
 )
 def test_the_first_trap_is_told_as_by_the_calculus(uses, kind):
