@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
+from frontends.cql import closed, windows
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
 from frontends.cql.assume import assumed
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
-from frontends.sql import typed as r
+from frontends.cql.sessions import growing
 from frontends.sql.check import select
 from frontends.sql.expressions import spelled
 from river.diagnostics import closest
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from frontends.sql import syntax as q
-    from river.source import Span
 
 TYPES: Mapping[str, Declared] = MappingProxyType(
     {
@@ -52,24 +52,6 @@ def scope() -> Scope:
     return Scope(TYPES, {fn.name: fn for fn in library.fns})
 
 
-UNITS: Mapping[str, int] = MappingProxyType(
-    {
-        unit + plural: length
-        for unit, length in (
-            ("microsecond", 1),
-            ("millisecond", 1_000),
-            ("second", 1_000_000),
-            ("minute", 60_000_000),
-            ("hour", 3_600_000_000),
-            ("day", 86_400_000_000),
-        )
-        for plural in ("", "s")
-    }
-)
-"""Units of time, in microseconds."""
-
-SECOND = UNITS["second"]
-LONGEST = 1 << 53
 SIGN = "op"
 """The column of an input relation's change log that says `+` or `-`."""
 
@@ -90,6 +72,7 @@ class _Named:
     row: t.Record
     stamp: str
     monotonic: bool
+    closed: tuple[tuple[str, int], ...] = ()
 
 
 @define
@@ -99,6 +82,7 @@ class _Checker:
     decls: dict[str, c.Decl] = field(factory=dict[str, c.Decl])
     named: dict[str, _Named] = field(factory=dict[str, _Named])
     tau: t.Primitive = t.I64
+    clock: windows.Clock = field(init=False)
 
     def program(self) -> ty.Program:
         """The whole program."""
@@ -113,6 +97,7 @@ class _Checker:
         found = [i for d in self.decls.values() if d.query is None for i in self.guarded(d)]
         inputs = tuple(i for i in found if i.name in used)
         self.stamps(inputs)
+        self.clock = windows.clock(self.ast, self.tau, report)
         views: list[ty.View] = []
         for decl in self.ordered():
             with report.recover():
@@ -249,7 +234,8 @@ class _Checker:
                 relation = select(block, rows, wanted, scope(), self.report)
         if self.report.errors > before:
             raise Failed
-        monotonic = _grows(relation) and all(self.grows(source) for source in sources)
+        sources, relation = growing(sources, relation, self.tau)
+        monotonic = closed.grows(sources, relation) and all(self.grows(source) for source in sources)
         operator = query.operator
         if kind == "stream" and operator is None:
             if not monotonic:
@@ -258,7 +244,9 @@ class _Checker:
                 raise self.report.error("cql-not-monotonic", message, query.span, help_line)
             operator = "istream"
         row, stamp = self.stamped(decl, stated, relation.row, sources)
-        self.named[decl.name] = _Named(kind, row, stamp.name, monotonic or kind == "stream")
+        stays = monotonic and operator != "rstream"
+        told = tuple(closed.columns(sources, relation).items()) if stays else ()
+        self.named[decl.name] = _Named(kind, row, stamp.name, monotonic or kind == "stream", told)
         found = ty.Query(sources, relation, _OPERATORS[operator], span=query.span)
         return ty.View(decl.name, kind, row, stamp, found, output, span=decl.name_span)
 
@@ -301,85 +289,22 @@ class _Checker:
             if window is not None:
                 message = f"`{source.name}` is a relation: only streams are seen through windows"
                 raise self.report.error("cql-window-on-relation", message, window.span)
-            return ty.Source(source.name, source.label, found.row, None, span=source.span)
-        seen: ty.Window = ty.Unbounded(span=source.span)
+            return ty.Source(source.name, source.label, found.row, None, found.closed, span=source.span)
+        view: ty.Window = ty.Unbounded(span=source.span)
         if window is not None:
             with self.report.recover():  # the columns of a refused window are known all the same
-                seen = self.window(window, found.row)
-        return ty.Source(source.name, source.label, found.row, seen, span=source.span)
-
-    def window(self, window: c.Window, row: t.Record) -> ty.Window:
-        """A window, its length in the program's unit of time."""
-        match window:
-            case c.Now():
-                return ty.Range(0, span=window.span)
-            case c.Unbounded():
-                return ty.Unbounded(span=window.span)
-            case c.Range(length, unit, slide):
-                step = 0 if slide is None else self.ticks(*slide, window.span)
-                if slide is not None and step == 0:
-                    raise self.report.error("cql-window-step", "a window slides by more than 0", window.span)
-                return ty.Range(self.ticks(length, unit, window.span), step, span=window.span)
-            case c.Rows(count, keys):
-                if count == 0:
-                    raise self.report.error("cql-window-empty", "a window of no rows", window.span)
-                if count >= LONGEST:
-                    message, help_line = "no window can have so many rows", "write `[unbounded]`"
-                    raise self.report.error("cql-window-long", message, window.span, help_line)
-                return ty.Rows(count, tuple(self.key(key, row) for key in keys), span=window.span)
-
-    def ticks(self, length: int, unit: str | None, span: Span | None) -> int:
-        """A length of time in the unit of the stamps: seconds for `int`, microseconds for `time`."""
-        if unit is not None and unit.lower() not in UNITS:
-            help_line = (
-                closest(unit, UNITS)
-                or "units are `seconds`, `minutes`, `hours`, `days`, and below `milliseconds`"
-            )
-            raise self.report.error("cql-unit", f"unknown unit `{unit}`", span, help_line)
-        micros = length * (SECOND if unit is None else UNITS[unit.lower()])
-        if self.tau == t.I64 and micros % SECOND:
-            message = f"{length} {unit} are no whole seconds, which the time stamps count"
-            raise self.report.error(
-                "cql-unit", message, span, "time stamps of type `time` count microseconds"
-            )
-        found = micros // SECOND if self.tau == t.I64 else micros
-        if found >= LONGEST:
-            raise self.report.error(
-                "cql-window-long", "no window can be that long", span, "write `[unbounded]`"
-            )
-        return found
-
-    def key(self, key: s.Expr, row: t.Record) -> str:
-        """A column by which a window is partitioned."""
-        if not isinstance(key, s.Name):
-            raise self.report.error("cql-partition", "windows are partitioned by columns", key.span)
-        if row.field(key.name) is None:
-            near = closest(key.name, [name for name, _ in row.fields])
-            raise self.report.error("sql-unknown-column", f"unknown column `{key.name}`", key.span, near)
-        return key.name
+                view = windows.seen(window, found.row, found.stamp, self.clock, self.report)
+        row = windows.shown(found.row, view, self.tau)
+        told = found.closed if isinstance(view, ty.Unbounded) else windows.closed(view)
+        return ty.Source(source.name, source.label, row, view, told, span=source.span)
 
     def grows(self, source: ty.Source) -> bool:
         """Whether a source never loses a row."""
         return (source.window is None and self.named[source.name].monotonic) or isinstance(
-            source.window, ty.Unbounded
+            source.window, ty.Unbounded | ty.Buckets
         )
 
 
 _OPERATORS: Mapping[str | None, ty.Operator | None] = MappingProxyType(
     {None: None, "istream": "istream", "dstream": "dstream", "rstream": "rstream"}
 )
-
-
-def _grows(relation: r.Relation) -> bool:
-    """Whether the relation never loses a row if its inputs lose none."""
-    match relation:
-        case r.Input():
-            return True
-        case r.Filter(input, _, _, _) | r.Distinct(input, _):
-            return _grows(input)
-        case r.Join(left, right):
-            return _grows(left) and _grows(right)
-        case r.Combine(left, right, _, word):
-            return word != "except" and _grows(left) and _grows(right)
-        case r.Group() | r.Outer():
-            return False

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field, frozen
 
-from frontends.cql import borders, present
+from frontends.cql import borders, closed, present, windowing
 from frontends.cql import typed as ty
 from frontends.cql.check import SIGN
 from frontends.cql.groups import Accumulator, over
 from frontends.cql.plan import Plan, plan
 from frontends.cql.trees import fields, key_of, record
+from frontends.cql.windowing import partition
 from frontends.sql import typed as r
 from river.il import program as p
-from river.il.trees import fresh, walk
+from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression
@@ -89,10 +90,14 @@ class Lowering:
     def range(self, ticks: int) -> Args:
         """The arguments of a window of this length."""
         last = ("last", self.instant(self.last - ticks - 1))
+        (kind, span), (_, one) = self.span(ticks), self.span(1)
+        return ("Span", kind), ("span", span), ("granule", one), last
+
+    def span(self, ticks: int) -> tuple[s.TypeExpr, s.Expr]:
+        """The type of lengths of time, and one of them."""
         if self.source.tau == t.I64:
-            return ("Span", self.tau), ("span", s.Int(ticks)), ("granule", s.Int(1)), last
-        span, one = (s.Call("duration", (s.Int(n),)) for n in (ticks, 1))
-        return ("Span", expression(t.DURATION)), ("span", span), ("granule", one), last
+            return self.tau, s.Int(ticks)
+        return expression(t.DURATION), s.Call("duration", (s.Int(ticks),))
 
     @property
     def last(self) -> int:
@@ -331,7 +336,7 @@ class Query:
             case None | ty.Unbounded():
                 return rows
             case ty.Range(length, step) if step:
-                return self.sliding(source, rows, length, step)
+                return windowing.sliding(self, source, rows, length, step)
             case ty.Range(length):
                 item = s.RecordType((s.FieldType("t", whole.tau), s.FieldType("r", rows.type)))
                 kept = self.variable(
@@ -340,6 +345,8 @@ class Query:
                 args += (*whole.range(length), ("end", whole.instant(whole.last)))
                 made = Rows(self.queue(f"range_{title}"), rows.row, rows.type)
                 return self.add("range", args, (rows.queue,), (kept,), made, source, title=title)
+            case ty.Expiring() | ty.RowSteps() | ty.Buckets() | ty.Sessions():
+                return windowing.window(self, source, source.window, rows)
             case ty.Rows(count, ()):
                 kept = self.variable(
                     f"window_{title}", s.TypeName("deque", (rows.type,)), s.ListValue(()), source.span
@@ -351,35 +358,18 @@ class Query:
             case ty.Rows(1, keys) if keys:
                 return self.last(source, rows, Rows("", rows.row, rows.type), s.Name("r"), quiet=quiet)
             case ty.Rows(count, keys):
-                kind, key = _partition(keys, rows.row)
+                kind, key = partition(keys, rows.row)
                 state = s.TypeName("map", (kind, s.TypeName("deque", (rows.type,))))
                 kept = self.variable(f"window_{title}", state, s.MapValue(()), source.span)
                 args += (("K", kind), ("key", key), ("n", s.Int(count)))
                 made = Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
                 return self.add("rows_by", args, (rows.queue,), (kept,), made, source, title=title, keys=keys)
 
-    def sliding(self, source: ty.Source, rows: Rows, length: int, step: int) -> Rows:
-        """A window that changes at multiples of `step` alone."""
-        whole, title = self.whole, source.label
-        item = s.RecordType((s.FieldType("t", expression(t.I64)), s.FieldType("r", rows.type)))
-        state = tuple(
-            self.variable(f"{what}_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span)
-            for what in ("window", "pending")
-        )
-        tick, x, top = whole.source.tau == t.I64, s.Name("x"), whole.last // step * step
-        args: Args = (
-            ("R", rows.type), ("Tau", whole.tau), ("ticks", s.Lambda(("x",), x if tick else s.Call("micros", (x,)))),
-            ("at", s.Lambda(("x",), x if tick else s.Call("time", (x,)))), ("span", s.Int(length)), ("step", s.Int(step)),
-            ("top", s.Int(top)), ("last", s.Int(top - length - 1)), ("end", whole.instant(whole.last)),
-        )  # fmt: skip
-        made = Rows(self.queue(f"slide_{title}"), rows.row, rows.type)
-        return self.add("slide", args, (rows.queue,), state, made, source, title=title, promise="Steady")
-
     def last(self, source: ty.Source, rows: Rows, shown: Rows, value: s.Expr, *, quiet: bool) -> Rows:
         """Of the last row of each key what `value` makes of the row `r`, like `shown`."""
         assert isinstance(source.window, ty.Rows)  # noqa: S101 - for those alone
         keys, tau = source.window.keys, self.whole.tau
-        kind, key = _partition(keys, rows.row)
+        kind, key = partition(keys, rows.row)
         item = s.RecordType((s.FieldType("row", shown.type), s.FieldType("seen", s.OptionalType(tau))))
         kept = self.variable(
             f"window_{source.label}", s.TypeName("map", (kind, item)), s.MapValue(()), source.span
@@ -418,6 +408,7 @@ class Query:
                 counts = s.TypeName("map", (rows.type, expression(copies)))
                 kept = self.variable("copies", counts, s.MapValue(()), node.span)
                 args: Args = (("R", rows.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
+                args += (("once", s.Bool(closed.apart(self.view.query.sources, node))),)
                 keys = tuple(name for name, _ in row.fields)
                 made = Rows(self.queue("distinct"), row, rows.type)
                 return self.add("distinct", args, (rows.queue,), (kept,), made, node, keys=keys)
@@ -482,7 +473,8 @@ class Query:
         type_ = self.row_type("joined", node.row, node.span)
         key, query = expression(node.key), self.view.query
         sides = (("left", left, node.left), ("right", right, node.right))
-        lasting = all(_lasts(self.whole.source, query, side) for _, _, side in sides)
+        once = closed.apart(query.sources, node)
+        lasting = not once and all(_lasts(self.whole.source, query, side) for _, _, side in sides)
         orders = [lasting and _in_order(query, side) for _, _, side in sides]
         kinds = [
             s.TypeName("deque" if order else "bag", (rows.type,))
@@ -506,6 +498,8 @@ class Query:
                     (f"add_{side}", s.Lambda(("s", "x"), add)),
                     (f"remove_{side}", s.Lambda(("s", "x"), remove)),
                 )
+        else:
+            args += (("once", s.Bool(once)),)
         a, b = _columns((node.left_key.body,), "l"), _columns((node.right_key.body,), "r")
         keys = a if a == b else None
         made = Rows(self.queue("joined"), node.row, type_)
@@ -570,6 +564,7 @@ class Query:
         rows = self.relation(node.input, quiet=quiet and bool(node.keys))
         type_ = self.row_type("grouped", node.row, node.span)
         parts = self.parts(node)
+        once = bool(node.keys) and closed.apart(self.view.query.sources, node)
         args: Args = (("R", rows.type), ("O", type_), ("Tau", whole.tau))
         tail: Args = (
             ("Acc", parts.acc), *([("key", parts.key)] if node.keys else []), *parts.kept.arguments(), ("keep", parts.keep),
@@ -586,7 +581,16 @@ class Query:
         entry = parts.entry(
             s.FieldType("seen", s.OptionalType(whole.tau)), s.FieldType("was", s.OptionalType(told))
         )
-        args = (*args, ("K", parts.kind), ("V", told), *tail, ("value", value), ("row", row), last[1])
+        args = (
+            *args,
+            ("K", parts.kind),
+            ("V", told),
+            *tail,
+            ("value", value),
+            ("row", row),
+            last[1],
+            ("once", s.Bool(once)),
+        )
         groups = s.TypeName("map", (parts.kind, entry))
         state = (self.variable("groups", groups, s.MapValue(()), node.span),)
         keys = _columns((k.value for k in node.keys), "r")
@@ -656,15 +660,6 @@ class Parts:
         return s.RecordType((s.FieldType("acc", self.acc), *more))
 
 
-def _partition(keys: tuple[str, ...], row: t.Record) -> tuple[s.TypeExpr, s.Lambda]:
-    """The type of the key of a partition, and the key of a row `r`."""
-    members = tuple(s.Member(s.Name("r"), key) for key in keys)
-    kinds = tuple(dict(row.fields)[key] for key in keys)
-    if len(keys) == 1:
-        return expression(kinds[0]), s.Lambda(("r",), members[0])
-    return expression(t.Tuple(kinds)), s.Lambda(("r",), s.TupleValue(members))
-
-
 def _columns(values: Iterable[s.Expr], side: str) -> tuple[str, ...] | None:
     """The names of the columns that key expressions are, or None if some are no plain columns."""
     found: list[str] = []
@@ -713,7 +708,11 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
             match source.window:
                 case ty.Rows():
                     return bool(_last(query, index))
-                case ty.Range():
+                case ty.Expiring(count=count):
+                    return count == 0
+                case ty.RowSteps():
+                    return False
+                case ty.Range() | ty.Buckets() | ty.Sessions():
                     return True
                 case None | ty.Unbounded():
                     pass
@@ -746,10 +745,14 @@ def _in_order(query: ty.Query, relation: r.Relation) -> bool:
 
 
 def _only_comes(query: ty.Query) -> bool:
-    """Whether the operators' deltas never hold deletions: streams of which all is seen, without groups."""
-    if any(isinstance(node, r.Group | r.Outer) for node in walk(query.relation)):
-        return False
-    return all(isinstance(x.window, ty.Unbounded) for x in query.sources)
+    """Whether the operators' deltas never hold deletions: what is seen of streams stays, and what is made of it."""
+    sources = query.sources
+    return closed.grows(sources, query.relation) and all(_is_growing(x.window) for x in sources)
+
+
+def _is_growing(window: ty.Window | None) -> bool:
+    """Whether the operator of a window never deletes a row."""
+    return isinstance(window, ty.Unbounded | ty.Buckets) or (isinstance(window, ty.Sessions) and window.grows)
 
 
 def _last(query: ty.Query, index: int) -> tuple[str, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from frontends.cql import syntax as c
+from frontends.cql.window_tables import Named, Table, micros, window_table
 from frontends.sql.parse import SQL, SqlBuilder
 from river.diagnostics import Rejected
 from river.lang import syntax as s
@@ -54,7 +56,7 @@ def _advised(found: Diagnostic) -> Diagnostic:
     return evolve(found, help=INSTEAD[word]) if word in INSTEAD else found
 
 
-LAST_WORD = re.compile(r"\b([A-Za-z]+)\s+$")
+LAST_WORD = re.compile(r"\b([A-Za-z]+)(?:\s+|\s*\(\s*(?:select\s+)?)$")
 
 
 SUBQUERY = re.compile(r"(?:\b(?:in|exists|any|all|some)|[=<>+*/-])\s*\(\s*select\s*$", re.IGNORECASE)
@@ -80,7 +82,21 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     """`cql/grammar.lark`."""
 
     def program(self, tree: Tree[Token], args: Args) -> c.Program:
-        return c.Program(tuple(args), span=self.span(tree))
+        decls = tuple(arg for arg in args if isinstance(arg, c.Decl))
+        ends = [arg for arg in args if isinstance(arg, bool)]
+        ticks = [arg for arg in args if isinstance(arg, c.Length)]
+        if len(ends) > 1 or len(ticks) > 1:
+            what = "windows" if len(ends) > 1 else "tick"
+            self.report("syntax-option", f"`{what}` is said twice", self.span(tree), "say it once")
+        return c.Program(
+            decls, half_open=True in ends, tick=ticks[0] if ticks else None, span=self.span(tree)
+        )
+
+    def ends_option(self, tree: Tree[Token], args: Args) -> bool:
+        return str(args[0]).lower().endswith("half-open")
+
+    def tick_option(self, tree: Tree[Token], args: Args) -> c.Length:
+        return args[-1]
 
     def decl(self, tree: Tree[Token], args: Args) -> c.Decl:
         output, name, kind_of_rows, kind, by, query = args
@@ -137,18 +153,47 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return c.Unbounded(span=self.span(tree))
 
     def range_window(self, tree: Tree[Token], args: Args) -> c.Window:
-        length, unit, slide = args
-        name = None if unit is None else str(unit)
-        return c.Range(self.whole(length), name, slide, span=self.span(tree))
-
-    def slide(self, tree: Tree[Token], args: Args) -> tuple[int, str | None]:
-        return self.whole(args[0]), None if args[1] is None else str(args[1])
+        keys, length, slide = args
+        return c.Range(length, slide, keys or (), span=self.span(tree))
 
     def rows_window(self, tree: Tree[Token], args: Args) -> c.Window:
-        return c.Rows(self.whole(args[0]), span=self.span(tree))
+        slide = None if args[1] is None else self.whole(args[1])
+        return c.Rows(self.whole(args[0]), (), slide, span=self.span(tree))
 
     def partition_window(self, tree: Tree[Token], args: Args) -> c.Window:
-        return c.Rows(self.whole(args[1]), args[0], span=self.span(tree))
+        return c.Rows(self.whole(args[1]), args[0], None, args[2], span=self.span(tree))
+
+    def session_window(self, tree: Tree[Token], args: Args) -> c.Window:
+        return c.Session(args[1], args[0] or (), span=self.span(tree))
+
+    def length(self, tree: Tree[Token], args: Args) -> c.Length:
+        span = self.span(tree)
+        if len(args) == 1:
+            return micros(self.interval_value(tree, args), span)
+        number, unit = args
+        count = Fraction(int(number, 16) if number[:2] in ("0x", "0X") else str(number))
+        return c.Length(count, None if unit is None else str(unit), span=span)
+
+    def windows_keys(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
+        (given,), span = args, self.span(tree)
+        return tuple(s.Name(name, span=span) for name in ((given,) if isinstance(given, str) else given))
+
+    def windows_table(self, tree: Tree[Token], args: Args) -> Table:
+        *words, keys = args if isinstance(args[-1], tuple | None) else (*args, None)
+        if len(words) == 2 and str(words[0]).lower() != "table":
+            self.report("syntax-window-function", f"unexpected `{words[0]}`", self.token_span(words[0]))
+        return Table(str(words[-1]), keys or ())
+
+    def named_value(self, tree: Tree[Token], args: Args) -> Named:
+        return Named(str(args[0]), args[1])
+
+    def windows_of(self, tree: Tree[Token], args: Args) -> c.Windowed:
+        function, *given = args
+        return window_table(self, function, tuple(given), self.span(tree))
+
+    def through_windows(self, tree: Tree[Token], args: Args) -> q.Source:
+        alias = None if args[-1] is None else str(args[-1])
+        return evolve(args[-2], alias=alias, span=self.span(tree))
 
     def sized_text(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, _ = args

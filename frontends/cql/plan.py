@@ -185,8 +185,7 @@ def _read(program: ty.Program) -> dict[str, t.Record]:
         _needs(view.query.relation, {name for name, _ in view.query.relation.row.fields}, needs)
         for i, source in enumerate(view.query.sources):
             if source.name in names:
-                keys = source.window.keys if isinstance(source.window, ty.Rows) else ()
-                names[source.name] |= needs[i] | set(keys)
+                names[source.name] |= needs[i] | set(ty.keys_of(source.window))
     return {
         name: t.Record(tuple(f for f in row.fields if f[0] in names[name]) or row.fields[:1])
         for name, row in streams.items()

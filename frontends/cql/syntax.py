@@ -10,6 +10,8 @@ from frontends.sql.syntax import Select, Source
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from river.source import Span
 
 
@@ -24,23 +26,54 @@ class Unbounded(s.Node):
 
 
 @frozen
-class Range(s.Node):
-    """`[range 5 minutes slide 1 minute]`; without a unit, ticks of the time stamp (seconds if it is a time)."""
+class Length(s.Node):
+    """`5 minutes`, `0.5 seconds`, `interval '5' minute`; a number alone counts seconds."""
 
-    length: int
+    number: Fraction
     unit: str | None = None
-    slide: tuple[int, str | None] | None = None
+
+
+@frozen
+class Range(s.Node):
+    """`[range 5 minutes slide 1 minute]`; with keys the same, because what is young does not depend on them."""
+
+    length: Length
+    slide: Length | None = None
+    keys: tuple[s.Expr, ...] = ()
 
 
 @frozen
 class Rows(s.Node):
-    """`[rows 10]`, `[partition by car rows 1]`."""
+    """`[rows 10 slide 5]`, `[partition by car rows 1 expire after 60 seconds]`."""
 
     count: int
     keys: tuple[s.Expr, ...] = ()
+    slide: int | None = None
+    expiry: Length | None = None
 
 
-Window = Now | Unbounded | Range | Rows
+@frozen
+class Session(s.Node):
+    """`[session 10 seconds]`, `[partition by user session 10 seconds]`."""
+
+    gap: Length
+    keys: tuple[s.Expr, ...] = ()
+
+
+@frozen
+class WindowTable(s.Node):
+    """`tumble(s, 10 minutes)`, `hop(s, 1 minute, 10 minutes)`, `session(s partition by user, 10 seconds)`.
+
+    Each row has columns `window_start` and `window_end`. `stamp` is the column that the text takes for the time stamp.
+    """
+
+    function: str
+    lengths: tuple[Length, ...]
+    keys: tuple[s.Expr, ...] = ()
+    stamp: s.Name | None = None
+
+
+Window = Now | Unbounded | Range | Rows | Session | WindowTable
 
 
 @frozen
@@ -107,6 +140,11 @@ class Decl(s.Node):
 
 @frozen
 class Program(s.Node):
-    """Declarations in the order of the text."""
+    """Declarations in the order of the text.
+
+    `half_open`: a range of length n at t begins behind t - n, not at it. `tick`: the unit of stamps of type `int`.
+    """
 
     decls: tuple[Decl, ...]
+    half_open: bool = False
+    tick: Length | None = None

@@ -48,17 +48,73 @@ class Rows(s.Node):
     keys: tuple[str, ...] = ()
 
 
-Window = Unbounded | Range | Rows
+@frozen
+class RowSteps(s.Node):
+    """The last `count` rows as they were when their number was a multiple of `step`."""
+
+    count: int
+    step: int
+
+
+@frozen
+class Expiring(s.Node):
+    """The rows of each key until none of them has come for longer than `span`; at most the last `count` (0: all).
+
+    Without keys all rows are of one. Units: as `Range`.
+    """
+
+    keys: tuple[str, ...]
+    count: int
+    span_of_time: int
+
+
+@frozen
+class Buckets(s.Node):
+    """Each row in each window [start, start + size) that has it, told when the window ends; starts are multiples of `step`.
+
+    Rows have the two ends behind their own columns. Units: as `Range`.
+    """
+
+    size: int
+    step: int
+
+
+@frozen
+class Sessions(s.Node):
+    """All rows, each with the first instant of its session, and the last one and `gap` more.
+
+    Rows of a key that follow each other by at most `gap` are of one session; without keys all rows are of one key. `grows`: the
+    second column is by how much the row makes its session end later, so that no row is told again. Units: as `Range`.
+    """
+
+    keys: tuple[str, ...]
+    gap: int
+    grows: bool = False
+
+
+Window = Unbounded | Range | Rows | RowSteps | Expiring | Buckets | Sessions
+
+START, END = "window_start", "window_end"
+"""The columns of `Buckets` and `Sessions` that tell the window of a row."""
+
+
+def keys_of(window: Window | None) -> tuple[str, ...]:
+    """The columns by which a window keeps rows apart."""
+    return window.keys if isinstance(window, Rows | Expiring | Sessions) else ()
 
 
 @frozen
 class Source(s.Node):
-    """A named stream seen through a window, or (window None) a named relation."""
+    """A named stream seen through a window, or (window None) a named relation.
+
+    `closed`: columns that tell when a row comes, which then stays: at the column's value and so many ticks more.
+    """
 
     name: str
     label: str
     row: t.Record
     window: Window | None
+    closed: tuple[tuple[str, int], ...] = ()
 
 
 # ---------------------------------------------------------------------------------------------- relation to stream

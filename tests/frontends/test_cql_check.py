@@ -96,6 +96,21 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select a from s[range 3 slide 2 minuts];", "cql-unit", "did you mean `minutes`?"),
         ("v: relation = select a from s[range 3 minuts];", "cql-unit", "did you mean `minutes`?"),
         ("v: relation = select a from s[range 3 milliseconds];", "cql-unit", None),
+        ("v: relation = select a from s[range 0.5 seconds];", "cql-unit", "say what a time stamp counts: `tick 1 millisecond;`"),
+        ("windows half-open; v: relation = select a from s[range 0];", "cql-window-empty", "write `[now]`"),
+        ("tick 0 seconds;", "cql-tick", None),
+        ("tick 1 nope;", "cql-unit", None),
+        ("v: relation = select a from s[session 0];", "cql-window-empty", None),
+        ("v: relation = select a from s[rows 3 slide 0];", "cql-window-step", None),
+        ("v: relation = select a from s[partition by z session 3];", "sql-unknown-column", None),
+        ("v: relation = select a from tumble(s, interval '0' seconds) w;", "cql-window-empty", None),
+        ("v: relation = select a from tumble(s, a, 3) w;", "cql-window-stamp", None),
+        ("v: relation = select a from session(s partition by z, 3) w;", "sql-unknown-column", None),
+        ("v: relation = select a from tumble(p, 3) w;", "cql-window-on-relation", None),
+        ("v: stream = select * from tumble(s, 3) u; w: relation = select a from tumble(v, 3) u;", "cql-window-column",
+         "give that another name by `as` where it is selected"),
+        ("v: stream = select a from session(s, 3) w;", "cql-not-monotonic", None),
+        ("v: stream = select count(*) as n from tumble(s, 3) w group by a;", "cql-not-monotonic", None),
         ("v: relation = select a from s[partition by a + 1 rows 3];", "cql-partition", None),
         ("v: relation = select a from s[partition by aa rows 3];", "sql-unknown-column", "did you mean `a`?"),
         ("v: relation = istream(select a from s);", "cql-stream-found", "declare it as `v: ... stream`"),
@@ -321,3 +336,70 @@ def test_aggregates_are_computed_once() -> None:
     view = select("select k, sum(a) + 1 as n, sum(a) as m from s group by k having sum(a) > 2")
     assert isinstance(view.query.relation, r.Group)
     assert len(view.query.relation.aggregates) == 1
+
+
+def seen(text: str) -> ty.Window | None:
+    (*_, view) = check(text).views
+    return view.query.sources[0].window
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("v: relation = select a from s[range 1.5 minutes];", ty.Range(90)),
+        ("tick 1 millisecond; v: relation = select a from s[range 0.5 seconds];", ty.Range(500)),
+        ("tick 1 millisecond; v: relation = select a from s[range 2];", ty.Range(2000)),
+        ("tick 2 minutes; v: relation = select a from s[range 4 minutes slide 1 hour];", ty.Range(2, 30)),
+        ("windows half-open; v: relation = select a from s[range 5];", ty.Range(4)),
+        ("windows half-open; v: relation = select a from s[range 5 slide 2];", ty.Range(4, 2)),
+        ("windows half-open; v: relation = select a from s[now];", ty.Range(0)),
+        ("windows closed; v: relation = select a from s[range 5];", ty.Range(5)),
+        ("windows half-open; v: relation = select a from s[session 5];", ty.Expiring((), 0, 5)),
+        ("v: relation = select a from s[partition by k range 5 secs];", ty.Range(5)),
+        ("v: relation = select a from s[partition by k rows 2 expire after 1 min];", ty.Expiring(("k",), 2, 60)),
+        ("windows half-open; v: relation = select a from s[partition by k rows 2 expire after 5];", ty.Expiring(("k",), 2, 4)),
+        ("v: relation = select a from s[rows 7 slide 3];", ty.RowSteps(7, 3)),
+        ("v: relation = select a from hop(s, 5, 1 minute) w;", ty.Buckets(60, 5)),
+        ("windows half-open; v: relation = select a from tumble(s, 5) w;", ty.Buckets(5, 5)),
+        ("v: relation = select a from session(s partition by k, 5) w;", ty.Sessions(("k",), 5)),
+        ("v: relation = select count(*) as n from session(s partition by k, 5) w group by k, window_end;",
+         ty.Sessions(("k",), 5, grows=True)),
+        ("v: relation = select count(*) as n from session(s partition by k, 5) w group by window_start;",
+         ty.Sessions(("k",), 5)),
+        ("v: relation = select max(window_end) as n from session(s, 5) w group by window_start;", ty.Sessions((), 5)),
+    ],
+)  # fmt: skip
+def test_lengths_are_counted_in_ticks(text: str, window: ty.Window) -> None:
+    assert seen(text) == window
+
+
+def test_a_tick_is_of_whole_numbers() -> None:
+    text = "i: {ts: time} stream by ts; tick 1 millisecond; v: relation = select ts from i;"
+    assert codes(text, "") == ["cql-tick"]
+
+
+def test_a_step_longer_than_the_window_is_told() -> None:
+    (found,) = (d for d in check("v: relation = select a from hop(s, 5, 2) w;").remarks if "step" in d.code)
+    assert (found.code, found.severity) == ("cql-window-step", Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from tumble(s, 3) w",
+        "select k, count(*) as n from tumble(s, 3) w where a > 1 group by k, window_start",
+        "select distinct k from hop(s, 2, 3) w",
+        "select w.k, v.b from tumble(s, 3) w join hop(t, 2, 3) v on w.window_start = v.window_start",
+        "select max(n) as m from (select count(*) as n, window_end as e from tumble(s, 3) w group by k, window_end) d group by e",
+    ],
+)
+def test_what_windows_tell_at_their_end_is_a_stream(query: str) -> None:
+    (*_, view) = check(f"v: stream = {query};").views
+    assert view.query.operator == "istream"
+
+
+def test_begins_of_windows_of_other_lengths_do_not_meet_at_once() -> None:
+    inner = "select w.window_end as e from tumble(s, 3) w join tumble(t, 2) v on {}"
+    text = f"v: stream = select count(*) as n from ({inner}) d group by e;"
+    assert check(text.format("w.window_end = v.window_end")).views
+    assert codes(text.format("w.window_start = v.window_start")) == ["cql-not-monotonic"]

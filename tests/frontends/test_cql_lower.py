@@ -128,7 +128,8 @@ def test_figure_3b() -> None:
           keep = fn(k, a) => true,
           value = fn(k, a) => {speed: i64(f64(a.sum_speed) / f64(a.n))},
           row = fn(k, v) => {speed: v.speed, seg_no: k.seg_no, dir: k.dir, hwy: k.hwy},
-          quiet = true
+          quiet = true,
+          once = false
         >;
 
         (seg_speed_deltas, $seg_speed_now, $seg_speed_ins) <- seg_speed_in(seg_speed, $seg_speed_now, $seg_speed_ins);

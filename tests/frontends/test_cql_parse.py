@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from fractions import Fraction
 
 import pytest
+from attrs import evolve
 
 from frontends.cql import FRONTEND
 from frontends.cql import syntax as c
@@ -48,6 +50,10 @@ def codes(text: str) -> list[str]:
     return [d.code for d in refused.value.diagnostics]
 
 
+def length(number: int | str, unit: str | None = None) -> c.Length:
+    return c.Length(Fraction(number), unit)
+
+
 def test_the_grammar_has_no_two_readings() -> None:
     PARSER.build(strict=True)
 
@@ -59,7 +65,9 @@ def test_figure_3b() -> None:
     assert decl.type == s.RecordType(tuple(s.FieldType(name, s.TypeName("int")) for name in columns))
     plain = tuple(q.Item(s.Name(name)) for name in columns[1:])
     items = (q.Item(s.Call("avg", (s.Name("speed"),))), *plain)
-    assert decl.query == c.Query(q.Select(items, (c.Windowed("seg_speed", window=c.Range(300)),)))
+    assert decl.query == c.Query(
+        q.Select(items, (c.Windowed("seg_speed", window=c.Range(c.Length(Fraction(300)))),))
+    )
 
 
 def test_keywords_are_read_in_either_case_and_names_are_not() -> None:
@@ -79,11 +87,18 @@ def test_keywords_are_read_in_either_case_and_names_are_not() -> None:
         ("now", c.Now()),
         ("unbounded", c.Unbounded()),
         ("range unbounded", c.Unbounded()),
-        ("range 300", c.Range(300)),
-        ("range 5 minutes", c.Range(5, "minutes")),
-        ("range 5 minutes slide 1 minute", c.Range(5, "minutes", (1, "minute"))),
-        ("range 5 slide 2", c.Range(5, None, (2, None))),
+        ("range 300", c.Range(length(300))),
+        ("range 5 minutes", c.Range(length(5, "minutes"))),
+        ("range 0.5 MINUTES", c.Range(length("1/2", "MINUTES"))),
+        ("range interval '2' hours", c.Range(length(7_200_000_000, "microseconds"))),
+        ("range 5 minutes slide 1 minute", c.Range(length(5, "minutes"), length(1, "minute"))),
+        ("range 5 slide 2", c.Range(length(5), length(2))),
+        ("partition by car range 5", c.Range(length(5), None, (s.Name("car"),))),
         ("rows 10", c.Rows(10)),
+        ("rows 10 slide 5", c.Rows(10, (), 5)),
+        ("partition by car rows 2 expire after 1 day", c.Rows(2, (s.Name("car"),), None, length(1, "day"))),
+        ("session 10 seconds", c.Session(length(10, "seconds"))),
+        ("partition by car session 10", c.Session(length(10), (s.Name("car"),))),
         ("partition by car, dir rows 1", c.Rows(1, (s.Name("car"), s.Name("dir")))),
     ],
 )
@@ -225,6 +240,65 @@ def test_a_keyword_is_a_whole_word(text: str, word: str, help_line: str | None) 
 
 
 SUBQUERY = "queries stand only after `from` and `with`: join with this one there"
+
+
+TEN = c.WindowTable("tumble", (length(10, "minutes"),))
+MICROS = length(600_000_000, "microseconds")
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("tumble(s, 10 minutes)", TEN),
+        ("TUMBLE(s, ts, interval '10' minute)", c.WindowTable("tumble", (MICROS,), (), s.Name("ts"))),
+        ("table(tumble(table s, descriptor(ts), interval '10' minutes))", c.WindowTable("tumble", (MICROS,), (), s.Name("ts"))),
+        ("TABLE(TUMBLE(DATA => TABLE s, TIMECOL => DESCRIPTOR(ts), SIZE => 10 minutes))", evolve(TEN, stamp=s.Name("ts"))),
+        ("hop(s, 2, 10)", c.WindowTable("hop", (length(2), length(10)))),
+        ("hop(s, size => 10, slide => 2)", c.WindowTable("hop", (length(2), length(10)))),
+        ("session(s, 5)", c.WindowTable("session", (length(5),))),
+        ("session(s partition by k, 5)", c.WindowTable("session", (length(5),), (s.Name("k"),))),
+        ("session(table s partition by (k, j), descriptor(ts), 5)",
+         c.WindowTable("session", (length(5),), (s.Name("k"), s.Name("j")), s.Name("ts"))),
+    ],
+)  # fmt: skip
+def test_windows_as_tables(text: str, window: c.WindowTable) -> None:
+    assert select(f"select a from {text} as w").sources == (c.Windowed("s", "w", None, window),)
+    assert select(f"select a from {text}").sources[0].label == "s"
+
+
+@pytest.mark.parametrize(
+    ("text", "help_line"),
+    [
+        ("tumbl(s, 10)", "did you mean `tumble`?"),
+        ("cumulate(s, 10)", "there are `tumble`, `hop` and `session`"),
+        ("tumble(s)", "write `tumble(s, 10 minutes)`"),
+        ("hop(s, 10)", "write `hop(s, 1 minute, 10 minutes)`: a window of 10 minutes each minute"),
+        ("tumble(s, 10, 3)", "write `tumble(s, 10 minutes)`"),
+        ("tumble(s, size => 10, size => 3)", None),
+        ("tumble(s, 'long')", None),
+        ("tumble(1, 10)", None),
+        ("tumble(s partition by k, 10)", None),
+        ("session(view s, 10)", None),
+    ],
+)
+def test_windows_as_tables_that_are_refused(text: str, help_line: str | None) -> None:
+    with pytest.raises(Rejected) as refused:
+        parse(f"r: relation = select a from {text} as w;")
+    (found,) = refused.value.diagnostics
+    assert found.code == "syntax-window-function"
+    if help_line is not None:
+        assert found.help == help_line
+
+
+def test_options_stand_between_declarations() -> None:
+    program = parse(
+        "windows half-open; tick 1 millisecond; tick: { ts: int } stream by ts; windows: relation = select ts from tick;"
+    )
+    assert (program.half_open, program.tick) == (True, length(1, "millisecond"))
+    assert [decl.name for decl in program.decls] == ["tick", "windows"]
+    assert not parse("windows closed;").half_open
+    assert codes("tick 1 second; tick 2 seconds;") == ["syntax-option"]
+    assert codes("windows closed; windows half-open;") == ["syntax-option"]
 
 
 @pytest.mark.parametrize(

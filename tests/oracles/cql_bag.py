@@ -66,6 +66,27 @@ class Arrivals:
                 return [row for at, row in self.rows if then - length <= at <= then]
             case ty.Range(length):
                 return [row for at, row in self.rows if now - at <= length]
+            case ty.RowSteps(count, step):
+                done = len(self.rows) // step * step
+                return [row for _, row in self.rows[max(0, done - count) : done]]
+            case ty.Expiring(keys, count, length):
+                current = [one for one in self.sessions(keys, length, columns) if now - one[-1][0] <= length]
+                return [row for session in current for _, row in session[-count:]]
+            case ty.Buckets():
+                return [
+                    (*row, start, start + window.size)
+                    for at, row in self.rows
+                    for start in starts(at, window)
+                    if start + window.size <= now
+                ]
+            case ty.Sessions(keys, gap, grows):
+                found = []
+                for session in self.sessions(keys, gap, columns[:-2]):
+                    begin, last = session[0][0], session[-1][0]
+                    for i, (at, row) in enumerate(session):
+                        longer = at - session[i - 1][0] if i else gap
+                        found.append((*row, begin, longer if grows else last + gap))
+                return found
             case ty.Rows(count, keys):
                 positions = [columns.index(key) for key in keys]
                 found: Bag = []
@@ -78,6 +99,33 @@ class Arrivals:
                 return found
             case _:
                 assert_never(window)
+
+    def by(self, keys: tuple[str, ...], columns: tuple[str, ...]) -> list[list[tuple[int, Row]]]:
+        """What came, apart for each key."""
+        positions = [columns.index(key) for key in keys]
+        found: dict[Row, list[tuple[int, Row]]] = {}
+        for at, row in self.rows:
+            found.setdefault(tuple(row[i] for i in positions), []).append((at, row))
+        return list(found.values())
+
+    def sessions(
+        self, keys: tuple[str, ...], gap: int, columns: tuple[str, ...]
+    ) -> list[list[tuple[int, Row]]]:
+        """What came, apart for each key and session."""
+        found: list[list[tuple[int, Row]]] = []
+        for group in self.by(keys, columns):
+            for i, each in enumerate(group):
+                if i and each[0] - group[i - 1][0] <= gap:
+                    found[-1].append(each)
+                else:
+                    found.append([each])
+        return found
+
+
+def starts(at: int, window: ty.Buckets) -> list[int]:
+    """The begins of the windows that have an instant."""
+    last = at // window.step * window.step
+    return [start for start in range(last, at - window.size, -window.step) if start <= at]
 
 
 @define
@@ -95,10 +143,10 @@ class Run:
     functions: dict[Any, Callable[..., Any]] = field(factory=dict)
 
     def history(self) -> History:
-        windows: dict[str, set[ty.Range]] = {}
+        windows: dict[str, set[ty.Window]] = {}
         for view in self.program.views:
             for source in view.query.sources:
-                if isinstance(source.window, ty.Range):
+                if source.window is not None:
                     windows.setdefault(source.name, set()).add(source.window)
         stamps = {one.name: self.stamp(one) for one in self.program.inputs}
         instants = {row[stamps[name]] for name in stamps for row in self.data[name]}
@@ -128,16 +176,12 @@ class Run:
         """The position of the stamp in what arrives."""
         return t.Record.index(one.row, one.stamp.name) or 0 if one.kind == "stream" else 0
 
-    def expect(self, name: str, windows: Mapping[str, set[ty.Range]], now: int) -> None:
+    def expect(self, name: str, windows: Mapping[str, set[ty.Window]], now: int) -> None:
         """Notes the instants at which windows take in, or let go of, what has just come."""
         if name in self.streams and any(at == now for at, _ in self.streams[name].rows):
             for window in windows.get(name, ()):
-                length, step = window.span_of_time, window.slide
-                if step == 0:
-                    heappush(self.waiting, now + length + 1)
-                elif -(-now // step) * step - length <= now:
-                    heappush(self.waiting, -(-now // step) * step)
-                    heappush(self.waiting, ((now + length) // step + 1) * step)
+                for instant in changes(window, now):
+                    heappush(self.waiting, instant)
 
     def read(self, one: ty.Input, rows: Sequence[Row], now: int) -> None:
         self.heard[one.name] = bool(rows)
@@ -200,6 +244,25 @@ class Run:
             return [at for at in rows if now - length <= at] != [
                 at for at in rows if now - step - length <= at <= now - step
             ]
+        match source.window:
+            case ty.Buckets() as window:
+                ends = {
+                    start + window.size
+                    for at, _ in self.streams[source.name].rows
+                    for start in starts(at, window)
+                }
+                return now in ends
+            case ty.RowSteps(_, step):
+                rows = self.streams[source.name].rows
+                return len(rows) // step > sum(at < now for at, _ in rows) // step
+            case ty.Expiring(keys, _, length):
+                columns = tuple(name for name, _ in source.row.fields)
+                groups = self.streams[source.name].by(keys, columns)
+                before = [[at for at, _ in group if at < now] for group in groups]
+                if any(group and group[-1] + length + 1 == now for group in before):
+                    return True
+            case _:
+                pass
         if isinstance(source.window, ty.Range):
             length = source.window.span_of_time
             if any(at + length + 1 == now for at, _ in self.streams[source.name].rows):
@@ -351,6 +414,22 @@ def run(program: ty.Program, data: Mapping[str, Sequence[Row]]) -> History:
     Raises: Trapped.
     """
     return Run(program, data).history()
+
+
+def changes(window: ty.Window, came: int) -> list[int]:
+    """The instants after one at which a row came at which a window may take it in or let go of it."""
+    match window:
+        case ty.Range(length, 0):
+            return [came + length + 1]
+        case ty.Range(length, step):
+            next_ = -(-came // step) * step
+            return [next_, ((came + length) // step + 1) * step] if next_ - length <= came else []
+        case ty.Expiring(_, _, length):
+            return [came + length + 1]
+        case ty.Buckets():
+            return [start + window.size for start in starts(came, window)]
+        case _:
+            return []
 
 
 def trapping(function: Callable[..., Any]) -> Callable[..., Any]:

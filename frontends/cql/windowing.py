@@ -1,0 +1,151 @@
+"""The operators of windows that have a clock, keys or columns of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from attrs import evolve
+
+from frontends.cql import typed as ty
+from frontends.cql.trees import record
+from river.lang import syntax as s
+from river.lang import types as t
+from river.lang.scope import expression
+
+if TYPE_CHECKING:
+    from frontends.cql.lower import Args, Query, Rows
+
+
+def sliding(query: Query, source: ty.Source, rows: Rows, length: int, step: int) -> Rows:
+    """A window that changes at multiples of `step` alone."""
+    whole, title = query.whole, source.label
+    top = whole.last // step * step
+    args: Args = (
+        ("R", rows.type), ("Tau", whole.tau), *numbered(query), ("span", s.Int(length)), ("step", s.Int(step)),
+        ("top", s.Int(top)), ("last", s.Int(top - length - 1)), ("end", whole.instant(whole.last)),
+    )  # fmt: skip
+    state = tuple(_kept(query, source, what, "deque", _timed(rows)) for what in ("window", "pending"))
+    made = evolve(rows, queue=query.queue(f"slide_{title}"))
+    return query.add("slide", args, (rows.queue,), state, made, source, title=title, promise="Steady")
+
+
+def window(
+    query: Query, source: ty.Source, window: ty.Expiring | ty.RowSteps | ty.Buckets | ty.Sessions, rows: Rows
+) -> Rows:
+    """The rows that a window shows."""
+    match window:
+        case ty.Expiring():
+            return _expiring(query, source, window, rows)
+        case ty.RowSteps(count, step):
+            args: Args = (
+                ("R", rows.type), ("Tau", query.whole.tau), ("n", s.Int(count)), ("step", s.Int(step)),
+            )  # fmt: skip
+            state = tuple(_kept(query, source, what, "deque", rows.type) for what in ("window", "pending"))
+            made = evolve(rows, queue=query.queue(f"rows_{source.label}"))
+            return query.add("row_steps", args, (rows.queue,), state, made, source, title=source.label)
+        case ty.Buckets():
+            return _buckets(query, source, window, rows)
+        case ty.Sessions():
+            return _sessions(query, source, window, rows)
+        case _:
+            assert_never(window)
+
+
+def partition(keys: tuple[str, ...], row: t.Record) -> tuple[s.TypeExpr, s.Lambda]:
+    """The type of the key of a partition, and the key of a row `r`; without keys all rows have one."""
+    members = tuple(s.Member(s.Name("r"), key) for key in keys)
+    kinds = tuple(dict(row.fields)[key] for key in keys)
+    if len(keys) == 1:
+        return expression(kinds[0]), s.Lambda(("r",), members[0])
+    return expression(t.Tuple(kinds) if kinds else t.UNIT), s.Lambda(("r",), s.TupleValue(members))
+
+
+def numbered(query: Query) -> Args:
+    """The arguments that make a number of an instant, and the opposite."""
+    x, tick = s.Name("x"), query.whole.source.tau == t.I64
+    to, back = (x, x) if tick else (s.Call("micros", (x,)), s.Call("time", (x,)))
+    return ("ticks", s.Lambda(("x",), to)), ("at", s.Lambda(("x",), back))
+
+
+def _expiring(query: Query, source: ty.Source, window: ty.Expiring, rows: Rows) -> Rows:
+    whole, title = query.whole, source.label
+    kind, key = partition(window.keys, rows.row)
+    kept = s.RecordType(
+        (s.FieldType("last", whole.tau), s.FieldType("rows", s.TypeName("deque", (rows.type,))))
+    )
+    args: Args = (
+        ("R", rows.type), ("Tau", whole.tau), ("K", kind), ("key", key), ("n", s.Int(window.count)),
+        *whole.range(window.span_of_time), ("end", whole.instant(whole.last)),
+    )  # fmt: skip
+    state = (
+        _kept(query, source, "window", "map", kind, kept),
+        _kept(query, source, "due", "deque", _due(whole.tau, kind)),
+    )
+    made = evolve(rows, queue=query.queue(f"expiring_{title}"))
+    return query.add("expiring", args, (rows.queue,), state, made, source, title=title)
+
+
+def _buckets(query: Query, source: ty.Source, window: ty.Buckets, rows: Rows) -> Rows:
+    whole, title = query.whole, source.label
+    shown, row = _with_ends(query, source, rows, "buckets")
+    args: Args = (
+        ("R", rows.type), ("O", shown.type), ("Tau", whole.tau), *numbered(query), ("row", row),
+        ("size", s.Int(window.size)), ("step", s.Int(window.step)), ("top", s.Int(whole.last - window.size)),
+    )  # fmt: skip
+    state = (
+        _kept(query, source, "window", "deque", _timed(rows)),
+        query.variable(f"next_{title}", s.OptionalType(expression(t.I64)), s.NoneValue(), source.span),
+    )
+    return query.add("buckets", args, (rows.queue,), state, shown, source, title=title, promise="Steady")
+
+
+def _sessions(query: Query, source: ty.Source, window: ty.Sessions, rows: Rows) -> Rows:
+    title, tau = source.label, query.whole.tau
+    kind, key = partition(window.keys, rows.row)
+    shown, row = _with_ends(query, source, rows, "sessions")
+    args: Args = (("R", rows.type), ("O", shown.type), ("Tau", tau), ("K", kind), ("key", key), ("row", row))
+    number, name = expression(t.I64), "growing_sessions" if window.grows else "sessions"
+    if window.grows:
+        args += (numbered(query)[0], ("gap", s.Int(window.gap)))
+        open_ = (s.FieldType("start", tau), s.FieldType("last", number))
+        due = _due(number, kind)
+    else:
+        span, gap = query.whole.span(window.gap)
+        args += (("Span", span), ("gap", gap))
+        open_ = (
+            s.FieldType("start", tau),
+            s.FieldType("last", tau),
+            s.FieldType("rows", s.TypeName("list", (rows.type,))),
+        )
+        due = _due(tau, kind)
+    state = (
+        _kept(query, source, "window", "map", kind, s.RecordType(open_)),
+        _kept(query, source, "due", "deque", due),
+    )
+    return query.add(name, args, (rows.queue,), state, shown, source, title=title, promise="Steady")
+
+
+def _with_ends(query: Query, source: ty.Source, rows: Rows, what: str) -> tuple[Rows, s.Lambda]:
+    """Rows with the ends of their window behind their columns, and the function that makes them."""
+    ends = tuple((name, kind) for name, kind in source.row.fields if name in (ty.START, ty.END))
+    row = t.Record((*rows.row.fields, *ends))
+    type_ = query.row_type(f"{what}_{source.label}", row, source.span)
+    values = [(name, s.Member(s.Name("r"), name)) for name, _ in rows.row.fields]
+    make = s.Lambda(("r", "a", "b"), record((*values, (ty.START, s.Name("a")), (ty.END, s.Name("b")))))
+    return evolve(rows, queue=query.queue(f"{what}_{source.label}"), row=row, type=type_), make
+
+
+def _timed(rows: Rows) -> s.TypeExpr:
+    """A row with the number of its instant."""
+    return s.RecordType((s.FieldType("t", expression(t.I64)), s.FieldType("r", rows.type)))
+
+
+def _due(instant: s.TypeExpr, key: s.TypeExpr) -> s.TypeExpr:
+    """A key with the instant at which a row of it came."""
+    return s.RecordType((s.FieldType("t", instant), s.FieldType("k", key)))
+
+
+def _kept(query: Query, source: ty.Source, what: str, container: str, *of: s.TypeExpr) -> str:
+    """A variable of a window, empty at first."""
+    empty: s.Expr = s.MapValue(()) if container == "map" else s.ListValue(())
+    return query.variable(f"{what}_{source.label}", s.TypeName(container, of), empty, source.span)

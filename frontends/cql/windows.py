@@ -1,0 +1,201 @@
+"""The arrow from windows as they are written to windows of a stream: lengths in ticks, columns that exist."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from frontends.cql import syntax as c
+from frontends.cql import typed as ty
+from river.diagnostics import closest
+from river.lang import syntax as s
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from river.report import Report
+
+UNITS: Mapping[str, int] = MappingProxyType(
+    {
+        name + plural: length
+        for names, length in (
+            (("microsecond",), 1),
+            (("millisecond", "msec"), 1_000),
+            (("second", "sec"), 1_000_000),
+            (("minute", "min"), 60_000_000),
+            (("hour",), 3_600_000_000),
+            (("day",), 86_400_000_000),
+            (("week",), 604_800_000_000),
+        )
+        for name in names
+        for plural in ("", "s")
+    }
+)
+"""Units of time, in microseconds."""
+
+SECOND = UNITS["second"]
+LONGEST = 1 << 53
+
+
+@frozen
+class Clock:
+    """How lengths of time are counted: `tau` is the type of time stamps, one of them is `tick` microseconds.
+
+    `half_open`: a range window of length n begins behind t - n.
+    """
+
+    tau: t.Primitive
+    tick: Fraction
+    half_open: bool
+
+    def ticks(self, length: c.Length, report: Report) -> int:
+        """A length in the unit of the stamps. Raises: Failed (cql-unit, cql-window-long)."""
+        unit, span = length.unit, length.span
+        if unit is not None and unit.lower() not in UNITS:
+            known = "units are `seconds`, `minutes`, `hours`, `days`, and below `milliseconds`"
+            raise report.error("cql-unit", f"unknown unit `{unit}`", span, closest(unit, UNITS) or known)
+        found = length.number * (SECOND if unit is None else UNITS[unit.lower()]) / self.tick
+        if found.denominator != 1:
+            shown = f"{float(length.number):g} {unit or 'seconds'}"
+            message = f"{shown} are no whole number of ticks, which the time stamps count"
+            help_line = "time stamps of type `time` count microseconds"
+            if self.tau == t.I64:
+                help_line = "say what a time stamp counts: `tick 1 millisecond;`"
+            raise report.error("cql-unit", message, span, help_line)
+        if found >= LONGEST:
+            raise report.error("cql-window-long", "no window can be that long", span, "write `[unbounded]`")
+        return int(found)
+
+    def recent(self, length: c.Length, report: Report) -> int:
+        """A length of the past as one with both ends included. Raises: Failed, as `ticks`; cql-window-empty."""
+        found = self.ticks(length, report)
+        if not self.half_open:
+            return found
+        if found == 0:
+            message = "a half-open window of no length has no rows"
+            raise report.error("cql-window-empty", message, length.span, "write `[now]`")
+        return found - 1
+
+
+def clock(program: c.Program, tau: t.Primitive, report: Report) -> Clock:
+    """The clock of a program whose time stamps are of type `tau`. Codes: cql-tick, cql-unit."""
+    second = Fraction(SECOND if tau == t.I64 else 1)
+    length = program.tick
+    if length is not None and tau != t.I64:
+        message = "`tick` is of time stamps of type `int`: those of type `time` count microseconds"
+        report.error("cql-tick", message, length.span)
+    elif length is not None:
+        with report.recover():
+            one = Clock(tau, Fraction(1), half_open=False).ticks(length, report)
+            if one == 0:
+                raise report.error("cql-tick", "a tick is longer than nothing", length.span)
+            second = Fraction(one)
+    return Clock(tau, second, program.half_open)
+
+
+def seen(window: c.Window, row: t.Record, stamp: str, clock: Clock, report: Report) -> ty.Window:
+    """A window on a stream of such rows, whose time stamp is called `stamp`.
+
+    Raises: Failed (codes cql-window-*, cql-unit, cql-partition, sql-unknown-column).
+    """
+    span = window.span
+    match window:
+        case c.Now():
+            return ty.Range(0, span=span)
+        case c.Unbounded():
+            return ty.Unbounded(span=span)
+        case c.Range(length, slide, keys):
+            step = 0 if slide is None else clock.ticks(slide, report)
+            if slide is not None and step == 0:
+                raise report.error("cql-window-step", "a window slides by more than 0", span)
+            for key in keys:
+                _key(key, row, report)
+            return ty.Range(clock.recent(length, report), step, span=span)
+        case c.Rows(count, keys, slide, expiry):
+            return _rows(
+                count, tuple(_key(key, row, report) for key in keys), slide, expiry, window, clock, report
+            )
+        case c.Session(gap, keys):
+            own = tuple(_key(key, row, report) for key in keys)
+            return ty.Expiring(own, 0, _positive(gap, clock, report), span=span)
+        case c.WindowTable():
+            return _table(window, row, stamp, clock, report)
+
+
+def _rows(
+    count: int, keys: tuple[str, ...], slide: int | None, expiry: c.Length | None, window: c.Window, clock: Clock,
+    report: Report,
+) -> ty.Window:  # fmt: skip
+    span = window.span
+    if count == 0:
+        raise report.error("cql-window-empty", "a window of no rows", span)
+    if slide == 0:
+        raise report.error("cql-window-step", "a window slides by more than 0", span)
+    if max(count, slide or 0) >= LONGEST:
+        raise report.error("cql-window-long", "no window can have so many rows", span, "write `[unbounded]`")
+    if slide is not None:
+        return ty.RowSteps(count, slide, span=span)
+    if expiry is not None:
+        return ty.Expiring(keys, count, clock.recent(expiry, report), span=span)
+    return ty.Rows(count, keys, span=span)
+
+
+def _table(
+    window: c.WindowTable, row: t.Record, stamp: str, clock: Clock, report: Report
+) -> ty.Buckets | ty.Sessions:
+    if window.stamp is not None and window.stamp.name != stamp:
+        message = f"windows go by the time stamp of the stream, which is `{stamp}`"
+        raise report.error("cql-window-stamp", message, window.stamp.span)
+    for name in (ty.START, ty.END):
+        if row.field(name) is not None:
+            message = f"the stream has a column `{name}` already"
+            help_line = "give that another name by `as` where it is selected"
+            raise report.error("cql-window-column", message, window.span, help_line)
+    lengths = [_positive(length, clock, report) for length in window.lengths]
+    match window.function, lengths:
+        case "hop", [step, size]:
+            if step > size:
+                message = "windows are shorter than the steps between them: some rows are in none"
+                report.warn("cql-window-step", message, window.span, "the step comes first, then the size")
+            return ty.Buckets(size, step, span=window.span)
+        case "session", [gap]:
+            keys = tuple(_key(key, row, report) for key in window.keys)
+            return ty.Sessions(keys, gap, span=window.span)
+        case _, [size]:
+            return ty.Buckets(size, size, span=window.span)
+        case _:
+            raise AssertionError(window)
+
+
+def _positive(length: c.Length, clock: Clock, report: Report) -> int:
+    """A length of time above 0."""
+    found = clock.ticks(length, report)
+    if found <= 0:
+        raise report.error("cql-window-empty", "a window of no length", length.span)
+    return found
+
+
+def _key(key: s.Expr, row: t.Record, report: Report) -> str:
+    """A column by which a window is partitioned."""
+    if not isinstance(key, s.Name):
+        raise report.error("cql-partition", "windows are partitioned by columns", key.span)
+    if row.field(key.name) is None:
+        near = closest(key.name, [name for name, _ in row.fields])
+        raise report.error("sql-unknown-column", f"unknown column `{key.name}`", key.span, near)
+    return key.name
+
+
+def closed(window: ty.Window) -> tuple[tuple[str, int], ...]:
+    """The columns of a window's rows that tell when they come (`typed.Source.closed`)."""
+    return ((ty.START, window.size), (ty.END, 0)) if isinstance(window, ty.Buckets) else ()
+
+
+def shown(row: t.Record, window: ty.Window, tau: t.Primitive) -> t.Record:
+    """The rows that are seen through a window."""
+    if not isinstance(window, ty.Buckets | ty.Sessions):
+        return row
+    return t.Record((*row.fields, (ty.START, tau), (ty.END, tau)))
