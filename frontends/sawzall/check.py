@@ -90,7 +90,7 @@ class _Checker:
     @property
     def exprs(self) -> Expressions:
         """The checker of expressions, as things stand."""
-        return Expressions(self.report, self.names, self.type, self.functions, self.announce, self.line)
+        return Expressions(self.report, self.names, self.type, self.functions, self.announce, self.line, self.place)
 
     def finish(self) -> None:
         """What must be true of the whole program: it has an input."""
@@ -580,6 +580,12 @@ class _Checker:
                 text = self.exprs.check(rest[0], t.STRING) if rest else None
                 said = text.value if isinstance(text, z.Constant) else "assertion failed"
                 return z.Assert(self.exprs.check(cond, t.BOOL), said, span=call.span)
+            case s.Call("saw" | "sawn" | "sawzall", args) if any(
+                isinstance(arg, a.Piece) and arg.how == "rest" for arg in args
+            ):
+                value = self.exprs.infer(call)
+                self.names.variables.append(z.Variable("pieces", value.type, "local", span=call.span))
+                return z.Declare(len(self.names.variables) - 1, value, span=call.span)
             case _:
                 self.exprs.infer(call)
                 hint = "assign its result to a variable"

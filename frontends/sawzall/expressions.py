@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from attrs import define
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 BOUNDS = {t.I64: (-(1 << 63), (1 << 63) - 1), t.U64: (0, (1 << 64) - 1)}
 ABSENT = frozenset({
-    "saw", "sawn", "sawzall", "submatch", "rand", "now", "load", "splitcsv", "sortx",
+    "rand", "now", "load", "splitcsv", "sortx",
     "getenv", "addday", "addmonth", "addyear", "addweek", "trunctoday", "trunctohour", "formattime", "inproto",
-    "clearproto", "regex", "skip", "rest", "result", "Gunzip", "print", "unpack", "geo",
+    "clearproto", "result", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip
 """Functions of szl that River-Sawzall does not have."""
 
@@ -55,6 +55,7 @@ class Expressions:
     functions: list[z.Function]
     announce: Callable[[str], int | None]
     line: Callable[[Span | None], int]
+    place: Callable[[s.Expr], z.Expr]
 
     def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
         """Notes an error, to be raised."""
@@ -117,6 +118,9 @@ class Expressions:
                     hint = 'write `T"Mon Oct 16 09:30:00 PDT 2006"`'
                     raise self.error("sawzall-time", f"`{text}` is no time", span, hint)
                 return z.Constant(t.TIME, found, span=span)
+            case a.Piece(how):
+                hint = "these words stand before patterns of `saw`, `sawn` and `sawzall`"
+                raise self.error("sawzall-arguments", f"`{how}` has no meaning here", span, hint)
             case a.TypeValue():
                 raise self.error("sawzall-not-a-value", "a type is no value", span)
             case s.Name(name):
@@ -267,6 +271,10 @@ class Expressions:
                 return self.match(name, pattern, text, span)
             case "format", (pattern, *rest):
                 return self.format(pattern, rest, span)
+            case "saw" | "sawn" | "sawzall", (_, *_):
+                return self.saw(name, args, span)
+            case "regex", (type_, *rest) if len(rest) <= 1:
+                return z.Constant(t.STRING, self.pattern_of(type_, rest, span), span=span)
             case "new", (type_, *rest):
                 return self.new(type_, rest, span)
             case "convert", (type_, value, *rest):
@@ -283,7 +291,7 @@ class Expressions:
                 raise self.error("sawzall-no-result", "`assert` is a statement", span)
             case _:
                 pass
-        if name in ABSENT or name.startswith(("saw.", "sawzall.")):
+        if name in ABSENT:
             raise self.error(
                 "sawzall-unsupported", f"`{name}` is not part of River-Sawzall", span, "see docs/sawzall.md"
             )
@@ -359,15 +367,66 @@ class Expressions:
 
     def match(self, name: str, pattern: s.Argument, text: s.Argument, span: Span | None) -> z.Expr:
         """`match(pattern, text)` and its like."""
-        if isinstance(pattern, s.String):
-            try:
-                compile_pattern(pattern.value)
-            except BadPattern as bad:
-                raise self.error(
-                    "sawzall-pattern", f"not a regular expression: {bad}", pattern.span
-                ) from None
-        found = self.check(pattern, t.STRING)
+        found = self.pattern(pattern)
         return z.Match(MATCHES[name][1], name, found, self.check(text, t.STRING), span=span)
+
+    def saw(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Expr:
+        """`saw(text, pattern, skip pattern, submatch pattern, rest variable)`, `sawn(n, text, ...)`, `sawzall(text, ...)`."""
+        given: list[a.Expr] = list(args)
+        rounds: z.Expr = z.Constant(t.I64, 1 if name == "saw" else -1)
+        if name == "sawn":
+            rounds = self.check(given.pop(0), t.I64)
+        if not given or isinstance(given[0], a.Piece):
+            wanted = "a number, a text and patterns" if name == "sawn" else "a text and patterns"
+            raise self.error("sawzall-arguments", f"`{name}` takes {wanted}", span)
+        text = self.check(given[0], t.STRING)
+        patterns: list[z.Expr] = []
+        takes: list[Literal["whole", "skip", "submatch"]] = []
+        rests: list[tuple[int, z.Expr]] = []
+        for i, arg in enumerate(given[1:], 1):
+            match arg:
+                case a.Piece("rest", variable):
+                    if name != "saw" and i + 1 < len(given):
+                        raise self.error("sawzall-arguments", f"`rest` comes last in `{name}`", arg.span)
+                    place = self.place(variable) if isinstance(variable, s.Name) else None
+                    if place is None or place.type != t.STRING:
+                        raise self.error("sawzall-arguments", "`rest` names a variable of type string", arg.span)
+                    rests.append((len(patterns) if name == "saw" else 1, place))
+                case a.Piece("skip" | "submatch" as how, pattern):
+                    takes.append(how)
+                    patterns.append(self.pattern(pattern))
+                case pattern:
+                    takes.append("whole")
+                    patterns.append(self.pattern(pattern))
+        if not patterns:
+            raise self.error("sawzall-arguments", f"`{name}` takes patterns behind the text", span)
+        return z.Saw(t.List(t.STRING), rounds, text, tuple(patterns), tuple(takes), tuple(rests), span=span)
+
+    def pattern(self, expr: s.Argument) -> z.Expr:
+        """A pattern; what is wrong with one that is known is an error."""
+        found = self.check(expr, t.STRING)
+        if isinstance(found, z.Constant):
+            try:
+                compile_pattern(found.value)
+            except BadPattern as bad:
+                raise self.error("sawzall-pattern", f"not a regular expression: {bad}", expr.span) from None
+        return found
+
+    def pattern_of(self, type_: a.Expr, rest: list[s.Argument], span: Span | None) -> str:
+        """The pattern `regex(int)`, `regex(int, base)` or `regex(float)`."""
+        wanted = self.type_of(type_)
+        base = self.check(rest[0], t.I64) if rest else z.Constant(t.I64, 0)
+        if wanted == t.F64 and not rest:
+            return r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+        bases = (0, *range(2, 37))
+        if wanted != t.I64 or not isinstance(base, z.Constant) or base.value not in bases:
+            hint = "write `regex(int)`, `regex(float)`, or a base from 2 to 36 as in `regex(int, 16)`"
+            raise self.error("sawzall-arguments", "`regex` makes patterns of numbers", span, hint)
+        if base.value == 0:
+            return r"[-+]?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
+        letters = "abcdefghijklmnopqrstuvwxyz"[: max(0, base.value - 10)]
+        digits = f"0-{min(base.value, 10) - 1}" + (f"a-{letters[-1]}A-{letters[-1].upper()}" if letters else "")
+        return rf"[-+]?(?:0[xX])?[{digits}]+" if base.value == 16 else rf"[-+]?[{digits}]+"
 
     def format(self, pattern: s.Argument, args: list[s.Argument], span: Span | None) -> z.Expr:
         """`format("... %d ...", ...)` as a sum of strings."""

@@ -210,6 +210,15 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def type_value(self, tree: Tree[Token], args: Args) -> z.TypeValue:
         return z.TypeValue(args[0], span=self.span(tree))
 
+    def skip_piece(self, tree: Tree[Token], args: Args) -> z.Piece:
+        return z.Piece("skip", args[0], span=self.span(tree))
+
+    def submatch_piece(self, tree: Tree[Token], args: Args) -> z.Piece:
+        return z.Piece("submatch", args[0], span=self.span(tree))
+
+    def rest_piece(self, tree: Tree[Token], args: Args) -> z.Piece:
+        return z.Piece("rest", args[0], span=self.span(tree))
+
     def int_value(self, tree: Tree[Token], args: Args) -> Any:
         """A whole number, whose prefix is its base, and whose mark its type."""
         text = str(args[0])

@@ -45,7 +45,15 @@ class TypeValue(s.Node):
     type: s.TypeExpr
 
 
-Expr = s.Argument | Number | TimeText | TypeValue
+@frozen
+class Piece(s.Node):
+    """`skip e`, `submatch e` or `rest v` among the arguments of `saw`."""
+
+    how: Literal["skip", "submatch", "rest"]
+    value: s.Argument
+
+
+Expr = s.Argument | Piece | Number | TimeText | TypeValue
 """What may stand where a value may; the shared nodes take these, too, for their parts."""
 
 # ---------------------------------------------------------------------------------------------- declarations

@@ -103,6 +103,22 @@ class Match(s.Node):
 
 
 @frozen
+class Saw(s.Node):
+    """`saw`, `sawn`, `sawzall`: the parts of a text that patterns find one behind the other.
+
+    `rounds`: how often the patterns come in turn, until the text is at its end if it is negative. `takes`: what is kept of
+    what each pattern finds. `rests`: places for what remains of the text behind so many patterns; of several rounds, at the end.
+    """
+
+    type: t.Type
+    rounds: Expr
+    text: Expr
+    patterns: tuple[Expr, ...]
+    takes: tuple[Literal["whole", "skip", "submatch"], ...]
+    rests: tuple[tuple[int, Expr], ...]
+
+
+@frozen
 class Logic(s.Node):
     """`and`, `or`: the right side counts only if the left one does not decide."""
 
@@ -162,6 +178,7 @@ Expr = (
     | Part
     | Apply
     | Match
+    | Saw
     | Logic
     | Defined
     | Call
@@ -454,6 +471,9 @@ def assigned(node: s.Node) -> frozenset[int]:
     match node:
         case Assign(place, _) | Step(place, _):
             return frozenset({root(place)})
+        case Saw(rests=rests) if rests:
+            inside = (assigned(child) for child in children(node))
+            return frozenset(root(place) for _, place in rests).union(*inside)
         case _:
             found: frozenset[int] = frozenset()
             return found.union(*(assigned(child) for child in children(node)))

@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 
 from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
+from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import MATCHES, OPERATIONS
 from frontends.sawzall.types import FINGERPRINT, expression
 from river.il.trees import fresh
@@ -49,6 +50,7 @@ class Consts:
     reports: bool = False
     names: dict[int, str] = field(factory=dict[int, str])
     regexes: dict[str, str] = field(factory=dict[str, str])
+    lists: dict[s.ListValue, s.Const] = field(factory=dict["s.ListValue", "s.Const"])
 
     @property
     def failing(self) -> frozenset[int]:
@@ -67,11 +69,18 @@ class Consts:
             self.regexes[text] = self.unused("pattern")
         return self.regexes[text]
 
+    def list(self, hint: str, type_: s.TypeExpr, value: s.ListValue) -> str:
+        """The constant that holds a list of patterns or numbers."""
+        if value not in self.lists:
+            self.lists[value] = s.Const(self.unused(hint), type_, value)
+        return self.lists[value].name
+
     def patterns(self) -> tuple[s.Const, ...]:
-        """The patterns as constants of the operator."""
-        return tuple(
+        """The patterns as constants of the operator, then lists of them."""
+        alone = (
             s.Const(name, REGEX, s.Call("regex", (s.String(text),))) for text, name in self.regexes.items()
         )
+        return (*alone, *self.lists.values())
 
 
 def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, ...]:
@@ -309,6 +318,8 @@ class Values:
                 return self.apply(expr)
             case z.Match(_, operation, pattern, value):
                 return s.Call(MATCHES[operation][0], (self.regex(pattern), self.expr(value)))
+            case z.Saw():
+                return self.saw(expr)
             case z.Logic(_, op, left, right):
                 return self.logic(op, left, right)
             case z.Defined(_, value):
@@ -348,6 +359,48 @@ class Values:
         if isinstance(pattern, z.Constant):
             return s.Name(self.consts.pattern(pattern.value))
         return s.Call("regex", (self.expr(pattern),), span=pattern.span)
+
+    def saw(self, expr: z.Saw) -> s.Expr:
+        """The parts of a text; what is left of it goes to the places for that."""
+        rounds, text, *patterns = self.every((expr.rounds, expr.text, *expr.patterns))
+        found: list[s.Expr] = []
+        for pattern, value in zip(expr.patterns, patterns, strict=True):
+            constant_ = isinstance(pattern, z.Constant)
+            found.append(
+                s.Name(self.consts.pattern(pattern.value))
+                if constant_
+                else s.Call("regex", (value,), span=pattern.span)
+            )
+        takes = s.ListValue(tuple(s.Int(("whole", "skip", "submatch").index(take)) for take in expr.takes))
+        parts = (
+            self.fixed("patterns", s.TypeName("list", (REGEX,)), s.ListValue(tuple(found))),
+            self.fixed("takes", s.TypeName("list", (s.TypeName("i64"),)), takes),
+        )
+        call = s.Call(f"{PREFIX}saw", (text, rounds, *parts, s.Bool(value=bool(expr.rests))))
+        if not expr.rests:
+            return s.Member(call, "found")
+        whole = s.Name(self.unused("sawn"))
+        self.out.append(s.VarDecl(whole.name, None, call, span=expr.span))
+        rests = s.Member(whole, "rests")
+        for behind, place in expr.rests:
+            there = s.Binary(">", s.Call("len", (rests,)), s.Int(behind))
+            with self.block() as body:
+                self.stored(place, s.Index(rests, s.Int(behind)))
+            self.out.append(s.If(there, s.Block(tuple(body)), span=place.span))
+        return s.Member(whole, "found")
+
+    def stored(self, place: z.Expr, value: s.Expr) -> None:
+        """Writes that a variable has a value now."""
+        assert isinstance(place, z.Read)  # noqa: S101 - the checker takes variables only
+        self.out.append(s.Assign(s.Name(self.named(place.variable)), value, span=place.span))
+        if place.variable in self.flags:
+            self.out.append(s.Assign(s.Name(self.flags[place.variable]), TRUE, span=place.span))
+
+    def fixed(self, hint: str, type_: s.TypeExpr, value: s.ListValue) -> s.Expr:
+        """A list as a constant, if all its items are."""
+        if not all(isinstance(item, s.Name | s.Int) for item in value.items):
+            return value
+        return s.Name(self.consts.list(hint, type_, value))
 
     def item(self, expr: z.Item) -> s.Expr:
         """`value[index]`, tested."""
