@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -76,6 +77,7 @@ def place(texts: Texts, passes: str | None = None, platform: Platform | None = N
         fingerprint("river", *_packages(plugins.FRONTENDS)),
         texts.lang or "",
         texts.main or "",
+        os.environ.get("TZ", ""),  # by which programs may tell times
         *named,
     )
     if passes is not None:

@@ -90,7 +90,9 @@ class _Checker:
     @property
     def exprs(self) -> Expressions:
         """The checker of expressions, as things stand."""
-        return Expressions(self.report, self.names, self.type, self.functions, self.announce, self.line, self.place)
+        return Expressions(
+            self.report, self.names, self.type, self.functions, self.announce, self.line, self.place
+        )
 
     def finish(self) -> None:
         """What must be true of the whole program: it has an input."""

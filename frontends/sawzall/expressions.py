@@ -11,7 +11,7 @@ from attrs import define
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import CONSTANTS, CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
-from frontends.sawzall.times import microseconds
+from frontends.sawzall.times import default_zone, microseconds
 from frontends.sawzall.types import BASIC, FINGERPRINT, kept_name, spelled
 from river.diagnostics import closest
 from river.lang import syntax as s
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BOUNDS = {t.I64: (-(1 << 63), (1 << 63) - 1), t.U64: (0, (1 << 64) - 1)}
 ABSENT = frozenset({
     "rand", "now", "load", "splitcsv", "sortx",
-    "getenv", "addday", "addmonth", "addyear", "addweek", "trunctoday", "trunctohour", "formattime", "inproto",
+    "getenv", "inproto",
     "clearproto", "result", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip
 """Functions of szl that River-Sawzall does not have."""
@@ -295,6 +295,8 @@ class Expressions:
             raise self.error(
                 "sawzall-unsupported", f"`{name}` is not part of River-Sawzall", span, "see docs/sawzall.md"
             )
+        if name in OPERATIONS and OPERATIONS[name].zoned:
+            args = (*args, *_left_out(name, len(args)))
         if name in CONVERTERS or name in OPERATIONS:
             return self.operation(name, args, wanted, span)
         known = [*OPERATIONS, *CONVERTERS, *MATCHES, "def", "format", *(f.name for f in self.functions)]
@@ -390,7 +392,9 @@ class Expressions:
                         raise self.error("sawzall-arguments", f"`rest` comes last in `{name}`", arg.span)
                     place = self.place(variable) if isinstance(variable, s.Name) else None
                     if place is None or place.type != t.STRING:
-                        raise self.error("sawzall-arguments", "`rest` names a variable of type string", arg.span)
+                        raise self.error(
+                            "sawzall-arguments", "`rest` names a variable of type string", arg.span
+                        )
                     rests.append((len(patterns) if name == "saw" else 1, place))
                 case a.Piece("skip" | "submatch" as how, pattern):
                     takes.append(how)
@@ -402,7 +406,7 @@ class Expressions:
             raise self.error("sawzall-arguments", f"`{name}` takes patterns behind the text", span)
         return z.Saw(t.List(t.STRING), rounds, text, tuple(patterns), tuple(takes), tuple(rests), span=span)
 
-    def pattern(self, expr: s.Argument) -> z.Expr:
+    def pattern(self, expr: a.Expr) -> z.Expr:
         """A pattern; what is wrong with one that is known is an error."""
         found = self.check(expr, t.STRING)
         if isinstance(found, z.Constant):
@@ -425,7 +429,9 @@ class Expressions:
         if base.value == 0:
             return r"[-+]?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
         letters = "abcdefghijklmnopqrstuvwxyz"[: max(0, base.value - 10)]
-        digits = f"0-{min(base.value, 10) - 1}" + (f"a-{letters[-1]}A-{letters[-1].upper()}" if letters else "")
+        digits = f"0-{min(base.value, 10) - 1}" + (
+            f"a-{letters[-1]}A-{letters[-1].upper()}" if letters else ""
+        )
         return rf"[-+]?(?:0[xX])?[{digits}]+" if base.value == 16 else rf"[-+]?[{digits}]+"
 
     def format(self, pattern: s.Argument, args: list[s.Argument], span: Span | None) -> z.Expr:
@@ -571,6 +577,13 @@ class Expressions:
         if not t.is_key(key):
             raise self.error("sawzall-key-type", f"`{spelled(key)}` cannot be the key of a map", span)
         return self.entries(items, t.Map(key, value), span)
+
+
+def _left_out(name: str, given: int) -> tuple[s.Expr, ...]:
+    """What may be left out behind the operands of a function of times: how many days, and the zone."""
+    most = 3 if name.startswith("add") or name == "formattime" else 2
+    rest = (s.Int(1), s.String(default_zone())) if name.startswith("add") else (s.String(default_zone()),)
+    return rest[given - most :] if 0 < most - given <= len(rest) else ()
 
 
 def composite(expr: s.Argument) -> bool:

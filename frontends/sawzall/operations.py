@@ -12,7 +12,7 @@ from types import MappingProxyType
 from attrs import frozen
 
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.times import ZONES
+from frontends.sawzall.times import ZONES, default_zone
 from frontends.sawzall.types import FINGERPRINT
 from river.lang import syntax as s
 from river.lang import types as t
@@ -31,7 +31,8 @@ class Operation:
     """An operation on values that are defined.
 
     `undefined` says why there may be no result: then `guard` is the condition for that, or `optional` says that `river`
-    is none. `repeats`: `river` names an operand more than once.
+    is none. `repeats`: `river` names an operand more than once. `zoned`: the last operand names a zone; `river` says
+    `clocks(operand)` for the clocks of it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Operation:
     guard: Callable[[Args, Types], s.Expr] | None = None
     optional: bool = False
     repeats: bool = False
+    zoned: bool = False
 
 
 INTEGERS = (t.I64, t.U64)
@@ -213,9 +215,42 @@ def _itself(args: Args, _types: Types) -> s.Expr:
     return args[0]
 
 
+CLOCKS = f"{PREFIX}clocks"
+"""Stands for the clocks of the zone of a name until the lowering puts a constant there."""
+
+UNKNOWN_ZONE = "there is no such time zone"
+
+
+def clocks(name: s.Expr) -> s.Expr:
+    """The clocks of a zone."""
+    return s.Call(CLOCKS, (name,))
+
+
+def _zoned(name: str, *more: s.Expr) -> Callable[[Args, Types], s.Expr]:
+    """A function of the library of a time, other operands, what `more` says, and the clocks of the last operand."""
+    return lambda args, _types: s.Call(f"{PREFIX}{name}", (*args[:-1], *more, clocks(args[-1])))
+
+
+def _shown_by(name: str) -> Callable[[Args, Types], s.Expr]:
+    """An operation on what clocks show."""
+    return lambda args, _types: s.Call(name, (s.Call(f"{PREFIX}there", (args[0], clocks(args[1]))),))
+
+
+def _later(months: int, days: int) -> Callable[[Args, Types], s.Expr]:
+    """So many times as many months and days later."""
+
+    def river(args: Args, _types: Types) -> s.Expr:
+        at, count, zone = args
+        many = (s.Int(0) if unit == 0 else s.Binary("*%", count, s.Int(unit)) for unit in (months, days))
+        return s.Call(f"{PREFIX}later", (at, *many, clocks(zone)))
+
+    return river
+
+
 def _text(args: Args, types: Types) -> s.Expr:
     if types[0] == t.TIME:
-        return s.Call(f"{PREFIX}time_text", args)
+        at, *zone = args
+        return s.Call(f"{PREFIX}time_text", (at, clocks(zone[0] if zone else s.String(default_zone()))))
     if types[0] == FINGERPRINT:
         return _joined_texts(s.String("0x"), s.Call("format", (s.String("%016x"), *args)), s.String("P"))
     return args[0] if types[0] == t.STRING else s.Call("string", args)
@@ -313,7 +348,7 @@ def _moment(args: Args, types: Types) -> s.Expr:
 
 def _time_of(args: Args, _types: Types) -> s.Expr:
     hours = ((s.String(zone), s.Int(n) if n >= 0 else s.Unary("-", s.Int(-n))) for zone, n in ZONES.items())
-    return s.Call(f"{PREFIX}moment", (*args, s.MapValue(tuple(hours))))
+    return s.Call(f"{PREFIX}moment", (*args, s.MapValue(tuple(hours)), clocks(s.String(default_zone()))))
 
 
 def _real(args: Args, types: Types) -> s.Expr:
@@ -476,6 +511,9 @@ CONVERSIONS: tuple[Operation, ...] = (
     Operation("float", _fixed(t.F64, t.STRING), _call("parse_f64"), "the number in a string", _CONVERSION, optional=True),
     Operation("string", _any(t.STRING, lambda x: x in SCALARS), _text, "as text"),
     Operation(
+        "string", _fixed(t.STRING, t.TIME, t.STRING), _text, "a time by the clocks of a zone", UNKNOWN_ZONE, zoned=True
+    ),
+    Operation(
         "string", _any(t.STRING, lambda x: x not in SCALARS and shown(x)), lambda args, types: _shown(args[0], types[0], 0),
         "an array, map or record as it is written", repeats=True,
     ),
@@ -541,18 +579,45 @@ FUNCTIONS: tuple[Operation, ...] = (
         Operation(name, _fixed(t.F64, t.F64), _call(name), f"the {name} of an angle or number")
         for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")
     ),
+    Operation("asinh", _fixed(t.F64, t.F64), _library("asinh"), "the inverse of sinh"),
+    Operation("acosh", _fixed(t.F64, t.F64), _library("acosh"), "the inverse of cosh"),
+    Operation("atanh", _fixed(t.F64, t.F64), _library("atanh"), "the inverse of tanh"),
     Operation("atan2", _fixed(t.F64, t.F64, t.F64), _call("atan2"), "the angle of the second and the first as a point"),
     Operation("isnan", _fixed(t.BOOL, t.F64), _call("is_nan"), "whether it is NaN"),
     Operation("isinf", _fixed(t.BOOL, t.F64), _size("=="), "whether it is infinite"),
     Operation("isfinite", _fixed(t.BOOL, t.F64), _size("<"), "whether it is neither infinite nor NaN"),
     Operation("isnormal", _fixed(t.BOOL, t.F64), _normal, "whether it is none of 0, subnormal, infinite, NaN", repeats=True),
-    Operation("dayofyear", _fixed(t.I64, t.TIME), _call("yearday"), "the day of the year, in UTC"),
     *(
-        Operation(name, _fixed(t.I64, t.TIME), _call(river), f"the {river}, in UTC")
+        Operation(name, _fixed(t.I64, t.TIME, t.STRING), _shown_by(river), f"the {river} in a zone", UNKNOWN_ZONE, zoned=True)
         for name, river in (
             ("yearof", "year"), ("monthof", "month"), ("dayofmonth", "day"), ("dayofweek", "weekday"), ("hourof", "hour"),
-            ("minuteof", "minute"), ("secondof", "second"),
+            ("minuteof", "minute"), ("secondof", "second"), ("dayofyear", "yearday"),
         )
+    ),
+    *(
+        Operation(
+            f"truncto{unit}", _fixed(t.TIME, t.TIME, t.STRING), _zoned("part", s.Int(length)), f"the beginning of the {unit}",
+            UNKNOWN_ZONE, zoned=True,
+        )
+        for unit, length in (("second", 1_000_000), ("minute", 60_000_000), ("hour", 3_600_000_000))
+    ),
+    *(
+        Operation(
+            f"truncto{unit}", _fixed(t.TIME, t.TIME, t.STRING), _zoned("begun", s.String(unit[0])),
+            f"the beginning of the {unit}", UNKNOWN_ZONE, zoned=True,
+        )
+        for unit in ("day", "month", "year")
+    ),
+    *(
+        Operation(
+            f"add{unit}", _fixed(t.TIME, t.TIME, t.I64, t.STRING), _later(months, days), f"so many {unit}s later",
+            "beyond the calendar", optional=True, zoned=True,
+        )
+        for unit, months, days in (("day", 0, 1), ("week", 0, 7), ("month", 1, 0), ("year", 12, 0))
+    ),
+    Operation(
+        "formattime", _fixed(t.STRING, t.STRING, t.TIME, t.STRING), _zoned("in_form"), "a time in a form of `strftime`",
+        UNKNOWN_ZONE, zoned=True,
     ),
 )  # fmt: skip
 
@@ -599,7 +664,8 @@ def _named() -> Mapping[str, Operation]:
     for op in CONVERSIONS:
         for type_ in (*SCALARS, t.BYTES):
             for count in (1, 2):
-                if op.rule((type_, t.I64)[:count]) is not None:
+                given = (type_, t.STRING if type_ == t.TIME else t.I64)[:count]
+                if op.rule(given) is not None:
                     assert isinstance(type_, t.Primitive)  # noqa: S101 - scalars are
                     found[f"{op.name}:{type_.name}" + ":base" * (count - 1)] = op
     found["string:?"] = next(op for op in CONVERSIONS if op.name == "string" and op.repeats)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
-from frontends.sawzall.operations import OPERATIONS
+from frontends.sawzall.operations import OPERATIONS, Operation
+from frontends.sawzall.times import zone
 from river.il.trees import children, walk
 from river.lang import syntax as s
 from river.lang import types as t
@@ -396,7 +397,9 @@ def may_fail(node: s.Node, failing: frozenset[int]) -> bool:
             return True
         case Field(_, _, _, True):
             return True
-        case Apply(_, operation, _) if OPERATIONS[operation].undefined is not None:
+        case Apply(_, operation, args) if OPERATIONS[operation].undefined is not None and not _known_zone(
+            OPERATIONS[operation], args
+        ):
             return True
         case Call(_, function, _, _) if function in failing:
             return True
@@ -408,6 +411,17 @@ def may_fail(node: s.Node, failing: frozenset[int]) -> bool:
             return may_fail(value, failing) or may_fail(assigned, failing)
         case _:
             return any(may_fail(child, failing) for child in children(node))
+
+
+def _known_zone(operation: Operation, args: tuple[Expr, ...]) -> bool:
+    """Whether all that an operation may lack is a zone, and that is known."""
+    last = args[-1]
+    return (
+        operation.zoned
+        and not operation.optional
+        and isinstance(last, Constant)
+        and zone(last.value) is not None
+    )
 
 
 def may_end(node: s.Node, functions: Sequence[Function]) -> bool:

@@ -17,9 +17,10 @@ from attrs import define, evolve, field
 from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.operations import MATCHES, OPERATIONS
+from frontends.sawzall.operations import CLOCKS, MATCHES, OPERATIONS, UNKNOWN_ZONE
+from frontends.sawzall.times import Zone, zone
 from frontends.sawzall.types import FINGERPRINT, expression
-from river.il.trees import fresh
+from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
 
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from river.source import Span
 
 BOOL, REGEX = s.TypeName("bool"), s.TypeName("regex")
+CLOCKS_TYPE = s.RecordType((
+    s.FieldType("starts", s.TypeName("list", (s.TypeName("i64"),))),
+    s.FieldType("offsets", s.TypeName("list", (s.TypeName("i64"),))),
+    s.FieldType("names", s.TypeName("list", (s.TypeName("string"),))),
+))  # fmt: skip
 TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
 
 
@@ -50,7 +56,7 @@ class Consts:
     reports: bool = False
     names: dict[int, str] = field(factory=dict[int, str])
     regexes: dict[str, str] = field(factory=dict[str, str])
-    lists: dict[s.ListValue, s.Const] = field(factory=dict["s.ListValue", "s.Const"])
+    lists: dict[s.Expr, s.Const] = field(factory=dict["s.Expr", "s.Const"])
 
     @property
     def failing(self) -> frozenset[int]:
@@ -69,7 +75,24 @@ class Consts:
             self.regexes[text] = self.unused("pattern")
         return self.regexes[text]
 
-    def list(self, hint: str, type_: s.TypeExpr, value: s.ListValue) -> str:
+    def clocks(self, name: str) -> str:
+        """The constant that holds the clocks of a zone."""
+        found = zone(name)
+        assert found is not None  # noqa: S101 - asked before
+        return self.list("clocks", CLOCKS_TYPE, _clocks(found))
+
+    def all_clocks(self) -> str:
+        """The constant that holds the clocks of all zones that the program names in a text."""
+        names = {
+            node.value
+            for node in walk(self.program)
+            if isinstance(node, z.Constant) and node.type == t.STRING
+        }
+        known = {name: found for name in sorted({*names, "UTC", "GMT"}) if (found := zone(name)) is not None}
+        value = s.MapValue(tuple((s.String(name), _clocks(found)) for name, found in known.items()))
+        return self.list("clocks", s.TypeName("map", (s.TypeName("string"), CLOCKS_TYPE)), value)
+
+    def list(self, hint: str, type_: s.TypeExpr, value: s.Expr) -> str:
         """The constant that holds a list of patterns or numbers."""
         if value not in self.lists:
             self.lists[value] = s.Const(self.unused(hint), type_, value)
@@ -81,6 +104,20 @@ class Consts:
             s.Const(name, REGEX, s.Call("regex", (s.String(text),))) for text, name in self.regexes.items()
         )
         return (*alone, *self.lists.values())
+
+
+def _clocks(found: Zone) -> s.Expr:
+    """The clocks of a zone as a record of lists."""
+    parts = (("starts", found.starts), ("offsets", found.offsets), ("names", found.names))
+    return s.RecordValue(
+        tuple(
+            s.FieldValue(
+                name,
+                s.ListValue(tuple(constant(t.STRING if isinstance(v, str) else t.I64, v) for v in values)),
+            )
+            for name, values in parts
+        )
+    )
 
 
 def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, ...]:
@@ -448,11 +485,32 @@ class Values:
         if operation.guard is not None and not _harmless(operation.name, args):
             self.unless(operation.guard(args, types), expr.span, why)
         found = operation.river(args, types)
+        if any(t.contains(type_, t.TIME) for type_ in (*types, expr.type)):
+            found = self.with_clocks(found, expr)
         if not operation.optional:
             return found
         found = self.bound(found, t.Optional(expr.type), "result")
         self.unless(s.IsNone(found), expr.span, why)
         return s.Force(found)
+
+    def with_clocks(self, found: s.Expr, expr: z.Apply) -> s.Expr:
+        """An expression with the clocks of zones for their names."""
+
+        def put(node: s.Node) -> s.Node:
+            node = rebuild(node, put)
+            match node:
+                case s.Call(function, (s.String(name),)) if function == CLOCKS and zone(name) is not None:
+                    return s.Name(self.consts.clocks(name))
+                case s.Call(function, (given,)) if function == CLOCKS:
+                    name = cast("s.Expr", given)
+                    known = s.Name(self.consts.all_clocks())
+                    missing = s.Unary("not", s.Call("has", (known, name)))
+                    self.unless(missing, expr.span, f"`{text_of(expr.span)}`: {UNKNOWN_ZONE}")
+                    return s.Index(known, name)
+                case _:
+                    return node
+
+        return cast("s.Expr", put(found))
 
     def logic(self, op: str, left: z.Expr, right: z.Expr) -> s.Expr:
         """`and`, `or`: what the right side needs happens only if the left one does not decide."""
