@@ -29,8 +29,10 @@ FIRST, LAST = 1970, 2100
 
 @frozen
 class Zone:
-    """The clocks of a zone: from each of `starts` on (seconds after 1970) they are `offsets` seconds ahead of UTC, and the
-    zone is called by `names`. There is an offset and a name more than starts, for the time before.
+    """The clocks of a zone.
+
+    From each of `starts` on (seconds after 1970) they are `offsets` seconds ahead of UTC, and the zone is called by `names`.
+    There is an offset and a name more than starts, for the time before.
     """
 
     starts: tuple[int, ...]
