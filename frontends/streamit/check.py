@@ -11,7 +11,7 @@ from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.code import STREAM_WORDS, Code, Place, Surroundings, parts
 from frontends.streamit.elaborate import elaborate
-from frontends.streamit.trees import Usage, assigned, called
+from frontends.streamit.trees import Usage, assigned, called, changing, handed, named, root
 from river.diagnostics import closest
 from river.il.trees import fresh, walk
 from river.lang import check as lang
@@ -187,7 +187,7 @@ class _Checker:
             )
         around = Surroundings(outer=outer.lookup, structs=self.structs)
         code = Code(self.report, around, Place.FIELD, self.functions)
-        for param in ast.params:
+        for param in sorted(ast.params, key=lambda each: bool(each.type.sizes)):  # sizes name numbers
             with self.report.recover():
                 if param.name in around.params:
                     raise self.report.error(
@@ -195,6 +195,8 @@ class _Checker:
                     )
                 type_ = code.value_type(param.type)
                 around.params[param.name] = ty.Parameter(param.name, type_, span=param.span)
+        names = [param.name for param in ast.params if param.name in around.params]
+        around.params = {name: around.params[name] for name in names}
         self.known[name] = _Declared(ast, name, around)
         return self.known[name]
 
@@ -305,8 +307,12 @@ class _Checker:
         ast, around = stream.ast, stream.around
         around.input, around.output = self.signature(stream) or self.inferred(ast)
         members = ast.members
-        around.changed = assigned(members)
+        own = [m for m in members if isinstance(m, c.Helper)]
+        shared = self.shared(members)
+        changes = changing({m.name: m for m in (*own, *shared)})
+        around.changed = assigned(members) | handed(members, changes)
         fields = self.variables(around)
+        around.changed |= assigned(m.body for m in shared)
         for member in members:
             if isinstance(member, c.Declare):
                 fields += self.fields(member, around)
@@ -316,10 +322,7 @@ class _Checker:
             around.fields[around.counter] = ty.FieldDecl(around.counter, ty.INT, zero, span=ast.name_span)
             around.changed |= {around.counter}
             fields.append(around.fields[around.counter])
-        own = [m for m in members if isinstance(m, c.Helper)]
-        shared = self.shared(members, around)
-        self.helper_signatures(own, around)
-        self.helper_signatures(shared, around)
+        self.helper_signatures((*own, *shared), changes, around)
         works = [m for m in members if isinstance(m, c.Work)]
         for work in works:
             fields += self.implied(work, around)
@@ -330,7 +333,7 @@ class _Checker:
         inits = [m for m in members if isinstance(m, c.Init)]
         init: ty.Block | None = None
         for member in inits:
-            init = self.code(around, Place.INIT).block(member.body.items, member.span)
+            init = evolve(self.code(around, Place.INIT).whole_body(member.body), span=member.span)
         normal = [self.work(w, around) for w in works if not w.first]
         first = [self.work(w, around) for w in works if w.first]
         for twice in (inits[1:], [w for w in works if not w.first][1:], [w for w in works if w.first][1:]):
@@ -349,7 +352,17 @@ class _Checker:
         if init is not None and (usage.prints((init,)) or usage.streams((init,))):
             what = "prints" if usage.prints((init,)) else "takes or gives items"
             self.report.error("streamit-misplaced", f"`init` calls a function that {what}", init.span)
+        self.look_at_aliases(found, usage)
         return found
+
+    def look_at_aliases(self, filter_: ty.Filter, usage: Usage) -> None:
+        """Refuses fields that are handed to functions which change them and use them by their own name, too."""
+        for node in walk(filter_):
+            if isinstance(node, ty.Call):
+                used = usage.touched((usage.helpers[node.helper].body,))
+                for field_ in {named(root(node.args[i])) for i in node.changes}.intersection(used):
+                    message = f"`{field_}` is handed to `{node.helper}`, which changes it and uses it as a field, too"
+                    self.report.error("streamit-alias", message, node.span, "hand over a copy")
 
     def variables(self, around: Surroundings) -> list[ty.FieldDecl]:
         """Parameters that the filter changes, as fields."""
@@ -363,7 +376,7 @@ class _Checker:
         around.fields.update((each.name, each) for each in found)
         return found
 
-    def shared(self, members: Sequence[c.Member], around: Surroundings) -> list[c.Helper]:
+    def shared(self, members: Sequence[c.Member]) -> list[c.Helper]:
         """The functions of `helper` blocks that a filter calls, directly or not, under their whole names."""
         known = {
             f"{block.name}.{function.name}": function
@@ -378,7 +391,6 @@ class _Checker:
             if name in known and name not in found:
                 found[name] = evolve(known[name], name=name)
                 waiting += [(inner, name.partition(".")[0]) for inner in called((known[name].body,))]
-                around.changed |= assigned((known[name].body,))
         return [found[name] for name in known if name in found]
 
     def code(self, around: Surroundings, place: Place, result: ty.Type = ty.VOID) -> Code:
@@ -401,7 +413,9 @@ class _Checker:
                 around.fields[name.name] = ty.FieldDecl(name.name, type_, value, span=name.span)
                 yield around.fields[name.name]
 
-    def helper_signatures(self, members: Sequence[c.Helper], around: Surroundings) -> None:
+    def helper_signatures(
+        self, members: Sequence[c.Helper], changes: Mapping[str, frozenset[int]], around: Surroundings
+    ) -> None:
         """The functions of a filter, so that they may call one another."""
         for member in members:
             with self.report.recover():
@@ -414,7 +428,7 @@ class _Checker:
                 )
                 result = code.type(member.type)
                 around.helpers[member.name] = ty.Helper(
-                    member.name, params, result, ty.Block(()), span=member.span
+                    member.name, params, result, ty.Block(()), changes=changes[member.name], span=member.span
                 )
 
     def helper(self, member: c.Helper, around: Surroundings, block: str = "") -> ty.Helper:
@@ -429,14 +443,14 @@ class _Checker:
         code.block_name = block
         locals_ = [code.declare(p.key, p.type, p.span) for p in signature.params]
         errors = self.report.errors
-        body = code.block(member.body.items, member.span)
+        body = code.whole_body(member.body)
         if signature.result != ty.VOID and self.report.errors == errors and not _returns(body):
             message = f"`{member.name}` may end without returning a value"
             self.report.error("streamit-type", message, member.span)
         params = tuple(ty.Declare(x.key, x.type, None, span=x.span) for x in locals_)
         return ty.Helper(
             member.name, params, signature.result, body, rates.get("pop"), rates.get("peek"), rates.get("push"),
-            span=member.span,
+            signature.changes, span=member.span,
         )  # fmt: skip
 
     def rates(self, given: Sequence[c.Rate], around: Surroundings) -> dict[str, ty.Expr | None]:
@@ -465,7 +479,7 @@ class _Checker:
         body_code = self.code(around, Place.WORK)
         body_code.first = member.first
         body_code.first_item = int(any(isinstance(i, c.OutOfLine) for i in member.body.items))
-        body = body_code.block(member.body.items, member.body.span)
+        body = body_code.whole_body(member.body)
         if not member.first:
             body = evolve(body, items=(*body.items, *body_code.counting(member.span)))
         free = "push" in rates and rates["push"] is None

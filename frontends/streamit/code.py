@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
@@ -16,7 +17,8 @@ from attrs import define, evolve, field
 from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.trees import named, pure, root
+from frontends.streamit.rates import breaks, counted
+from frontends.streamit.trees import named, pure, root, without_unread
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s
@@ -26,6 +28,7 @@ from river.lang.values import TrapSignal
 from river.report import Failed
 
 if TYPE_CHECKING:
+    from frontends.streamit.rates import Counted
     from river.report import Report
     from river.source import Span
 
@@ -58,14 +61,16 @@ LOGIC = MappingProxyType({"&&": "and", "||": "or"})
 REAL_FUNCTIONS: Mapping[str, int] = MappingProxyType({
     **dict.fromkeys(
         ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sqrt", "exp", "log", "log2", "log10",
-         "floor", "ceil", "round"),
+         "floor", "ceil", "round", "fabs"),
         1,
     ),
-    "atan2": 2, "pow": 2,
+    "atan2": 2, "pow": 2, "fmod": 2,
 })  # fmt: skip
 """Functions of floats, and how many they take."""
 
 NUMBER_FUNCTIONS: Mapping[str, int] = MappingProxyType({"abs": 1, "min": 2, "max": 2})
+OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc"})
+"""Functions of C by the operations that they are; of floats, whatever is given."""
 CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At, ty.Part, ty.Make)
 """What an expression that is known when the graph is made consists of."""
 
@@ -171,6 +176,9 @@ class Code:
     block_name: str = ""  # of the `helper` block around the function
     values: dict[str, ty.Expr] = field(factory=dict[str, ty.Expr])  # of locals that nothing changes, by key
     scopes: list[dict[str, ty.Expr]] = field(factory=lambda: [{}])
+    counters: set[str] = field(
+        factory=set[str]
+    )  # locals, by key, in whose place loops have counters of their own
     count: int = 0
     loops: int = 0
 
@@ -270,6 +278,10 @@ class Code:
                     found.append(self.statement(item))
         return ty.Block(tuple(found), span=span)
 
+    def whole_body(self, body: c.Block) -> ty.Block:
+        """The body of a function."""
+        return without_unread(self.block(body.items, body.span), self.counters)
+
     def body(self, item: c.Stmt) -> ty.Block:
         """The body of a loop or a branch."""
         return self.block(item.items if isinstance(item, c.Block) else (item,), item.span)
@@ -300,6 +312,8 @@ class Code:
                 inner = self.body(body)
                 self.loops -= 1
                 return ty.While(self.cond(cond), inner, late, span=span)
+            case c.Switch(value, cases):
+                return self.switch(value, cases, span)
             case c.Return(value):
                 return self.return_(value, item)
             case c.Break() | c.Continue():
@@ -364,7 +378,108 @@ class Code:
             self.loops += 1
             body = self.body(item.body)
             self.loops -= 1
-        return ty.For(first, cond, steps, body, span=item.span)
+        return self.own_counter(ty.For(first, cond, steps, body, span=item.span))
+
+    def own_counter(self, loop: ty.For) -> ty.Stmt:
+        """`for (i = 0; ...)` as a loop with a counter of its own, where it can be counted; `i` is set behind it."""
+        match loop:
+            case ty.For((ty.Do(ty.Update(ty.INT, ty.Local(_, key) as outer, None, start)),)) if (
+                self.place is not Place.BUILD and pure(start)
+            ):
+                pass
+            case _:
+                return loop
+        span = loop.span
+        self.count += 1
+        own = ty.Local(ty.INT, f"{key.partition('#')[0]}#{self.mark}{self.count}", span=span)
+
+        def renamed(node: s.Node) -> s.Node:
+            return own if isinstance(node, ty.Local) and node.key == key else rebuild(node, renamed)
+
+        begun: tuple[ty.Stmt, ...] = ()
+        if not isinstance(start, ty.Constant):
+            self.count += 1
+            begin = ty.Local(ty.INT, f"begin#{self.mark}{self.count}", span=span)
+            begun, start = (ty.Declare(begin.key, ty.INT, start, span=span),), begin
+        inner = rebuild(evolve(loop, first=()), renamed)
+        inner = evolve(inner, first=(ty.Declare(own.key, ty.INT, start, span=span),))
+        found = counted(inner)
+        if found is None or any(map(breaks, found.body.items)):
+            return loop
+        self.counters.add(key)
+        last = self.last(inner, found)
+        behind = ty.Do(ty.Update(ty.INT, outer, None, last, span=span), span=span)
+        return ty.Block((*begun, inner, behind), span=span)
+
+    def last(self, loop: ty.For, found: Counted) -> ty.Expr:
+        """The value of the counter behind a loop."""
+        span = loop.span
+
+        def number(value: int) -> ty.Expr:
+            return ty.Constant(ty.INT, value, span=span)
+
+        assert isinstance(loop.cond, ty.Apply)  # noqa: S101 - it is counted
+        low, high, size = found.start, found.bound, abs(found.step)
+        away = "+" if found.step > 0 else "-"
+        distance = self.binary("-", high, low, span) if found.step > 0 else self.binary("-", low, high, span)
+        if size == 1:
+            end = self.binary(away, high, number(1), span) if found.closed else high
+        else:
+            more = size if found.closed else size - 1
+            turns = self.binary("/", self.binary("+", distance, number(more), span), number(size), span)
+            end = self.binary(away, low, self.binary("*", turns, number(size), span), span)
+        turned = self.fold(ty.Apply(ty.BOOLEAN, loop.cond.operation, (low, high), span=span))
+        if isinstance(turned, ty.Constant):
+            return end if turned.value else low
+        return ty.Choose(ty.INT, turned, end, low, span=span)
+
+    def switch(self, value: c.Expr, cases: Sequence[c.Case], span: Span | None) -> ty.Stmt:
+        """`switch`, as a chain of `if`s: each has all that runs from its label to the next `break`."""
+        with self.scope():
+            local = self.declare("switch", ty.INT, span)
+            first = ty.Declare(local.key, ty.INT, self.expr(value, ty.INT), span=value.span)
+            seen: set[int] = set()
+            rest: ty.Block | None = None
+            chain: list[tuple[ty.Expr, ty.Block, Span | None]] = []
+            for i, case in enumerate(cases):
+                body = self.switched([item for each in cases[i:] for item in each.items], case.span)
+                numbers = [self.label(label, seen) for label in case.labels if label.value is not None]
+                if len(numbers) < len(case.labels):
+                    if rest is not None:
+                        raise self.report.error("streamit-case", "there is already a `default`", case.span)
+                    rest = body
+                tests = [self.binary("==", local, number, number.span) for number in numbers]
+                if tests:
+                    chain.append((reduce(_either, tests), body, case.span))
+        for test, body, place in reversed(chain):
+            rest = ty.Block((ty.If(test, body, rest, span=place),), span=place)
+        return ty.Block((first, *(() if rest is None else rest.items)), span=span)
+
+    def label(self, label: c.Label, seen: set[int]) -> ty.Expr:
+        """The number of a `case`, which no other has."""
+        assert label.value is not None  # noqa: S101 - the caller has seen to it
+        node = self.expr(label.value, ty.INT)
+        if not isinstance(node, ty.Constant):
+            raise self.report.error("streamit-case", "the number of a `case` is a constant", label.span)
+        if node.value in seen:
+            raise self.report.error("streamit-case", f"there is already a `case {node.value}`", label.span)
+        seen.add(node.value)
+        return node
+
+    def switched(self, items: Sequence[c.Stmt], span: Span | None) -> ty.Block:
+        """What runs from a label on, up to `break`. One inside of an `if` leaves a loop that turns once."""
+        end = next((i for i, item in enumerate(items) if isinstance(item, c.Break)), len(items))
+        items = items[:end]
+        if not any(map(_breaks, items)):
+            return self.block(items, span)
+        if any(isinstance(node, c.Continue) for item in items for node in walk(item)):
+            message = "a `case` with `continue` has only one `break`, at its end"
+            raise self.report.error("streamit-case", message, span, "use `if` and `else`")
+        self.loops += 1
+        inner = self.block(items, span)
+        self.loops -= 1
+        never = ty.Constant(ty.BOOLEAN, value=False, span=span)
+        return ty.Block((ty.While(never, inner, late=True, span=span),), span=span)
 
     def return_(self, value: c.Expr | None, item: c.Return) -> ty.Stmt:
         """`return e;`."""
@@ -490,9 +605,11 @@ class Code:
                 return evolve(node, type=ty.BIT)
             case ty.INT, ty.BIT:
                 return self.cast(ty.BIT, node, span)
-            case ty.BIT, ty.BOOLEAN:
+            case ((ty.BIT | ty.INT), ty.BOOLEAN):
                 zero = ty.Constant(ty.INT, 0, span=span)
                 return self.fold(ty.Apply(ty.BOOLEAN, "!=", (evolve(node, type=ty.INT), zero), span=span))
+            case ty.BOOLEAN, _ if wanted in RANKS:
+                return self.convert(self.cast(ty.INT, node, span), wanted, span)
             case _:
                 raise self.mismatch(shown(found), wanted, span)
 
@@ -500,9 +617,7 @@ class Code:
         """The error that something has the wrong type."""
         name = shown(wanted)
         help_line = None
-        if wanted == ty.BOOLEAN:
-            help_line = "compare it, for instance with `!= 0`"
-        elif wanted in RANKS and any(found == shown(rank) for rank in RANKS):
+        if wanted in RANKS and any(found == shown(rank) for rank in RANKS):
             help_line = f"convert it: `({name})`"
         quoted = found if found.startswith("an ") else f"`{found}`"
         return self.report.error("streamit-type", f"expected `{name}`, found {quoted}", span, help_line)
@@ -747,7 +862,7 @@ class Code:
             helper = self.around.helpers[name]
             self.arity(name, args, len(helper.params), span)
             found = tuple(self.expr(a, p.type) for a, p in zip(args, helper.params, strict=True))
-            return ty.Call(helper.result, name, found, span=span)
+            return ty.Call(helper.result, name, found, self.changes(call, helper, found), span=span)
         if name in COMPLEX_FUNCTIONS and len(args) == 1:
             node = self.expr(args[0])
             if node.type == ty.COMPLEX or name == "arg":
@@ -758,7 +873,7 @@ class Code:
             nodes = tuple(self.expr(a) for a in args)
             wide = t.F64 if any(node.type == t.F64 for node in nodes) else ty.FLOAT
             real = tuple(self.convert(n, wide, a.span) for n, a in zip(nodes, args, strict=True))
-            return self.fold(ty.Apply(wide, name, real, span=span))
+            return self.fold(ty.Apply(wide, OF_C.get(name, name), real, span=span))
         if name in NUMBER_FUNCTIONS:
             return self.number_function(call)
         if name == "iter" and self.around.counter is not None:
@@ -775,6 +890,26 @@ class Code:
             help_line = "functions of the operator language are for the code of filters"
             raise self.misplaced(f"`{name}`", span, help_line)
         return self.function(call, signature)
+
+    def changes(self, call: c.Call, helper: ty.Helper, args: Sequence[ty.Expr]) -> tuple[int, ...]:
+        """The arguments, by number, that are arrays which the function changes; others are its own."""
+        found: list[int] = []
+        for i in sorted(helper.changes):
+            base = root(args[i])
+            if isinstance(base, ty.Param):
+                self.writable(call.args[i])
+            if isinstance(base, ty.Field | ty.Local):
+                found.append(i)
+                others = (
+                    arg
+                    for j, arg in enumerate(args)
+                    if j != i and isinstance(arg.type, ty.Vector | ty.Struct)
+                )
+                if named(base) in (named(root(other)) for other in others):
+                    what = named(base).partition("#")[0]
+                    message = f"`{what}` is handed twice to `{call.name}`, which changes it"
+                    raise self.report.error("streamit-alias", message, call.span, "hand over a copy")
+        return tuple(found)
 
     def number_function(self, call: c.Call) -> ty.Expr:
         """`abs`, `min`, `max` of ints or of floats."""
@@ -817,6 +952,23 @@ class Code:
         known = [*self.around.helpers, *REAL_FUNCTIONS, *NUMBER_FUNCTIONS, *STREAM_WORDS]
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, closest(call.name, known))
+
+
+def _either(left: ty.Expr, right: ty.Expr) -> ty.Expr:
+    return ty.Logic(ty.BOOLEAN, "or", left, right, span=left.span)
+
+
+def _breaks(item: c.Stmt) -> bool:
+    """Whether a `break` in the statement leaves what is around it."""
+    match item:
+        case c.Break():
+            return True
+        case c.Block(items):
+            return any(map(_breaks, items))
+        case c.If(_, then, other):
+            return _breaks(then) or (other is not None and _breaks(other))
+        case _:
+            return False
 
 
 def _building(item: c.Add | c.Split | c.Join | c.Enqueue) -> str:

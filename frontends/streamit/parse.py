@@ -20,7 +20,7 @@ PARSER = compose(LEXICAL, TYPES, EXPR, STMT, STREAMIT)
 
 WORDS = frozenset({
     "void", "int", "float", "double", "complex", "bit", "boolean", "true", "false", "if", "else", "for",
-    "while", "do", "return", "break", "continue",
+    "while", "do", "return", "break", "continue", "switch", "case", "default",
 })  # fmt: skip
 """Words that name nothing in StreamIt."""
 
@@ -142,6 +142,10 @@ class StreamItBuilder(StmtBuilder):
         word, *sizes = (a for a in args if a not in ("[", "]"))
         return c.TypeName(str(word), tuple(sizes), span=self.span(tree))
 
+    def portal_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
+        self.message(tree, args)
+        return c.TypeName("int", span=self.span(tree))
+
     # -- statements
 
     def c_block(self, tree: Tree[Token], args: Args) -> c.Block:
@@ -180,6 +184,18 @@ class StreamItBuilder(StmtBuilder):
 
     def c_do_while(self, tree: Tree[Token], args: Args) -> c.Stmt:
         return c.While(args[1], self._body(args[0]), late=True, span=self.span(tree))
+
+    def c_switch(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        value, *cases = args
+        return c.Switch(value, tuple(cases), span=self.span(tree))
+
+    def c_case(self, tree: Tree[Token], args: Args) -> c.Case:
+        labels = tuple(a for a in args if isinstance(a, c.Label))
+        rest = (a for a in args if not isinstance(a, c.Label))
+        return c.Case(labels, tuple(a for a in rest if a is not None), span=self.span(tree))
+
+    def c_label(self, tree: Tree[Token], args: Args) -> c.Label:
+        return c.Label(args[0] if args else None, span=self.span(tree))
 
     def c_do(self, tree: Tree[Token], args: Args) -> c.Stmt:
         return c.Do(args[0], span=self.span(tree))

@@ -53,7 +53,8 @@ def counted(loop: ty.For) -> Counted | None:
         ) if start is not None and key == tested == stepped and size != 0:
             step = size if operation == "+%" else -size
             changed = updated(body)
-            steady = pure(bound) and not changed & {key, *read(bound)} and not _calls(body, bound)
+            steady = pure(bound) and not {key, *changed} & read(bound) and key not in changed
+            steady = steady and not _moves(body, bound)
             if (step > 0) == (compare in ("<", "<=")) and steady:
                 return Counted(key, start, bound, compare in ("<=", ">="), step, body)
         case _:
@@ -61,10 +62,13 @@ def counted(loop: ty.For) -> Counted | None:
     return None
 
 
-def _calls(body: ty.Block, bound: ty.Expr) -> bool:
-    """Whether a function that the body calls might change a field in the bound."""
-    fields = any(isinstance(node, ty.Field) for node in walk(bound))
-    return fields and any(isinstance(node, ty.Call) for node in walk(body))
+def _moves(body: ty.Block, bound: ty.Expr) -> bool:
+    """Whether the body might change a field or an item in the bound: by calling a function, or by taking an item."""
+    kinds = {type(node) for node in walk(bound)}
+    inside = {type(node) for node in walk(body)}
+    return bool(kinds & {ty.Field, ty.Peek}) and (
+        ty.Call in inside or (ty.Peek in kinds and ty.Pop in inside)
+    )
 
 
 def trips(start: int, bound: int, *, closed: bool, step: int) -> int:

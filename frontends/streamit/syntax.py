@@ -196,6 +196,29 @@ class While(s.Node):
 
 
 @frozen
+class Label(s.Node):
+    """`case e:`; `default:` has no value."""
+
+    value: Expr | None
+
+
+@frozen
+class Case(s.Node):
+    """`case 1: case 2: ...`: what runs from there on."""
+
+    labels: tuple[Label, ...]
+    items: tuple[Stmt, ...]
+
+
+@frozen
+class Switch(s.Node):
+    """`switch (e) {...}`."""
+
+    value: Expr
+    cases: tuple[Case, ...]
+
+
+@frozen
 class Return(s.Node):
     """`return e;`."""
 
@@ -262,7 +285,8 @@ class Enqueue(s.Node):
 
 
 Stmt = (
-    Declare | Do | Block | If | For | While | Return | Break | Continue | OutOfLine | Add | Split | Join | Enqueue
+    Declare | Do | Block | If | For | While | Switch | Return | Break | Continue | OutOfLine | Add | Split | Join
+    | Enqueue
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- streams

@@ -515,8 +515,10 @@ class Writer:
             case _:
                 assert_never(value)
 
-    def operands(self, values: Sequence[ty.Expr], *, indices: bool = False) -> list[s.Expr]:
-        """Expressions from left to right; `indices`: each indexes an array."""
+    def operands(
+        self, values: Sequence[ty.Expr], *, indices: bool = False, places: Sequence[int] = ()
+    ) -> list[s.Expr]:
+        """Expressions from left to right; `indices`: each indexes an array; `places`: those, by number, that stay places."""
         found: list[s.Expr] = []
         for value in values:
             before = len(self.out)
@@ -525,8 +527,8 @@ class Writer:
             if later:
                 del self.out[before:]
                 found = [
-                    old if self.stable(old) else self.pin(old, of.type)
-                    for old, of in zip(found, values, strict=False)
+                    old if i in places or self.stable(old) else self.pin(old, of.type)
+                    for i, (old, of) in enumerate(zip(found, values, strict=False))
                 ]
                 self.out += later
             found.append(node)
@@ -706,7 +708,8 @@ class Writer:
     def acts(self, helper: ty.Helper) -> bool:
         """Whether calling the function does more than giving a value."""
         usage = self.setting.usage
-        return bool(usage.changed((helper.body,))) or usage.has((helper.body,), ty.Print, ty.Pop, ty.Push)
+        changes = bool(helper.changes) or bool(usage.changed((helper.body,)))
+        return changes or usage.has((helper.body,), ty.Print, ty.Pop, ty.Push)
 
     def popping(self, body: s.Node) -> bool:
         """Whether functions that the code calls take items."""
@@ -718,10 +721,11 @@ class Writer:
         """A call; the function gets the fields that it uses."""
         usage = self.setting.usage
         helper = usage.helpers[value.helper]
-        args = self.operands(value.args)
+        args = self.operands(value.args, places=value.changes)
         changed = usage.changed((helper.body,))
         for i, arg in enumerate(value.args):
-            if isinstance(arg.type, ty.Vector) and named(root(arg)) in changed:
+            own = i in helper.changes and i not in value.changes
+            if own or (isinstance(arg.type, ty.Vector) and named(root(arg)) in changed):
                 args[i] = self.pin(args[i], arg.type)
         args += self.window(helper)
         args += [self.fields[name] for name in usage.touched((helper.body,))]
@@ -755,14 +759,17 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
     usage, body = setting.usage, helper.body
     writer = Writer(setting, {}, frozenset(updated(body)), function=True)
     params: list[s.Param] = []
-    for param in helper.params:
+    for i, param in enumerate(helper.params):
         name = writer.unused(param.key.partition("#")[0])
         kind = setting.type(param.type)
-        if param.key in writer.changed:
+        shared = i in helper.changes
+        if param.key in writer.changed and not shared:
             writer.bind(param.key, param.type, s.Name(name), param.span, fixed=False)
         else:
             writer.names[param.key] = s.Name(name)
-        params.append(s.Param(name, kind, span=param.span))
+        if shared:
+            writer.variable.add(name)
+        params.append(s.Param(name, kind, shared, span=param.span))
     pops = usage.has((body,), ty.Pop)
     if pops or usage.has((body,), ty.Peek):
         assert setting.window is not None  # noqa: S101 - only work functions have such

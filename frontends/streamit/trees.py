@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from river.il.trees import walk
+from river.il.trees import rebuild, walk
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
@@ -21,15 +21,47 @@ def assigned(bodies: Iterable[s.Node]) -> frozenset[str]:
     for node in (node for body in bodies for node in walk(body)):
         match node:
             case c.Assign(place) | c.Step(place):
-                while isinstance(place, c.Index | c.Part):
-                    place = place.value
-                if isinstance(place, s.Name):
-                    found.add(place.name)
+                found |= _root_name(place)
             case c.OutOfLine(targets):
                 found.update(target.name for target in targets)
             case _:
                 pass
     return frozenset(found)
+
+
+def _root_name(place: c.Expr) -> set[str]:
+    """The name of what a place is a part of, if it has one."""
+    while isinstance(place, c.Index | c.Part):
+        place = place.value
+    return {place.name} if isinstance(place, s.Name) else set()
+
+
+def handed(
+    bodies: Iterable[s.Node], changing: Mapping[str, frozenset[int]], block: str = ""
+) -> frozenset[str]:
+    """The names of what is handed to functions that change it; `block`: that of the functions whose bodies these are."""
+    found: set[str] = set()
+    for node in (node for body in bodies for node in walk(body)):
+        if isinstance(node, c.Call):
+            inside = f"{block}.{node.name}"
+            numbers = changing.get(inside if inside in changing else node.name, frozenset[int]())
+            found.update(*(_root_name(arg) for i, arg in enumerate(node.args) if i in numbers))
+    return frozenset(found)
+
+
+def changing(helpers: Mapping[str, c.Helper]) -> Mapping[str, frozenset[int]]:
+    """For each function the parameters, by number, that are arrays which it or a function that it calls changes."""
+    found = {name: frozenset[int]() for name in helpers}
+    while True:
+        more: dict[str, frozenset[int]] = {}
+        for name, helper in helpers.items():
+            changed = assigned((helper.body,)) | handed((helper.body,), found, name.partition(".")[0])
+            more[name] = frozenset(
+                i for i, param in enumerate(helper.params) if param.type.sizes and param.name in changed
+            )
+        if more == found:
+            return found
+        found = more
 
 
 def called(bodies: Iterable[s.Node]) -> frozenset[str]:
@@ -58,6 +90,8 @@ def updated(body: s.Node) -> set[str]:
                 found.add(named(root(place)))
             case ty.Bind(targets):
                 found.update(named(target) for target in targets)
+            case ty.Call(_, _, args, changes):
+                found.update(named(root(args[i])) for i in changes)
             case _:
                 pass
     return found
@@ -66,6 +100,32 @@ def updated(body: s.Node) -> set[str]:
 def read(body: s.Node) -> set[str]:
     """The locals and fields that stand below."""
     return {named(node) for node in walk(body) if isinstance(node, ty.Local | ty.Field)}
+
+
+def without_unread(body: ty.Block, keys: Iterable[str]) -> ty.Block:
+    """The code without those of these locals that nothing reads."""
+    places: list[ty.Local] = []
+    keep: set[str] = set()
+    for node in walk(body):
+        match node:
+            case ty.Do(ty.Update(_, ty.Local() as place, None, value)) if pure(value):
+                places.append(place)
+            case ty.Declare(key, _, value) if value is not None and not pure(value):
+                keep.add(key)
+            case _:
+                pass
+    stored = {id(place) for place in places}
+    keep |= {node.key for node in walk(body) if isinstance(node, ty.Local) and id(node) not in stored}
+    gone = set(keys) - keep
+
+    def rewrite(node: s.Node) -> s.Node | tuple[s.Node, ...]:
+        match node:
+            case ty.Do(ty.Update(_, ty.Local(_, key))) | ty.Declare(key) if key in gone:
+                return ()
+            case _:
+                return rebuild(node, rewrite)
+
+    return rebuild(body, rewrite) if gone else body
 
 
 def named(place: ty.Expr) -> str:

@@ -162,11 +162,12 @@ class Make(s.Node):
 
 @frozen
 class Call(s.Node):
-    """A function of the filter."""
+    """A function of the filter. `changes`: the arguments, by number, that are arrays of the caller's which it changes."""
 
     type: Type
     helper: str
     args: tuple[Expr, ...]
+    changes: tuple[int, ...] = ()
 
 
 @frozen
@@ -364,7 +365,10 @@ class FieldDecl(s.Node):
 
 @frozen
 class Helper(s.Node):
-    """A function of a filter. `params` are the keys of locals; `pop`, `peek`, `push`: its rates where they are written."""
+    """A function of a filter. `params` are the keys of locals; `pop`, `peek`, `push`: its rates where they are written.
+
+    `changes`: the parameters, by number, that are arrays which it changes, for whoever calls it, too.
+    """
 
     name: str
     params: tuple[Declare, ...]
@@ -373,6 +377,7 @@ class Helper(s.Node):
     pop: Expr | None = None
     peek: Expr | None = None
     push: Expr | None = None
+    changes: frozenset[int] = frozenset()
 
 
 @frozen

@@ -61,7 +61,7 @@ WRONG = [
     ),
     # types
     ("streamit-type", "1.5", work("int x = 1.5;")),
-    ("streamit-type", "x", work("int x; if (x) x = 1;")),
+    ("streamit-type", "x", work("float x; if (x) x = 1;")),
     ("streamit-type", "true", work("int x; x = x % true;")),
     ("streamit-type", "x << 1", work("float x; x = x << 1;")),
     ("streamit-type", "push(1)", "int->void filter F { work pop 1 { push(1); pop(); } }"),
@@ -121,6 +121,32 @@ WRONG = [
         ),
     ),
     ("streamit-no-effect", "1 + 2;", work("1 + 2;")),
+    ("streamit-case", "case x:", work("int x; switch (x) { case x: x = 1; }")),
+    ("streamit-case", "case 0 + 1:", work("int x; switch (x) { case 1: break; case 0 + 1: x = 2; }")),
+    ("streamit-case", "default: x = 2;", work("int x; switch (x) { default: x = 1; default: x = 2; }")),
+    (
+        "streamit-case",
+        "case 1: if (x > 2) break; continue;",
+        work("int x; while (x > 0) switch (x) { case 1: if (x > 2) break; continue; }"),
+    ),
+    (
+        "streamit-alias",
+        "f(a, a)",
+        a_filter(
+            "int[2] a; void f(int[2] b, int[2] c) { b[0] = c[1]; } work pop 1 push 1 { f(a, a); push(pop()); }"
+        ),
+    ),
+    (
+        "streamit-alias",
+        "f(a)",
+        a_filter("int[2] a; void f(int[2] b) { b[0] = a[1]; } work pop 1 push 1 { f(a); push(pop()); }"),
+    ),
+    (
+        "streamit-place",
+        "W",
+        "static { int[2] W; } "
+        + a_filter("void f(int[2] b) { b[0] = 1; } work pop 1 push 1 { f(W); push(pop()); }"),
+    ),
     ("streamit-loop", "break;", work("break;")),
     ("streamit-misplaced", "return;", a_filter("init { return; } work pop 1 push 1 { push(pop()); }")),
     ("streamit-misplaced", "push(1)", a_filter("init { push(1); } work pop 1 push 1 { push(pop()); }")),

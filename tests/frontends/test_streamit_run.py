@@ -736,3 +736,142 @@ def test_parts_of_what_has_an_effect() -> None:
     text = """int->float filter F { work pop 2 push 2 {
       complex c = (complex) pop(); push(c.real); push(((complex) pop() + 1i).imag); } }"""
     assert output(text, [1, 2, 3, 4]) == [1.0, 1.0, 3.0, 1.0]
+
+
+def test_switch() -> None:
+    text = """
+    void->void filter Main {
+      int n;
+      work {
+        switch (n) {
+          case 0: print("none"); break;
+          case 1: case 2: print("few ");
+          case 3: { if (n == 2) break; print("three"); } print("!"); break;
+          default: print("many");
+        }
+        for (int i = 0; i < 4; i++) switch (i % 3) { case 1: continue; default: print(i); }
+        switch (n) { case 9: n = 0; }
+        println("");
+        n++;
+      }
+    }"""
+    assert lines(text, 5) == ["none023", "few three!023", "few 023", "three!023", "many023"]
+
+
+def test_a_switch_may_choose_streams() -> None:
+    text = """
+    void->void pipeline Main {
+      add void->int filter { work push 1 { push(7); } }
+      for (int i = 0; i < 3; i++) add Part(i);
+      add Show;
+    }
+    int->int pipeline Part(int k) { switch (k) { case 0: add By(2); break; default: add By(3); case 2: add By(5); } }
+    int->int filter By(int k) { work pop 1 push 1 { push(pop() * k); } }
+    int->void filter Show { work pop 1 { println(pop()); } }"""
+    assert lines(text, 1) == [str(7 * 2 * 3 * 5 * 5)]
+
+
+def test_counters_may_be_declared_outside_of_their_loops() -> None:
+    text = """
+    void->void filter Main {
+      int n;
+      work {
+        int i, j, k, s = 0;
+        for (i = 0; i < 10; i += 3) s += i;
+        print(i + " " + s + ", ");
+        for (i = n; i <= 6; i++) s += i;
+        print(i + " " + s + ", ");
+        for (j = 10; j > n; j -= 4) s += j;
+        print(j + " " + s + ", ");
+        for (j = 10; j >= n; j--) s++;
+        print(j + " " + s + ", ");
+        for (k = 5; k < n; k++) s = 0;
+        print(k + ", ");
+        for (k = 0; k < 100; k++) if (k * k > 50) break;
+        for (int m = 0; m < 9; m++) { if (m % 2 == 0) continue; s += k; }
+        println(k + " " + s);
+        n += 2;
+      }
+    }"""
+    assert lines(text, 2) == [
+        "12 18, 7 39, -2 57, -1 68, 5, 8 100",
+        "12 18, 7 38, 2 54, 1 63, 5, 8 95",
+    ]
+
+
+def test_counters_outside_cost_nothing() -> None:
+    inside = "int->int filter F { work pop 4 push 4 { for (int i = 0; i < 4; i++) push(pop() + i); } }"
+    outside = "int->int filter F { work pop 4 push 4 { int i; for (i = 0; i < 4; i++) push(pop() + i); } }"
+    assert river.compile(inside, lang="streamit").text == river.compile(outside, lang="streamit").text
+
+
+def test_loops_whose_bounds_move() -> None:
+    text = """int->int filter Main {
+      work pop 6 push 2 {
+        int c = 0;
+        for (int i = 0; i < 10 - i; i++) c++;
+        push(c);
+        for (int i = 0; i < peek(0); i++) { pop(); c++; }
+        push(c);
+      }
+    }"""
+    assert output(text, [5, 2, 5, 2, 5, 2]) == [5, 8]
+
+
+def test_functions_change_the_arrays_that_they_are_given() -> None:
+    text = """
+    helper Lib { void clear(int[2] b) { b[0] = 0; b[1] = 0; } }
+    int->int filter Main {
+      int[2] kept;
+      int[2][2] table;
+      int[3] squares;
+      void fill(int[3] a) { for (int i = 0; i < 3; i++) a[i] = i * i; }
+      void put(int[2] a, int i, int x) { set(a, i, x); }
+      void set(int[2] a, int i, int x) { a[i] += x; x = 0; }
+      int first(int[2] a) { a[0] = a[0] + 1; return a[0]; }
+      int[2] pair(int x) { int[2] p; p[1] = x; return p; }
+      init { fill(squares); }
+      work pop 1 push 7 {
+        int[2] own;
+        int x = pop();
+        put(kept, 0, x);
+        put(own, 1, x);
+        put(table[1], 1, x);
+        push(kept[0]);
+        push(own[1] + squares[2]);
+        push(table[1][1] + table[0][1]);
+        push(first(own) + own[0]);
+        push(first(pair(x)));
+        push(x);
+        Lib.clear(own);
+        push(own[1]);
+      }
+    }"""
+    assert output(text, [1, 2]) == [1, 5, 1, 2, 1, 1, 0, 3, 6, 3, 2, 1, 2, 0]
+
+
+def test_whole_numbers_are_conditions_and_conditions_whole_numbers() -> None:
+    text = """int->int filter Main {
+      work pop 1 push 4 {
+        int x = pop(), c = 0;
+        if (x & 1) c = 1;
+        while (x) { x--; c += 10; }
+        push(c); push(!c); push(c > 10); push(c && 1);
+      }
+    }"""
+    assert output(text, [3, 0]) == [31, 0, 1, 1, 0, 1, 0, 0]
+
+
+def test_sizes_may_name_parameters_behind_them() -> None:
+    text = """
+    int->int pipeline Main { int[3] v = {1, 2, 3}; add Add(v, 3); }
+    int->int filter Add(int[N] v, int N) { work pop N push N { for (int i = 0; i < N; i++) push(pop() + v[i]); } }"""
+    assert output(text, [10, 20, 30]) == [11, 22, 33]
+
+
+def test_functions_of_c() -> None:
+    text = "float->float filter Main { work pop 1 push 2 { push(fabs(peek(0))); push(fmod(pop(), 2)); } }"
+    compiled = river.compile(text, lang="streamit")
+    for backend in BACKENDS:
+        found = compiled.run({"input": [-7.5, 7.5]}, backend=backend)["output"]["value"].to_pylist()
+        assert found == [7.5, -1.5, 7.5, 1.5]

@@ -460,6 +460,14 @@ FRONTENDS: Final = (
         "if False:",
         "tests/frontends/test_streamit_check.py::test_mistakes_are_told_at_their_place",
     ),
+    Mutant(
+        "bound-that-moves",
+        "a loop whose bound names its own counter is counted as if the bound stood still",
+        "frontends/streamit/rates.py",
+        "not {key, *changed} & read(bound)",
+        "not changed & read(bound)",
+        "tests/frontends/test_streamit_run.py::test_loops_whose_bounds_move",
+    ),
 )
 
 PASSES: Final = (

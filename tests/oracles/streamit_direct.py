@@ -371,8 +371,9 @@ class Filter(Actor):
                 return [self.value(item) for item in items]
             case ty.Part(_, whole, index):
                 return self.value(whole)[index]
-            case ty.Call(_, name, args):
-                return self.call(name, [copy(self.value(arg)) for arg in args])
+            case ty.Call(_, name, args, changes):
+                values = [self.value(arg) for arg in args]
+                return self.call(name, [v if i in changes else copy(v) for i, v in enumerate(values)])
             case ty.Update():
                 return self.update(expr)
             case _:
