@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from frontends.streamit import syntax as c
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
@@ -187,12 +189,17 @@ class StreamItBuilder(StmtBuilder):
 
     def c_switch(self, tree: Tree[Token], args: Args) -> c.Stmt:
         value, *cases = args
-        return c.Switch(value, tuple(cases), span=self.span(tree))
+        found: list[c.Case] = []
+        for case in cases:
+            if found and not found[-1].items:  # `case 1: case 2:`
+                before = found.pop()
+                case = evolve(case, labels=(*before.labels, *case.labels))
+            found.append(case)
+        return c.Switch(value, tuple(found), span=self.span(tree))
 
     def c_case(self, tree: Tree[Token], args: Args) -> c.Case:
-        labels = tuple(a for a in args if isinstance(a, c.Label))
-        rest = (a for a in args if not isinstance(a, c.Label))
-        return c.Case(labels, tuple(a for a in rest if a is not None), span=self.span(tree))
+        label, *items = args
+        return c.Case((label,), tuple(item for item in items if item is not None), span=self.span(tree))
 
     def c_label(self, tree: Tree[Token], args: Args) -> c.Label:
         return c.Label(args[0] if args else None, span=self.span(tree))
