@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
-from backends.native.layout import Unsupported
 from river.driver import Reading
 from river.il.model import instance_model
 from river.io.batches import Source
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from backends.native.ingest import Parsed, Reader
     from river.backend import Items, Rows, Sources
     from river.il.graph import Graph
-    from river.io.order import Ordering
 
 
 Anchor = tuple[int, int, int, int | None]
@@ -118,7 +116,9 @@ def _opened(
         anchors.places.clear()
     tables = behind.unordered
     if isinstance(tables, Tables):
-        return _counted(source, _converted(behind, tables, plan.batch))
+        from backends.native.ingest.tables import converted
+
+        return _counted(source, converted(behind, tables, plan.batch))
     return source
 
 
@@ -172,51 +172,6 @@ def _parsed(
         if pool is not None:
             pool.shutdown(cancel_futures=True)
         reader.close()
-
-
-def _converted(source: Source, tables: Tables, most: int) -> Iterator[Items | Rows]:
-    """The rows of Arrow data in columns, where nothing about them is unusual; else as the source gives them."""
-    from backends.native.arrow import from_arrow
-    from backends.native.batch import Batch as Columns
-    from backends.native.ingest import Waiting, may_wait
-
-    ordering = source.ordering
-    late = ordering is not None and ordering.lateness
-    waiting = (
-        Waiting(source.type, ordering) if ordering and late and may_wait(source.type, ordering.key) else None
-    )
-    try:
-        for part in tables.parts(most):
-            batch = None if late and waiting is None else from_arrow(source.type, part.data)
-            if batch is not None and waiting is not None and waiting.takes([batch]):
-                yield waiting.push(batch)
-            elif batch is not None and (ordering is None or (not late and _ascends(batch, ordering))):
-                yield batch
-            else:
-                general = part.batch()
-                if waiting is None or ordering is None:
-                    yield from source.accepted(general if ordering is None else ordering.push(general))
-                else:
-                    for items in source.accepted(ordering.sieved(general)):
-                        yield waiting.push(Columns.of(source.type, items))
-        if waiting is not None:
-            yield waiting.release(None)
-        elif ordering is not None and late:
-            yield from source.accepted(ordering.release(None))
-    finally:
-        source.close()
-
-
-def _ascends(batch: Rows, ordering: Ordering) -> bool:
-    """Whether the keys of a batch ascend from those before; if they do, the order knows it."""
-    if len(batch):
-        try:
-            if batch.fall(ordering.key, ordering.given) is not None:
-                return False
-        except Unsupported:
-            return False
-        ordering.top = ordering.given = batch.number(ordering.key, len(batch) - 1)
-    return True
 
 
 def used(graph: Graph, name: str) -> frozenset[str] | None:

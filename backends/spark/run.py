@@ -33,6 +33,7 @@ from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver import Reading
 from river.ingress import turns
 from river.io.batches import Source
+from river.io.columnar import Tables
 from river.io.schema import arrow
 from river.lang import typed
 from river.lang.values import END, Mark
@@ -111,9 +112,14 @@ class _Execution:
         if not (self.native and isinstance(source, Reading) and isinstance(source.source, Source)):
             return source
         from backends.native.ingest import open_native
+        from backends.native.ingest.tables import converted
 
-        reader = open_native(source.source, self.plan.options.batch, None)
-        return source if reader is None else _parsed(source, reader)
+        behind, batch = source.source, self.plan.options.batch
+        reader = open_native(behind, batch, None)
+        if reader is not None:
+            return _counted(source, _parsed(reader))
+        tables = behind.unordered
+        return _counted(source, converted(behind, tables, batch)) if isinstance(tables, Tables) else source
 
     def look(self) -> None:
         """Raises: KeyboardInterrupt when told to stop."""
@@ -224,15 +230,19 @@ class _Execution:
         return Summary(initial | found.variables, found.fired, found.skipped, calls, remarks)
 
 
-def _parsed(source: Reading, reader: Reader) -> Iterator[Rows]:
+def _parsed(reader: Reader) -> Iterator[Rows]:
     """What machine code reads."""
     try:
         for block in reader.blocks():
-            for batch in reader.deliver(block.parse()):
-                source.count(len(batch))
-                yield batch
+            yield from reader.deliver(block.parse())
     finally:
         reader.close()
+
+
+def _counted(source: Reading, batches: Iterable[Items | Rows]) -> Iterator[Items | Rows]:
+    for batch in batches:
+        source.count(len(batch))
+        yield batch
 
 
 def _pieces(turn: Turn) -> Iterator[tuple[str, Piece]]:

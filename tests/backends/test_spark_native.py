@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,8 +24,11 @@ from backends.spark import network as networks
 from backends.spark.marshal import Piece, to_plain
 from backends.spark.plan import Kind, plan
 from river.backend import Options
-from river.driver import compile_source
+from river.driver import Reading, compile_source
 from river.il.observe import observed_variables
+from river.io import columnar
+from river.io.errors import OnError
+from river.io.sources import open_source
 from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.lang.values import hash64
@@ -36,6 +41,7 @@ from tests.backends.spark_stand_in import StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 few = settings(max_examples=6, deadline=None)
 
@@ -110,6 +116,36 @@ def test_everything_that_compiles_runs_as_machine_code():
     assert {stage.kind for stage in made.stages} == set(Kind)
     assert all(found.values())
     assert not summary.remarks
+
+
+@pytest.mark.usefixtures("no_evaluator")
+def test_tables_of_arrow_stay_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a Parquet file are never Python values between the file and the executors."""
+    text = (
+        HEAD + "input b: R by k; output bo: R by k; var $m: map<string, i64> = {}; (bo, $m) <- count(b, $m);"
+    )
+    items = [(n // 3, "xé"[n % 2], n) for n in range(100)]
+    _, expected, _ = go(REFERENCE, text, {"b": items}, Options())
+    graph = compile_source(Source("p.river", text)).graph
+    pq.write_table(
+        pa.table(dict(zip("ksv", map(list, zip(*items, strict=True)), strict=True))), tmp_path / "b.parquet"
+    )
+    queue = graph.queues["b"]
+    source = open_source(
+        tmp_path / "b.parquet", queue.type, name="b", on_error=OnError.parse("stop"), batch=16, by=queue.by
+    )
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("values are asked for")
+
+    monkeypatch.setattr(columnar, "_batch", refused)
+    found: list[Any] = []
+    counted: list[int] = []
+    backend = StandIn()
+    made = backend.plan(graph, Platform(2), Options(batch=16, workers=2))
+    backend.run(made, {"b": Reading(source, counted.append)}, {"bo": found.extend})
+    assert found == expected["bo"]
+    assert sum(counted) == len(items)
 
 
 def test_what_python_runs_is_told_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
