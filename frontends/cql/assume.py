@@ -13,7 +13,7 @@ from frontends.cql import syntax as c
 from frontends.sql import syntax as q
 from frontends.sql.expressions import aggregate_of
 from river.diagnostics import closest
-from river.il.trees import children
+from river.il.trees import children, walk
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
@@ -36,12 +36,14 @@ def assumed(decls: tuple[c.Decl, ...], report: Report) -> tuple[c.Decl, ...]:
     known = {decl.name for decl in decls}
     guesses: dict[str, _Guess] = {}
     for decl in decls:
-        if decl.query is None or isinstance(decl.query.select, c.Combined):
-            continue  # a combination is of declarations
-        for source in decl.query.select.sources:
-            if source.name not in known:
-                guess = guesses.setdefault(source.name, _Guess(source.name, source.span))
-                guess.read(decl.query.select, source, decl.type)
+        if decl.query is None:
+            continue
+        blocks = (node for node in walk(decl.query) if isinstance(node, q.Select))
+        for block in blocks:  # a combination is of declarations
+            for source in block.sources:
+                if source.name not in known:
+                    guess = guesses.setdefault(source.name, _Guess(source.name, source.span))
+                    guess.read(block, source, decl.type if block is decl.query.select else None)
     found: list[c.Decl] = []
     for guess in guesses.values():
         near = closest(guess.name, known)
@@ -131,7 +133,8 @@ def _columns(expr: s.Node, label: str, *, alone: bool) -> Iterable[str]:
         yield column
         return
     for child in children(expr):
-        yield from _columns(child, label, alone=alone)
+        if not (isinstance(expr, q.Nested) and child is expr.query):  # which may have such columns of its own
+            yield from _columns(child, label, alone=alone)
 
 
 def _column(expr: s.Node, label: str, *, alone: bool) -> str | None:

@@ -15,11 +15,13 @@ from frontends.cql.assume import assumed
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
 from frontends.cql.sessions import growing
+from frontends.cql.unnest import unnested
+from frontends.sql import syntax as q
 from frontends.sql.check import select
 from frontends.sql.expressions import spelled
 from river.diagnostics import closest
 from river.il.library import Library
-from river.il.trees import fresh
+from river.il.trees import fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import Declared, Scope, resolve
@@ -27,8 +29,6 @@ from river.report import Failed, Report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from frontends.sql import syntax as q
 
 TYPES: Mapping[str, Declared] = MappingProxyType(
     {
@@ -81,6 +81,7 @@ class _Checker:
     report: Report = field(factory=Report)
     decls: dict[str, c.Decl] = field(factory=dict[str, c.Decl])
     named: dict[str, _Named] = field(factory=dict[str, _Named])
+    views: list[ty.View] = field(factory=list[ty.View])
     tau: t.Primitive = t.I64
     clock: windows.Clock = field(init=False)
 
@@ -98,21 +99,20 @@ class _Checker:
         inputs = tuple(i for i in found if i.name in used)
         self.stamps(inputs)
         self.clock = windows.clock(self.ast, self.tau, report)
-        views: list[ty.View] = []
         for decl in self.ordered():
             with report.recover():
-                views.append(self.view(decl, output=decl.output or decl.name not in used))
+                self.views.append(self.view(decl, output=decl.output or decl.name not in used))
         if not any(decl.query for decl in self.decls.values()):
             report.error("cql-no-query", "nothing is asked: no declaration has a query", self.ast.span)
         for unused in (i for i in found if i.name not in used):
             report.warn("cql-unused-input", f"no query uses `{unused.name}`", unused.span)
-        return ty.Program(self.tau, inputs, tuple(views), report.remarks(), span=self.ast.span)
+        return ty.Program(self.tau, inputs, tuple(self.views), report.remarks(), span=self.ast.span)
 
     def used(self) -> set[str]:
         """The names that queries read. An inner query that nobody reads is forgotten, with a warning."""
         while True:
             queries = [decl.query for decl in self.decls.values() if decl.query is not None]
-            found = {source.name for query in queries for source in query.select.sources}
+            found = {name for query in queries for name in _sources(query)}
             idle = [decl for decl in self.decls.values() if decl.inner and decl.name not in found]
             if not idle:
                 return found
@@ -200,9 +200,9 @@ class _Checker:
                 return
             if decl.name in done or decl.query is None:
                 return
-            for source in decl.query.select.sources:
-                if source.name in self.decls:
-                    visit(self.decls[source.name], (*path, decl.name))
+            for name in _sources(decl.query):
+                if name in self.decls:
+                    visit(self.decls[name], (*path, decl.name))
             done.add(decl.name)
             found[decl.name] = decl
 
@@ -224,12 +224,15 @@ class _Checker:
             message = "a relation that is asked for has no time stamp: its changes carry it"
             self.report.error("cql-relation-stamp", message, decl.span, f"leave out `by {decl.by}`")
         before = self.report.errors
-        sources = tuple(self.source(source) for source in query.select.sources)
+        body = query.select
+        if isinstance(body, q.Select):
+            body = unnested(body, decl.name, self, named=decl.type is None)
+        sources = tuple(self.source(source) for source in body.sources)
         stated = None if decl.type is None else self.row(decl.type)
         rows, wanted = tuple(source.row for source in sources), self.without_stamp(decl, stated)
-        match query.select:
+        match body:
             case c.Combined():
-                relation = combined(query.select, rows, wanted, self.report)
+                relation = combined(body, rows, wanted, self.report)
             case block:
                 relation = select(block, rows, wanted, scope(), self.report)
         if self.report.errors > before:
@@ -249,6 +252,27 @@ class _Checker:
         self.named[decl.name] = _Named(kind, row, stamp.name, monotonic or kind == "stream", told)
         found = ty.Query(sources, relation, _OPERATORS[operator], span=query.span)
         return ty.View(decl.name, kind, row, stamp, found, output, span=decl.name_span)
+
+    # -- what nested queries ask for (`unnest.World`)
+
+    @property
+    def scope(self) -> Scope:
+        """What expressions may name."""
+        return scope()
+
+    def row_of(self, source: q.Source) -> t.Record:
+        """The rows of a source."""
+        return self.source(source).row
+
+    def declared(self, query: c.Query, title: str) -> str:
+        """The name of a relation that is made for a query."""
+        name = fresh(title, set(self.decls))
+        decl = c.Decl(name, None, "relation", None, query, name_span=query.span, inner=True, span=query.span)
+        self.decls[name] = decl
+        self.views.append(self.view(decl, output=False))
+        return name
+
+    # -- rows and stamps
 
     def without_stamp(self, decl: c.Decl, stated: t.Record | None) -> t.Record | None:
         """What the select list must give: all declared columns but the time stamp, which River fills in."""
@@ -303,6 +327,11 @@ class _Checker:
         return (source.window is None and self.named[source.name].monotonic) or isinstance(
             source.window, ty.Unbounded | ty.Buckets
         )
+
+
+def _sources(query: c.Query) -> dict[str, None]:
+    """The names that a query reads, in the order of the text; those inside of it, too."""
+    return {node.name: None for node in walk(query) if isinstance(node, q.Source)}
 
 
 _OPERATORS: Mapping[str | None, ty.Operator | None] = MappingProxyType(

@@ -1,21 +1,25 @@
 """Queries inside of queries become declarations of their own: each query is then one block over names.
 
 What stands after `with`, a query after `from`, and each side of `union`, `except` and `intersect` get names that the text
-does not use. A name after `with` is known in its query, and in those after it, and hides declarations of the same name.
+does not use. Queries inside of expressions stay where they are (`nest` takes them out, once columns are known), but for what is
+inside of them. A name after `with` is known in its query, and in those after it, and hides declarations of the same name.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from attrs import define, evolve, field
 
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
-from river.il.trees import fresh
+from river.il.trees import fresh, rebuild
+from river.lang import syntax as s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+N = TypeVar("N", bound=s.Node)
 
 
 def flat(program: c.Program) -> c.Program:
@@ -50,7 +54,18 @@ class _Flatten:
         if isinstance(body, c.Combined):
             left, right = (self.side(side, title, known) for side in (body.left, body.right))
             return evolve(body, left=left, right=right)
-        return evolve(body, sources=tuple(self.source(source, title, known) for source in body.sources))
+        sources = tuple(self.source(source, title, known) for source in body.sources)
+        return self.nested(evolve(body, sources=sources), title, known)
+
+    def nested(self, node: N, title: str, known: Mapping[str, str]) -> N:
+        """A part of a block; in queries inside of its expressions, what they have inside of them is declared, too."""
+
+        def rewrite(inner: s.Node) -> s.Node:
+            if isinstance(inner, c.Query):
+                return self.query(inner, f"{title}_nested", known)
+            return rebuild(inner, rewrite)
+
+        return rebuild(node, rewrite)
 
     def side(self, side: q.Select | c.Combined | q.Source, title: str, known: Mapping[str, str]) -> q.Source:
         """One side of a combination."""

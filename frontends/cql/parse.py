@@ -10,6 +10,7 @@ from attrs import evolve
 
 from frontends.cql import syntax as c
 from frontends.cql.window_tables import Named, Table, micros, window_table
+from frontends.sql import syntax as q
 from frontends.sql.parse import SQL, SqlBuilder
 from river.diagnostics import Rejected
 from river.lang import syntax as s
@@ -20,7 +21,6 @@ from river.source import Span
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-    from frontends.sql import syntax as q
     from river.diagnostics import Diagnostic
     from river.lang.parse import Args
     from river.source import Source
@@ -47,8 +47,6 @@ def _advised(found: Diagnostic) -> Diagnostic:
         return found
     span, word = found.span, found.span.text.lower()
     text = span.source.text
-    if SUBQUERY.search(text[: span.start]):
-        return evolve(found, help="queries stand only after `from` and `with`: join with this one there")
     before = LAST_WORD.search(text[: span.start])  # a word of SQL's may have been read as a name
     if word not in INSTEAD and before is not None and before[1].lower() in INSTEAD:
         span, word = Span(span.source, before.start(1), before.end(1)), before[1].lower()
@@ -58,15 +56,11 @@ def _advised(found: Diagnostic) -> Diagnostic:
 
 LAST_WORD = re.compile(r"\b([A-Za-z]+)(?:\s+|\s*\(\s*(?:select\s+)?)$")
 
-
-SUBQUERY = re.compile(r"(?:\b(?:in|exists|any|all|some)|[=<>+*/-])\s*\(\s*select\s*$", re.IGNORECASE)
-"""What stands before the place where a query inside of an expression is found to be none."""
-
 INSTEAD = {
-    "order": "relations are bags: they have no order",
-    "limit": "relations are bags: the last rows of a stream are `[rows n]`",
-    "offset": "relations are bags: they have no order",
-    "fetch": "relations are bags: the last rows of a stream are `[rows n]`",
+    "order": "`order by` stands last, before `limit`",
+    "limit": "`limit n` stands last; the last rows of a stream are `[rows n]`",
+    "offset": "`limit n offset m` stands last",
+    "fetch": "`limit n` stands last",
     "natural": "say by which columns: `join s using (a, b)`",
     "lateral": "a query after `from` does not see the other sources",
     "over": "there are no aggregates over windows of rows: group, and join with the groups",
@@ -134,6 +128,57 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             )
         name = str(alias or "derived")
         return c.Derived(name, name, None, query, window, span=span)
+
+    def ordered(self, tree: Tree[Token], args: Args) -> q.Select:
+        body, order, limit = args
+        return self.first_of(body, order, limit, self.span(tree))
+
+    def limited(self, tree: Tree[Token], args: Args) -> q.Select:
+        return self.first_of(args[0], (), args[1], self.span(tree))
+
+    def first_of(
+        self,
+        body: q.Select | c.Combined,
+        order: tuple[q.Order, ...],
+        limit: tuple[int, int] | None,
+        span: Span,
+    ) -> q.Select:
+        """A block with an order and a number of rows; of a combination, one around it."""
+        if isinstance(body, c.Combined):
+            inner = c.Derived("all", "all", None, c.Query(body, span=body.span), span=body.span)
+            body = q.Select((q.Star(span=span),), (inner,), span=span)
+        most, before = limit or (None, 0)
+        return evolve(body, order=order, limit=most, offset=before, span=span)
+
+    def orders(self, tree: Tree[Token], args: Args) -> tuple[q.Order, ...]:
+        return tuple(args)
+
+    def order(self, tree: Tree[Token], args: Args) -> q.Order:
+        value, direction, first = args
+        return q.Order(value, str(direction).lower() == "desc", first, span=self.span(tree))
+
+    def nulls(self, tree: Tree[Token], args: Args) -> bool:
+        return str(args[0]).lower() == "first"
+
+    def limit(self, tree: Tree[Token], args: Args) -> tuple[int | None, int]:
+        most, before = args
+        return self.whole(most), 0 if before is None else self.whole(before)
+
+    def limit_behind(self, tree: Tree[Token], args: Args) -> tuple[int | None, int]:
+        before, most = args
+        return None if most is None else self.whole(most), self.whole(before)
+
+    def nested_value(self, tree: Tree[Token], args: Args) -> q.Nested:
+        return q.Nested("value", args[0], span=self.span(tree))
+
+    def nested_call(self, tree: Tree[Token], args: Args) -> q.Nested:
+        callee, query = args
+        word = callee.name.lower() if isinstance(callee, s.Name) else "?"
+        if word not in ("exists", "any", "some", "all"):
+            message = "a query is no operand"
+            help_line = "one value of a query stands in parentheses of its own: `f((select ...))`"
+            self.report("syntax-nested", message, self.span(tree), help_line)
+        return q.Nested({"some": "any"}.get(word, word), query, span=self.span(tree))
 
     def plain_query(self, tree: Tree[Token], args: Args) -> c.Query:
         return c.Query(args[0], span=self.span(tree))

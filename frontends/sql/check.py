@@ -46,6 +46,35 @@ def select(
     return _Select(block, rows, wanted, scope, report).relation()
 
 
+def written_out(
+    block: q.Select, rows: tuple[t.Record, ...], scope: Scope, report: Report, *, named: bool
+) -> tuple[q.Item, ...]:
+    """The select list with its stars written out. `named`: columns get their names from it."""
+    return _Select(block, rows, None if named else t.Record(()), scope, report).items()
+
+
+def may_be_none(block: q.Select, rows: tuple[t.Record, ...], expr: s.Expr, scope: Scope) -> bool:
+    """Whether a value over the sources of `block` may be none, as far as its columns are known."""
+    try:
+        found = _Select(block, rows, None, scope, Report()).over_rows("here").find(expr)
+    except Failed:
+        return True
+    return isinstance(found.type, t.Optional)
+
+
+def title(expr: s.Expr) -> str | None:
+    """The name of a column of this value, if it is a column or an aggregate of one."""
+    match expr:
+        case s.Name(name) | s.Member(_, name):
+            return name
+        case s.Call(_, args) if (function := aggregate_of(expr)) is not None:
+            if not args:
+                return function
+            return f"{function}_{args[0].name}" if isinstance(args[0], s.Name | s.Member) else None
+        case _:
+            return None
+
+
 @frozen
 class _Named:
     """A result column: its name and value."""
@@ -87,6 +116,8 @@ class _Select:
         """The whole query."""
         block, before = self.block, self.report.errors
         self.unique_labels()
+        if block.order or block.limit is not None or block.offset:
+            raise self.report.error("sql-order", "relations are bags: they have no order", block.span)
         items = self.items()
         block = self.block = self.without_aliases(items)
         conditions = self.conditions()
@@ -193,7 +224,7 @@ class _Select:
         """The conjuncts of `where`, checked."""
         found: list[s.Expr] = [] if self.outer else [c for i in range(len(self.own)) for c in self.matched(i)]
         if self.block.where is not None:
-            for conjunct in _conjuncts(self.block.where):
+            for conjunct in conjuncts(self.block.where):
                 with self.report.recover():
                     found.append(self.over_rows("in `where`").condition(conjunct))
         return tuple(found)
@@ -221,7 +252,7 @@ class _Select:
         joining = self.block.sources[index].joining
         if joining is None:
             return ()
-        found: list[s.Expr] = [] if joining.on is None else list(_conjuncts(joining.on))
+        found: list[s.Expr] = [] if joining.on is None else list(conjuncts(joining.on))
         span, before = joining.span, self.rows[:index]
         for name in joining.using:
             having = [i for i, row in enumerate(before) if row.field(name) is not None]
@@ -265,17 +296,9 @@ class _Select:
 
     def title(self, item: q.Item) -> str:
         """The name of a result column that the text does not name."""
-        match item.value:
-            case s.Name(name) | s.Member(_, name):
-                return name
-            case s.Call(_, args) as call:
-                function = aggregate_of(call)
-                if function is not None and not args:
-                    return function
-                if function is not None and isinstance(args[0], s.Name | s.Member):
-                    return f"{function}_{args[0].name}"
-            case _:
-                pass
+        found = title(item.value)
+        if found is not None:
+            return found
         raise self.report.error(
             "sql-unnamed-column", "this column has no name", item.span, "give it one with `as`"
         )
@@ -416,11 +439,12 @@ _CONVERSIONS = frozenset(
 )
 
 
-def _conjuncts(expr: s.Expr) -> Iterable[s.Expr]:
+def conjuncts(expr: s.Expr) -> Iterable[s.Expr]:
+    """The conditions that must all hold for `expr` to hold."""
     match expr:
         case s.Binary("and", left, right):
-            yield from _conjuncts(left)
-            yield from _conjuncts(right)
+            yield from conjuncts(left)
+            yield from conjuncts(right)
         case _:
             yield expr
 
@@ -490,10 +514,40 @@ class _Joined:
 
 @frozen
 class _Pair:
-    """An equality between what is joined so far and the next source: both sides, over the sources' rows."""
+    """An equality between what is joined so far and the next source: both sides, over the sources' rows.
+
+    `same`: none is equal to none. `number`: they are floats, whose `=` is that of IEEE, while keys that are the same are equal.
+    """
 
     left: Found
     right: Found
+    same: bool = False
+    number: bool = False
+
+    @property
+    def present(self) -> tuple[list[s.Expr], list[s.Expr]]:
+        """The conditions on each side without which it equals nothing: it is there, and a number."""
+        left, right = (self.real(x) for x in (self.left, self.right))
+        return left, right
+
+    def real(self, side: Found) -> list[s.Expr]:
+        """The conditions on one side."""
+        value = _forced(side).expr
+        found = [_present(side)] if _loose(side) and not self.same else []
+        return [*found, s.Binary("==", value, value, span=value.span)] if self.number else found
+
+    @property
+    def key(self) -> tuple[Found, Found]:
+        """Both sides as keys; adding 0 makes one zero of both."""
+        if self.same:
+            return self.left, self.right
+        left, right = _forced(self.left), _forced(self.right)
+        if not self.number:
+            return left, right
+        zero = s.Float(0.0)
+        return Found(s.Binary("+", left.expr, zero), left.type), Found(
+            s.Binary("+", right.expr, zero), right.type
+        )
 
 
 @define
@@ -543,8 +597,8 @@ class _Joins:
         pairs = {i: pair for i, c in enumerate(asked) if (pair := self.pair(c, done, index)) is not None}
         own = [c for i, c in enumerate(asked) if i not in pairs and i >= len(self.waiting)]
         self.waiting = [c for i, c in enumerate(self.waiting) if i not in pairs]
-        left = left.filtered([_present(p.left) for p in pairs.values() if _loose(p.left)], source.span)
-        right = right.filtered([_present(p.right) for p in pairs.values() if _loose(p.right)], source.span)
+        left = left.filtered([c for p in pairs.values() for c in p.present[0]], source.span)
+        right = right.filtered([c for p in pairs.values() for c in p.present[1]], source.span)
         kept = self.kept(left, right, index, own)
         names = self.names(kept)
         values = tuple(
@@ -556,9 +610,9 @@ class _Joins:
             left.relation,
             right.relation,
             row,
-            _key_type([strip(p.left.type) for p in pairs.values()]),
-            s.Lambda(("l",), _key([_renamed(left.read(_forced(p.left)), "l") for p in pairs.values()])),
-            s.Lambda(("r",), _key([right.read(_forced(p.right)) for p in pairs.values()])),
+            _key_type([p.key[0].type for p in pairs.values()]),
+            s.Lambda(("l",), _key([_renamed(left.read(p.key[0].expr), "l") for p in pairs.values()])),
+            s.Lambda(("r",), _key([right.read(p.key[1].expr) for p in pairs.values()])),
             s.Lambda(("l", "r"), s.RecordValue(values)),
             span=source.span,
         )
@@ -595,8 +649,8 @@ class _Joins:
                 message = "an outer join compares columns of its two sides by `=` alone, and not floats"
                 help_line = "join by `=`, and put other conditions on both sides after `where`"
                 raise self.over.report.error("sql-outer-condition", message, condition.span, help_line)
-        left_can += [_present(p.left) for p in pairs if _loose(p.left)]
-        right_can += [_present(p.right) for p in pairs if _loose(p.right)]
+        left_can += [c for p in pairs for c in p.present[0]]
+        right_can += [c for p in pairs for c in p.present[1]]
         kept = self.kept(left, right, index, [])
         names = self.names(kept)
         places = {c: _renamed(left.places[c], "l") if c in left.places else right.places[c] for c in kept}
@@ -613,9 +667,9 @@ class _Joins:
             left.relation,
             right.relation,
             t.Record(tuple((names[c], self.type(c, index)) for c in kept)),
-            _key_type([strip(p.left.type) for p in pairs]),
-            s.Lambda(("l",), _key([_renamed(left.read(_forced(p.left)), "l") for p in pairs])),
-            s.Lambda(("r",), _key([right.read(_forced(p.right)) for p in pairs])),
+            _key_type([p.key[0].type for p in pairs]),
+            s.Lambda(("l",), _key([_renamed(left.read(p.key[0].expr), "l") for p in pairs])),
+            s.Lambda(("r",), _key([right.read(p.key[1].expr) for p in pairs])),
             s.Lambda(("l", "r"), made(None)),
             s.Lambda(("l",), _renamed(_all(map(left.read, left_can)), "l")),
             s.Lambda(("r",), _all(map(right.read, right_can))),
@@ -628,11 +682,13 @@ class _Joins:
     def pair(self, condition: s.Expr, done: set[int], index: int) -> _Pair | None:
         """The two sides of an equality between the joined sources and source `index`, or None.
 
-        Not for floats: their `=` is that of IEEE, while keys are equal if they are the same.
+        `is not distinct from` is one of values of the same type, which may both be none.
         """
         match condition:
             case s.Binary("==", a, b) | s.Call("is_true", (s.Call("eq3", (a, b)),)):
-                pass
+                same = False
+            case s.Call("same", (a, b)):
+                same = True
             case _:
                 return None
         for left, right in ((a, b), (b, a)):
@@ -640,8 +696,12 @@ class _Joins:
                 continue
             if sources(left) and sources(left) <= done and sources(right) == {index}:
                 over = self.select.seen(index)
-                pair = _Pair(over.typed(left), over.typed(right))
+                pair = _Pair(over.typed(left), over.typed(right), same)
                 kind = strip(pair.left.type)
+                if same:
+                    return pair if pair.left.type == pair.right.type and t.is_key(kind) else None
+                if kind == t.F64 == strip(pair.right.type):
+                    return evolve(pair, number=True)
                 return pair if t.is_key(kind) and not t.contains(kind, *t.FLOATS) else None
         return None
 
@@ -673,8 +733,9 @@ def _present(found: Found) -> s.Expr:
     return s.Unary("not", s.IsNone(found.expr, span=found.expr.span), span=found.expr.span)
 
 
-def _forced(found: Found) -> s.Expr:
-    return s.Force(found.expr, span=found.expr.span) if _loose(found) else found.expr
+def _forced(found: Found) -> Found:
+    """A value that is there."""
+    return Found(s.Force(found.expr, span=found.expr.span), strip(found.type)) if _loose(found) else found
 
 
 def _renamed(expr: s.Expr, side: str) -> s.Expr:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import define, evolve, field, frozen
 
+from frontends.sql import syntax as q
 from frontends.sql.functions import (
     FIELDS,
     FUNCTIONS,
@@ -178,6 +179,8 @@ class Rows:
         special = self.special(expr)
         if special is not None:
             return special
+        if isinstance(cast("s.Node", expr), q.Nested):
+            raise self.report.error("sql-nested-place", f"no query can stand {self.place}", expr.span)
         column = self.column(expr)
         if column is not None:
             return self.typed(s.Member(s.Name(f"s{column.source}"), column.name, span=expr.span))
@@ -420,7 +423,8 @@ class Rows:
         """`x is null`."""
         if isinstance(value.type, t.Optional):
             return self.typed(s.IsNone(value.expr, span=expr.span))
-        self.report.remark("sql-never-none", "this is never none", value.expr.span)
+        if expr.span is not None:  # somebody asked
+            self.report.remark("sql-never-none", "this is never none", value.expr.span)
         return Found(s.Bool(value=False, span=expr.span), t.BOOL)
 
     def as_text(self, value: Found) -> Found:

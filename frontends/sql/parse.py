@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from attrs import evolve
 
@@ -142,7 +142,12 @@ class SqlBuilder(ExprBuilder):
 
     def binary(self, tree: Tree[Token], args: Args) -> s.Expr:
         written = str(args[1]).lower()
-        return s.Binary(_SPELLED.get(written, written), args[0], args[2], span=self.span(tree))
+        op, left, right = _SPELLED.get(written, written), args[0], args[2]
+        match right:
+            case q.Nested("any" | "all", _, None) if op in ("==", "!=", "<", "<=", ">", ">="):
+                return cast("s.Expr", evolve(right, value=left, op=op, span=self.span(tree)))
+            case _:
+                return s.Binary(op, left, right, span=self.span(tree))
 
     def variable(self, tree: Tree[Token], args: Args) -> s.Expr:
         match str(args[0]).lower():
@@ -174,6 +179,9 @@ class SqlBuilder(ExprBuilder):
         span, written = self.span(tree), tree.children[2]
         kind = "" if isinstance(written, str) else str(written.data)
         match kind, given:
+            case _, q.Nested("value"):
+                nested = evolve(given, word="in", value=value, span=span)
+                return self.unless(inverted, cast("s.Expr", nested))
             case "paren", _:
                 items: tuple[s.Expr, ...] = (given,)
             case "tuple_value", s.TupleValue(items) if items:

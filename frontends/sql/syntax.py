@@ -52,8 +52,31 @@ class Source(s.Node):
 
 
 @frozen
+class Order(s.Node):
+    """One of the values that rows are ordered by. `first`: whether none comes first (None: the text does not say)."""
+
+    value: s.Expr
+    descending: bool = False
+    first: bool | None = None
+
+
+@frozen
+class Nested(s.Node):
+    """A query inside of an expression; the language around it says what `query` is.
+
+    `word` is value (the one value that the query has), exists, in, any or all; the last three compare `value` with the rows of
+    the query, any and all by `op`.
+    """
+
+    word: str
+    query: s.Node
+    value: s.Expr | None = None
+    op: str = "=="
+
+
+@frozen
 class Select(s.Node):
-    """`select items from sources where cond group by keys having cond`."""
+    """`select items from sources where cond group by keys having cond order by order limit n offset m`."""
 
     items: tuple[Item | Star, ...]
     sources: tuple[Source, ...]
@@ -61,3 +84,6 @@ class Select(s.Node):
     group: tuple[s.Expr, ...] = ()
     having: s.Expr | None = None
     distinct: bool = False
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0

@@ -315,8 +315,12 @@ def test_conditions_go_where_they_can() -> None:
     assert {name for name, _ in join.row.fields} == {"a", "x", "b"}
 
 
-def test_floats_are_no_keys_and_unknown_equals_nothing() -> None:
-    product = select("select s.k from s, s as o where s.x = o.x").query.relation
+def test_what_is_a_key_of_a_join_and_unknown_equals_nothing() -> None:
+    numbers = select("select s.k from s, s as o where s.x = o.x").query.relation
+    assert isinstance(numbers, r.Join)
+    assert numbers.key == t.F64
+    assert isinstance(numbers.left, r.Filter)  # NaN equals nothing
+    product = select("select s.k from s, s as o where s.x < o.x").query.relation
     assert isinstance(product, r.Filter)
     assert isinstance(product.input, r.Join)
     assert product.input.key == t.UNIT

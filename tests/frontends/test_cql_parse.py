@@ -225,7 +225,7 @@ def test_words_of_conditions_are_read_in_either_case(upper: str, lower: str) -> 
             "nulls",
             "expected one of `distinct`, `false`, `none`, `not`, `null` or `true`",
         ),
-        ("select a from s order by a", "order", None),
+        ("select a from s ordery by a", "by", None),
     ],
 )
 def test_a_keyword_is_a_whole_word(text: str, word: str, help_line: str | None) -> None:
@@ -237,9 +237,6 @@ def test_a_keyword_is_a_whole_word(text: str, word: str, help_line: str | None) 
     assert error.span.text == word
     if help_line is not None:
         assert error.help == help_line
-
-
-SUBQUERY = "queries stand only after `from` and `with`: join with this one there"
 
 
 TEN = c.WindowTable("tumble", (length(10, "minutes"),))
@@ -304,25 +301,23 @@ def test_options_stand_between_declarations() -> None:
 @pytest.mark.parametrize(
     ("text", "help_line"),
     [
-        ("select a from s ORDER by a", "relations are bags: they have no order"),
         ("select a from s natural join t", "say by which columns: `join s using (a, b)`"),
         ("select a from s minus select a from t", "the difference of queries is `except`"),
         ("select a from (values (1)) v", "rows that are written out are a file of an input"),
         ("select a from s, lateral (select 1) t", "a query after `from` does not see the other sources"),
-        ("select a from s limit 3", "relations are bags: the last rows of a stream are `[rows n]`"),
-        ("select a from s offset 3", "relations are bags: they have no order"),
         ("select a from s qualify a > 1", "conditions on groups stand after `having`"),
         (
             "select sum(a) over (partition by a) from s",
             "there are no aggregates over windows of rows: group, and join with the groups",
         ),
-        ("select a from s where a > (select a from t)", SUBQUERY),
+        (
+            "select f(select a from t) from s",
+            "one value of a query stands in parentheses of its own: `f((select ...))`",
+        ),
         ("select a from (select a from s)", "write `(select ...) as name`"),
         ("select a from s join t", None),
         ("select a from s cross join t on a = b", None),
         ("select a from s, t full join u on t.a = u.a", "write `cross join` instead of the comma"),
-        ("select a from s where a in (select a from t)", SUBQUERY),
-        ("select a from s where exists (select a from t)", SUBQUERY),
         ("select a from s where k like k", "write it out: `k like 'a%'`"),
     ],
 )
