@@ -13,9 +13,8 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from attrs import define, evolve, field, frozen
-
 from river.backend import Options, Summary
+from river.classes import define, evolve, field, frozen
 from river.io.deltas import is_delta
 
 if TYPE_CHECKING:

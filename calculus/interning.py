@@ -76,10 +76,13 @@ class Interner:
 
 @cache
 def _compared(kind: type[Value]) -> tuple[str, ...] | None:
-    """The fields that the equality of an attrs class compares; None for a class with an equality of its own."""
-    if not attrs.has(kind) or not attrs.inspect(kind).added_eq:
+    """The fields that the equality of an attrs class compares; None for a class with an equality of its own.
+
+    Classes that others make and describe to attrs say of their fields which are compared, but not how they were made.
+    """
+    if not attrs.has(kind) or ("__attrs_props__" in vars(kind) and not attrs.inspect(kind).added_eq):
         return None
-    return tuple(f.name for f in attrs.fields(kind) if f.eq)
+    return tuple(f.name for f in attrs.fields(kind) if f.eq) or None
 
 
 @frozen

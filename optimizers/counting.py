@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.il.trees import binders, rebuild, walk
 from river.lang import syntax as s
 from river.lang.scope import integer

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from attrs.validators import ge
 
 from optimizers.queries import Names, changed, source, type_names, type_text
+from river.classes import evolve
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
 from river.il.annotations import ROLES, annotated, annotation, row_type

@@ -30,11 +30,12 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from attrs.validators import ge, in_, optional
 
 from optimizers.queries import downstream, successors, topological, users
 from optimizers.rows import rowwise
+from river.classes import evolve
 from river.diagnostics import Note
 from river.il import annotations as a
 from river.il.annotations import annotated, annotation, row_type

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from attrs import evolve, frozen
-
 from optimizers.joining import Link, joined
 from optimizers.queries import (
     Names,
@@ -30,6 +28,7 @@ from optimizers.queries import (
     users,
 )
 from optimizers.rated import links, rated_joined, rated_obstacle, small
+from river.classes import evolve, frozen
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
 from river.il.annotations import row_type

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from attrs import evolve, frozen
-
 from optimizers.queries import Names, changed, source, successors, topological
+from river.classes import evolve, frozen
 from river.diagnostics import Note
 from river.il.annotations import annotated, row_type
 from river.il.model import Stateless, instance_model

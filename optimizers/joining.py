@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.il.trees import fresh, names, rebuild, walk
 from river.lang import syntax as s
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, cast
 
-import attrs
-from attrs import define, field
-
 from optimizers.queries import topological, users
+from river.classes import define, field, fields, has_fields
 from river.il.annotations import annotated
 from river.il.loops import loops
 from river.lang import typed
@@ -101,7 +99,7 @@ def exact(value: object) -> Hashable:
     match value:
         case typed.Node() | typed.Site():
             kind = type(value)
-            parts = (f.name for f in attrs.fields(kind) if f.name not in ("span", "name", "names"))
+            parts = (f.name for f in fields(kind) if f.name not in ("span", "name", "names"))
             return (kind.__name__, *(exact(getattr(value, part)) for part in parts))
         case tuple():
             return tuple(map(exact, cast("tuple[object, ...]", value)))
@@ -115,7 +113,7 @@ def exact(value: object) -> Hashable:
 
 def _other(value: object) -> Hashable:
     """A type is a key; values of other forms (frozen maps, decimals ...) are told by their whole text."""
-    return value if attrs.has(type(value)) else (type(value).__name__, repr(value))
+    return value if has_fields(type(value)) else (type(value).__name__, repr(value))
 
 
 # -------------------------------------------------------------------------------------------------------------- guard

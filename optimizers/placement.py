@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from attrs import evolve, frozen
-
 from optimizers.queries import topological
+from river.classes import evolve, frozen
 from river.diagnostics import Note
 from river.il.annotations import Group, annotated, annotation
 from river.il.program import Program

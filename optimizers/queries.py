@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, assert_never
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.diagnostics import Rejected
 from river.il.expand import expand, named_operators
 from river.il.program import Instance, Lift, Program, TypeDecl, Use, Variable

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve
-
 from optimizers.counting import together
 from optimizers.windows import apart, filled, may_trap, sent
+from river.classes import evolve
 from river.il.trees import fresh, names
 from river.lang import syntax as s
 from river.lang import typed

@@ -9,8 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import ClassVar, Final
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.il.annotations import row_type
 from river.lang import typed
 from river.lang import types as t

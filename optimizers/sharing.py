@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from attrs import define, evolve, field, frozen
-
 from optimizers import numbers
 from optimizers.numbers import Numbers
 from optimizers.queries import Names, again, changed, source, type_names, type_text
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import Note
 from river.il.program import Instance, Program, Queue, Use
 from river.il.standard import LARGEST

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.il.model import model
 from river.il.trees import binders, fresh, names, rebuild, walk
 from river.lang import syntax as s

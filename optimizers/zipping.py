@@ -12,10 +12,9 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from attrs import evolve, frozen
-
 from optimizers.queries import Names, again, changed, downstream, joint, source, successors, topological
 from optimizers.windows import filled, sent
+from river.classes import evolve, frozen
 from river.diagnostics import Note
 from river.il.annotations import annotated
 from river.il.loops import loops

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
-from attrs import field, frozen
+from river.classes import field, frozen
 
 if TYPE_CHECKING:
     from river.checkpoint import Keeper

@@ -20,8 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.io.atomic import settle_folder
 from river.io.packed import Damaged, pack, unpack

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from river.classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
+from river.classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

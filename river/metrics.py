@@ -9,7 +9,7 @@ import json
 from math import log2
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
+from river.classes import define, field, frozen
 
 if TYPE_CHECKING:
     import os

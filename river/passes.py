@@ -19,9 +19,7 @@ import typing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, Union, cast
 
-import attrs
-from attrs import field, frozen
-
+from river.classes import field, frozen
 from river.diagnostics import Diagnostic, InternalError, Note, Rejected, Severity, closest
 from river.il.expand import named_operators
 from river.il.pretty import pretty
@@ -247,6 +245,8 @@ def show(passes: Sequence[Pass[Any]]) -> str:
 
 
 def _options(one: Pass[Any]) -> str:
+    import attrs
+
     given = [
         (f.name, getattr(one, f.name)) for f in attrs.fields(type(one)) if getattr(one, f.name) != f.default
     ]
@@ -267,6 +267,8 @@ def _items(text: str) -> list[str]:
 
 
 def _pass(item: str, find: Callable[[str], type[Pass[Any]]]) -> Pass[Any]:
+    import attrs
+
     matched = _PASS.fullmatch(item)
     if matched is None:
         help_ = "write `name` or `name{option=value,...}`, with commas between passes"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from attrs import field, frozen
-from attrs.validators import ge
+from river.classes import frozen
 
 
 @frozen
@@ -15,8 +14,13 @@ class Platform:
     Units: `cores` counts the processors of one machine that River may use; `machines` counts machines alike.
     """
 
-    cores: int = field(validator=ge(1))
-    machines: int = field(default=1, validator=ge(1))
+    cores: int
+    machines: int = 1
+
+    def __attrs_post_init__(self) -> None:
+        """Raises: ValueError for a platform without a core or without a machine."""
+        if self.cores < 1 or self.machines < 1:
+            raise ValueError(f"a platform of {self.cores} cores and {self.machines} machines")
 
 
 def here(workers: int | None = None) -> Platform:

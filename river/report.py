@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected, Severity
 
 if TYPE_CHECKING:

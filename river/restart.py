@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import define, field
-
 from river.backend import Summary
 from river.checkpoint import Checkpoint, Keeper, Snapshot, fingerprint
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il.annotations import without
 from river.il.program import Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import cached_property
 
-from attrs import field, frozen
+from river.classes import field, frozen
 
 
 @frozen(slots=False)

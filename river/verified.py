@@ -13,9 +13,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from river import plugins
+from river.classes import frozen
 from river.il.packing import NotPacked, packed, unpacked
 from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.source import Source, Texts

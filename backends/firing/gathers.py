@@ -14,11 +14,10 @@ import ctypes
 from array import array
 from typing import Final
 
-from attrs import frozen
-
 from backends.native.batch import Batch, address_of
 from backends.native.kernels import runs
 from backends.native.layout import columns, widths
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import Measure

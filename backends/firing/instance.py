@@ -11,9 +11,8 @@ from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from attrs import frozen
-
 from backends.firing.ports import Out, Port  # noqa: TC001 - attrs reads the annotations
+from river.classes import frozen
 from river.il.extern import compile_extern
 from river.io.deltas import is_delta
 from river.lang import memory, typed

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import frozen
-
 from backends.firing.columns import ColumnPort
 from backends.firing.instance import Setting, make
 from backends.firing.machine import make as make_machine
@@ -19,6 +17,7 @@ from backends.multicore.sharded import concurrent
 from backends.multicore.tasks import Deliver, Operate
 from backends.multicore.variables import Store, Variables
 from backends.native.egress.sinks import column_sink
+from river.classes import frozen
 from river.il.annotations import annotated
 from river.lang import typed
 

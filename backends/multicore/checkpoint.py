@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import astuple, define, evolve, field
-
 from backends.multicore.inputs import Anchors
 from river.checkpoint import Snapshot
+from river.classes import astuple, define, evolve, field
 from river.diagnostics import Diagnostic, Rejected
 from river.ingress import Position
 from river.io.packed import Damaged

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
-
 from backends.firing.remarks import refused
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Severity
 from river.lang import typed
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
-
 from river.backend import chosen
+from river.classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

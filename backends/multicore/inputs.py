@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.driver import Reading
 from river.il.model import instance_model
 from river.io.batches import Source

@@ -6,11 +6,10 @@ from heapq import heappop, heappush
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
 from backends.firing.queues import UNBOUNDED
 from backends.multicore.scheduling.task import Divided, Outcome, State
 from backends.multicore.tasks import Deliver, Operate
+from river.classes import define, field
 from river.metrics import Durations, Metrics, OperatorFigures, OutputFigures, QueueFigures
 
 if TYPE_CHECKING:

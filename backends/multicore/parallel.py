@@ -13,13 +13,12 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import define, evolve, field, frozen
-
 from backends.firing.machine import MachineRated, told
 from backends.multicore.ordering.reorder import Failed, Wait
 from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.scheduling.task import Divided, Outcome
 from backends.multicore.tasks import Operate
+from river.classes import define, evolve, field, frozen
 from river.lang.evaluate import Trap
 from river.lang.values import END, Mark
 

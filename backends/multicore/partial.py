@@ -20,8 +20,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import define, field
-
 from backends.firing.instance import Setting
 from backends.firing.machine import make
 from backends.firing.queues import UNBOUNDED, Queue
@@ -30,6 +28,7 @@ from backends.multicore.inputs import used
 from backends.multicore.ordering.reorder import Wait
 from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.scheduling.task import Divided, Outcome
+from river.classes import define, field
 from river.diagnostics import Rejected
 from river.driver import Reading
 from river.il.combine import start

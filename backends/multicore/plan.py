@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
-
 from backends.locks import Locks, Scheme, classes, lock_set
 from backends.multicore.experiments import Choices
 from backends.multicore.regions import Alone, Region, region
 from backends.native.batch import strides
 from backends.native.layout import is_plain
 from river.backend import BATCH, BOUND
+from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il.annotations import annotated
 from river.il.extern import not_given

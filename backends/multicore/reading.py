@@ -5,10 +5,9 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve
-
 from backends.multicore.inputs import opened
 from backends.multicore.scheduling.scheduler import READER, ReaderState
+from river.classes import define, evolve
 from river.ingress import passed, turns
 
 if TYPE_CHECKING:

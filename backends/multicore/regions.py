@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.il.annotations import ROLES, annotated
 from river.il.regions import Sharded, divided
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve
-
 from backends.native.lanes import Lanes, lanes_of
+from river.classes import evolve
 from river.il.forwards import forwarded
 from river.lang import typed
 from river.lang.operations import OPERATIONS

@@ -11,8 +11,6 @@ from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from backends.multicore.assembly import assemble
 from backends.multicore.checkpoint import Kept
 from backends.multicore.compiled import compiled
@@ -26,6 +24,7 @@ from backends.multicore.views import Views
 from backends.native.deadline import Deadline
 from backends.native.shared import spent
 from river.backend import Summary
+from river.classes import evolve
 from river.lang.evaluate import Trap
 from river.platform import here
 

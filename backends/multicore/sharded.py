@@ -14,8 +14,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, cast
 
-from attrs import evolve, frozen
-
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed, Wait
@@ -25,6 +23,7 @@ from backends.multicore.variables import Whole
 from backends.native.contract import mark_type
 from backends.native.deal import Dealer, Share, divide, joined
 from backends.native.operator import Refused, compile_native
+from river.classes import evolve, frozen
 from river.il.model import Stateless
 from river.il.regions import Sharded
 from river.lang import typed

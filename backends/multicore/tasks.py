@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define
-
 from backends.firing.columns import ColumnPort
 from backends.multicore.scheduling.task import Outcome, Task
+from river.classes import define
 from river.lang.evaluate import Trap
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.lang.values import freezer, frozen_form
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field
-
 from backends.firing.remarks import refused
 from backends.native.egress.sinks import column_sink
+from river.classes import define, field
 from river.metrics import OutputFigures
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from attrs import evolve
-
 from backends.native.batch import Batch
 from backends.native.egress.rows import add_row_same
 from backends.native.ir import Builder, Function
@@ -20,6 +18,7 @@ from backends.native.library import runtime
 from backends.native.module import Module
 from backends.native.rtlang import Signature, Unit, compile_file, llvm
 from backends.native.shared import Made, compile_text, shared
+from river.classes import evolve
 from river.io.schema import arrow, arrow_field, arrow_schema, arrow_type, to_batch
 from river.io.schema import columns as fields_of
 from river.lang import types as t

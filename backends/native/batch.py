@@ -11,10 +11,9 @@ from functools import cache
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
 
-from attrs import define, field
-
 from backends.native.kernels import first_fall, shifted
 from backends.native.layout import SUM_WORDS, Kind, Unsupported, columns, widths
+from river.classes import define, field
 from river.lang import types as t
 from river.lang.patterns import compile_pattern
 from river.lang.values import MASK64, NAN, default, frozen_form

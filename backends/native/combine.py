@@ -8,14 +8,13 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
-
 from backends.native.contract import handlers_of
 from backends.native.explain import explained
 from backends.native.jit import host, level
 from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, walk
 from backends.native.shared import Made, shared
+from river.classes import frozen
 from river.il.combine import Entries, combining
 from river.lang.evaluate import Trap
 

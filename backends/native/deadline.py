@@ -10,7 +10,7 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from river.classes import define, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,12 +9,11 @@ import ctypes
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from attrs import frozen
-
 from backends.native.batch import Batch, address_of, concat
 from backends.native.layout import SUM_WORDS, Unsupported, columns
 from backends.native.operator import Refused, compile_native
 from backends.native.shared import Made, shared
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 

@@ -6,7 +6,7 @@ import re
 import struct
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
+from river.classes import define, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -16,9 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
-
 from backends.native.tables import SECRET_WORDS, SECRETS
+from river.classes import define, field, frozen
 from river.diagnostics import InternalError
 from river.lang import memory
 

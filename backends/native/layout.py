@@ -15,8 +15,7 @@ from enum import Enum
 from functools import cache
 from typing import Final, assert_never
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import types as t
 
 TEXT: Final = "{ i64, i64 }"

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from attrs import define, field
-
 from backends.native.derived import DERIVED
 from backends.native.derived.templates import SIGNATURES, Template, differences, entries, maps, sorting
 from backends.native.ir import Builder, Function, module_text, reachable
 from backends.native.library import runtime, tables
 from backends.native.rtlang import compile_file
 from backends.native.shared import BEGIN
+from river.classes import define, field
 from river.lang import types as t
 
 if TYPE_CHECKING:

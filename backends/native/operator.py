@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, evolve, field, frozen
-
 from backends.native.batch import Batch, Output, address_of, pointers
 from backends.native.computed import fill
 from backends.native.contract import (
@@ -35,6 +33,7 @@ from backends.native.layout import size_align
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
 from backends.native.shared import BASE, Made, Texts, part_code, shared
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import InternalError
 from river.lang import types as t
 from river.lang.values import Mark, default

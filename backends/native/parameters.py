@@ -11,9 +11,7 @@ from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-from attrs import define, evolve, field, frozen
-
+from river.classes import define, evolve, field, fields, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import nodes
@@ -205,4 +203,4 @@ def _names_pattern(node: typed.Node | tuple[typed.Node, ...]) -> bool:
 
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in attrs.fields(kind) if each.name != "span")
+    return tuple(each.name for each in fields(kind) if each.name != "span")

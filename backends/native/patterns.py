@@ -13,9 +13,8 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field
-
 from backends.native.batch import address_of
+from river.classes import define, field
 from river.lang.automata.tables import table
 from river.lang.patterns import BadPattern, compile_pattern
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.lang import memory
 
 

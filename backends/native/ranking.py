@@ -10,8 +10,6 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from attrs import define, field
-
 from backends.native.arrow import module_text
 from backends.native.batch import pointers
 from backends.native.deal import gathered
@@ -25,6 +23,7 @@ from backends.native.library import runtime
 from backends.native.module import Module
 from backends.native.rtlang import Signature, compile_file
 from backends.native.shared import Made, shared
+from river.classes import define, field
 from river.lang import types as t
 
 if TYPE_CHECKING:

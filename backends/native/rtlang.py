@@ -21,10 +21,9 @@ from importlib.resources import files
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from attrs import define, field, frozen
-
 from backends.native.ir import RARE, Builder, Function
 from backends.native.tables import TABLES
+from river.classes import define, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

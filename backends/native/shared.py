@@ -15,10 +15,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
-from attrs import define, evolve, frozen
-
 from backends.native.cache import kept
 from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code
+from river.classes import define, evolve, frozen
 from river.diagnostics import InternalError
 from river.lang.tables import fingerprint
 

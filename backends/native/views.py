@@ -10,8 +10,6 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, frozen
-
 from backends.native.contract import Reason, handlers_of
 from backends.native.explain import explained
 from backends.native.jit import OPTIMISATION, host
@@ -20,6 +18,7 @@ from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, walk
 from backends.native.ranking import ranking
 from backends.native.shared import Made, shared
+from river.classes import evolve, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import effect, nodes

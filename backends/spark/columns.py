@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from backends.firing.instance import may_skip, own
 from backends.firing.machine import told
 from backends.native.arrow import from_arrow, to_arrow
@@ -18,6 +16,7 @@ from backends.native.layout import Unsupported, columns
 from backends.spark.marshal import Piece, coder, joined, longs, numbers, of_records, read_places
 from backends.spark.report import Caught
 from backends.spark.rowwise import Trapped
+from river.classes import frozen
 from river.io.schema import arrow
 from river.lang import types as t
 

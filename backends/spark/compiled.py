@@ -8,12 +8,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve, field
-
 from backends.native.jit import available
 from backends.native.operator import Refused, compile_native
 from backends.native.patterns import Calls
 from backends.spark.task import verified
+from river.classes import define, evolve, field
 from river.lang import typed
 from river.lang import types as t
 

@@ -19,8 +19,7 @@ from secrets import token_hex
 from tempfile import gettempdir
 from typing import Final
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Note, Rejected
 from river.lang.tables import cache_folder
 

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, assert_never, cast
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Rejected
 from river.io import schema
 from river.lang import types as t

@@ -8,8 +8,6 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from backends.firing.instance import Setting, make
 from backends.firing.machine import make as make_machine
 from backends.firing.ports import Out
@@ -18,6 +16,7 @@ from backends.firing.wiring import inputs_of, outputs_of
 from backends.spark.compiled import compiled, variables
 from backends.spark.report import Caught
 from backends.spark.rowwise import imported
+from river.classes import frozen
 from river.il.loops import back_edges
 from river.lang import typed
 from river.lang.evaluate import Trap

@@ -18,8 +18,7 @@ from collections.abc import Iterable  # noqa: TC003 - attrs
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
-
+from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.il.annotations import annotated, row_type
 from river.il.extern import not_given

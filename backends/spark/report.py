@@ -6,9 +6,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import define, field, frozen
-
 from backends.spark.marshal import from_plain, to_plain
+from river.classes import define, field, frozen
 from river.lang import typed
 from river.lang.evaluate import Trap
 from river.lang.values import freezer

@@ -9,8 +9,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.il.expand import expand_instances
 from river.il.library import Library
 from river.il.parse import parse

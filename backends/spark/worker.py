@@ -10,8 +10,6 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from attrs import astuple, frozen
-
 from backends.firing.instance import late_trap
 from backends.native.batch import concat
 from backends.spark import marshal, task
@@ -21,6 +19,7 @@ from backends.spark.marshal import Piece
 from backends.spark.network import Network
 from backends.spark.report import Caught, Report, united
 from backends.spark.rowwise import Rowwise, Trapped
+from river.classes import astuple, frozen
 from river.io.schema import arrow
 from river.lang import types as t
 from river.lang.values import END, Mark, hash64

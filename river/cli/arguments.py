@@ -413,9 +413,8 @@ def job_of(streams: Streams, program: tuple[str, ...], given: Mapping[str, Any])
 
 def checkpoint_of(job: Job, given: Mapping[str, Any]) -> Job:
     """What the options of `run` say of its state. Raises: Rejected for those that have no effect."""
-    from attrs import evolve
-
     from river.checkpoint import Checkpoint
+    from river.classes import evolve
 
     folder, every = given["checkpoint"], given["every"]
     if folder is None:
@@ -430,8 +429,7 @@ def checkpoint_of(job: Job, given: Mapping[str, Any]) -> Job:
 
 def live_of(job: Job, given: Mapping[str, Any]) -> Job:
     """What the options of `run` say of inputs that go on. Raises: Rejected for a name that is no input."""
-    from attrs import evolve
-
+    from river.classes import evolve
     from river.io.live import Follow, Live, asked, listens
 
     names = given["follow_inputs"]

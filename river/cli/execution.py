@@ -166,8 +166,7 @@ def run_(
       river run sorted.cql --in s=s.csv --out result=s.csv --in-place
       river run q.cql --in s=s.parquet --backend spark --spark-master spark://host:7077
     """  # noqa: D301
-    from attrs import evolve
-
+    from river.classes import evolve
     from river.cli.screen import BINARY, Screen
     from river.driver import errors, execute, placed, texts
     from river.driver.places import Place

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TextIO
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.io.sinks import Scoped
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TextIO
 
-from attrs import define, frozen
-
+from river.classes import define, frozen
 from river.diagnostics import Severity, render
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.il.borders import Border, Stream, border
 
 if TYPE_CHECKING:

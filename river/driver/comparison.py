@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import evolve, frozen
-
 from river import plugins
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Note, Rejected
 from river.driver.inputs import collected
 from river.platform import here

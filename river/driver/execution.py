@@ -9,10 +9,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from river import plugins
 from river.backend import chosen
+from river.classes import evolve
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver.borders import most, placed
 from river.driver.inputs import (

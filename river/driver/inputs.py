@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
-
+from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.borders import limited, most, placed
 from river.driver.places import check_job

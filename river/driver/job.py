@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
-
 from river.backend import Options
+from river.classes import field, frozen
 
 if TYPE_CHECKING:
     import os

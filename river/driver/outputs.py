@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import define
+from river.classes import define
 
 if TYPE_CHECKING:
     from river.backend import Items

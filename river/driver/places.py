@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import field, frozen
-
+from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Diagnostic, InternalError, Rejected
 
 if TYPE_CHECKING:

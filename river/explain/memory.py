@@ -9,8 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
-
+from river.classes import define, evolve, field, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.dataflow import Loop, Reading

@@ -7,8 +7,6 @@ import re
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from river.diagnostics import render
 from river.explain.explain import place
 from river.il.regions import SERIAL
@@ -132,6 +130,8 @@ def _fact(name: str, words: str) -> Iterable[str]:
 
 def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str | None) -> str:
     """The explanation as one JSON object, with the remarks of passes, and the plan of a backend if one was asked for."""
+    import attrs
+
     found: dict[str, Any] = {
         "program": explanation.name,
         "deterministic": explanation.deterministic,

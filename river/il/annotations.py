@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.il.program import Annotation, Use
 from river.lang import syntax as s

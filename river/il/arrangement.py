@@ -11,8 +11,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
-
+from river.classes import define, evolve, field, frozen
 from river.il.annotations import row_type
 from river.il.flow import accumulation, is_closed, other_operands
 from river.lang import typed

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.il.program import Input
 from river.lang import syntax as s

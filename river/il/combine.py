@@ -14,8 +14,7 @@ from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Final, assert_never
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.il.flow import accumulation, item_findings
 from river.il.trees import Same as SameTree
 from river.lang import typed

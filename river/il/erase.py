@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from attrs import evolve, frozen
-
 from calculus.program import Fault, Firing, Function, Op
 from calculus.program import Program as CalculusProgram
+from river.classes import evolve, frozen
 from river.diagnostics import Rejected
 from river.il.extern import compile_extern, not_given
 from river.il.flow import item_findings

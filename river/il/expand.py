@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.il.instantiate import instantiate
 from river.il.library import check_template

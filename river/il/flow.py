@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.il.annotations import row_type
 from river.il.trees import Same
 from river.lang import typed

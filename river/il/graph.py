@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
-
+from river.classes import field, frozen
 from river.lang.types import Record, Type
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.il.library import ARTICLES, Args, kind_of
 from river.il.trees import binders, free_names, fresh, names, rebuild, walk

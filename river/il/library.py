@@ -6,8 +6,7 @@ from functools import cached_property, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
-
+from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.il import standard
 from river.il.program import TypeDecl

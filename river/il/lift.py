@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.diagnostics import Diagnostic, Note, Rejected
 from river.il.trees import fresh, names, rebuild, walk
 from river.lang import syntax as s

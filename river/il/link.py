@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
-
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.il.program import (
     Annotation,

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.il.flow import is_closed
 from river.lang import typed
 from river.lang import types as t

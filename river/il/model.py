@@ -11,8 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.il.annotations import annotated, row_type
 from river.il.arrangement import reads_rows_in_order
 from river.il.flow import (

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never, cast
 
-from attrs import frozen
-
 from calculus.observe import Faulted, Finished, Outcome
 from calculus.program import Fault
+from river.classes import frozen
 from river.lang import types as t
 from river.lang import values
 from river.lang.evaluate import Trap, compile_function

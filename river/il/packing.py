@@ -11,9 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import attrs
-from attrs import define, field
-
+from river.classes import define, field, fields, has_fields
 from river.lang.values import NAN, FrozenBag, FrozenMap
 from river.nesting import room
 from river.source import Source, Span
@@ -136,7 +134,7 @@ class _Packer:
 
 @cache
 def _fields(class_: type) -> tuple[str, ...]:
-    return tuple(each.name for each in attrs.fields(class_) if each.init)
+    return tuple(each.name for each in fields(class_) if each.init)
 
 
 @cache
@@ -148,22 +146,22 @@ def _name(class_: type) -> str:
 def _classes() -> dict[str, Callable[..., Any]]:
     """By name what makes an object from its parts."""
     return {
-        _name(each): _maker(each) if attrs.has(each) else each
+        _name(each): _maker(each) if has_fields(each) else each
         for module in map(import_module, MODULES)
         for each in vars(module).values()
         if isinstance(each, type)
         and each.__module__ == module.__name__
-        and (attrs.has(each) or issubclass(each, Enum))
+        and (has_fields(each) or issubclass(each, Enum))
     }
 
 
 def _maker(class_: type) -> Callable[..., Any]:
     """A class, all of whose arguments are given by position."""
-    fields = [each for each in attrs.fields(class_) if each.init]
-    named = [each.alias for each in fields if each.kw_only]
+    taken = [each for each in fields(class_) if each.init]
+    named = [each.alias for each in taken if each.kw_only]
     if not named:
         return class_
-    first = next(i for i, each in enumerate(fields) if each.kw_only)
+    first = next(i for i, each in enumerate(taken) if each.kw_only)
     if len(named) == 1:
         name, rest = named[0], first + 1
 
@@ -171,7 +169,7 @@ def _maker(class_: type) -> Callable[..., Any]:
             return class_(*parts[:first], *parts[rest:], **{name: parts[first]})
 
         return make
-    names = [each.alias for each in fields]
+    names = [each.alias for each in taken]
     return lambda *parts: class_(**dict(zip(names, parts, strict=True)))
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Note
 from river.il.annotations import annotated
 from river.il.arrangement import shows_entries

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import syntax as s
 
 

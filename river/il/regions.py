@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.il.flow import Made, Part, item_findings
 from river.il.forwards import Path, forwarded
 from river.il.model import Keyed, Selectivity, Stateless, instance_model

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import syntax as s
 from river.lang.scope import integer

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-import attrs
-
+from river.classes import evolve, fields
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Same(Generic[T]):
 
 @cache
 def _fields(kind: type[s.Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in attrs.fields(kind) if f.name != "span")
+    return tuple(f.name for f in fields(kind) if f.name != "span")
 
 
 def children(node: s.Node) -> Iterator[s.Node]:
@@ -67,7 +66,7 @@ def rebuild(node: N, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -
         after = _rebuilt(before, rewrite)
         if after is not before:
             changes[name] = after
-    return attrs.evolve(node, **changes) if changes else node
+    return evolve(node, **changes) if changes else node
 
 
 def _rebuilt(value: object, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -> object:

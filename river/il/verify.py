@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, assert_never
 
-from attrs import define, evolve, field, frozen
-
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
 from river.il import annotations, marks
 from river.il.borders import border

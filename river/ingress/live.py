@@ -15,8 +15,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
 from river.ingress.still import Feed
 from river.ingress.taking import Taker, taker_of

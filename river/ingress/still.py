@@ -6,8 +6,7 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
 from river.ingress.turn import Turn, first_items, marks
 from river.lang.types import parts

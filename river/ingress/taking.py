@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Rejected
 
 if TYPE_CHECKING:

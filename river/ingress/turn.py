@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.lang.values import BOUNDS, END, Mark
 
 if TYPE_CHECKING:

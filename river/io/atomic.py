@@ -22,8 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.diagnostics import Rejected
 from river.io.errors import unwritable
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import evolve, field, frozen
-
+from river.classes import evolve, field, frozen
 from river.io.errors import OnError, Refusals, RowError
 
 if TYPE_CHECKING:

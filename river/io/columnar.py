@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
 from river.io.errors import RowError, unreadable

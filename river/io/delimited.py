@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-import attrs
-from attrs import frozen
-
+from river.classes import field, frozen
 from river.diagnostics import Diagnostic, InternalError, Rejected, closest
 from river.io.batches import Batch, Origin, assemble
 from river.io.cells import EMPTY, converter
@@ -64,10 +62,10 @@ class Unclosed(Fault):
 class Cells:
     """Scanned records: the cells of each, the number of its first line, its text."""
 
-    rows: list[list[str]] = attrs.field(factory=list[list[str]])
-    lines: list[int] = attrs.field(factory=list[int])
-    texts: list[str] = attrs.field(factory=list[str])
-    errors: list[tuple[int, RowError]] = attrs.field(factory=list[tuple[int, "RowError"]])
+    rows: list[list[str]] = field(factory=list[list[str]])
+    lines: list[int] = field(factory=list[int])
+    texts: list[str] = field(factory=list[str])
+    errors: list[tuple[int, RowError]] = field(factory=list[tuple[int, "RowError"]])
 
 
 def scan(text: str, delimiter: str, start: int = 0, starts: list[int] | None = None) -> tuple[list[str], int]:

@@ -13,9 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TextIO
 
-import attrs
-from attrs import frozen
-
+from river.classes import field as attribute
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
 
 Action = Literal["stop", "skip", "dead-letter"]
@@ -37,7 +36,7 @@ class RowError:
     column: int | None = None
     field: str | None = None
     file: str | None = None
-    text: str = attrs.field(default="", repr=False)
+    text: str = attribute(default="", repr=False)
     unit: Literal["line", "row"] = "line"
     help: str | None = None
 

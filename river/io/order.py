@@ -5,8 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.io.batches import Batch, Item, Origin, Source
 from river.io.scalars import RANGES, format_duration, format_time
 from river.io.schema import columns

@@ -17,8 +17,7 @@ from collections import deque
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.io.schema import arrow
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io.schema import arrow, arrow_schema, columns, to_batch
 from river.lang import types as t

@@ -27,8 +27,7 @@ from itertools import accumulate, pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io import scalars
 from river.io.decode import EXACT, decoder

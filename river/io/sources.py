@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import columnar, delimited, jsonlines, memory, order, raw, text
 from river.io.batches import Batch, FileInput, Origin, RowReader, Source, refusals

@@ -13,8 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, assert_never
 
-from attrs import define, evolve, field
-
+from river.classes import define, evolve, field
 from river.lang import typed
 from river.lang.operations import OPERATIONS
 from river.lang.trees import operands

@@ -12,8 +12,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Diagnostic, InternalError, Rejected
 from river.source import Source, Span
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
+from river.classes import define, field
 
 if TYPE_CHECKING:
     from collections.abc import Generator

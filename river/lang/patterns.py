@@ -11,8 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final, NoReturn, assert_never
 
-from attrs import field, frozen
-
+from river.classes import field, frozen
 from river.lang.automata.machine import Machine
 from river.lang.automata.program import TooLarge, program
 from river.lang.automata.tree import (

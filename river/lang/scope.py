@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
-
+from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.lang import syntax as s
 from river.lang import types as t

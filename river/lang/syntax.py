@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from attrs import field, frozen
+from river.classes import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

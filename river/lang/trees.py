@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, assert_never
 
-import attrs
-
+from river.classes import fields
 from river.lang import typed
 from river.lang.operations import OPERATIONS, effect_of
 
@@ -30,7 +29,7 @@ def children(node: typed.Node) -> Iterator[typed.Node]:
 @cache
 def _inside(kind: type[typed.Node]) -> tuple[str, ...]:
     """The fields of a class that may hold nodes."""
-    return tuple(each.name for each in attrs.fields(kind) if str(each.type) not in _LEAVES)
+    return tuple(each.name for each in fields(kind) if each.type not in _LEAVES)
 
 
 _LEAVES: Final = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from river.classes import field, frozen
 
 if TYPE_CHECKING:
     from river.lang.types import Type

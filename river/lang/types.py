@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from attrs import frozen
+from river.classes import frozen
 
 PRIMITIVES: Final = (
     "bool", "i32", "i64", "u64", "i128", "f32", "f64", "string", "bytes", "time", "duration", "unit", "regex", "fsum",

@@ -8,8 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.il.annotations import annotated, row_type
 from river.il.loops import back_edges
 from river.il.pretty import pretty_decl

@@ -10,8 +10,7 @@ import itertools
 from bisect import bisect_right, insort
 from typing import TYPE_CHECKING
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.pictures.drawing import Drawing, Kind
 
 if TYPE_CHECKING:

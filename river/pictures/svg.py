@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.pictures.drawing import Arrow, Drawing, Frame, Kind, Link, Node
 from river.pictures.layers import TURN, Layout, Point, Route, Size, attached, layout
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from attrs import define, evolve, field, fields, frozen
 from hypothesis import strategies as st
 
+from river.classes import define, evolve, field, fields, frozen
 from river.il.program import Program, TypeDecl
 from river.lang import check
 from river.lang import syntax as s

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
 from hypothesis import strategies as st
 
+from river.classes import define, field, frozen
 from river.testing.program_strategies import Case
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field
 from hypothesis import strategies as st
+
+from river.classes import define, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,10 +11,9 @@ import time
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import define, evolve, field
-
 from calculus import FirstCome, outcomes, run
 from calculus.observe import Faulted, Finished
+from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.driver import library
 from river.il.erase import erase, inputs

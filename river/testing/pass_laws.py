@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
-
 from calculus import FirstCome, Seeded, outcomes, run
 from calculus.observe import Faulted
+from river.classes import frozen
 from river.il.annotations import row_type
 from river.il.erase import erase, inputs
 from river.il.observe import Observation, observe, observed_variables

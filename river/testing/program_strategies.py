@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import field, frozen
 from hypothesis import strategies as st
 
+from river.classes import field, frozen
 from river.il.parse import parse
 from river.il.program import Program
 from river.source import Source

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import hypothesis.core
 import pytest
-from attrs import frozen
+
+from river.classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from types import MappingProxyType
 
-from attrs import define, evolve, frozen
+from river.classes import define, evolve, frozen
 
 
 @frozen

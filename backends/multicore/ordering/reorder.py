@@ -16,8 +16,7 @@ from heapq import heappop, heappush
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import InternalError
 
 if TYPE_CHECKING:

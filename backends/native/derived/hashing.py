@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from backends.native.idioms import counted, entries, if_, item, key_of, load, part, positions, value_of
 from backends.native.ir import Builder
 from backends.native.layout import Unsupported, is_text, register
 from backends.native.library import runtime
+from river.classes import frozen
 from river.lang import types as t
 
 if TYPE_CHECKING:

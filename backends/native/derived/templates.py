@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
-
 from backends.native.derived.keys import INTEGERS
 from backends.native.layout import KEY_AT, LINE, Keyed, entry_layout
 from backends.native.rtlang import Signature
+from river.classes import field, frozen
 from river.lang import types as t
 
 if TYPE_CHECKING:

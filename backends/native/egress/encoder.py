@@ -7,12 +7,11 @@ import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
-
 from backends.native.batch import pointers
 from backends.native.jit import Code, available, level
 from backends.native.layout import Unsupported
 from backends.native.shared import Made, shared
+from river.classes import define, field, frozen
 from river.diagnostics import Rejected
 from river.io import deltas
 from river.io import schema as data

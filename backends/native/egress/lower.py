@@ -10,8 +10,6 @@ from functools import cache
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final, assert_never
 
-from attrs import define
-
 from backends.native.egress.encoder import ENTRY
 from backends.native.egress.rows import Cursor, add_row_hash, add_row_same
 from backends.native.idioms import counted, if_
@@ -20,6 +18,7 @@ from backends.native.layout import Unsupported, columns, is_text
 from backends.native.library import runtime
 from backends.native.module import Module
 from backends.native.rtlang import Signature, Unit, compile_file
+from river.classes import define
 from river.io import deltas, scalars
 from river.io import schema as data
 from river.lang import types as t

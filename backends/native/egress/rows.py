@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define
-
 from backends.native.derived.equality import same_scalar
 from backends.native.derived.hashing import SECRET, scalar_words
 from backends.native.idioms import counted, if_
 from backends.native.ir import Builder
 from backends.native.layout import Kind, Unsupported, columns, is_text, register
+from river.classes import define
 from river.lang import types as t
 
 if TYPE_CHECKING:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from backends.native.egress.encoder import encoder
 from backends.native.jit import available
 from backends.native.layout import Unsupported, columns
+from river.classes import frozen
 from river.driver import Writer
 from river.io import deltas
 from river.io.sinks import ArrowSink, Collector, TextSink

@@ -9,8 +9,6 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, evolve, field, frozen
-
 from backends.native.batch import Batch, concat, is_number
 from backends.native.ingest.code import parser
 from backends.native.ingest.delivery import Delivery
@@ -19,6 +17,7 @@ from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut, cut_of_good, parts, record_end
 from backends.native.ingest.reader import BLOCK, LARGEST, MARK, Rest
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
 from river.ingress.taking import of_senders
 from river.io import delimited

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from backends.native.ingest.form import Form, live, sizes
 from backends.native.ingest.grammar import source
 from backends.native.jit import level
 from backends.native.shared import Made, shared
+from river.classes import frozen
 
 if TYPE_CHECKING:
     from backends.native.ir import Function

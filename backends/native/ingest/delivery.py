@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-from attrs import define, field
-
 from backends.native.batch import Batch
 from backends.native.ingest.lateness import Waiting
 from backends.native.ingest.parse import Segment
+from river.classes import define, evolve, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -93,7 +91,7 @@ class Delivery:
             if self.refusals.stops:
                 yield self._passed(segment.batch[done:position])
                 done = position
-            self.refusals.refuse(attrs.evolve(error, line=error.line + before))
+            self.refusals.refuse(evolve(error, line=error.line + before))
         yield self._passed(segment.batch[done:])
 
     def _passed(self, batch: Batch) -> Batch:
@@ -105,6 +103,6 @@ def until_error(segments: Sequence[Segment]) -> Sequence[Segment]:
     for number, segment in enumerate(segments):
         if segment.errors:
             position, _ = segment.errors[0]
-            last = attrs.evolve(segment, batch=segment.batch[:position], errors=segment.errors[:1])
+            last = evolve(segment, batch=segment.batch[:position], errors=segment.errors[:1])
             return [*segments[:number], last]
     return segments

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from backends.native.layout import columns
+from river.classes import frozen
 from river.lang import types as t
 
 if TYPE_CHECKING:

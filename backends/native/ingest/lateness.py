@@ -12,12 +12,11 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
-
 from backends.native.batch import Batch, concat
 from backends.native.ingest.memory import address
 from backends.native.layout import Kind, columns, widths
 from backends.native.shared import Made, shared
+from river.classes import define, field
 from river.lang import types as t
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from attrs import define, field
+from river.classes import define, field
 
 _LEAST = 1 << 11  # bytes of a buffer that is worth keeping; many blocks of a line may wait at a time
 _MOST = 16  # buffers of a size that wait for use, at most

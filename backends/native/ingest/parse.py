@@ -7,10 +7,9 @@ from bisect import bisect_left, bisect_right
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
-
 from backends.native.batch import Batch
 from backends.native.ingest.memory import address
+from river.classes import define, field, frozen
 from river.io import delimited
 
 if TYPE_CHECKING:

@@ -12,8 +12,6 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, field, frozen
-
 from backends.native.batch import is_number
 from backends.native.ingest.code import Parser, parser
 from backends.native.ingest.delivery import Delivery
@@ -21,6 +19,7 @@ from backends.native.ingest.form import Form, covered, guesses
 from backends.native.ingest.lateness import may_wait
 from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut, parts
+from river.classes import define, field, frozen
 from river.diagnostics import Rejected
 from river.io.delimited import Table
 from river.io.errors import unreadable

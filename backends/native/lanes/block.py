@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from backends.native.contract import MARK, STOP
 from backends.native.idioms import void
 from backends.native.ir import Builder, Function
@@ -32,6 +30,7 @@ from backends.native.lower.firing import PARAMETERS, leave, prologue
 from backends.native.lower.frame import Frame
 from backends.native.lower.statements import Refusal, output
 from backends.native.lower.values import TEMPORARY, Row, Value
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import reached, root

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define, field
-
 from backends.native.idioms import if_
 from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, leaves
@@ -22,6 +20,7 @@ from backends.native.lower import expressions as scalar
 from backends.native.lower.frame import Loop
 from backends.native.lower.statements import statement
 from backends.native.lower.values import Memory, Scalar, Value
+from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted

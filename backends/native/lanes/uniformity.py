@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
-
 from backends.native.lanes.leaves import has_arrays, has_lanes
 from backends.native.lanes.operations import covered, fills
+from river.classes import define, evolve, field, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted

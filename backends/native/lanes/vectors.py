@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
-
 from backends.native.idioms import counted
 from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, item_kind, item_size, leaves, room
 from backends.native.lanes.places import Leaf, Place, Vector
 from backends.native.layout import Unsupported
 from backends.native.lower.values import Scalar, Value
+from river.classes import define, field, frozen
 from river.lang import types as t
 
 if TYPE_CHECKING:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
-
 from backends.native.contract import ARENA_SIZE, CONTEXT
 from backends.native.idioms import counted, void
 from backends.native.ir import Builder
@@ -21,6 +19,7 @@ from backends.native.layout import register, shares
 from backends.native.lower.expressions import value
 from backends.native.lower.frame import Frame
 from backends.native.lower.values import TEMPORARY
+from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
 

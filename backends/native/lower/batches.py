@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import frozen
-
 from backends.native.computed import compute, has_room, needs_code
 from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, key_type
 from backends.native.idioms import void
@@ -38,6 +36,7 @@ from backends.native.lower.statements import Refusal, block
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from backends.native.module import Module
 from backends.native.shared import unless_abandoned
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import unproven

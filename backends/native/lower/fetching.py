@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import define, evolve, field, frozen
-
 from backends.native.idioms import counted, if_, item, list_parts, load, void
 from backends.native.layout import LINE, entry_layout, memory, register, shares
 from backends.native.lower.hints import replaced
+from river.classes import define, evolve, field, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import Borrows, Change

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
-
 from backends.native.contract import CONTEXT, FULL, MARK, SIDE
 from backends.native.idioms import void
 from backends.native.ir import Builder
@@ -22,6 +20,7 @@ from backends.native.lower.guard import guarded
 from backends.native.lower.hints import noted
 from backends.native.lower.statements import block, output
 from backends.native.lower.values import TEMPORARY, Row, Scalar, Value
+from river.classes import define, field
 from river.lang import types as t
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define, field, frozen
-
 from backends.native.contract import CODES, CONTEXT
 from backends.native.derived.copying import replaceable
 from backends.native.idioms import (
@@ -38,6 +36,7 @@ from backends.native.layout import (
     widths,
 )
 from backends.native.lower.values import TEMPORARY, Memory, Parts, Row, Scalar, Sent, Value
+from river.classes import define, field, frozen
 from river.lang import types as t
 
 if TYPE_CHECKING:

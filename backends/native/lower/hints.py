@@ -10,8 +10,7 @@ removed only after the last one was put in, none is used again, and keys need no
 
 from __future__ import annotations
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import OPERATIONS, Change

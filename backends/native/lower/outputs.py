@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define
-
 from backends.native.idioms import (
     clear,
     counted,
@@ -24,6 +22,7 @@ from backends.native.idioms import (
 )
 from backends.native.layout import TEXT, columns, register, widths
 from backends.native.lower.values import Memory, Parts, Row, Scalar, Sent, Value
+from river.classes import define
 from river.lang import types as t
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ it is not sent, its rows are taken back, as those of a firing that traps are.
 
 from __future__ import annotations
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.operations import Change, Measure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
+from river.classes import frozen
 
 if TYPE_CHECKING:
     from river.lang import types as t

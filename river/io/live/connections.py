@@ -12,8 +12,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import define, evolve, field
-
+from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
 from river.io.live.control import POLL, Stopped
 from river.io.live.streams import Stream

@@ -9,8 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.io import columnar, memory
 from river.io.batches import Batch, Origin, Source

@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.io.errors import unreadable
 

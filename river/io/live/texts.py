@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
-
+from river.classes import define, evolve, field
 from river.io.batches import Origin
 from river.io.delimited import waiting
 from river.io.sources import read_text

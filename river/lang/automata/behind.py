@@ -14,8 +14,7 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.lang.automata.program import (
     BOUNDARY,
     BYTE,

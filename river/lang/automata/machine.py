@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.lang.automata.program import AT_START, BYTE, END, HOLDS, MATCH, NOT_EMPTY, SAVE, SPLIT, Program
 
 Threads = tuple[int, ...]

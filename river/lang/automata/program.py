@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, assert_never
 
-from attrs import define, field, frozen
-
+from river.classes import define, field, frozen
 from river.lang.automata.tree import Assertion, Chars, Choice, Group, Repeat, Sequence, nullable
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.lang.automata.program import BYTE, HOLDS, MATCH, SAVE, SPLIT, Program
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
-
+from river.classes import define, evolve, field, frozen
 from river.lang.automata.behind import DEAD, HIT, STAYS, behind
 from river.lang.automata.machine import MOST_STATES, Step, Threads, step
 from river.lang.automata.program import (

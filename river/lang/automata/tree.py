@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from attrs import frozen
+from river.classes import frozen
 
 Ranges = tuple[tuple[int, int], ...]
 

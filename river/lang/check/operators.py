@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.diagnostics import Rejected, closest
 from river.lang import syntax as s
 from river.lang import typed

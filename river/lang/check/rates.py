@@ -6,8 +6,7 @@ value in it, and nothing to read again until it does not change (`river.lang.dat
 
 from __future__ import annotations
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import children, nodes

@@ -10,8 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate.code import CELLS, DEEPEST, Code, Run, ticker

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attrs import define, field
-
+from river.classes import define, field
 from river.lang import memory
 from river.lang.evaluate.traps import Trap
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, assert_never
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate.code import DEEPEST, DEPTH, OUTS, VARIABLES, Code, Frame, Run, trapped

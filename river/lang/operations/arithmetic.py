@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.lang import types as t
 from river.lang.memory import claim_text
 from river.lang.operations.effects import PURE, Borrows, Measure, Neutral, combining, combining_exact

@@ -9,8 +9,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.lang import types as t
 from river.lang.operations.effects import PURE, UNORDERED, Measure
 from river.lang.operations.table import (

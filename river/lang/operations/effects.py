@@ -9,8 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, frozen
-
+from river.classes import evolve, frozen
 from river.lang import types as t
 
 if TYPE_CHECKING:

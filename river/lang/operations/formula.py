@@ -13,8 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from attrs import field, frozen
-
+from river.classes import field, frozen
 from river.lang.values import INFINITY, NAN
 
 if TYPE_CHECKING:

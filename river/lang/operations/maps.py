@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.lang import types as t
 from river.lang.operations import floats
 from river.lang.operations.effects import (

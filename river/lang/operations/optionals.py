@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.lang import types as t
 from river.lang.operations.effects import PURE, Borrows, Order
 from river.lang.operations.operands import agree

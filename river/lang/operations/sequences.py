@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.lang import types as t
 from river.lang.memory import claim
 from river.lang.operations.arithmetic import plus_text

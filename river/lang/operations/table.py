@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import types as t
 from river.lang.operations.effects import WORST, Effect, Stated, Types
 

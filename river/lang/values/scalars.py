@@ -7,8 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import types as t
 
 Value = Any
