@@ -89,3 +89,157 @@ def test_a_filter_bank_and_an_echo(backend: str) -> None:
 def test_the_data_encryption_standard(tmp_path: Path, backend: str) -> None:
     plain = bytes.fromhex("0123456789ABCDEF")
     assert written("des.str", plain, tmp_path, backend).hex().upper() == "85E813540F0AB405"
+
+
+def rows(name: str, iterations: int, backend: str) -> list[list[float]]:
+    """The numbers that stand in the lines that a program prints."""
+    return [
+        [float(word.strip(",")) for word in line.split()]
+        for line in printed(name, iterations, backend).splitlines()
+    ]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_merge_sort(backend: str) -> None:
+    state = 42
+    expected: list[list[float]] = []
+    for _ in range(3):
+        items: list[int] = []
+        for _ in range(8):
+            state = (1103515245 * state + 12345) & 0x7FFFFFFF
+            items.append((state >> 16) % 100 - 20)
+        expected.append([float(item) for item in sorted(items)])
+    assert rows("mergesort.str", 3, backend) == expected
+
+
+def test_a_recursive_bitonic_sort() -> None:
+    keys = [(i * 7 + 3) % 16 * 5 - 16 for i in range(16)]
+    assert rows("bitonicsort.str", 2, "reference") == [sorted(k + n for k in keys) for n in range(2)]
+
+
+def test_a_product_of_matrices() -> None:
+    numbers = iter(float(n % 10) for n in range(60))
+    expected: list[list[float]] = []
+    for _ in range(3):
+        a = [[next(numbers) for _ in range(4)] for _ in range(3)]
+        b = [[next(numbers) for _ in range(2)] for _ in range(4)]
+        expected += [
+            [math.fsum(x * y for x, y in zip(row, column, strict=True)) for column in zip(*b, strict=True)]
+            for row in a
+        ]
+    assert rows("matrixmult.str", 3, "reference") == expected
+
+
+def test_a_beam_former() -> None:
+    channels, beams, samples = 4, 3, 16
+
+    def fir(x: list[complex], taps: int, thin: int) -> list[complex]:
+        w = [(math.sin(j) / j, math.cos(j) / j) for j in range(1, taps + 1)]
+        kept = x[::thin]  # what is dropped is not seen
+        found: list[complex] = []
+        for n in range(len(kept)):
+            past = [(kept[n - i], *w[i]) for i in range(min(taps, n + 1))]
+            found.append(
+                complex(
+                    sum(z.real * r + z.imag * m for z, r, m in past),
+                    sum(z.imag * r + z.real * m for z, r, m in past),
+                )
+            )
+        return found
+
+    thinned: list[list[complex]] = []
+    for c in range(channels):
+        x = [complex(-(c + 1) / 10, 0.25 * n / samples) for n in range(samples)]
+        x[4] = complex(math.sqrt(4 * (c + 1)), 1 - math.sqrt(4 * (c + 1)))
+        thinned.append(fir(fir(x, 4, 1), 3, 2))
+    expected: list[list[float]] = []
+    for b in range(beams):
+        w = [complex(math.sin(j), math.cos(j)) / (b + j) for j in range(1, channels + 1)]
+        beam = [sum(w[c] * thinned[c][n] for c in range(channels)) for n in range(8)]
+        sizes = [abs(z) for z in fir(beam, 8, 1)]
+        expected += [[(b + 1) * (n == 2) + 1000 * (v >= 0.5), v] for n, v in enumerate(sizes)]
+    in_turns = [expected[8 * b + n] for n in range(8) for b in range(beams)]
+    found = rows("beamformer.str", 8, "reference")
+    assert [row[0] for row in found] == [row[0] for row in in_turns]
+    assert {row[0] for row in found} > {0, 1000, 1003}
+    assert [row[1] for row in found] == pytest.approx([row[1] for row in in_turns], rel=1e-4, abs=1e-4)
+
+
+def test_a_channel_vocoder() -> None:
+    tone = [-0.70867825, 0.9750938, -0.009129746, 0.28532153, -0.42127264, -0.95795095, 0.68976873, 0.99901736, -0.8581795,
+            0.9863592, 0.909825]  # fmt: skip
+    x = [tone[n % 11] for n in range(60)]
+
+    def low(x: list[float], gain: float, cut: float) -> list[float]:
+        h = [gain * (cut / math.pi if k == 0 else math.sin(cut * k) / (math.pi * k)) for k in range(-3, 5)]
+        return [sum(x[n + i] * h[i] for i in range(8)) for n in range(len(x) - 7)]
+
+    x = low(x, 1, 2 * math.pi * 5000 / 8000)
+    clipped = [min(0.75, max(-0.75, v)) for v in x]
+    expected: list[list[float]] = []
+    bands: list[list[float]] = []
+    for i in range(4):
+        high, below = (low(x, 2, 400 * (i + k) / 8000 * 2 * math.pi) for k in (1, 0))
+        bands.append([a - b for a, b in zip(high, below, strict=True)])
+    for n in range(0, 25, 5):
+        window = clipped[n : n + 20]
+        peak = max(0.0, *(sum(window[i] * v for v in window[i:]) / 20 for i in range(20)))
+        expected.append([peak if peak > 0.07 else 0.0, *(band[n] for band in bands)])
+    found = rows("channelvocoder.str", 5, "reference")
+    assert found == [pytest.approx(row, rel=1e-4, abs=1e-5) for row in expected]
+
+
+def test_serpent(tmp_path: Path) -> None:
+    """The first vector with a key of 256 bits of the algorithm's submission."""
+    expected = "A223AA1288463C0E2BE38EBD825616C0"
+    assert written("serpent.str", bytes(16), tmp_path, "reference").hex().upper() == expected
+
+
+def test_time_delay_equalisation() -> None:
+    found = [complex(*row) for row in rows("tde.str", 2, "reference")]
+    expected: list[complex] = []
+    for block in (range(16), range(16, 32)):
+        x = [complex(t * t % 11 - 5, t % 3) for t in block]
+        expected += [0.5 * x[(n - 3) % 16] for n in range(16)]
+    assert found == [pytest.approx(each, abs=1e-5) for each in expected]
+
+
+def test_a_radar() -> None:
+    assert printed("radar.str", 2, "reference") == 2 * "velocity 0 range 5\nvelocity 1 range 14\n"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_decoder_of_blocks(tmp_path: Path, backend: str) -> None:
+    blocks = [
+        [(0, 40), (0, -9), (0, 7), (2, 3), (1, -2), (5, 4), (20, 1), (9, 0)],
+        [(0, -55), (3, 6), (0, 0), (10, -3), (30, 2), (40, 9), (0, 0), (0, 0)],
+    ]
+    order = sorted(range(64), key=lambda i: (i // 8 + i % 8, i // 8 if (i // 8 + i % 8) % 2 else i % 8))
+    expected: list[int] = []
+    last = 0
+    for block in blocks:
+        line = [0] * 64
+        at = 0
+        for run, value in block:
+            at += run
+            if at < 64:
+                line[at] = value
+            at += 1
+        last += line[0]
+        line[0] = last
+        c = [0] * 64
+        for i, place in enumerate(order):
+            c[place] = line[i] * (3 + place // 8 + place % 8)
+
+        def basis(u: int, x: int) -> float:
+            return math.sqrt((1 if u == 0 else 2) / 8) * math.cos(u * (2 * x + 1) * math.pi / 16)
+
+        for y in range(8):
+            for x in range(8):
+                v = sum(c[8 * i + j] * basis(i, y) * basis(j, x) for i in range(8) for j in range(8))
+                expected.append(min(255, max(0, round(v + 128))))
+    data = struct.pack("<32i", *(n for block in blocks for pair in block for n in pair))
+    found = struct.unpack("<128i", written("blockdecoder.str", data, tmp_path, backend))
+    assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) <= 1
+    assert sum(a != b for a, b in zip(found, expected, strict=True)) <= 2
+    assert len(set(expected)) > 30
