@@ -59,7 +59,7 @@ class Reference:
         from river.ingress import events
 
         execution = _Execution(plan, initial(plan.program, {}), _chooser(plan.options.seed))
-        for queue, elements in events(plan.graph, sources, plan.options.batch):
+        for queue, elements in events(plan.graph, sources, plan.options.batch, until=plan.options.until):
             execution.arrive(queue, elements)
             try:
                 execution.settle()

@@ -75,7 +75,7 @@ BATCH, BOUND = 32768, 65536
 
 @frozen
 class Options:
-    """How to run: nothing here changes the result of a program that is deterministic by construction.
+    """How to run: nothing here but `until` changes the result of a program that is deterministic by construction.
 
     `batch`: items handled by one call at most; `bound`: items a queue holds (soft, il.md P8); `seed`: which schedule the
     reference takes; `on_trap`: called with the diagnostic of a stateless operator's trap, whose item is then skipped
@@ -83,7 +83,8 @@ class Options:
     (`debug`: which checks every access to memory), or the evaluator runs them (`off`); `optimize`: the backend's passes are
     applied first; `keeper`: where the state of the run is kept, and what it goes on from; `observe` is called a
     few times a second with what the run tells of itself; `experiment`: ways to run that the backend offers for comparison,
-    by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps; `settings`: of
+    by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps; `until`: behind
+    the last items time goes on to this instant, if it has not come so far; `settings`: of
     the platform beneath, by the names that it gives them (Spark's `spark.executor.memory`).
     """
 
@@ -100,6 +101,7 @@ class Options:
     observe: Callable[[Metrics], None] | None = None
     experiment: Mapping[str, str] = field(factory=dict[str, str])
     deadline: float | None = None
+    until: int | None = None
     settings: Mapping[str, str] = field(factory=dict[str, str])
 
 

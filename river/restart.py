@@ -56,6 +56,8 @@ def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> Kept | No
         "the policy for errors": [job.on_error.action, job.on_error.path],
         "the number of iterations": job.iterations,
     }
+    if job.options.until is not None:
+        identity["the end of time"] = job.options.until
     followed: dict[str, _Followed] = {}
     for name, spec in job.inputs.items():
         again = _again(name, spec)

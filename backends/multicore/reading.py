@@ -59,7 +59,7 @@ class Feeder:
         if self.columns:
             given = opened(self.plan, sources, anchors, scheduler.spare, threads.failures.partly)
         positions = {n: evolve(p, begun=kept.anchors[n].items) for n, p in kept.positions.items()}
-        for turn in turns(graph, given, self.plan.batch, positions):
+        for turn in turns(graph, given, self.plan.batch, positions, until=self.plan.options.until):
             for name, elements in (*turn.items, *turn.marks):
                 self.entries[name].add(elements)
             with threads.lock:

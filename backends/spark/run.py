@@ -96,7 +96,9 @@ class _Execution:
         try:
             opened = {name: self.opened(source) for name, source in sources.items()}
             given: Any = opened  # of columns too
-            for chunk, turn in enumerate(turns(self.plan.graph, given, self.plan.options.batch)):
+            for chunk, turn in enumerate(
+                turns(self.plan.graph, given, self.plan.options.batch, until=self.plan.options.until)
+            ):
                 self.look()
                 for name, piece in _pieces(turn):
                     if name not in writers:

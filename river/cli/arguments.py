@@ -206,10 +206,15 @@ SEED = click.option(
 )
 LATENESS = click.option(
     "--lateness",
-    type=click.IntRange(0),
-    default=0,
+    default="0",
     show_default=True,
-    help="how far back in time rows may come, in units of the time stamp",
+    metavar="LENGTH",
+    help="how far back in time rows may come: 2s, or a number in units of the time stamp",
+)
+UNTIL = click.option(
+    "--until",
+    metavar="INSTANT",
+    help="behind the last rows time goes on to this instant, so that what windows let go of by then is told",
 )
 ITERATIONS = click.option(
     "--iterations",
@@ -404,7 +409,7 @@ def job_of(streams: Streams, program: tuple[str, ...], given: Mapping[str, Any])
         {},
         OnError.parse(given["on_error"]),
         formats=formats,
-        lateness=given["lateness"],
+        stated={name: given[name] for name in ("lateness", "until") if given[name] is not None},
         iterations=given["iterations"],
         options=options,
         read=_program_places(streams, program),

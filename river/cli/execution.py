@@ -40,6 +40,7 @@ from river.cli.arguments import (
     SUMMARY,
     TOKEN,
     TOKEN_FILE,
+    UNTIL,
     WALL,
     WORKERS,
     backends,
@@ -119,6 +120,7 @@ LINES = 12
 @BOUND
 @SEED
 @LATENESS
+@UNTIL
 @ITERATIONS
 @NATIVE
 @DEBUG_NATIVE
@@ -272,6 +274,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @BOUND
 @SEED
 @LATENESS
+@UNTIL
 @ITERATIONS
 @NATIVE
 @DEBUG_NATIVE

@@ -23,6 +23,7 @@ from river.driver.inputs import (
     live_job,
     open_input,
 )
+from river.driver.instants import timed
 from river.driver.job import Job, Results
 from river.driver.outputs import Counted, Writer, open_output
 from river.driver.places import check_job
@@ -51,7 +52,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     if job.options.optimize:
         compiled = compiled.tuned(getattr(platform, "passes", None), here(job.options.workers))
     graph = compiled.graph
-    job = placed(graph.program, job)
+    job = timed(graph, placed(graph.program, job))
     check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
     check_names(
         "output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False

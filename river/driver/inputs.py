@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.borders import limited, most, placed
+from river.driver.instants import timed
 from river.driver.places import check_job
 from river.lang.types import UNIT
 
@@ -133,7 +134,7 @@ def collected(graph: Graph, job: Job) -> dict[str, list[Any]]:
     from river.io.errors import Refusals as Counter
     from river.io.live import asked
 
-    job = placed(graph.program, job)
+    job = timed(graph, placed(graph.program, job))
     check_job(job)
     refusals = Counter(job.on_error)
     check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)

@@ -33,6 +33,7 @@ class Job:
     steady states there are items at inputs and outputs of which the program says how many that takes.
     `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
     `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
+    `stated`: the lateness (in place of the number) and the end of time as people say them, by the names of their options.
     `in_place`: outputs may take the place of inputs. `read`, `written`: what else is, for `river.driver.places`.
     """
 
@@ -42,6 +43,7 @@ class Job:
     formats: Mapping[str, str] = field(factory=dict[str, str])
     default: Callable[[str, Type], Any] | None = None
     lateness: int = 0
+    stated: Mapping[str, str] = field(factory=dict[str, str])
     iterations: int | None = None
     options: Options = field(factory=Options)
     watch: Callable[[int], None] | None = None

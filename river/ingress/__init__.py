@@ -24,23 +24,30 @@ if TYPE_CHECKING:
 __all__ = ["Event", "Position", "Turn", "events", "passed", "turns"]
 
 
-def events(graph: Graph, sources: Sources, batch: int) -> Generator[tuple[str, list[Any]]]:
+def events(
+    graph: Graph, sources: Sources, batch: int, *, until: int | None = None
+) -> Generator[tuple[str, list[Any]]]:
     """The elements of all inputs in the order in which they arrive; a list has at most `batch` items.
 
     A keyed input never has to be waited for longer than a batch: when `batch` items up to key t have been sent, and
     before a source is asked for more, every input of the group gets Mark(t), unless it had that. An input that ends
-    goes on getting these marks; when all of the group have ended each gets Mark(T + 1), T the last key of them all,
-    and END. An input without key gets END when it ends. An input without source is empty.
+    goes on getting these marks; when all of the group have ended each gets Mark(T + 1), T the last key of them all or
+    `until` if that is later, and END. An input without key gets END when it ends. An input without source is empty.
 
     Raises: Rejected("data-order") where the key of an input falls; ValueError if `sources` names no input.
     """
-    for turn in turns(graph, sources, batch):
+    for turn in turns(graph, sources, batch, until=until):
         yield from map(_listed, turn.items) if len(turn.items) < 2 else _interleaved(graph, turn.items)
         yield from map(_listed, turn.marks)
 
 
 def turns(
-    graph: Graph, sources: Sources, batch: int, after: Mapping[str, Position] | None = None
+    graph: Graph,
+    sources: Sources,
+    batch: int,
+    after: Mapping[str, Position] | None = None,
+    *,
+    until: int | None = None,
 ) -> Generator[Turn]:
     """The events, grouped: within a turn the items of one input stand together, which is all that a queue sees of it.
 
@@ -56,11 +63,11 @@ def turns(
 
     live = next((source.live for source in sources.values() if isinstance(source, Arriving)), None)
     if live is None:
-        yield from still_turns(graph, sources, batch, after)
+        yield from still_turns(graph, sources, batch, after, until)
         return
     from river.ingress.live import live_turns
 
-    yield from live_turns(graph, sources, batch, live, after)
+    yield from live_turns(graph, sources, batch, live, after, until)
 
 
 def _listed(event: Event) -> tuple[str, list[Any]]:

@@ -19,7 +19,7 @@ from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
 from river.ingress.still import Feed
 from river.ingress.taking import Taker, taker_of
-from river.ingress.turn import Turn, first_items, marks
+from river.ingress.turn import Turn, first_items, latest, marks
 from river.io.live import Arriving, Inbox, still
 from river.io.order import Ordering
 from river.lang.types import TIME, Type
@@ -48,6 +48,7 @@ def live_turns(
     batch: int,
     live: Live,
     after: Mapping[str, Position] | None = None,
+    until: int | None = None,
 ) -> Generator[Turn]:
     """See `river.ingress.turns`. When nothing comes there is an empty turn after `TICK` seconds.
 
@@ -66,7 +67,7 @@ def live_turns(
         for name in graph.inputs
     ]
     inputs = [each for each in inputs if not each.feed.over]
-    groups = _groups(inputs, batch, live)
+    groups = _groups(inputs, batch, live, until)
     live.open()
     try:
         for each in inputs:
@@ -249,7 +250,7 @@ class _Input:
             self.failure = self.failure or rejected
 
 
-def _groups(inputs: list[_Input], batch: int, live: Live) -> list[_Group]:
+def _groups(inputs: list[_Input], batch: int, live: Live, until: int | None) -> list[_Group]:
     """The inputs that are merged, and those without key."""
     clocks: dict[Type, list[_Input]] = {}
     for each in inputs:
@@ -259,7 +260,7 @@ def _groups(inputs: list[_Input], batch: int, live: Live) -> list[_Group]:
         message = "no input has a time stamp of type `time`, which could follow the clock of the wall"
         raise Rejected([Diagnostic("run-clock", message, help="time stamps of type `int` are ticks")])
     plain = [_Group([each], batch) for each in inputs if each.feed.clock is None]
-    return [*(_Merge(together, batch) for together in clocks.values()), *plain]
+    return [*(_Merge(together, batch, until=until) for together in clocks.values()), *plain]
 
 
 @define(eq=False)
@@ -289,9 +290,10 @@ class _Group:
 
 @define(eq=False)
 class _Merge(_Group):
-    """Inputs that are merged by key. `now`: the largest mark, or key, that was sent."""
+    """Inputs that are merged by key. `now`: the largest mark, or key, that was sent; `until`: see `river.ingress.events`."""
 
     now: int | None = None
+    until: int | None = None
 
     def __attrs_post_init__(self) -> None:
         self.now = max((one.feed.marked for one in self.inputs if one.feed.marked is not None), default=None)
@@ -308,9 +310,8 @@ class _Merge(_Group):
             yield Turn(items, sent)
         if all(one.over for one in self.inputs):
             self.over = True
-            last = (
-                () if self.now is None else marks([one.feed for one in self.inputs], self.now + 1, over=True)
-            )
+            end = latest(self.now, self.until)
+            last = () if end is None else marks([one.feed for one in self.inputs], end + 1, over=True)
             yield Turn(marks=(*last, *self._ends()))
 
     def _items(self) -> tuple[Event, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
-from river.ingress.turn import Turn, first_items, marks
+from river.ingress.turn import Turn, first_items, latest, marks
 from river.lang.types import parts
 from river.lang.values import END
 
@@ -26,6 +26,7 @@ def still_turns(
     sources: Mapping[str, Iterable[Items | Rows]],
     batch: int,
     after: Mapping[str, Position] | None = None,
+    until: int | None = None,
 ) -> Generator[Turn]:
     """See `river.ingress.turns`."""
     feeds = [
@@ -36,7 +37,7 @@ def still_turns(
     for feed in feeds:
         if feed.clock is not None and not feed.over:
             clocks.setdefault(feed.clock, []).append(feed)
-    waiting = deque(_merged(together, batch) for together in clocks.values())
+    waiting = deque(_merged(together, batch, until) for together in clocks.values())
     waiting += (_plain(feed, batch) for feed in feeds if feed.clock is None and not feed.over)
     try:
         while waiting:
@@ -167,7 +168,7 @@ def _plain(feed: Feed, batch: int) -> Iterator[Turn]:
     yield Turn(marks=((feed.queue.name, [END]),))
 
 
-def _merged(feeds: list[Feed], batch: int) -> Iterator[Turn]:
+def _merged(feeds: list[Feed], batch: int, until: int | None) -> Iterator[Turn]:
     """The turns of keyed inputs: the items that come next, at most a batch, and marks up to the last of their keys."""
     now = max((feed.marked for feed in feeds if feed.marked is not None), default=None)
     while True:
@@ -180,5 +181,6 @@ def _merged(feeds: list[Feed], batch: int) -> Iterator[Turn]:
         share = max(1, batch // len(live))
         now, items = first_items(live, [min(feed.at + share, len(feed.keys)) for feed in live])
         yield Turn(items, marks(feeds, now))
-    ends = () if now is None else marks(feeds, now + 1, over=True)
+    end = latest(now, until)
+    ends = () if end is None else marks(feeds, end + 1, over=True)
     yield Turn(marks=(*ends, *((feed.queue.name, [END]) for feed in feeds)))

@@ -86,6 +86,11 @@ def first_items(feeds: Sequence[Feed], ends: Sequence[int]) -> tuple[int, tuple[
     return last, tuple(found)
 
 
+def latest(now: int | None, until: int | None) -> int | None:
+    """The last instant of a run: that of the last items, or the one up to which time is to go on."""
+    return max((each for each in (now, until) if each is not None), default=None)
+
+
 def marks(feeds: Iterable[Feed], key: int, *, over: bool = False) -> tuple[Event, ...]:
     """Mark(key) for each input that had none as high; a mark is never outside the type of the keys.
 

@@ -96,12 +96,16 @@ def windows(draw, source: Stream, slides: bool) -> tuple[str, str, int]:
     kinds = ["none", "now", "range", "range", "range", "unbounded"] + (
         ["rows", "rows", "by"] if source.ordered else []
     )
-    kind = draw(st.sampled_from(kinds + ["slide", "slide"] * slides))
+    more = ["slide", "slide", "session"] + ["session by", "steps", "expiring"] * source.ordered
+    kind = draw(st.sampled_from(kinds + more * slides))
     size = draw(st.integers(1, 3))
     now = draw(st.sampled_from(["[now]", "[range 0]"]))
     texts = {
         "none": "", "unbounded": "[unbounded]", "now": now, "range": f"[range {size}]", "rows": f"[rows {size}]",
         "by": f"[partition by k rows {size}]", "slide": f"[range {size} slide {draw(st.integers(1, 3))}]",
+        "steps": f"[rows {size} slide {draw(st.integers(1, 3))}]", "session": f"[session {size}]",
+        "session by": f"[partition by k session {size}]",
+        "expiring": f"[partition by k rows {draw(st.integers(1, 3))} expire after {size}]",
     }  # fmt: skip
     return texts[kind], kind, 0 if kind == "now" else size
 
@@ -466,7 +470,9 @@ def passing(text: str, data: Mapping[str, list[tuple[Any, ...]]]) -> bool:
         signs.setdefault((at, *row), set()).add(sign)
     if any(len(both) == 2 for both in signs.values()):
         return True
-    windows = re.findall(r"\b([st])\[(partition by k )?rows (\d+)\]", text)
+    windows = re.findall(r"\b([st])\[(partition by k )?rows (\d+)(?: expire after \d+)?\]", text)
+    if re.search(r"rows \d+ slide", text):
+        return True
     assert len(windows) == len(re.findall(r"\brows \d", text))
     return any(
         come > int(size)
