@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, assert_never, cast
 from attrs import define, field
 
 from frontends.sawzall import typed as z
+from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import OPERATIONS
+from frontends.sawzall.reduce import hidden
 from frontends.sawzall.tables import PRINTED
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import (
@@ -38,6 +40,10 @@ PRINTS = "stdout"
 """The output of the map operator for what goes to standard output, lines and bytes."""
 
 
+SEED = 0
+"""With it, the input's name, a record's position and how many numbers it has drawn, begin the numbers that it draws."""
+
+
 def handler(consts: Consts) -> s.ItemHandler:
     """The body of the program as the handler of its input."""
     program = consts.program
@@ -65,6 +71,16 @@ def handler(consts: Consts) -> s.ItemHandler:
             )
     else:
         name = body.parameter(program.input, assigned(program.body))
+    if consts.draws:
+        numbered = s.Name(body.unused("numbered"))
+        body.chance = body.unused("chance")
+        seed = (("seed", s.Int(SEED)), ("input", s.String(source.name)), ("at", s.Member(numbered, "at")))
+        first = s.RecordValue(tuple(s.FieldValue(part, value) for part, value in seed))
+        body.out[:0] = (
+            s.VarDecl(body.chance, s.TypeName("u64"), s.Call("hash64", (first,))),
+            s.Let(name, None, s.Member(numbered, "item")),
+        )
+        name = numbered.name
     for stmt in program.body:
         body.stmt(stmt)
     return s.ItemHandler(port(source.name), name, s.Block(tuple(body.out)), span=program.span)
@@ -91,6 +107,9 @@ def local_function(consts: Consts, index: int) -> s.Fn:
     if function.ends:
         body.ended = body.unused("ended")
         params.append(s.Param(body.ended, BOOL, ref=True, span=function.span))
+    if index in consts.drawing:
+        body.chance = body.unused("chance")
+        params.append(s.Param(body.chance, s.TypeName("u64"), ref=True, span=function.span))
     for stmt in function.body:
         body.stmt(stmt)
     if function.result is not None and not z.leaves(function.body):
@@ -291,10 +310,66 @@ class Body(Values):
                 values += [s.Member(whole, name, span=value.span) for name, _ in table.value]
             case value:
                 values.append(self.expr(value))
-        if stmt.weight is not None:
-            values.append(self.expr(stmt.weight))
-        row = t.Record((*table.index, *table.value, *table.weight))
+        weight = None if stmt.weight is None else self.expr(stmt.weight)
+        fields = (*table.index, *table.value, *table.weight)
+        match table.kind, weight:
+            case "sample", _:
+                values.append(self.drawn())
+            case "recordio", _:
+                values = [self.recorded(table.value[0][1], values[0])]
+                fields = ((table.value[0][0], t.BYTES),)
+            case _, None:
+                pass
+            case "weightedsample", heavy:
+                self.emit_weighted(table, values, heavy, stmt.span)
+                return
+            case "bootstrapsum", seed:
+                values.append(self.seeded(seed))
+                fields = (*table.index, *table.value)
+            case _, heavy:
+                values.append(heavy)
+        row = t.Record((*fields, *hidden(table)))
         self.out.append(s.Emit(table.name, record(row, tuple(values)), span=stmt.span))
+
+    def emit_weighted(self, table: z.Table, values: list[s.Expr], weight: s.Expr, span: Span | None) -> None:
+        """An item for a weighted sample: the more it weighs, the farther ahead is the number that is drawn for it.
+
+        That is the logarithm of an even number divided by the weight (Efraimidis and Spirakis 2006). What weighs nothing is
+        left out.
+        """
+        heavy = self.bound(weight, table.weight[0][1], "weight")
+        chance = self.drawn()
+        real = heavy if table.weight[0][1] == t.F64 else s.Call("f64", (heavy,))
+        ahead = s.Binary("/", s.Call("log", (s.Call(f"{PREFIX}even", (chance,)),)), real)
+        row = t.Record((*table.index, *table.value, *table.weight, *hidden(table)))
+        item = s.Emit(table.name, record(row, (*values, heavy, ahead, chance)), span=span)
+        self.out.append(s.If(s.Binary(">", heavy, s.Int(0)), s.Block((item,)), span=span))
+
+    def seeded(self, seed: s.Expr) -> s.Expr:
+        """The seed of an item for a table of sums that are drawn: a number that is drawn, where it is 0."""
+        name = s.Name(self.unused("seed"))
+        self.out.append(s.VarDecl(name.name, s.TypeName("u64"), seed))
+        with self.block() as body:
+            body.append(s.Assign(name, self.drawn()))
+        self.out.append(s.If(s.Binary("==", name, s.Int(0)), s.Block(tuple(body))))
+        return name
+
+    def recorded(self, type_: t.Type, value: s.Expr) -> s.Expr:
+        """A value as a record of a file: whole numbers have 8 bytes, the highest first, floats too, the lowest first."""
+        match type_:
+            case t.BYTES:
+                data = value
+            case t.STRING:
+                data = s.Call("encode", (value,))
+            case t.F64:
+                data = s.Call(f"{PREFIX}float_bytes", (value,))
+            case t.BOOL:
+                data = s.Call(f"{PREFIX}whole_bytes", (s.IfExpr(value, s.Int(1), s.Int(0)),))
+            case t.TIME:
+                data = s.Call(f"{PREFIX}whole_bytes", (s.Call("micros", (value,)),))
+            case _:
+                data = s.Call(f"{PREFIX}whole_bytes", (s.Call("i64.wrap", (value,)),))
+        return s.Call(f"{PREFIX}recorded", (data,))
 
     def show(self, table: z.Table, value: z.Expr, span: Span | None) -> None:
         """A line, or bytes, that the program prints."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve
 
 from frontends.sawzall import typed as z
+from frontends.sawzall.operations import DRAWS
 from river.il.trees import rebuild, walk
 
 if TYPE_CHECKING:
@@ -23,6 +24,29 @@ def callees(node: s.Node) -> frozenset[int]:
 def emitting(functions: Sequence[z.Function]) -> frozenset[int]:
     """The functions that emit, themselves or through others."""
     found = frozenset(i for i, f in enumerate(functions) if any(isinstance(node, z.Emit) for node in walk(f)))
+    return _reaching(functions, found)
+
+
+DRAWN = frozenset({"sample", "weightedsample", "bootstrapsum"})
+"""Kinds of tables for whose items numbers are drawn."""
+
+
+def draws(node: s.Node, tables: Sequence[z.Table]) -> bool:
+    """Whether something draws random numbers itself."""
+    return any(
+        (isinstance(each, z.Apply) and each.operation in DRAWS)
+        or (isinstance(each, z.Emit) and tables[each.table].kind in DRAWN)
+        for each in walk(node)
+    )
+
+
+def drawing(functions: Sequence[z.Function], tables: Sequence[z.Table]) -> frozenset[int]:
+    """The functions that draw random numbers, themselves or through others."""
+    return _reaching(functions, frozenset(i for i, f in enumerate(functions) if draws(f, tables)))
+
+
+def _reaching(functions: Sequence[z.Function], found: frozenset[int]) -> frozenset[int]:
+    """Functions, and those that call them."""
     called = [callees(f) for f in functions]
     while more := frozenset(i for i, names in enumerate(called) if names & found) - found:
         found |= more

@@ -11,7 +11,7 @@ from frontends.sawzall import typed as z
 from frontends.sawzall.calls import closed
 from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, both
-from frontends.sawzall.tables import ABSENT, KINDS, PRINTED
+from frontends.sawzall.tables import KINDS, PRINTED
 from frontends.sawzall.types import BASIC, kept_name, spelled
 from river.diagnostics import closest
 from river.il.trees import fresh, rebuild, walk
@@ -284,11 +284,6 @@ class _Checker:
         if item.name == UNDEFINED:
             message = f"`{UNDEFINED}` is where undefined values are reported"
             raise self.report.error("sawzall-duplicate", message, item.span, "rename the table")
-        if item.kind in ABSENT:
-            hint = f"tables are {', '.join(KINDS)}"
-            raise self.report.error(
-                "sawzall-unsupported", f"River-Sawzall has no `{item.kind}` tables", item.kind_span, hint
-            )
         if item.kind not in KINDS:
             hint = closest(item.kind, KINDS) or f"tables are {', '.join(KINDS)}"
             raise self.report.error(
@@ -301,8 +296,11 @@ class _Checker:
         if kind.limit == "never" and item.limit is not None:
             raise self.report.error("sawzall-table", f"`{item.kind}` takes no number", item.kind_span)
         limit = None if item.limit is None else self.number(item.limit)
-        if limit is not None and limit <= 0:
-            raise self.report.error("sawzall-table", "a table of nothing", item.kind_span)
+        if limit is not None and limit < kind.least:
+            message = f"`{item.kind}` takes a number of {kind.least} at least"
+            raise self.report.error("sawzall-table", message, item.kind_span)
+        if item.index and not kind.indexed:
+            raise self.report.error("sawzall-table", f"`{item.kind}` has no indices", item.index[0].span)
         value = self.type(item.value.type)
         if not kind.value(value):
             message = f"`{item.kind}` takes {kind.wants}, not `{spelled(value)}`"

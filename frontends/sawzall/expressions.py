@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BOUNDS = {t.I64: (-(1 << 63), (1 << 63) - 1), t.U64: (0, (1 << 64) - 1)}
 ABSENT = frozenset({
-    "rand", "now", "load", "splitcsv", "sortx",
+    "now", "load", "splitcsv", "sortx",
     "getenv", "inproto",
     "clearproto", "result", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from frontends.sawzall.body import PRINTS, handler, local_function, port
-from frontends.sawzall.calls import emitting
+from frontends.sawzall.calls import drawing, draws, emitting
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX, needed
 from frontends.sawzall.reduce import Reducer, item_type, reducer
-from frontends.sawzall.tables import PRINTED
+from frontends.sawzall.tables import DIRECT, PRINTED
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import Consts, static
 from river.il import program as p
@@ -57,13 +57,16 @@ class _Lowering:
         source = typed.variables[typed.input]
         self.taken |= {source.name, *(table.name for table in typed.tables)}
         operator, reports = self.map()
-        reducers = [
-            self.reducer(table) for table in typed.tables if table.kind not in ("collection", *PRINTED)
-        ]
+        reducers = [self.reducer(table) for table in typed.tables if table.kind not in (*DIRECT, *PRINTED)]
         queues = {r.table: r.queue for r in reducers}
         ends = [queues.get(name, name) for name, _ in self.outs()]
-        uses = [self.use(operator.name, ends, source, reports=reports), *(r.use for r in reducers)]
-        decls: list[p.Decl] = [self.input(source)]
+        records, numbering, numbered = self.numbering(source)
+        uses = [
+            *numbered,
+            self.use(operator.name, ends, records, reports=reports),
+            *(r.use for r in reducers),
+        ]
+        decls: list[p.Decl] = [self.input(source), *numbering]
         decls += [self.output(table, reducers) for table in typed.tables if table.kind not in PRINTED]
         printed = {table.kind for table in typed.tables} & PRINTED.keys()
         if printed - {"stderr"}:
@@ -75,7 +78,7 @@ class _Lowering:
             decls.append(p.Output(UNDEFINED, REPORT, annotations=(p.Annotation("Errors"),), span=typed.span))
         for found in reducers:
             decls += [found.variable, found.rows]
-        return p.Program((*decls, *needed(operator), operator, *(r.instance for r in reducers), *uses))
+        return p.Program((*decls, *needed(operator), operator, *(r.operator for r in reducers), *uses))
 
     def input(self, source: z.Variable) -> p.Input:
         """The records; a program that reads lines runs once where there are none to read."""
@@ -114,12 +117,43 @@ class _Lowering:
             self.unused(f"{table.name}_rows"),
         )  # fmt: skip
 
-    def use(self, operator: str, ends: list[str], source: z.Variable, *, reports: bool) -> p.Use:
+    @property
+    def draws(self) -> bool:
+        """Whether the program draws random numbers: then its records are numbered."""
+        return any(draws(part, self.typed.tables) for part in (*self.typed.body, *self.typed.functions))
+
+    def items(self, source: z.Variable) -> s.TypeExpr:
+        """The records: lines are texts."""
+        return expression(t.STRING if source.type == t.BYTES else source.type)
+
+    def numbered(self, source: z.Variable) -> s.RecordType:
+        """The records with their positions."""
+        return s.RecordType((s.FieldType("at", s.TypeName("i64")), s.FieldType("item", self.items(source))))
+
+    def numbering(self, source: z.Variable) -> tuple[str, tuple[p.Decl, ...], tuple[p.Use, ...]]:
+        """What numbers the records, and the queue on which they come behind it: equal ones draw different numbers."""
+        if not self.draws:
+            return source.name, (), ()
+        queue, operator, count = (
+            self.unused(name) for name in (f"{source.name}_numbered", "number", "records")
+        )
+        at = s.Var("n")
+        item = s.RecordValue((s.FieldValue("at", at), s.FieldValue("item", s.Name("item"))))
+        body = s.Block((s.Emit("numbered", item), s.Assign(at, s.Binary("+", at, s.Int(1)))))
+        whole = s.TypeName("i64")
+        made = s.Operator(
+            operator, (s.Port("record", self.items(source)),), (s.VarParam("n", whole),),
+            (s.Out("numbered", self.numbered(source)),), (), (), (s.ItemHandler("record", "item", body),), span=source.span,
+        )  # fmt: skip
+        use = p.Use((queue, f"${count}"), operator, (source.name, f"${count}"), span=source.span)
+        return queue, (p.Variable(count, whole, s.Int(0)), made), (use,)
+
+    def use(self, operator: str, ends: list[str], records: str, *, reports: bool) -> p.Use:
         """The use of the map operator: the order of the records matters only where values and lines come out as they are."""
         outs = (*ends, UNDEFINED) if reports else tuple(ends)
-        ordered = any(table.kind in ("collection", *PRINTED) for table in self.typed.tables)
+        ordered = any(table.kind in (*DIRECT, *PRINTED) for table in self.typed.tables)
         annotations = (p.Annotation("Parallel"), *(() if ordered else (p.Annotation("Commutative"),)))
-        return p.Use(outs, operator, (source.name,), annotations, span=self.typed.span)
+        return p.Use(outs, operator, (records,), annotations, span=self.typed.span)
 
     def map(self) -> tuple[s.Operator, bool]:
         """The map operator, and whether it reports undefined values."""
@@ -134,11 +168,14 @@ class _Lowering:
         found = emitting(typed.functions)
         line = fresh("line", names)
         taken = {*fns.values(), *RESERVED, line}
-        consts = Consts(typed, fns, found, taken, line, binary=self.printed() == t.BYTES)
+        consts = Consts(
+            typed, fns, found, taken, line, binary=self.printed() == t.BYTES,
+            drawing=drawing(typed.functions, typed.tables), draws=self.draws,
+        )  # fmt: skip
         statics = [static(consts, index, value) for index, value in typed.statics]
         functions = [local_function(consts, i) for i in range(len(typed.functions))]
         body = handler(consts)
-        items = expression(t.STRING if source.type == t.BYTES else source.type)
+        items = self.numbered(source) if self.draws else self.items(source)
         ports = (s.Port(port(source.name), items, span=source.span),)
         outs = [s.Out(name, type_) for name, type_ in self.outs()]
         if consts.reports:

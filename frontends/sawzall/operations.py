@@ -574,6 +574,11 @@ FUNCTIONS: tuple[Operation, ...] = (
             ("trunc", "trunc", "without the fraction"),
         )
     ),
+    Operation("rand", _fixed(t.F64), lambda args, _: s.Call("zero", args), "a random number from 0 to 1 (exclusive)"),
+    Operation(
+        "nrand", _fixed(t.I64, t.I64), lambda args, _: s.Call("zero", args[1:]), "a random whole number from 0 to n (exclusive)",
+        "there is no such number",
+    ),
     Operation("pow", _fixed(t.F64, t.F64, t.F64), _call("pow"), "to the power"),
     *(
         Operation(name, _fixed(t.F64, t.F64), _call(name), f"the {name} of an angle or number")
@@ -620,6 +625,9 @@ FUNCTIONS: tuple[Operation, ...] = (
         UNKNOWN_ZONE, zoned=True,
     ),
 )  # fmt: skip
+
+DRAWS = frozenset({"rand", "nrand"})
+"""Functions that draw random numbers, which the lowering writes."""
 
 _SECOND = 1_000_000
 CONSTANTS: Mapping[str, tuple[t.Type, int | float]] = MappingProxyType({

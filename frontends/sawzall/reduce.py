@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from frontends.sawzall.types import expression
+from frontends.sawzall.operations import NUMBERS
+from frontends.sawzall.sums import accumulating, gathered, kept_sums
+from frontends.sawzall.types import expression, lowered
 from river.il import program as p
 from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import types as t
+from river.lang.scope import show
+from river.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +31,7 @@ class Reducer:
 
     table: str
     queue: str
-    instance: p.Instance
+    operator: p.Instance | s.Operator
     variable: p.Variable
     rows: s.Fn
     output: p.Output
@@ -38,7 +42,8 @@ class Reducer:
 class _Kept:
     """One kind of table: its template with arguments, the type of what is kept for an index, and the rows of it.
 
-    `ranked`: rows of an index come out as the function lists them, not in the order of their values.
+    Without a template it is a sum of anything. `ranked`: rows of an index come out as the function lists them, not in the
+    order of their values.
     """
 
     template: str
@@ -50,12 +55,15 @@ class _Kept:
 
 
 def item_type(table: z.Table) -> s.TypeExpr:
-    """The type of the items that the map operator sends to a table; for a sum, whole numbers stand before floats."""
+    """The type of the items that the map operator sends to a table; for a sum of numbers, whole ones stand before floats."""
     value = table.value
-    if table.kind in ("sum", "mrcounter"):
+    if table.kind in ("sum", "mrcounter", "bootstrapsum") and all(type_ in NUMBERS for _, type_ in value):
         ints, floats = _apart(value)
         value = (*ints, *floats)
-    return _record((*table.index, *value, *table.weight))
+    if table.kind == "recordio":
+        value = ((value[0][0], t.BYTES),)
+    weight = () if table.kind == "bootstrapsum" else table.weight
+    return _record((*table.index, *value, *weight, *hidden(table)))
 
 
 def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer:
@@ -68,10 +76,15 @@ def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer
     state = s.TypeName("map", (index, kept.type))
     keys = (p.Annotation("Keys", tuple(s.Name(name) for name, _ in table.index)),) if table.index else ()
     variable = f"${table.name}"
+    made = (
+        p.Instance(operator, kept.template, (("Ix", index), *kept.args), span=table.span)
+        if kept.template
+        else accumulating(operator, table, kept.type)
+    )
     return Reducer(
         table.name,
         queue,
-        p.Instance(operator, kept.template, (("Ix", _record(table.index)), *kept.args), span=table.span),
+        made,
         p.Variable(table.name, state, s.MapValue(()), span=table.span),
         rows,
         p.Output(
@@ -89,31 +102,177 @@ def _kept(table: z.Table) -> _Kept:
     limit = -1 if table.limit is None or table.kind == "unique" else table.limit
     number: s.Expr = s.Int(limit) if limit >= 0 else s.Unary("-", s.Int(-limit))
     match table.kind:
+        case "sum" | "mrcounter" if all(type_ in NUMBERS for _, type_ in table.value):
+            return _sum(table)
         case "sum" | "mrcounter":
-            ((_, type_), *_) = table.value
-            return _sum_map(table, type_) if isinstance(type_, t.Map) else _sum(table)
+            body = gathered(table, _record(shown_fields(table)))
+            return _Kept("", (), kept_sums(table.value), shown_fields(table), body)
         case "top":
             return _top(table, values)
         case "maximum" | "minimum":
             return _extreme(table, values, ("Ws", _record(table.weight)), number)
+        case "set" if table.limit is None:
+            row = _row((table.index, K), (table.value, s.Name("v")))
+            rows = s.Comprehension(row, ("v",), s.Call("keys", (A,)))
+            kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
+            return _Kept("sawzall.count_table", (values,), kept, shown_fields(table), _returned(rows))
         case "set":
             seen = _member(A, "seen")
             row = _row((table.index, K), (table.value, s.Name("v")))
             rows = s.Comprehension(row, ("v",), s.Call("keys", (seen,)))
-            fields = (*table.index, *table.value)
+            fields = shown_fields(table)
             return _Kept("sawzall.set_table", (values, ("n", number)), _seen(table), fields, _returned(rows))
-        case _:
+        case "unique":
             count = fresh("count", {name for name, _ in table.index})
-            counted = s.FieldValue(count, s.Call("len", (_member(A, "seen"),)))
-            row = s.RecordValue((*_row((table.index, K)).fields, counted))
+            row = s.RecordValue((*_row((table.index, K)).fields, s.FieldValue(count, s.Call("len", (A,)))))
+            kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
             fields = (*table.index, (count, t.I64))
-            return _Kept(
-                "sawzall.set_table",
-                (values, ("n", number)),
-                _seen(table),
-                fields,
-                _returned(s.ListValue((row,))),
+            return _Kept("sawzall.count_table", (values,), kept, fields, _returned(s.ListValue((row,))))
+        case _:
+            return _sampled(table, values, number)
+
+
+def shown_fields(table: z.Table) -> z.Fields:
+    """The fields of a row of a table without weights."""
+    return (*table.index, *table.value)
+
+
+def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) -> _Kept:
+    """What is kept of some values, or tells of all: of these tables the rows are written in the operator language."""
+    ints, floats = _apart(table.weight)
+    sums = (("Ints", _record(ints)), ("Floats", _record(floats)))
+    key = s.RecordType((s.FieldType("hash", s.TypeName("u64")), s.FieldType("value", _record(table.value))))
+    distinct = s.RecordType((
+        s.FieldType("n", s.TypeName("i64")),
+        s.FieldType("kept", s.TypeName("omap", (key, _accumulator(ints, floats)))),
+    ))  # fmt: skip
+    at = "".join(f"{name}: k.{name}, " for name, _ in table.index)
+    of = "".join(f"{name}: @VALUE@.{name}, " for name, _ in table.value)
+    named = {"IX": at, "N": str(table.limit), "VALUE": "v"}
+
+    def weight(total: str) -> str:
+        ((name, type_),) = table.weight
+        return f"value({total}.{name})" if type_ == t.F64 else f"{total}.{name}"
+
+    def kept(
+        template: str,
+        args: tuple[tuple[str, s.TemplateArg], ...],
+        type_: s.TypeExpr,
+        fields: z.Fields,
+        text: str,
+    ) -> _Kept:
+        row = show(lowered(t.Record(fields)))
+        for hole, filled in {**named, "ROW": row}.items():
+            text = text.replace(f"@{hole}@", filled)
+        ranked = table.kind in ("quantile", "inversehistogram", "bootstrapsum")
+        return _Kept(f"sawzall.{template}", args, type_, fields, block(text), ranked=ranked)
+
+    match table.kind:
+        case "quantile":
+            type_ = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
+            return kept("count_table", (values,), type_, shown_fields(table), _QUANTILES.replace("@VS@", of))
+        case "distinctsample":
+            ((name, _),) = table.weight
+            row = f"{{@IX@ {of.replace('@VALUE@', 'e.value')} {name}: {weight('w')}}}"
+            fields = (*shown_fields(table), *table.weight)
+            text = f"return [{row} for e, w in a.kept];"
+            return kept("distinct_table", (values, *sums, ("n", number)), distinct, fields, text)
+        case "inversehistogram":
+            ((name, type_),) = table.weight
+            fraction = fresh("fraction", {name, *(n for n, _ in table.index)})
+            text = _HISTOGRAM.replace("@WEIGHT@", weight("w")).replace("@TYPE@", show(type_))
+            text = text.replace("@NAME@", name).replace("@FRACTION@", fraction)
+            fields = (*table.index, (name, type_), (fraction, t.F64))
+            return kept("distinct_table", (values, *sums, ("n", number)), distinct, fields, text)
+        case "bootstrapsum":
+            ints, floats = _apart(table.value)
+            args = (
+                ("Ints", _record(ints)),
+                ("Floats", _record(floats)),
+                ("Seed", _record(hidden(table))),
+                ("n", number),
             )
+            type_ = s.TypeName("map", (s.TypeName("i64"), _accumulator(ints, floats)))
+            parts = (f"{n}: value(w.{n})" if of == t.F64 else f"{n}: w.{n}" for n, of in table.value)
+            text = f"return [{{@IX@ {', '.join(parts)}}} for w in [a[i] for i in 0..@N@]];"
+            return kept("bootstrap_table", args, type_, shown_fields(table), text)
+        case _:
+            template, drawn = _DRAWN[table.kind], hidden(table)
+            ahead = () if table.kind == "sample" else table.weight
+            given = (*table.value, *ahead)
+            type_ = s.RecordType((
+                s.FieldType("n", s.TypeName("i64")),
+                s.FieldType("kept", s.TypeName("omap", (_record((*drawn, *given)), s.TypeName("i64")))),
+            ))  # fmt: skip
+            row = "".join(f"{name}: e.{name}, " for name, _ in given)
+            text = (
+                "var rows: list<@ROW@> = [];"
+                f" for e, c in a.kept {{ for i in 0..c {{ push(rows, {{@IX@ {row}}}); }} }}"
+                " return rows;"
+            )
+            args = (("Vs", _record(given)), ("Ws", _record(drawn)), ("n", number))
+            return kept(template, args, type_, (*table.index, *given), text)
+
+
+_DRAWN = {"sample": "minimum_table", "weightedsample": "maximum_table"}
+"""Tables that keep what numbers are ahead for that are drawn, and how."""
+
+
+def hidden(table: z.Table) -> z.Fields:
+    """Fields of the items of a table that no row has: numbers that are drawn."""
+    taken = {name for name, _ in (*table.index, *table.value, *table.weight)}
+    chance = fresh("chance", taken)
+    match table.kind:
+        case "sample" | "bootstrapsum":
+            return ((chance, t.U64),)
+        case "weightedsample":
+            return ((fresh("ahead", taken), t.F64), (chance, t.U64))
+        case _:
+            return ()
+
+
+_QUANTILES = """
+  var rows: list<@ROW@> = [];
+  var many = 0;
+  for @VALUE@, c in a { many = many + c; }
+  var done = 0;
+  var next = 0;
+  for @VALUE@, c in a {
+    done = done + c;
+    while next < @N@ - 1 and (next == 0 or min(i64(ceil(f64(next) * (f64(many) / f64(@N@ - 1)))), many) <= done) {
+      push(rows, {@IX@ @VS@});
+      next = next + 1;
+    }
+  }
+  if last_key(a) is @VALUE@ { push(rows, {@IX@ @VS@}); }
+  return rows;
+"""
+"""The first value, those at equal distances in the order of all, and the last one."""
+
+_HISTOGRAM = """
+  var rows: list<@ROW@> = [];
+  let many = len(a.kept);
+  var unique = f64(many);
+  if many >= @N@ {
+    if last_key(a.kept) is e { unique = min(f64(@N@) * (18446744073709551616.0 / (f64(e.hash) + 1.0)), f64(a.n)); }
+  }
+  push(rows, {@IX@ @NAME@: zero(), @FRACTION@: unique});
+  var counts: omap<@TYPE@, i64> = {};
+  for e, w in a.kept { with c = counts[@WEIGHT@] else 0 { c = c + 1; } }
+  for w, c in counts { push(rows, {@IX@ @NAME@: w, @FRACTION@: f64(c) / f64(many)}); }
+  return rows;
+"""
+"""An estimate of how many different values there are, then of each weight the share of those that have it."""
+
+
+def block(text: str) -> s.Block:
+    """Statements of the operator language."""
+    from river.il.parse import parse
+
+    (decl,) = parse(Source("<rows>", f"river 1; fn rows() {{ {text} }}")).decls
+    assert isinstance(decl, s.Fn)  # noqa: S101 - the text says so
+    assert isinstance(decl.body, s.Block)  # noqa: S101 - the same
+    return decl.body
 
 
 def _sum(table: z.Table) -> _Kept:
@@ -123,32 +282,6 @@ def _sum(table: z.Table) -> _Kept:
     args = (("Ints", _record(ints)), ("Floats", _record(floats)))
     fields = (*table.index, *table.value)
     return _Kept("sawzall.sum_table", args, _accumulator(ints, floats), fields, _returned(body))
-
-
-def _sum_map(table: z.Table, type_: t.Map) -> _Kept:
-    """One row for each index: the sums by key, keys ascending."""
-    floats = type_.value == t.F64
-    args: list[tuple[str, s.TemplateArg]] = [("Vs", _record(table.value)), ("K", expression(type_.key))]
-    if not floats:
-        args.append(("V", expression(type_.value)))
-    ((name, _),) = table.value
-    total = s.Index(A, s.Name("key"))
-    entry = s.Call("value", (total,)) if floats else total
-    body = s.Block((
-        s.VarDecl("sums", expression(type_), s.MapValue(())),
-        s.For(
-            None, ("key",), s.Call("sort", (s.Call("keys", (A,)),)),
-            s.Block((s.Assign(s.Index(s.Name("sums"), s.Name("key")), entry),)),
-        ),
-        s.Return(s.ListValue((
-            s.RecordValue((*_row((table.index, K)).fields, s.FieldValue(name, s.Name("sums")))),
-        ))),
-    ))  # fmt: skip
-    kept = s.TypeName(
-        "map", (expression(type_.key), s.TypeName("fsum") if floats else expression(type_.value))
-    )
-    template = "sawzall.sum_map_floats_table" if floats else "sawzall.sum_map_table"
-    return _Kept(template, tuple(args), kept, (*table.index, *table.value), body)
 
 
 def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Kept:

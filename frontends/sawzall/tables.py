@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
-from frontends.sawzall.operations import NUMBERS
+from frontends.sawzall.operations import NUMBERS, SCALARS
+from frontends.sawzall.types import FINGERPRINT
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -18,32 +19,44 @@ if TYPE_CHECKING:
 class Kind:
     """A kind of table.
 
-    `limit`: whether a number in parentheses follows; `value`: which types it takes (`wants` says so in words); `weight`:
-    which types its weight may have, None without weight.
+    `limit`: whether a number in parentheses follows, which is `least` at least; `value`: which types it takes (`wants` says so
+    in words); `weight`: which types its weight may have, None without weight; `indexed`: whether it may have indices.
     """
 
     limit: Literal["never", "may", "must"]
     value: Callable[[t.Type], bool]
     wants: str
     weight: Callable[[t.Type], bool] | None = None
+    least: int = 1
+    indexed: bool = True
 
 
-def _summable(type_: t.Type) -> bool:
+def summable(type_: t.Type) -> bool:
+    """Whether values are summed: numbers, times, and what is made of them."""
     match type_:
         case t.Record(fields):
-            return bool(fields) and all(field in NUMBERS for _, field in fields)
-        case t.Map(_, value):
-            return value in NUMBERS
+            return bool(fields) and all(summable(field) for _, field in fields)
+        case t.List(inner) | t.Map(_, inner):
+            return summable(inner)
         case _:
-            return type_ in NUMBERS
+            return type_ in (*NUMBERS, t.TIME)
 
 
 def _number(type_: t.Type) -> bool:
     return type_ in NUMBERS
 
 
+def _drawn(type_: t.Type) -> bool:
+    """What is summed as often as a number says that is drawn."""
+    match type_:
+        case t.Record(fields):
+            return bool(fields) and all(field in (t.I64, t.F64) for _, field in fields)
+        case _:
+            return type_ in (t.I64, t.F64)
+
+
 KINDS: Mapping[str, Kind] = MappingProxyType({
-    "sum": Kind("never", _summable, "numbers, or records or maps of numbers"),
+    "sum": Kind("never", summable, "numbers and times, also in tuples, arrays and maps"),
     "mrcounter": Kind("never", lambda type_: type_ == t.I64, "int"),
     "collection": Kind("never", t.is_item, "anything"),
     "maximum": Kind("must", t.is_key, "anything but maps", t.is_key),
@@ -51,12 +64,20 @@ KINDS: Mapping[str, Kind] = MappingProxyType({
     "top": Kind("must", t.is_key, "anything but maps", _number),
     "set": Kind("may", t.is_key, "anything but maps"),
     "unique": Kind("may", t.is_key, "anything but maps"),
+    "quantile": Kind("must", t.is_key, "anything but maps", least=2),
+    "distinctsample": Kind("must", t.is_key, "anything but maps", _number),
+    "inversehistogram": Kind("must", t.is_key, "anything but maps", _number),
+    "sample": Kind("must", t.is_key, "anything but maps"),
+    "weightedsample": Kind("must", t.is_key, "anything but maps", lambda type_: type_ in (t.I64, t.F64)),
+    "bootstrapsum": Kind("must", _drawn, "int, float, or tuples of them", lambda type_: type_ == FINGERPRINT),
+    "text": Kind("never", lambda type_: type_ in (t.STRING, t.BYTES), "string or bytes", indexed=False),
+    "recordio": Kind(
+        "may", lambda type_: type_ in (*SCALARS, t.BYTES), "a basic type", indexed=False, least=0
+    ),
 })  # fmt: skip
+
+DIRECT = frozenset({"collection", "text", "recordio"})
+"""Kinds that keep every value, as it comes."""
 
 PRINTED: Mapping[str, t.Type] = MappingProxyType({"stdout": t.STRING, "stderr": t.STRING, "output": t.BYTES})
 """Tables that every program has, and what they take: lines of text, and bytes as they are; their names are their kinds."""
-
-ABSENT = frozenset({
-    "bootstrapsum", "distinctsample", "inversehistogram", "quantile", "recordio", "sample", "text", "weightedsample",
-})  # fmt: skip
-"""Kinds of szl that River-Sawzall does not have."""

@@ -17,7 +17,7 @@ from attrs import define, evolve, field
 from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.operations import CLOCKS, MATCHES, OPERATIONS, UNKNOWN_ZONE
+from frontends.sawzall.operations import CLOCKS, DRAWS, MATCHES, OPERATIONS, UNKNOWN_ZONE
 from frontends.sawzall.times import Zone, zone
 from frontends.sawzall.types import FINGERPRINT, expression
 from river.il.trees import fresh, rebuild, walk
@@ -42,9 +42,9 @@ TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
 class Consts:
     """What all bodies of the map operator share: names of functions, constants, and patterns.
 
-    `emitting`: the functions that emit. `taken`: names that no local may have. `line`: what the handler gets, where the program
-    reads lines. `binary`: whether bytes go to standard output, too.
-    `reports`: whether something that is written reports what is undefined.
+    `emitting`: the functions that emit; `drawing`: those that draw random numbers. `taken`: names that no local may have.
+    `line`: what the handler gets, where the program reads lines. `binary`: whether bytes go to standard output, too.
+    `draws`: whether the program draws random numbers. `reports`: whether something that is written reports what is undefined.
     """
 
     program: z.Program
@@ -53,6 +53,8 @@ class Consts:
     taken: set[str]
     line: str
     binary: bool = False
+    drawing: frozenset[int] = frozenset()
+    draws: bool = False
     reports: bool = False
     names: dict[int, str] = field(factory=dict[int, str])
     regexes: dict[str, str] = field(factory=dict[str, str])
@@ -165,6 +167,7 @@ class Values:
     loops: list[Loop] = field(factory=list[Loop])
     within: set[tuple[s.Expr, s.Expr]] = field(factory=set[tuple[s.Expr, s.Expr]])
     ended: str | None = None
+    chance: str | None = None
     leave: Callable[[Span | None, str], tuple[s.Stmt, ...]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -475,6 +478,8 @@ class Values:
         """An operation, tested if it may have no result."""
         operation = OPERATIONS[expr.operation]
         types = tuple(arg.type for arg in expr.args)
+        if operation.name in DRAWS:
+            return self.random(expr)
         args = self.every(expr.args)
         again = operation.repeats or operation.guard is not None
         args = tuple(
@@ -511,6 +516,24 @@ class Values:
                     return node
 
         return cast("s.Expr", put(found))
+
+    def random(self, expr: z.Apply) -> s.Expr:
+        """`rand()` or `nrand(n)`."""
+        below = [self.bound(self.expr(arg), t.I64, "below") for arg in expr.args]
+        if not below:
+            return s.Call(f"{PREFIX}even", (self.drawn(),))
+        why = f"`{text_of(expr.span)}`: there is no such number"
+        self.unless(s.Binary("<=", below[0], s.Int(0)), expr.span, why)
+        return s.Call(f"{PREFIX}below", (self.drawn(), below[0]))
+
+    def drawn(self) -> s.Expr:
+        """A number of 64 bits that is drawn now."""
+        assert self.chance is not None  # noqa: S101 - who draws has it
+        state = s.Name(self.chance)
+        self.out.append(s.Assign(state, s.Binary("+%", state, s.Int(1))))
+        name = self.unused("chance")
+        self.out.append(s.Let(name, None, s.Call("hash64", (state,))))
+        return s.Name(name)
 
     def logic(self, op: str, left: z.Expr, right: z.Expr) -> s.Expr:
         """`and`, `or`: what the right side needs happens only if the left one does not decide."""
@@ -584,6 +607,9 @@ class Values:
         if self.consts.program.functions[expr.function].ends:
             assert self.ended is not None  # noqa: S101 - who calls such a function has it
             args.append(s.Name(self.ended, span=expr.span))
+        if expr.function in self.consts.drawing:
+            assert self.chance is not None  # noqa: S101 - who calls such a function has it
+            args.append(s.Name(self.chance, span=expr.span))
         return s.Call(self.consts.fns[expr.function], tuple(args), span=expr.span)
 
 
