@@ -14,6 +14,7 @@ from frontends.cql import typed as ty
 from frontends.cql.assume import assumed
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
+from frontends.cql.narrow import narrowed
 from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
@@ -106,7 +107,7 @@ class _Checker:
             report.error("cql-no-query", "nothing is asked: no declaration has a query", self.ast.span)
         for unused in (i for i in found if i.name not in used):
             report.warn("cql-unused-input", f"no query uses `{unused.name}`", unused.span)
-        return ty.Program(self.tau, inputs, tuple(self.views), report.remarks(), span=self.ast.span)
+        return ty.Program(self.tau, inputs, narrowed(tuple(self.views)), report.remarks(), span=self.ast.span)
 
     def used(self) -> set[str]:
         """The names that queries read. An inner query that nobody reads is forgotten, with a warning."""

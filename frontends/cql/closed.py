@@ -34,6 +34,11 @@ def columns(sources: Sequence[ty.Source], node: r.Relation) -> Mapping[str, int]
         case r.Join(left, right, _, _, _, _, make) if apart(sources, node):
             a, b = make.params
             return _shown(make.body, {a: columns(sources, left), b: columns(sources, right)})
+        case r.Top(input, row, make=make) if apart(sources, node):
+            inner = columns(sources, input)
+            if make.body == s.Name("r"):
+                return {name: inner[name] for name, _ in row.fields if name in inner}
+            return _shown(make.body, {"r": inner})
         case r.Group(input, _, keys, _, _, make) if apart(sources, node):
             inner = columns(sources, input)
             own = {key.name: when for key in keys if (when := _when(key.value, {"r": inner})) is not None}
@@ -53,6 +58,9 @@ def apart(sources: Sequence[ty.Source], node: r.Relation) -> bool:
             other = {right_key.params[0]: columns(sources, right)}
             pairs = zip(_parts(left_key.body), _parts(right_key.body), strict=False)
             return any(_when(a, one) == _when(b, other) is not None for a, b in pairs)
+        case r.Top(input, key=key):
+            inner = {"r": columns(sources, input)}
+            return any(_when(part, inner) is not None for part in _parts(key.body))
         case r.Distinct(input, _):
             return bool(columns(sources, input))
         case _:
@@ -70,7 +78,7 @@ def grows(sources: Sequence[ty.Source], node: r.Relation) -> bool:
             return grows(sources, left) and grows(sources, right)
         case r.Combine(left, right, _, word):
             return word != "except" and grows(sources, left) and grows(sources, right)
-        case r.Group(input, _, _):
+        case r.Group(input, _, _) | r.Top(input, _, _):
             return apart(sources, node) and grows(sources, input)
         case r.Outer():
             return False

@@ -416,6 +416,35 @@ class Query:
                 return self.combine(node, quiet=quiet)
             case r.Outer():
                 return self.outer(node, quiet=quiet)
+            case r.Top():
+                return self.top(node, quiet=quiet)
+
+    def top(self, node: r.Top, *, quiet: bool) -> Rows:
+        """The first rows of each key, perhaps with their numbers."""
+        rows = self.relation(node.input, quiet=quiet)
+        type_ = self.row_type("first", node.row, node.span)
+        key, order = (
+            expression(node.key_type),
+            self.row_type("order", node.order_type, node.span),
+        )
+        kept = s.RecordType((s.FieldType("p", order), s.FieldType("r", rows.type)))
+        entry = s.RecordType((
+            s.FieldType("rows", s.TypeName("omap", (kept, expression(t.I64)))),
+            s.FieldType("was", s.TypeName("list", (type_,))), s.FieldType("seen", s.OptionalType(self.whole.tau)),
+        ))  # fmt: skip
+        state = self.variable("first", s.TypeName("map", (key, entry)), s.MapValue(()), node.span)
+        more: s.Expr = (
+            s.Bool(value=True) if node.most is None else s.Binary("<=", s.Name(node.by), s.Int(node.most))
+        )
+        args: Args = (
+            ("R", rows.type), ("O", type_), ("Tau", self.whole.tau), ("K", key), ("P", order), ("key", node.key),
+            ("order", node.order), ("skipped", s.Int(node.skipped)), ("more", s.Lambda(r.NUMBERS[1:], more)),
+            ("row", node.make), ("quiet", s.Bool(quiet)),
+            ("once", s.Bool(closed.apart(self.view.query.sources, node))),
+        )  # fmt: skip
+        made = Rows(self.queue("first"), node.row, type_)
+        keys = _columns((node.key.body,), "r")
+        return self.add("top", args, (rows.queue,), (state,), made, node, keys=keys or None)
 
     def combine(self, node: r.Combine, *, quiet: bool) -> Rows:
         """`union all`, `except`, `intersect`."""
@@ -686,6 +715,8 @@ def _is_net(query: ty.Query, relation: r.Relation) -> bool:
             return True
         case r.Combine(word="except" | "intersect"):
             return True
+        case r.Top(key=key):
+            return key.body == s.TupleValue(())
         case r.Group(_, _, keys, _, _, make):
             shown = fields(make.body).values()
             return all(s.Member(s.Name("g"), key.name) in shown for key in keys)
@@ -725,7 +756,7 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
             return _lasts(program, query, input)
         case r.Join(left, right):
             return _lasts(program, query, left) and _lasts(program, query, right)
-        case r.Group() | r.Distinct():
+        case r.Group() | r.Distinct() | r.Top():
             return True
         case r.Outer():
             return False
@@ -779,7 +810,7 @@ def _sources(relation: r.Relation) -> set[int]:
             return {index}
         case r.Join(left, right) | r.Outer(left, right) | r.Combine(left, right):
             return _sources(left) | _sources(right)
-        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
+        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input) | r.Top(input):
             return _sources(input)
 
 
@@ -792,5 +823,5 @@ def _sources_of_totals(relation: r.Relation) -> set[int]:
             return _sources_of_totals(left) | _sources_of_totals(right)
         case r.Group(input, _, keys):
             return _sources_of_totals(input) if keys else _sources(input)
-        case r.Filter(input, _, _, _) | r.Distinct(input, _):
+        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Top(input):
             return _sources_of_totals(input)

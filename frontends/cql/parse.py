@@ -63,9 +63,9 @@ INSTEAD = {
     "fetch": "`limit n` stands last",
     "natural": "say by which columns: `join s using (a, b)`",
     "lateral": "a query after `from` does not see the other sources",
-    "over": "there are no aggregates over windows of rows: group, and join with the groups",
+    "over": "of windows over rows there are `row_number()`, `rank()`, `dense_rank()`: `over (partition by a order by b)`",
+    "rows": "there are no frames: a window of the last rows is `from s[rows 10]`",
     "within": "rows of a group have no order",
-    "qualify": "conditions on groups stand after `having`",
     "minus": "the difference of queries is `except`",
     "values": "rows that are written out are a file of an input",
 }
@@ -167,6 +167,21 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def limit_behind(self, tree: Tree[Token], args: Args) -> tuple[int | None, int]:
         before, most = args
         return None if most is None else self.whole(most), self.whole(before)
+
+    def over_value(self, tree: Tree[Token], args: Args) -> q.Over:
+        call, keys, order = args
+        span = self.span(tree)
+        name = call.function.lower() if isinstance(call, s.Call) else "?"
+        if name not in ("row_number", "rank", "dense_rank") or call.args:
+            message = "only `row_number()`, `rank()` and `dense_rank()` are over ordered rows"
+            help_line = "aggregates are of groups: join with a query that has `group by`"
+            self.report("syntax-over", message, span, help_line)
+        return q.Over(
+            {"row_number": "number", "dense_rank": "dense"}.get(name, name),
+            keys or (),
+            order or (),
+            span=span,
+        )
 
     def nested_value(self, tree: Tree[Token], args: Args) -> q.Nested:
         return q.Nested("value", args[0], span=self.span(tree))

@@ -216,6 +216,8 @@ def _needs(relation: r.Relation, wanted: set[str], found: dict[int, set[str]]) -
             right_ones = [f for f in (right_key, right_can, right_alone) if f is not None]
             _needs(left, _members(make, left, 0).union(*(_members(f, left) for f in left_ones)), found)
             _needs(right, _members(make, right, 1).union(*(_members(f, right) for f in right_ones)), found)
+        case r.Top(input):
+            _needs(input, {name for name, _ in input.row.fields}, found)
         case r.Distinct(input, row):
             _needs(input, {name for name, _ in row.fields}, found)
         case r.Combine(left, right, row):

@@ -5,6 +5,8 @@ has rows, which, or what they come to; the block is joined with that. `in` and `
 different rows; everywhere else a left join shows whether there is a partner. A query that has aggregates alone has one row also
 where nothing meets its conditions: counts are 0 there, other aggregates none, so what is made of them is made behind the join.
 
+Numbers of rows (`row_number() over ...`) are columns of a declaration of their own, too.
+
 Keys are the other sides of equalities with columns of the block around. Where columns of that are used otherwise, the nested
 query is joined with their different values, which are then its keys (Neumann and Kemper, Unnesting Arbitrary Queries, BTW 2015).
 """
@@ -60,7 +62,7 @@ def unnested(block: q.Select, title: str, world: World, *, named: bool) -> q.Sel
     `title` is how the names of declarations begin that are made for them. `named`: columns get their names from the select list.
     Raises: Failed; the errors (codes sql-nested-*) are in the report.
     """
-    if not any(isinstance(node, q.Nested) for part in _clauses(block) for node in _own(part)):
+    if not any(isinstance(node, q.Nested | q.Over) for part in _clauses(block) for node in _own(part)):
         return block
     return _Unnest(world, title, block, named).block()
 
@@ -70,7 +72,7 @@ def _clauses(block: q.Select) -> Iterator[s.Node]:
     yield from block.items
     yield from block.group
     yield from block.order
-    yield from (part for part in (block.where, block.having) if part is not None)
+    yield from (part for part in (block.where, block.having, block.qualify) if part is not None)
     yield from (source.joining for source in block.sources if source.joining is not None)
 
 
@@ -163,9 +165,11 @@ class _Unnest:
         grouped = bool(block.group) or any(
             True for part in (*items, block.having) if part for _ in _aggregates(part)
         )
-        behind = [*items, *([block.having] if block.having is not None else []), *block.order]
+        behind = [*items, *(part for part in (block.having, block.qualify) if part is not None), *block.order]
         if grouped and any(self.is_behind(part) for part in behind):
             return self.over_groups(items)
+        if any(isinstance(node, q.Over) for part in behind for node in _own(part)):
+            return self.numbered(items)
         joined, conditions = self.conditions()
         self.plain = list(takewhile(lambda each: not _has_nested(each), conditions))
         kept = [made for each in conditions if (made := self.condition(each)) is not None]
@@ -189,7 +193,7 @@ class _Unnest:
         """Whether a part of a block with groups has a nested query outside of its aggregates."""
         if aggregate_of(part):
             return False
-        return isinstance(part, q.Nested) or any(map(self.is_behind, children(part)))
+        return isinstance(part, q.Nested | q.Over) or any(map(self.is_behind, children(part)))
 
     def conditions(self) -> tuple[tuple[q.Source, ...], list[s.Expr]]:
         """The sources, and the conjuncts of `where`, with those of inner joins that have nested queries."""
@@ -239,9 +243,10 @@ class _Unnest:
             keys = list(dict.fromkeys(each for item in items for each in self.columns(item.value)))
         having = None if block.having is None else cast("s.Expr", meant(block.having))
         order = tuple(evolve(each, value=cast("s.Expr", meant(each.value))) for each in block.order)
+        qualify = None if block.qualify is None else cast("s.Expr", meant(block.qualify))
         label = self.label("groups")
         parts: dict[s.Expr, str] = {}
-        asked = [*items, *order] if having is None else [*items, having, *order]
+        asked = [*items, *(part for part in (having, qualify) if part is not None), *order]
         for part in (*keys, *(each for one in asked for each in _aggregates(one))):
             parts.setdefault(part, self.fresh(title(part) or "part"))
 
@@ -271,7 +276,7 @@ class _Unnest:
 
         inner = evolve(
             block, items=tuple(q.Item(part, name, span=part.span) for part, name in parts.items()), group=tuple(keys),
-            having=None, distinct=False, order=(), limit=None, offset=0,
+            having=None, distinct=False, order=(), limit=None, offset=0, qualify=None,
         )  # fmt: skip
         name = self.declared(inner)
         shown = tuple(
@@ -281,6 +286,68 @@ class _Unnest:
             shown, (q.Source(name, label, span=block.span),), None if having is None else cast("s.Expr", read(having)),
             distinct=block.distinct, order=tuple(evolve(each, value=cast("s.Expr", read(each.value))) for each in order),
             limit=block.limit, offset=block.offset, span=block.span,
+            qualify=None if qualify is None else cast("s.Expr", read(qualify)),
+        )  # fmt: skip
+        return unnested(around, self.title, self.world, named=self.named)
+
+    def numbered(self, items: tuple[q.Item, ...]) -> q.Select:
+        """The rows with their numbers as a source, and what is asked of them as a block around it."""
+        block = self.outer
+        aliases = {item.name: item.value for item in items if item.name is not None}
+
+        def meant(node: s.Node) -> s.Node:
+            match node:
+                case s.Name(name) if name in aliases and not self.names.has(node):
+                    return aliases[name]
+                case _:
+                    return node if isinstance(node, q.Nested) else rebuild(node, meant)
+
+        qualify = None if block.qualify is None else cast("s.Expr", meant(block.qualify))
+        order = tuple(evolve(each, value=cast("s.Expr", meant(each.value))) for each in block.order)
+        label = self.label("numbered")
+        parts: dict[s.Expr, str] = {}
+        ranks: dict[q.Over, str] = {}
+
+        def part(expr: s.Expr) -> str:
+            return parts.setdefault(expr, self.fresh(title(expr) or "part"))
+
+        def column(expr: s.Expr) -> s.Expr:
+            return _of(label, part(expr), expr.span)
+
+        def read(node: s.Node) -> s.Node:
+            match node:
+                case q.Over(_, keys, over):
+                    own = evolve(
+                        node, keys=tuple(s.Name(part(key)) for key in keys),
+                        order=tuple(evolve(each, value=s.Name(part(each.value))) for each in over),
+                    )  # fmt: skip
+                    return _of(label, ranks.setdefault(own, self.fresh("rank")), node.span)
+                case q.Nested(_, query, value):
+                    inside = _mapped(query, (), self.names, column, self.names_of)
+                    return evolve(
+                        node, query=inside, value=None if value is None else cast("s.Expr", read(value))
+                    )
+                case s.Name() | s.Member(s.Name()):
+                    return column(node) if self.names.has(node) else node
+                case _:
+                    return rebuild(node, read)
+
+        shown = tuple(
+            evolve(item, value=cast("s.Expr", read(item.value)), name=self.name_of(item)) for item in items
+        )
+        where = None if qualify is None else cast("s.Expr", read(qualify))
+        ordered = tuple(evolve(each, value=cast("s.Expr", read(each.value))) for each in order)
+        if not parts:  # `row_number() over ()` alone is of all rows
+            row = self.names.rows[0].fields[0][0]
+            parts[_of(self.names.labels[0], row)] = self.fresh(row)
+        inner = evolve(
+            block, items=tuple(q.Item(each, name, span=each.span) for each, name in parts.items()), distinct=False, order=(),
+            limit=None, offset=0, qualify=None, ranks=tuple((name, over) for over, name in ranks.items()),
+        )  # fmt: skip
+        source = q.Source(self.declared(inner), label, span=block.span)
+        around = q.Select(
+            shown, (source,), where, distinct=block.distinct, order=ordered, limit=block.limit, offset=block.offset,
+            span=block.span,
         )  # fmt: skip
         return unnested(around, self.title, self.world, named=self.named)
 
@@ -506,11 +573,37 @@ class _Unnest:
             and not closed.block.distinct
         ):
             return closed.block, values, keys
-        shown = tuple(q.Item(each, self.fresh("value"), span=each.span) for each in (*values, *keys))
-        name = self.declared(evolve(self.keyed(closed), items=shown))
+        block, span = self.keyed(closed), closed.block.span
+        order = [self.ordering(each.value, block) for each in block.order]
+        shown = [q.Item(each, self.fresh("value"), span=each.span) for each in (*values, *keys)]
         read: list[s.Expr] = [s.Name(cast("str", item.name), span=item.span) for item in shown]
-        block = q.Select((), (q.Source(name, span=closed.block.span),), span=closed.block.span)
-        return block, read[: len(values)], tuple(read[len(values) :])
+        where: s.Expr | None = None
+        if keys and (block.limit is not None or block.offset):  # of each key the first
+            shown += [q.Item(each, self.fresh("order"), span=each.span) for each in order]
+            by = [s.Name(cast("str", item.name)) for item in shown[len(read) :]]
+            numbered = tuple(evolve(each, value=name) for each, name in zip(block.order, by, strict=True))
+            over, number = (
+                q.Over("number", tuple(read[len(values) :]), numbered, span=span),
+                self.fresh("number"),
+            )
+            tests = [s.Binary(">", s.Name(number), s.Int(block.offset))] if block.offset else []
+            if block.limit is not None:
+                tests.append(s.Binary("<=", s.Name(number), s.Int(block.limit + block.offset)))
+            block, where = (
+                evolve(block, order=(), limit=None, offset=0, ranks=((number, over),)),
+                s.joined("and", tests),
+            )
+        name = self.declared(evolve(block, items=tuple(shown)))
+        around = q.Select((), (q.Source(name, span=span),), where, span=span)
+        return around, read[: len(values)], tuple(read[len(values) :])
+
+    def ordering(self, value: s.Expr, block: q.Select) -> s.Expr:
+        """What rows are ordered by: a number, or a name of the select list, is what stands there."""
+        for place, item in enumerate(block.items):
+            named = isinstance(value, s.Name) and isinstance(item, q.Item) and item.name == value.name
+            if isinstance(item, q.Item) and (value == s.Int(place + 1) or named):
+                return item.value
+        return value
 
     def summed(self, closed: _Closed, asked: tuple[str, ...]) -> list[s.Expr]:
         """Joins with what the rows of a query come to, and how it is read.
@@ -573,12 +666,10 @@ class _Unnest:
         if kind == "left" or body.limit != 1:
             n, value = self.summed(closed, ("n", "least"))
             return s.IfExpr(s.Call("one row", (n,), span=item.span), value, s.NoneValue(), span=item.span)
-        columns = [
-            q.Item(each, self.fresh("of"), span=item.span)
-            for each in (item, *(key for key, _ in closed.keys))
-        ]
+        block, values, keys = self.unlimited(closed, [item])
+        columns = [q.Item(each, self.fresh("of"), span=item.span) for each in (*values, *keys)]
         label = self.label("nested")
-        name = self.declared(evolve(self.keyed(closed), items=tuple(columns)))
+        name = self.declared(evolve(block, items=tuple(columns)))
         names = [cast("str", column.name) for column in columns]
         self.join(name, label, self.tied(closed, label, names[1:]), "inner", body.span)
         return _of(label, names[0], item.span)
@@ -590,12 +681,6 @@ class _Unnest:
         block = closed.block
         keys = tuple(key for key, _ in closed.keys)
         grouped = block.group or any(True for item in block.items for _ in _aggregates(item))
-        if block.limit is not None and keys:
-            message, help_line = (
-                "a query for each row of another has no `limit`",
-                "number its rows: `row_number() over (...)`",
-            )
-            raise self.world.report.error("sql-nested-limit", message, block.span, help_line)
         return evolve(block, group=(*block.group, *keys)) if grouped else block
 
     def tied(self, closed: _Closed, label: str, names: list[str]) -> list[s.Expr]:

@@ -92,6 +92,8 @@ class _Select:
     report: Report
     labels: tuple[str, ...] = field(init=False)
     own: tuple[t.Record, ...] = field(init=False)
+    shown: int = 0
+    """How many columns the select list has, without those behind it."""
 
     def __attrs_post_init__(self) -> None:
         self.labels = tuple(source.label for source in self.block.sources)
@@ -116,9 +118,15 @@ class _Select:
         """The whole query."""
         block, before = self.block, self.report.errors
         self.unique_labels()
-        if block.order or block.limit is not None or block.offset:
-            raise self.report.error("sql-order", "relations are bags: they have no order", block.span)
+        if block.qualify is not None:
+            message, help_line = (
+                "`qualify` is a condition on numbers of rows",
+                "these are made by `row_number() over (...)`",
+            )
+            self.report.error("sql-qualify", message, block.qualify.span, help_line)
         items = self.items()
+        self.shown = len(items)
+        items, order = self.with_order(items)
         block = self.block = self.without_aliases(items)
         conditions = self.conditions()
         grouping = bool(block.group) or any(has_aggregate(item.value) for item in items)
@@ -133,7 +141,121 @@ class _Select:
         if block.distinct:
             self.comparable(found.row, block.span)
             found = r.Distinct(found, found.row, span=block.span)
+        for name, over in block.ranks:
+            found = self.ranked(found, name, over)
+        if block.limit is not None or block.offset:
+            found = self.first(found, order)
         return found
+
+    # -- order
+
+    def with_order(
+        self, items: tuple[q.Item, ...]
+    ) -> tuple[tuple[q.Item, ...], tuple[tuple[int, q.Order], ...]]:
+        """The select list with columns behind it by which rows are ordered, and which each of these is."""
+        block = self.block
+        if block.limit is None and not block.offset:
+            if block.order:
+                message = "a relation has no order: without `limit` it changes nothing"
+                self.report.remark("sql-order", message, block.order[0].span)
+            return items, ()
+        found = list(items)
+        order: list[tuple[int, q.Order]] = []
+        names = (
+            [item.name for item in items] if self.wanted is None else [name for name, _ in self.wanted.fields]
+        )
+        for each in block.order:
+            value = self.numbered(each.value, items)
+            place = next((i for i, item in enumerate(found) if item.value == value), None)
+            if isinstance(value, s.Name) and value.name in names:
+                place = names.index(value.name)
+            if place is None:
+                if block.distinct:
+                    message = "different rows are ordered by what stands in the select list"
+                    raise self.report.error("sql-order", message, each.span)
+                taken = {
+                    *names,
+                    *(item.name for item in found),
+                    *(name for row in self.rows for name, _ in row.fields),
+                }
+                place = len(found)
+                found.append(q.Item(value, fresh("order", {name for name in taken if name}), span=each.span))
+            order.append((place, each))
+        return tuple(found), tuple(order)
+
+    def first(self, found: r.Relation, order: tuple[tuple[int, q.Order], ...]) -> r.Relation:
+        """The first rows, without the columns behind the select list."""
+        row = t.Record(found.row.fields[: self.shown])
+        parts = [part for i, each in order for part in self.order_of(found.row.fields[i][0], each, found.row)]
+        make: s.Expr = s.Name("r")
+        if row != found.row:
+            make = s.RecordValue(
+                tuple(s.FieldValue(name, s.Member(s.Name("r"), name)) for name, _ in row.fields)
+            )
+        most = None if self.block.limit is None else self.block.limit + self.block.offset
+        return r.Top(
+            found, row, t.UNIT, s.Lambda(("r",), s.TupleValue(())), *_ordered(parts), s.Lambda(r.NUMBERS, make),
+            most=most, skipped=self.block.offset, span=self.block.span,
+        )  # fmt: skip
+
+    def ranked(self, found: r.Relation, name: str, over: q.Over) -> r.Relation:
+        """The rows with their numbers."""
+        keys = [s.Member(s.Name("r"), cast("s.Name", key).name) for key in over.keys]
+        kinds = dict(found.row.fields)
+        parts = [
+            part
+            for each in over.order
+            for part in self.order_of(cast("s.Name", each.value).name, each, found.row)
+        ]
+        shown = [s.FieldValue(column, s.Member(s.Name("r"), column)) for column, _ in found.row.fields]
+        make = s.RecordValue((*shown, s.FieldValue(name, s.Name(over.function))))
+        key = s.Lambda(("r",), _key(list(keys)))
+        return r.Top(
+            found, t.Record((*found.row.fields, (name, t.I64))), _key_type([kinds[key.name] for key in keys]), key,
+            *_ordered(parts), s.Lambda(r.NUMBERS, make), by=over.function, span=over.span,
+        )  # fmt: skip
+
+    def order_of(self, name: str, order: q.Order, row: t.Record) -> list[Found]:
+        """What rows are ordered by for one column: none is greater than all that is there, unless the text says otherwise."""
+        kind, value = dict(row.fields)[name], s.Member(s.Name("r"), name, span=order.span)
+        inner, found = strip(kind), list[Found]()
+        if isinstance(kind, t.Optional):
+            last = order.descending if order.first is None else order.first
+            missing = s.IsNone(value)
+            found.append(Found(s.Unary("not", missing) if last else missing, t.BOOL))
+        made = self.down(Found(value, inner) if inner == kind else Found(s.Force(value), inner), order)
+        if inner == kind:
+            return [*found, *made]
+        return [
+            *found,
+            *(Found(s.IfExpr(s.IsNone(value), s.NoneValue(), x.expr), t.Optional(x.type)) for x in made),
+        ]
+
+    def down(self, found: Found, order: q.Order) -> list[Found]:
+        """A value as what ascends where it shall; both zeros are one, and NaN is the greatest number."""
+        value, kind = found.expr, found.type
+        if kind in t.FLOATS:
+            value = s.Binary("+", value, s.Float(0.0)) if kind == t.F64 else value
+            if not order.descending:
+                return [Found(value, kind)]
+            number = s.Unary("not", s.Call("is_nan", (value,)))
+            return [Found(number, t.BOOL), Found(s.Unary("-", value), kind)]
+        if not order.descending:
+            return [found]
+        match kind:
+            case t.BOOL:
+                return [Found(s.Unary("not", value), kind)]
+            case t.TIME | t.DURATION:
+                return [Found(s.Unary("~", s.Call("micros", (value,))), t.I64)]
+            case t.STRING:
+                return [Found(s.Call("cql.descending", (value,)), t.List(t.I64))]
+            case t.Decimal():
+                return [Found(s.Unary("-", value), kind)]
+            case _ if kind in t.INTEGERS:
+                return [Found(s.Unary("~", value), kind)]
+            case _:
+                message = f"rows are not ordered by `{spelled(kind)}` from the greatest on"
+                raise self.report.error("sql-order", message, order.span)
 
     # -- the parts of the text
 
@@ -270,14 +392,14 @@ class _Select:
         """The select list checked, with the names and types of the result."""
         found: list[_Named] = []
         fields = None if self.wanted is None else self.wanted.fields
-        if fields is not None and len(fields) != len(items):
-            message = f"the type has {len(fields)} columns, the select list {len(items)}"
+        if fields is not None and len(fields) != self.shown:
+            message = f"the type has {len(fields)} columns, the select list {self.shown}"
             raise self.report.error("sql-arity", message, self.block.span)
         taken: set[str] = set()
         for i, item in enumerate(items):
             with self.report.recover():
                 value = over.find(item.value)
-                if fields is None:
+                if fields is None or i >= len(fields):
                     name = item.name or self.title(item)
                     if name in taken:
                         help_line = "rename one of them with `as`"
@@ -736,6 +858,13 @@ def _present(found: Found) -> s.Expr:
 def _forced(found: Found) -> Found:
     """A value that is there."""
     return Found(s.Force(found.expr, span=found.expr.span), strip(found.type)) if _loose(found) else found
+
+
+def _ordered(parts: list[Found]) -> tuple[t.Record, s.Lambda]:
+    """What rows are ordered by: its type, and how it is made of a row `r`."""
+    row = t.Record(tuple((f"p{i}", part.type) for i, part in enumerate(parts)))
+    value = s.RecordValue(tuple(s.FieldValue(f"p{i}", part.expr) for i, part in enumerate(parts)))
+    return row, s.Lambda(("r",), value)
 
 
 def _renamed(expr: s.Expr, side: str) -> s.Expr:

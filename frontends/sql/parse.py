@@ -74,9 +74,16 @@ class SqlBuilder(ExprBuilder):
         return depth(min(max(child - 2, 0), arms - 1), arms)
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
-        distinct, items, sources, where, group, having = args
+        distinct, items, sources, where, group, having, qualify = args
         return q.Select(
-            items, sources, where, group or (), having, distinct is not None, span=self.span(tree)
+            items,
+            sources,
+            where,
+            group or (),
+            having,
+            distinct is not None,
+            qualify=qualify,
+            span=self.span(tree),
         )
 
     def distinct(self, tree: Tree[Token], args: Args) -> bool:

@@ -75,8 +75,20 @@ class Nested(s.Node):
 
 
 @frozen
+class Over(s.Node):
+    """`row_number() over (partition by keys order by order)`."""
+
+    function: str
+    keys: tuple[s.Expr, ...] = ()
+    order: tuple[Order, ...] = ()
+
+
+@frozen
 class Select(s.Node):
-    """`select items from sources where cond group by keys having cond order by order limit n offset m`."""
+    """`select items from sources where cond group by keys having cond order by order limit n offset m`.
+
+    `ranks` are columns behind the others, by name; what they are over are columns of the result.
+    """
 
     items: tuple[Item | Star, ...]
     sources: tuple[Source, ...]
@@ -87,3 +99,5 @@ class Select(s.Node):
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    qualify: s.Expr | None = None
+    ranks: tuple[tuple[str, Over], ...] = ()

@@ -136,7 +136,31 @@ class Outer(s.Node):
     right_alone: s.Lambda | None = None
 
 
-Relation = Input | Filter | Join | Outer | Group | Distinct | Combine
+@frozen
+class Top(s.Node):
+    """Of the rows of each key (unit: of all) in the order of `order(r)`, then of themselves, `make` of those that come first.
+
+    `make` is of the row `r` and its numbers: `number` counts rows, `rank` is the number of the first row of equal order, `dense`
+    counts orders. There are rows as long as the number that `by` names is at most `most` (None: all), without the first
+    `skipped`.
+    """
+
+    input: Relation
+    row: t.Record
+    key_type: t.Type
+    key: s.Lambda
+    order_type: t.Record
+    order: s.Lambda
+    make: s.Lambda
+    by: str = "number"
+    most: int | None = None
+    skipped: int = 0
+
+
+NUMBERS = ("r", "number", "rank", "dense")
+"""The parameters of what makes a row of a row and its numbers."""
+
+Relation = Input | Filter | Join | Outer | Group | Distinct | Combine | Top
 
 ALL = s.Lambda(("r",), s.Bool(value=True))
 """The condition that every row meets."""

@@ -305,10 +305,13 @@ def test_options_stand_between_declarations() -> None:
         ("select a from s minus select a from t", "the difference of queries is `except`"),
         ("select a from (values (1)) v", "rows that are written out are a file of an input"),
         ("select a from s, lateral (select 1) t", "a query after `from` does not see the other sources"),
-        ("select a from s qualify a > 1", "conditions on groups stand after `having`"),
         (
             "select sum(a) over (partition by a) from s",
-            "there are no aggregates over windows of rows: group, and join with the groups",
+            "aggregates are of groups: join with a query that has `group by`",
+        ),
+        (
+            "select rank() over (order by a rows 3 preceding) from s",
+            "there are no frames: a window of the last rows is `from s[rows 10]`",
         ),
         (
             "select f(select a from t) from s",

@@ -16,10 +16,12 @@ from calculus.observe import Faulted, Finished
 from calculus.run import run
 from calculus.schedule import Seeded
 from frontends.cql import FRONTEND
+from frontends.sql import typed as r
 from river.backend import Options
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il import erase
 from river.il.templates import Library
+from river.il.trees import walk
 from river.il.verify import verify
 from river.lang.values import Mark
 from river.platform import Platform
@@ -202,10 +204,34 @@ NESTED = [
     "select u.a, (select w.k from {p} w where w.a = u.a and w.k = 'x' group by w.k) as m from {s[range 2]} u",
     "select a, k from {s[range 2]} u where a * 1.0 in (select a * 1.0 from {t[range 3]} w where w.k <> u.k)",
     "select a, k from {s[range 2]} u where a * 0.5 not in (select a * 1.0 from {t[range 3]})",
+    # the first rows
+    "select a, k from {s[range 2]} order by a, k limit 2",
+    "select a, k from {s[range 2]} order by a desc, k desc limit 3 offset 1",
+    "select k, count(*) as n from {s[range 4 slide 2]} group by k order by n desc, k limit 1",
+    "select k from {s} group by k order by sum(a) desc, k limit 2",
+    "select q, a from {s[range 2]} order by q nulls last, a limit 2",
+    "select q, a from {s[range 2]} order by q desc nulls first, a limit 2",
+    "select distinct k from {s} order by k desc limit 2",
+    (
+        "select k, a, rn from (select k, a, row_number() over (partition by k order by a, ts desc, q "
+        "nulls last) as rn from {s[range 2]}) x where rn <= 2"
+    ),
+    "select k, a, rank() over (partition by k order by a) as r, dense_rank() over (order by k desc) as d from {s[range 2]}",
+    "select a, k from {t[range 3]} qualify rank() over (partition by k order by a desc) = 1",
+    "select k, count(*) as n, rank() over (order by count(*) desc) as r from {s[range 2]} group by k",
+    "select a, k from (select a, k from {s[range 2]} union all select a, k from {p}) x order by k, a limit 3",
+    "select * from (select a, k, row_number() over (order by k, a) as n from {p}) x where n < 3 and 2 >= n",
+    "select a, k from {s} u where a in (select a from {t[range 3]} order by a desc limit 1)",
+    "select a, (select k from {t[range 3]} order by k desc limit 1) as k from {s[range 2]}",
+    "select a, k from {s[range 2]} order by a limit 0",
+    "select a, k from {s[range 2]} u where a > (select w.a from {t[range 3]} w where w.k = u.k order by a desc, q limit 1)",
+    "select u.a, (select w.a from {t[range 3]} w where w.k = u.k order by a limit 1 offset 1) as m from {s[range 2]} u",
+    "select a, k from {s[range 2]} u where a in (select w.a from {t[range 3]} w where w.k = u.k order by 1 limit 2)",
+    "select a, k from {s[range 2]} u where exists (select 1 from {t[range 3]} w where w.k = u.k limit 1 offset 1)",
 ]
-"""Queries inside of expressions, of which each version of the sources tries some."""
+"""Queries inside of expressions, and of the first rows, of which each version of the sources tries some."""
 
-HERE = seeds.chance("which queries are tried").sample(NESTED, 9)
+HERE = seeds.chance("which queries are tried").sample(NESTED, 12)
 
 
 def checked(text: str) -> Any:
@@ -388,12 +414,9 @@ def refused(text: str) -> list[Diagnostic]:
             "group by it",
         ),
         ("select (select max(a) from t) + 1 from s", "sql-unnamed-column", None),
-        ("select a from s order by a limit 3", "sql-order", None),
-        (
-            "select a from s where a > (select max(q) from t where t.a = s.a group by k limit 1)",
-            "sql-nested-limit",
-            None,
-        ),
+        ("select distinct k from s order by a limit 3", "sql-order", None),
+        ("select a from s qualify a > 3", "sql-qualify", "these are made by `row_number() over (...)`"),
+        ("select sum(a) over (partition by k) as n from s", "syntax-over", None),
         ("select a from s where (a, q) not in (select a, q from t)", "sql-nested-none", None),
     ],
 )
@@ -437,6 +460,45 @@ def test_columns_of_nested_queries_are_not_in_a_star() -> None:
         "v: relation = select *, (select max(a) from t) from s where exists (select * from t);"
     ).views
     assert [name for name, _ in view.row.fields] == ["ts", "a", "k", "q", "max_a"]
+
+
+def test_an_order_without_a_limit_is_told_to_change_nothing() -> None:
+    program = checked("v: relation = select a from s order by a;")
+    assert ("sql-order", Severity.REMARK) in [(d.code, d.severity) for d in program.remarks]
+    assert not any(isinstance(node, r.Top) for node in walk(program.views[-1].query.relation))
+
+
+@pytest.mark.parametrize(
+    ("condition", "most", "by"),
+    [
+        ("n <= 3", 3, "number"),
+        ("5 > n and a > 0", 4, "number"),
+        ("m = 1", 1, "rank"),
+        ("n > 3", None, "number"),
+        ("n <= 3 or a = 0", None, "number"),
+    ],
+)
+def test_rows_are_numbered_as_far_as_they_are_read(condition: str, most: int | None, by: str) -> None:
+    inner = "select *, row_number() over (partition by k order by a) as n from s"
+    if by == "rank":
+        inner = "select *, rank() over (order by a) as m from s"
+    views = checked(f"v: relation = select a from ({inner}) as x where {condition};").views
+    (top,) = [node for view in views for node in walk(view.query.relation) if isinstance(node, r.Top)]
+    assert (top.most, top.by) == (most, by)
+
+
+def test_numbered_rows_that_others_read_are_all_there() -> None:
+    text = "x: relation = select a, row_number() over (order by a) as n from s; "
+    views = checked(text + "v: relation = select a from x where n <= 3; w: relation = select a from x;").views
+    (top,) = [node for view in views for node in walk(view.query.relation) if isinstance(node, r.Top)]
+    assert top.most is None
+
+
+def test_a_row_that_comes_first_pushes_the_last_one_out() -> None:
+    query = "select a, k from {s[range 8]} order by a limit 2"
+    data: dict[str, list[Any]] = {"s": [(0, a, "x", None) for a in range(40)] + [(1, -1, "y", None)]}
+    found = says(query, data)
+    assert found == {0: [(0, "x"), (1, "x")], 1: [(-1, "y"), (0, "x")]}
 
 
 def test_a_semi_join_of_what_only_grows_is_a_stream() -> None:

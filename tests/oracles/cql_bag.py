@@ -302,10 +302,35 @@ class Run:
                 return [row for row in a if (row in b) == (word == "intersect")]
             case r.Distinct(input, _):
                 return list(dict.fromkeys(self.relation(name, input, sources, heard)))
+            case r.Top():
+                return self.top(name, node, sources, heard)
             case r.Group():
                 return self.group(name, node, sources, heard)
             case _:
                 assert_never(node)
+
+    def top(self, name: str, node: r.Top, sources: list[Bag], heard: list[bool]) -> Bag:
+        rows = self.relation(name, node.input, sources, heard)
+        row = node.input.row
+        key, order = (
+            self.function(node.key, (row,), node.key_type),
+            self.function(node.order, (row,), node.order_type),
+        )
+        make = self.function(node.make, (row, t.I64, t.I64, t.I64), node.row)
+        keyed, whole = (total_key(kind) or _same for kind in (node.order_type, row))
+        found: Bag = []
+        for group in dict.fromkeys(map(key, rows)):
+            own = sorted((x for x in rows if key(x) == group), key=lambda x: (keyed(order(x)), whole(x)))
+            places = [keyed(order(x)) for x in own]
+            for i, x in enumerate(own):
+                numbers = {
+                    "number": i + 1,
+                    "rank": places.index(places[i]) + 1,
+                    "dense": len(set(places[: i + 1])),
+                }
+                if i >= node.skipped and (node.most is None or numbers[node.by] <= node.most):
+                    found.append(make(x, *numbers.values()))
+        return found
 
     def outer(self, name: str, node: r.Outer, sources: list[Bag], heard: list[bool]) -> Bag:
         sides = (node.left, node.left_key, node.left_can), (node.right, node.right_key, node.right_can)
@@ -442,13 +467,17 @@ def trapping(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def inputs(node: r.Relation) -> set[int]:
     match node:
         case r.Input(index, _):
             return {index}
         case r.Join(left, right) | r.Outer(left, right) | r.Combine(left, right):
             return inputs(left) | inputs(right)
-        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input):
+        case r.Filter(input, _, _, _) | r.Distinct(input, _) | r.Group(input) | r.Top(input):
             return inputs(input)
         case _:
             assert_never(node)
