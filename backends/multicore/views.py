@@ -94,12 +94,12 @@ class Views:
 
     def _evaluated(self, view: View, value: Any) -> Items:
         """The rows as the evaluator makes them."""
-        from river.il.observe import evaluated_rows
+        from river.il.views import rows_of
 
         self._note(f"rows of `{view.name}`, made by the evaluator")
         if view.name in self.calls:
             self.calls[view.name] = len(value) if len(view.fns[view.function].params) > 1 else 1
-        return evaluated_rows(view, value)
+        return list(rows_of(view, value))
 
     def _columns(self, view: View, code: NativeView, sink: Callable[[Items], None], began: float) -> None:
         """Rows made, sorted and written by machine code."""

@@ -237,11 +237,11 @@ def _of_view(view: View, sink: Counted) -> Callable[[Items], None]:
 
 
 def _view_rows(view: View, summary: Summary) -> list[Any]:
-    from river.il.observe import evaluated_rows
+    from river.il.views import rows_of
     from river.lang.evaluate import Trap
 
     try:
-        return evaluated_rows(view, summary.variables[view.variable])
+        return list(rows_of(view, summary.variables[view.variable]))
     except Trap as trap:
         raise Rejected([trap_diagnostic(trap)]) from trap
 

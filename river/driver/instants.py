@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
+from river.classes import evolve
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import types as t
 from river.lang.values import BOUNDS

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 from calculus.observe import Faulted, Finished, Outcome
 from calculus.program import Fault
 from river.classes import frozen
+from river.il.views import rows_of
 from river.lang import types as t
 from river.lang import values
-from river.lang.evaluate import Trap, compile_function
 from river.lang.values import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+    from collections.abc import Collection, Hashable, Iterable, Mapping
 
     from river.il.graph import Graph, View
 
@@ -91,36 +91,9 @@ def rows(view: View, value: Value) -> tuple[Hashable, ...]:
     return tuple(values.observed(view.type, row) for row in contents(view, value))
 
 
-def evaluated_rows(view: View, value: Value) -> list[Value]:
-    """The rows of a view as `contents` gives them, for who runs a program. Raises: Trap, of the view's function."""
-    try:
-        return list(contents(view, value))
-    except Fault as fault:
-        trap = fault.__cause__
-        assert isinstance(trap, Trap)  # noqa: S101 - there is no other fault
-        raise trap from None
-
-
-def _of_first(key: Callable[[Any], Any] | None, leading: int) -> Callable[[Value], Any]:
-    """The key of the first fields of rows."""
-    return (lambda row: row[:leading]) if key is None else (lambda row: key(row[:leading]))
-
-
 def contents(view: View, value: Value) -> tuple[Value, ...]:
     """The rows of a view of a variable's frozen value, frozen, in the total order.
 
     Raises: Fault with `(view, site, code, key or None)` when its function traps.
     """
-    function = compile_function(view.fns, view.function)
-    by_entry = len(view.fns[view.function].params) == 2
-    found: list[Value] = []
-    calls: Iterable[tuple[Value, ...]] = value.items() if by_entry else [(value,)]
-    for args in calls:
-        try:
-            found += function(*args)
-        except Trap as trap:
-            raise Fault((view.name, trap.site, trap.code, args[0] if by_entry else None)) from trap
-    freeze = values.freezer(view.type)
-    key, leading = values.total_key(view.order), view.leading
-    ordered = sorted(found, key=key if leading is None else _of_first(key, leading))
-    return tuple(ordered if freeze is None else map(freeze, ordered))
+    return rows_of(view, value, lambda trap, key: Fault((view.name, trap.site, trap.code, key)))

@@ -60,6 +60,31 @@ def test_starting_up_imports_nothing_heavy() -> None:
     assert HEAVY.isdisjoint(loaded)
 
 
+def test_a_run_from_the_cache_imports_nothing_that_reads_programs(tmp_path: Path) -> None:
+    """What a text has become is kept, and so is its machine code: who runs it again waits for no language, pass or calculus."""
+    (tmp_path / "log.csv").write_text("origin,target\na,b\na,c\n")
+    (tmp_path / "counts.szl").write_text(
+        "counts: table sum[string] of int;\nrow: { origin: string, target: string } = input;\n"
+        "emit counts[row.origin] <- 1;\n"
+    )
+    code = (
+        "import sys\nfrom river.cli import run\n"
+        "sys.argv = ['river', 'run', 'counts.szl', '--in', 'row=log.csv', '--out', 'counts=out.csv']\n"
+        "try:\n    run()\nexcept SystemExit as end:\n    assert not end.code\nprint(*sys.modules)"
+    )
+    python(code, cwd=tmp_path)
+    loaded = {".".join(name.split(".")[:2]) for name in python(code, cwd=tmp_path).split()}
+    assert (tmp_path / "out.csv").read_text() == "key0,value\na,2\n"
+    assert {"backends.multicore", "llvmlite.binding"} <= loaded
+    packages = {name.partition(".")[0] for name in loaded}
+    assert (
+        HEAVY - {"llvmlite"} | {"attr", "attrs", "calculus", "frontends", "lark", "optimizers"}
+    ).isdisjoint(packages)
+    assert {"river.explain", "river.passes", "river.pictures", "river.testing", "river.tuning"}.isdisjoint(
+        loaded
+    )
+
+
 def test_every_public_module_has_a_docstring() -> None:
     public = [path for path in MODULES if path.stem == "__init__" or not path.stem.startswith("_")]
     silent = [relative(p) for p in public if not ast.get_docstring(ast.parse(p.read_text(encoding="utf-8")))]
