@@ -18,10 +18,12 @@ from frontends.sql.functions import (
     FUNCTIONS,
     SEVERAL,
     TRUNCATED,
+    UNITS,
     Function,
     cast_of,
     type_named,
 )
+from frontends.sql.time_formats import formatted
 from frontends.sql.typed import Aggregate, Key, mean_type
 from river.diagnostics import Rejected, closest
 from river.il.trees import children, fresh, rebuild, walk
@@ -209,6 +211,17 @@ class Rows:
                 return self.chosen(self.condition(condition), then, other, expr)
             case s.Call("like" | "ilike" as name, (value, s.String(pattern), *escape)):
                 return self.like(name, cast("s.Expr", value), pattern, tuple(escape), expr)
+            case s.Call("like" | "ilike" as name, (value, pattern, *escape)):
+                return self.like_any(
+                    name, (cast("s.Expr", value), cast("s.Expr", pattern)), tuple(escape), expr
+                )
+            case s.Member(value, name):
+                record = self.find(value)
+                if isinstance(record.type, t.Optional) and isinstance(record.type.inner, t.Record):
+                    return self.lifted(
+                        (record,), lambda parts: s.Member(parts[0], name, span=expr.span), expr
+                    )
+                return self.typed(evolve(expr, value=record.expr))
             case s.NoneValue():
                 raise self.report.error(
                     "sql-none", "nothing says of which type this is", expr.span, "ask for it: `is null`"
@@ -277,6 +290,22 @@ class Rows:
                 return self.cast(self.find(value), kind, expr)
             case "extract" | "date_part" | "date_trunc", (s.String(part), value):
                 return self.part(name, part.lower(), self.find(value), expr)
+            case "to_char" | "date_format" | "strftime", (value, s.String(pattern)):
+                return self.time_text(name, self.find(value), pattern, expr)
+            case "date_diff" | "datediff" | "timestampdiff", (unit, begin, end):
+                return self.difference(name, _unit(unit), (begin, end), expr)
+            case "date_add" | "timestampadd" | "dateadd", (unit, count, value) if _unit(unit) is not None:
+                moved = s.Binary(
+                    "+", value, s.Binary("*", s.Call("duration", (s.Int(self.unit(unit, expr)),)), count)
+                )
+                return self.find(evolve(moved, span=expr.span))
+            case "date_add", (value, length):
+                return self.find(s.Binary("+", value, length, span=expr.span))
+            case "iif", (condition, then, other):
+                return self.find(s.IfExpr(condition, then, other, span=expr.span))
+            case "unknown", ():
+                no = s.Bool(value=False)
+                return self.typed(s.IfExpr(no, no, s.NoneValue(), span=expr.span))
             case "alike", (left, right):
                 a, b = promote(*self.both(left, right))
                 return self.typed(s.Call("same", (a.expr, b.expr), span=expr.span))
@@ -346,6 +375,8 @@ class Rows:
             raise self.report.error("sql-function-operands", message, expr.span)
         found = self.operands(given)
         span = expr.span
+        if name == "concat_ws":
+            return self.joined(found, expr)
         if name == "concat":
             texts = [self.or_empty(self.as_text(one)) for one in found]
             return self.typed(_chain("+", texts, span))
@@ -368,6 +399,68 @@ class Rows:
             value = s.Call("coalesce", (one.expr, value), span=span)
         return self.typed(value)
 
+    def joined(self, found: tuple[Found, ...], expr: s.Call) -> Found:
+        """`concat_ws`: the texts that are there, the first operand between them."""
+        separator, *rest = (self.as_text(one) for one in found)
+        if isinstance(separator.type, t.Optional) or not rest:
+            message = "`concat_ws` takes a text that is never none, and what it stands between"
+            raise self.report.error("sql-function-operands", message, expr.span)
+        # what is never none has to be told to be of the others' type
+        texts = [
+            one.expr
+            if isinstance(one.type, t.Optional)
+            else s.IfExpr(s.Bool(value=False), s.NoneValue(), one.expr)
+            for one in rest
+        ]
+        return self.typed(
+            s.Call("cql.concat_ws", (separator.expr, s.ListValue(tuple(texts))), span=expr.span)
+        )
+
+    def time_text(self, name: str, value: Found, pattern: str, expr: s.Call) -> Found:
+        """`to_char(t, 'YYYY-MM-DD')`, and the same in other signs."""
+        if strip(value.type) != t.TIME:
+            message = f"`{name}` is of a `time`, this is `{spelled(value.type)}`"
+            raise self.report.error("sql-function-operands", message, expr.span)
+        odd = formatted(name, value.expr, pattern)
+        if isinstance(odd, str):
+            message = f"`{odd}` in the pattern of `{name}` stands for nothing"
+            raise self.report.error("sql-time-format", message, expr.span, "docs/cql.md has the signs")
+        return self.lifted((value,), lambda parts: cast("s.Expr", formatted(name, parts[0], pattern)), expr)
+
+    def unit(self, unit: s.Argument, expr: s.Call) -> int:
+        """A unit of time in microseconds."""
+        named = _unit(unit)
+        if named is None or named not in UNITS:
+            known = f"units are {', '.join(f'`{one}`' for one in UNITS)}"
+            raise self.report.error(
+                "sql-time-part", f"no length of time is called `{named}`", expr.span, known
+            )
+        return UNITS[named]
+
+    def difference(self, name: str, unit: str | None, sides: tuple[s.Argument, ...], expr: s.Call) -> Found:
+        """`date_diff` counts the borders of units between two times, `timestampdiff` whole units."""
+        begin, end = self.operands(cast("tuple[s.Expr, ...]", sides))
+        if {strip(begin.type), strip(end.type)} != {t.TIME}:
+            message = f"`{name}` is of a unit and two times"
+            raise self.report.error(
+                "sql-function-operands", message, expr.span, f"write `{name}('day', a, b)`"
+            )
+        if unit in ("month", "year") and name != "timestampdiff":
+            of = "cql.months" if unit == "month" else "year"
+            return self.lifted(
+                (begin, end), lambda parts: s.Binary("-", s.Call(of, parts[1:]), s.Call(of, parts[:1])), expr
+            )
+        size = self.unit(expr.args[0], expr)
+
+        def apply(parts: tuple[s.Expr, ...]) -> s.Expr:
+            if name == "timestampdiff":
+                length = s.Call("micros", (s.Binary("-", parts[1], parts[0]),))
+                return s.Call("div.trunc", (length, s.Int(size)))
+            monday = s.Int(4 * UNITS["day"] if unit == "week" else 0)
+            return s.Call("cql.borders", (s.Int(size), monday, *parts))
+
+        return self.lifted((begin, end), apply, expr)
+
     def extreme(self, operation: str, found: tuple[Found, ...], expr: s.Call) -> Found:
         """The greatest or least of those operands that are there; NaN is the greatest number."""
         value = found[0]
@@ -376,7 +469,9 @@ class Rows:
         return value
 
     def cast(self, value: Found, kind: str, expr: s.Call) -> Found:
-        """`cast(x as kind)`."""
+        """`cast(x as kind)`; a date is the time at which the day begins."""
+        if kind.lower() == "date":
+            return self.part("date_trunc", "day", self.cast(value, "time", expr), expr)
         type_ = type_named(kind)
         if type_ is None:
             message = f"`{kind}` is no type that `cast` knows"
@@ -401,6 +496,10 @@ class Rows:
         if made is None:
             near = closest(part, table) or f"there are {', '.join(f'`{one}`' for one in table)}"
             raise self.report.error("sql-time-part", f"a time has no part `{part}`", expr.span, near)
+        if part == "epoch" and strip(value.type) == t.DURATION:
+            return self.lifted(
+                (value,), lambda parts: evolve(FIELDS["epoch"](parts[0]), span=expr.span), expr
+            )
         if strip(value.type) != t.TIME:
             message = f"`{name}` is of a `time`, this is `{spelled(value.type)}`"
             help_line = "seconds since 1970 become a time by `to_timestamp(x)`"
@@ -460,6 +559,23 @@ class Rows:
             return _like(parts[0], pattern, expr.span)
 
         return self.lifted((text,), apply, expr)
+
+    def like_any(
+        self, name: str, given: tuple[s.Expr, s.Expr], escape: tuple[s.Argument, ...], expr: s.Call
+    ) -> Found:
+        """`like` with a pattern that is known when the query runs."""
+        sides = self.both(*given)
+        for side, value in zip(sides, given, strict=True):
+            if strip(side.type) != t.STRING:
+                message = f"`{name}` compares texts, this is `{spelled(side.type)}`"
+                raise self.report.error("sql-like", message, value.span)
+        sign = escape[0] if escape else s.String("")
+
+        def apply(parts: tuple[s.Expr, ...]) -> s.Expr:
+            texts = tuple(s.Call("lower", (part,)) for part in parts) if name == "ilike" else parts
+            return s.Call("cql.is_like", (*texts, sign), span=expr.span)
+
+        return self.lifted(sides, apply, expr)
 
     # -- the conversions
 
@@ -768,6 +884,10 @@ def _fitted(found: Found, kind: str) -> Found | None:
             return found if isinstance(found.expr, s.String) else None
         case "time":
             return found if type_ == t.TIME else None
+        case "list":
+            return found if isinstance(type_, t.List) else None
+        case "instant":
+            return found if number or type_ == t.STRING else None
         case "int":
             return convert(found, t.I64) if type_ in t.INTEGERS else None
         case "float":
@@ -776,6 +896,19 @@ def _fitted(found: Found, kind: str) -> Found | None:
             return found if number else None
         case _:
             return found
+
+
+def _unit(given: s.Argument) -> str | None:
+    """A unit of time as it is named: `day`, `days` or `'day'`."""
+    match given:
+        case s.Name(name) | s.String(name):
+            return (
+                name.lower().removesuffix("s")
+                if name.lower().removesuffix("s") in (*UNITS, "month", "year")
+                else None
+            )
+        case _:
+            return None
 
 
 def _chain(op: str, values: list[s.Expr], span: Span | None) -> s.Expr:

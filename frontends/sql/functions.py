@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
+from frontends.sql.time_formats import named
 from river.lang import syntax as s
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Kind = Literal["text", "int", "float", "number", "time", "any", "pattern"]
-"""What an operand is: `float` any number, as one; `number` any number, as it is; `pattern` a text that is written out."""
+Kind = Literal["text", "int", "float", "number", "time", "instant", "list", "any", "pattern"]
+"""What an operand is: `float` any number, as one; `number` any number, as it is; `pattern` a text that is written out;
+`instant` a number of seconds, or a text.
+"""
 
 Parts = tuple[s.Expr, ...]
 
@@ -80,6 +83,12 @@ def _round(parts: Parts, type_: t.Type) -> s.Expr:
     return parts[0] if type_ in t.INTEGERS else s.Call("round", parts)
 
 
+def _trunc(parts: Parts, type_: t.Type) -> s.Expr:
+    if len(parts) == 2:
+        return s.Call("cql.trunc_to", (s.Call("f64", parts[:1]) if type_ != t.F64 else parts[0], parts[1]))
+    return parts[0] if type_ in t.INTEGERS else s.Call("trunc", parts)
+
+
 def _sign(parts: Parts, type_: t.Type) -> s.Expr:
     if type_ in t.INTEGERS:
         return s.Call("cql.whole_sign_of", parts)
@@ -94,11 +103,40 @@ def _replaced(parts: Parts, _type: t.Type) -> s.Expr:
     return s.Call("re_replace", (s.Call("regex", (parts[1],)), parts[0], parts[2]))
 
 
+def _extracted(parts: Parts, _type: t.Type) -> s.Expr:
+    found = s.Call("re_strs", (s.Call("regex", (parts[1],)), parts[0]))
+    return s.Call("get", (found, parts[2] if len(parts) == 3 else s.Int(0)))
+
+
+def _logarithm(parts: Parts, _type: t.Type) -> s.Expr:
+    if len(parts) == 1:
+        return s.Call("log10", parts)
+    return s.Call("div.trap", (s.Call("log", (parts[1],)), s.Call("log", (parts[0],))))
+
+
+def _times(factor: float) -> Callable[[Parts, t.Type], s.Expr]:
+    return lambda parts, _type: s.Binary("*", parts[0], s.Float(factor))
+
+
+def _seconds_of(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Call("div.floor", (s.Call("micros", parts), s.Int(1_000_000)))
+
+
+def _millis_of(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Call("div.floor", (s.Call("micros", parts), s.Int(1_000)))
+
+
+def _time_of_ticks(parts: Parts, _type: t.Type) -> s.Expr:
+    return s.Call("cql.time_of_ticks", (parts[0], parts[1] if len(parts) == 2 else s.Int(3)))
+
+
 def _octets(parts: Parts, _type: t.Type) -> s.Expr:
     return s.Call("len", (s.Call("encode", parts),))
 
 
 def _time_of_seconds(parts: Parts, type_: t.Type) -> s.Expr:
+    if type_ == t.STRING:
+        return s.Call("cql.time_of", parts)
     if type_ in t.INTEGERS:
         return s.Call("time", (s.Binary("*", s.Call("i64", parts), s.Int(1_000_000)),))
     micros = s.Binary("*", s.Call("f64", parts), s.Float(1e6))
@@ -126,7 +164,10 @@ _TABLE = (
     Function(("repeat",), ("text", "int"), _own("repeat")),
     Function(("reverse",), ("text",), _is("reverse")),
     Function(("replace",), ("text", "text", "text"), _is("replace")),
-    Function(("split_part", "split_index"), ("text", "text", "int"), _own("split_part")),
+    Function(("split_part",), ("text", "text", "int"), _own("split_part")),
+    Function(("split_index",), ("text", "text", "int"), _is("cql.split_index")),
+    Function(("initcap",), ("text",), _is("cql.initcap")),
+    Function(("regexp_extract", "regexp_substr"), ("text", "pattern", "int"), _extracted, 1),
     Function(("position", "strpos", "instr"), ("text", "text"), _position),
     Function(("starts_with",), ("text", "text"), _is("starts_with")),
     Function(("ends_with",), ("text", "text"), _is("ends_with")),
@@ -135,19 +176,23 @@ _TABLE = (
     Function(("chr",), ("int",), lambda parts, _type: s.Call("char", (s.Call("i32", parts),))),
     Function(("regexp_like", "regexp_matches"), ("text", "pattern"), _matches),
     Function(("regexp_replace_all",), ("text", "pattern", "text"), _replaced),
+    Function(("cardinality", "array_length"), ("list",), _is("len")),
     # numbers
     Function(("abs",), ("number",), _is("abs")),
     Function(("sign",), ("number",), _sign),
     Function(("floor",), ("number",), _whole("floor")),
     Function(("ceil", "ceiling"), ("number",), _whole("ceil")),
-    Function(("trunc", "truncate"), ("number",), _whole("trunc")),
+    Function(("trunc", "truncate"), ("number", "int"), _trunc, 1),
     Function(("round",), ("number", "int"), _round, 1),
     Function(("mod",), ("number", "number"), _is("rem.trunc")),
     Function(("power", "pow"), ("float", "float"), _is("pow")),
     Function(("sqrt",), ("float",), _is("sqrt")),
     Function(("exp",), ("float",), _is("exp")),
     Function(("ln",), ("float",), _is("log")),
-    Function(("log10", "log"), ("float",), _is("log10")),
+    Function(("log10",), ("float",), _is("log10")),
+    Function(("log",), ("float", "float"), _logarithm, 1),
+    Function(("degrees",), ("float",), _times(57.29577951308232)),
+    Function(("radians",), ("float",), _times(0.017453292519943295)),
     Function(("log2",), ("float",), _is("log2")),
     Function(("sin",), ("float",), _is("sin")),
     Function(("cos",), ("float",), _is("cos")),
@@ -158,7 +203,16 @@ _TABLE = (
     Function(("atan2",), ("float", "float"), _is("atan2")),
     Function(("pi",), (), lambda _parts, _type: s.Float(3.141592653589793)),
     # times, in UTC
-    Function(("to_timestamp", "from_unixtime"), ("number",), _time_of_seconds),
+    Function(("to_timestamp", "from_unixtime"), ("instant",), _time_of_seconds),
+    Function(("to_timestamp_ltz",), ("int", "int"), _time_of_ticks, 1),
+    Function(("unix_timestamp", "epoch_seconds"), ("time",), _seconds_of),
+    Function(("epoch",), ("time",), lambda parts, _type: FIELDS["epoch"](parts[0])),
+    Function(("epoch_ms",), ("time",), _millis_of),
+    Function(("last_day",), ("time",), _is("cql.last_day")),
+    Function(("dayname",), ("time",), lambda parts, _type: named(parts[0], "%A")),
+    Function(("monthname",), ("time",), lambda parts, _type: named(parts[0], "%B")),
+    Function(("dayofyear",), ("time",), _is("yearday")),
+    Function(("dayofmonth",), ("time",), _is("day")),
     *(
         Function((name,), ("time",), _is(name))
         for name in ("year", "month", "day", "hour", "minute", "second")
@@ -170,7 +224,15 @@ _TABLE = (
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({name: f for f in _TABLE for name in f.names})
 """The functions by each of their names, in small letters."""
 
-SEVERAL = frozenset({"coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "concat"})
+UNITS: Mapping[str, int] = MappingProxyType(
+    {
+        "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000,
+        "day": 86_400_000_000, "week": 604_800_000_000,
+    }
+)  # fmt: skip
+"""Units of lengths of time, in microseconds."""
+
+SEVERAL = frozenset({"coalesce", "ifnull", "nvl", "greatest", "least", "nullif", "concat", "concat_ws"})
 """Functions whose operands are of one type, whichever it is, and which are not strict."""
 
 _DAY = 86_400_000_000
@@ -212,7 +274,7 @@ TYPES: Mapping[str, t.Type] = MappingProxyType(
         **dict.fromkeys(("float", "double", "real", "f64"), t.F64),
         **dict.fromkeys(("string", "text", "varchar", "char"), t.STRING),
         **dict.fromkeys(("bool", "boolean"), t.BOOL),
-        **dict.fromkeys(("time", "timestamp"), t.TIME),
+        **dict.fromkeys(("time", "timestamp", "timestamptz", "datetime"), t.TIME),
     }
 )
 """What `cast` casts to, beside `decimal(p, s)`."""
@@ -221,6 +283,8 @@ TYPES: Mapping[str, t.Type] = MappingProxyType(
 def type_named(name: str) -> t.Type | None:
     """The type that a text such as `int` or `decimal(10, 2)` names, or None."""
     plain, _, sizes = name.lower().replace(" ", "").partition("(")
+    if plain in ("timestamp", "timestamptz", "datetime"):
+        sizes = ""  # microseconds count, whatever is said
     if plain in ("decimal", "numeric"):
         found = re.fullmatch(r"(\d+)(?:,(\d+))?\)", sizes)
         if found is None:

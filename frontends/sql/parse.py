@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from attrs import evolve
 
 from frontends.sql import syntax as q
+from frontends.sql.functions import UNITS
 from river.lang import syntax as s
 from river.lang.grammar import module
 from river.lang.parse import RESERVED, ExprBuilder
@@ -195,14 +197,16 @@ class SqlBuilder(ExprBuilder):
                 pass
             case _:  # only `position(a in b)` has it so, which takes it apart
                 return self.unless(inverted, s.Call("in", (value, given), span=span))
-        found = [s.Binary("==", value, item, span=span) for item in items]
+        found: list[s.Expr] = [
+            s.Call("unknown", (), span=span)
+            if isinstance(item, s.NoneValue)
+            else s.Binary("==", value, item, span=span)
+            for item in items
+        ]
         return self.unless(inverted, s.joined("or", found, span))
 
     def like(self, tree: Tree[Token], args: Args) -> s.Expr:
         value, inverted, word, pattern, escape = args
-        if not isinstance(pattern, s.String):
-            message, help_line = "the pattern of `like` is a text", "write it out: `k like 'a%'`"
-            self.report("syntax-like", message, self.span(tree), help_line)
         escaped = tuple(s.String(_unquoted(token)) for token in (escape,) if token is not None)
         if escape is not None and len(escaped[0].value) != 1:
             message = "what `escape` names is one character"
@@ -210,7 +214,19 @@ class SqlBuilder(ExprBuilder):
         name = str(word).lower()
         return self.unless(inverted, s.Call(name, (value, pattern, *escaped), span=self.span(tree)))
 
+    def unary_plus(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return args[-1]
+
+    def floor_call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        callee, value, unit = args
+        if not isinstance(callee, s.Name) or callee.name.lower() != "floor":
+            self.report("syntax-from", "only `floor` takes `to`", self.span(tree), "write `floor(t to hour)`")
+        part = s.String(str(unit).lower(), span=self.span(tree))
+        return s.Call("date_trunc", (part, value), span=self.span(tree))
+
     def is_truth(self, tree: Tree[Token], args: Args) -> s.Expr:
+        if str(args[1]).lower() == "unknown":
+            return s.IsNone(args[0], span=self.span(tree))
         return s.Call(f"is_{str(args[1]).lower()}", (args[0],), span=self.span(tree))
 
     def is_not_truth(self, tree: Tree[Token], args: Args) -> s.Expr:
@@ -297,14 +313,15 @@ class SqlBuilder(ExprBuilder):
 
     def interval_value(self, tree: Tree[Token], args: Args) -> s.Expr:
         span, text = self.span(tree), _quoted_part(args[0])
-        unit = str(args[0]).rpartition("'")[2]
-        found = re.fullmatch(r"\s*(-?\d+)\s*([a-zA-Z]*)\s*", f"{text} {unit}")
-        size = found and _INTERVALS.get(found[2].lower().removesuffix("s"))
-        if found is None or size is None:
-            help_line = "units are days and below: `interval '5 minutes'`, `interval '5' minute`"
+        if "'" not in args[0]:
+            text = re.sub(r"(?i)^interval", "", args[0])
+        unit = str(args[0]).rpartition("'")[2] if "'" in args[0] else ""
+        found = _micros(f"{text} {re.sub(r'[(].*', '', unit)}")
+        if found is None:
+            help_line = "units are weeks and below: `interval '5 minutes'`, `interval '5' minute`"
             self.report("syntax-interval", "this is no length of time", span, help_line)
             return s.Call("duration", (s.Int(0),), span=span)
-        return s.Call("duration", (s.Int(int(found[1]) * size),), span=span)
+        return s.Call("duration", (s.Int(found),), span=span)
 
     def distinct_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, *values = args
@@ -317,15 +334,29 @@ class SqlBuilder(ExprBuilder):
 
 _SPELLED = {"=": "==", "<>": "!="}
 
-_INTERVALS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-}
-"""Units of lengths of time, in microseconds."""
+_LENGTH = re.compile(
+    r"\s*(?P<sign>[-+]?)(?:(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?|(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z]+))"
+)
+
+
+def _micros(text: str) -> int | None:
+    """The length of time that a text such as `1 day 2 hours` or `1:30` says, in whole microseconds, or None."""
+    total, at = Fraction(0), 0
+    text = text.rstrip()
+    while at < len(text):
+        part = _LENGTH.match(text, at)
+        if part is None:
+            return None
+        if part["unit"] is None:
+            clock = zip((part["hours"], part["minutes"], part["seconds"] or "0"), (3600, 60, 1), strict=True)
+            length = sum((Fraction(number) * size for number, size in clock), Fraction(0)) * 1_000_000
+        elif part["unit"].lower().removesuffix("s") in UNITS:
+            length = Fraction(part["number"]) * UNITS[part["unit"].lower().removesuffix("s")]
+        else:
+            return None
+        total += -length if part["sign"] == "-" else length
+        at = part.end()
+    return int(total) if at and total.denominator == 1 else None
 
 
 def _as_tuple(sources: q.Source | tuple[q.Source, ...]) -> tuple[q.Source, ...]:

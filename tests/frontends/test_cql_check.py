@@ -7,6 +7,7 @@ import pytest
 from frontends.cql import FRONTEND
 from frontends.cql import typed as ty
 from frontends.sql import typed as r
+from frontends.sql.expressions import spelled
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.lang import syntax as s
 from river.lang import types as t
@@ -407,3 +408,12 @@ def test_begins_of_windows_of_other_lengths_do_not_meet_at_once() -> None:
     text = f"v: stream = select count(*) as n from ({inner}) d group by e;"
     assert check(text.format("w.window_end = v.window_end")).views
     assert codes(text.format("w.window_start = v.window_start")) == ["cql-not-monotonic"]
+
+
+def test_fields_of_records_are_read_by_their_path() -> None:
+    inputs = "s: {ts: int; p: {user: {id: int; name: string?}?; n: int}} stream by ts;"
+    (view,) = check(
+        "v: relation = select p.n, s.p.user.id, p.user.name from s where p.user.id = 3;", inputs
+    ).views
+    assert [spelled(kind) for _, kind in view.row.fields] == ["int", "int?", "string?"]
+    assert codes("v: relation = select p.nope as a from s;", inputs) == ["lang-unknown-field"]
