@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from attrs import field, frozen
 from attrs.validators import ge
 
+from optimizers.fission import region as fissible
 from optimizers.queries import Names, changed, source, type_names, type_text
 from river.classes import evolve
 from river.diagnostics import Note, Rejected
@@ -22,7 +23,7 @@ from river.il.annotations import ROLES, annotated, annotation, row_type
 from river.il.lift import lift
 from river.il.model import instance_model
 from river.il.program import Instance, Lift, Program, Queue, Result, Use, Variable
-from river.il.regions import SERIAL
+from river.il.regions import BY_TIME, SERIAL
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
@@ -156,6 +157,10 @@ def _serial(graph: g.Graph, instance: g.Instance, region: Region) -> str | None:
         return "has ordered queues, whose items tell their order: no serial numbers are joined to them"
     if isinstance(op, typed.Operator) and (op.ports[0].initial or not op.items):
         return "keeps items waiting between firings"
+    if region.strategy == BY_TIME and region.keys:
+        found = fissible(graph, region.members)
+        if isinstance(found, Note):
+            return f"is in a region whose rows only a runtime keeps in order: {found.message}"
     return None
 
 

@@ -21,6 +21,7 @@ rows relies on.
 These are the rules of the papers, by which `expand` can write a region out (`rules=paper`). A platform whose runtime gives every
 firing a serial number, and sends what firings made in that order, can do more (`rules=runtime`): each operator is a region of its
 own, its queues may be ordered, it may have several outputs, which all keep their order, and be part of a loop if it has no state.
+Where it divides deltas by their rows, these carry tags by which it puts them in order again (`time_merge`).
 
 Paper: River §4.4 (fission optimizer); Auto-parallelizing §3.1, §3.3 (region formation), Table 1 (strategies).
 """
@@ -34,7 +35,6 @@ from attrs import field, frozen
 from attrs.validators import ge, in_, optional
 
 from optimizers.queries import downstream, successors, topological, users
-from optimizers.rows import rowwise
 from river.classes import evolve
 from river.diagnostics import Note
 from river.il import annotations as a
@@ -43,7 +43,8 @@ from river.il.flow import item_findings
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
 from river.il.partial import Partial, partial
 from river.il.program import Program, Use
-from river.il.regions import Sharded, divided, pays
+from river.il.regions import BY_TIME, ByRows, Sharded, divided, pays
+from river.il.rows import rowwise
 from river.lang import typed
 from river.lang import types as t
 
@@ -212,6 +213,8 @@ def _alone(graph: g.Graph, instance: g.Instance) -> Plan | Note:
     exact = all(model == ONE for model in instance_model(instance).selectivity)
     if isinstance(found, Sharded):
         return Plan("seqno" if exact else "seqno_marks", found.names)
+    if isinstance(found, ByRows):
+        return Plan(BY_TIME, found.names)
     return Plan("round_robin" if exact else "seqno_marks", ())
 
 

@@ -359,12 +359,14 @@ def _kept(first: Use, second: Use, *, keep_fuse: bool) -> Iterator[Annotation]:
             case "Parallel" | "Commutative" | "Keys":
                 if said in other:
                     yield said
-            case "Steady":
+            case (
+                "Steady" | "Apart"
+            ):  # what the first promises of its rows says nothing of what is made of them
                 pass
             case _:
                 yield said
     yield from (
         said
         for said in other
-        if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys", "Steady")
+        if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys", "Steady", "Apart")
     )

@@ -239,7 +239,8 @@ def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Made)
         for name, param in zip(instance.variables, instance.operator.vars, strict=True)
         if param.written
     )
-    said = tuple(dict.fromkeys((*first.use.annotations, *second.use.annotations)))
+    every = dict.fromkeys((*first.use.annotations, *second.use.annotations))
+    said = tuple(each for each in every if each.name != "Apart")  # which speaks of the items of one of them
     use = Use(
         (*made.outs, *written),
         known or operator.name,

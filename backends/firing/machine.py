@@ -38,7 +38,10 @@ _LEAST = -(1 << 63)
 
 
 class Machine(plain.Instance):
-    """What is common to all kinds of handlers. Handlers are named as in `NativeOperator.fire`."""
+    """What is common to all kinds of handlers. Handlers are named as in `NativeOperator.fire`.
+
+    `noted`: all items that were fired on, for whoever wants to fire on them again; None if nobody does.
+    """
 
     native: NativeOperator
     operator: typed.Operator
@@ -50,6 +53,7 @@ class Machine(plain.Instance):
         self.native = native
         self._fired_on: list[Any] = []  # what the columns lie in that were fired on since the last `settle`
         self._pace = self.batch
+        self.noted: list[Batch] | None = None
         if self.operator.mark is not None:
             self._mark = self._fire_mark
 
@@ -131,6 +135,8 @@ class Machine(plain.Instance):
             fire, batch.addresses, start, stop, lambda row: (column.type, *batch[row : row + 1].values())
         )
         port.pop(at - start)
+        if self.noted is not None:
+            self.noted.append(batch[start:at])
         return at - start
 
 

@@ -10,10 +10,10 @@ from backends.firing.machine import make as make_machine
 from backends.firing.ports import Out, Port
 from backends.firing.queues import UNBOUNDED, Queue
 from backends.firing.wiring import inputs_of, outputs_of
+from backends.multicore.concurrent import concurrent
 from backends.multicore.partial import Blocks
 from backends.multicore.regions import Region
 from backends.multicore.scheduling.task import Lock
-from backends.multicore.sharded import concurrent
 from backends.multicore.tasks import Deliver, Operate
 from backends.multicore.variables import Store, Variables
 from backends.native.egress.sinks import column_sink

@@ -166,7 +166,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
             lock_set(locks, used),
             component[instance.index],
             frozenset(p for p, q in enumerate(instance.ins) if q in closing),
-            _region(graph, instance, workers, choices),
+            _region(graph, instance, workers, options, choices),
         )
         for instance, used in zip(graph.instances, uses, strict=True)
     )
@@ -219,8 +219,10 @@ def _narrow(graph: Graph, options: Options) -> int:
     return max(1, ROW // widest) if widest else 1
 
 
-def _region(graph: Graph, instance: Instance, workers: int, choices: Choices) -> Region | Alone | None:
-    found = region(graph, instance, workers)
+def _region(
+    graph: Graph, instance: Instance, workers: int, options: Options, choices: Choices
+) -> Region | Alone | None:
+    found = region(graph, instance, workers, kept=options.keeper is not None)
     keyed = isinstance(found, Region) and not isinstance(found.how, Stateless)
     return Alone(EXPERIMENT) if keyed and choices.sharding == "off" else found
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import frozen
 from river.il.annotations import ROLES, annotated
-from river.il.regions import Sharded, divided
+from river.il.regions import ByRows, Sharded, divided
 
 if TYPE_CHECKING:
     from river.il.graph import Graph, Instance
@@ -36,15 +36,21 @@ class Region:
     """An operator on several workers. `degree`: how many at most."""
 
     degree: int
-    how: Stateless | Sharded
+    how: Stateless | Sharded | ByRows
 
     def shards(self, partitioned: bool) -> int:
-        """How many parts the state of a keyed operator is in; `partitioned`: each belongs to one worker's queue."""
-        return self.degree if partitioned else min(MOST, SHARDS * self.degree)
+        """How many parts the state of a keyed operator is in; `partitioned`: each belongs to one worker's queue.
+
+        Where deltas are divided by their rows, each part of a delta is a firing.
+        """
+        return self.degree if partitioned or isinstance(self.how, ByRows) else min(MOST, SHARDS * self.degree)
 
 
-def region(graph: Graph, instance: Instance, workers: int) -> Region | Alone | None:
-    """How an instance runs on several workers; None where no region says that it should."""
+def region(graph: Graph, instance: Instance, workers: int, *, kept: bool) -> Region | Alone | None:
+    """How an instance runs on several workers; None where no region says that it should.
+
+    `kept`: what the variables hold is kept beside the run, so that another run can go on.
+    """
     said = annotated(instance.use)
     if said.region is None or said.region.what in ROLES:  # a replica is one already
         return None
@@ -55,6 +61,8 @@ def region(graph: Graph, instance: Instance, workers: int) -> Region | Alone | N
     how = divided(graph, instance, keys)
     if isinstance(how, str):
         return Alone(how)
-    if isinstance(how, Sharded) and not keys:
+    if isinstance(how, Sharded | ByRows) and not keys:
         return Alone(f"is {how}, and its region names no keys")
+    if isinstance(how, ByRows) and kept:
+        return Alone("keeps rows apart in variables that a checkpoint would have to hold in one piece")
     return Region(min(degree, workers), how)

@@ -19,12 +19,10 @@ from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed, Wait
 from backends.multicore.parallel import Firings, Made, Parallel
 from backends.multicore.scheduling.task import Outcome
-from backends.multicore.variables import Whole
 from backends.native.contract import mark_type
 from backends.native.deal import Dealer, Share, divide, joined
 from backends.native.operator import Refused, compile_native
 from river.classes import evolve, frozen
-from river.il.model import Stateless
 from river.il.regions import Sharded
 from river.lang import typed
 from river.lang import types as t
@@ -40,10 +38,11 @@ if TYPE_CHECKING:
     from backends.multicore.ordering.reorder import Nothing
     from backends.multicore.regions import Region
     from backends.multicore.scheduling.task import Control
-    from backends.multicore.variables import Store, Variables
+    from backends.multicore.variables import Variables, Whole
     from backends.native.batch import Batch
+    from backends.native.deltas import DeltaDealer
     from backends.native.operator import NativeOperator
-    from river.il.graph import Instance
+    from river.lang.types import Type
 
 GAIN: Final = 1.5
 """How many times longer firing must take than dealing items and putting results in order."""
@@ -82,7 +81,6 @@ class ShardedOperate(Parallel):
         part: int,
     ) -> None:
         super().__init__(index, instance, name, variables, [native] * region.degree, choices, part)
-        assert isinstance(region.how, Sharded)  # noqa: S101 - the caller has looked
         self._how = region.how
         self._shards = region.shards(partitioned=choices.partitioned)
         self._slice *= self._shards  # of which each has its piece
@@ -90,10 +88,10 @@ class ShardedOperate(Parallel):
         self._wholes = wholes
         self._busy = [False] * region.degree
         self._dealing: float | None = None  # seconds for an item, as tried
-        self._dealer: Dealer | None = None
+        self._dealer: Dealer | DeltaDealer | None = None
         self._possible = True
         self._queue: Keyed[Found, Shot | Made] | None = None
-        self._parts: list[NativeOperator] = []
+        self._parts: Sequence[NativeOperator] = ()
 
     @property
     def given(self) -> int:
@@ -146,7 +144,7 @@ class ShardedOperate(Parallel):
             port = cast("ColumnPort", self._machine.ports[0])
             if not port.fill(1) or not (count := min(port.run, self._part)):
                 return False
-            self._dealer = Dealer.of(port.type, self._how.item, self._shards)
+            self._dealer = self._dealing_of(port.type)
             if self._dealer is None:
                 self._possible = False
                 return False
@@ -160,8 +158,14 @@ class ShardedOperate(Parallel):
         costs = self._dealing * self._fired + PIECE * self._shards
         return self._open or self._spent >= GAIN * costs
 
+    def _dealing_of(self, type_: Type) -> Dealer | DeltaDealer | None:
+        """What deals items of a type; None if that cannot be done."""
+        assert isinstance(self._how, Sharded)  # noqa: S101 - by `concurrent`
+        return Dealer.of(type_, self._how.item, self._shards)
+
     def _divided(self) -> bool:
         """Deals the state to shards; False if that cannot be done."""
+        assert isinstance(self._how, Sharded)  # noqa: S101 - by `concurrent`
         native, code = self._machine.native, self._machine.native
         self._possible = False  # unless all goes well
         if not self._how.exact:
@@ -185,20 +189,23 @@ class ShardedOperate(Parallel):
             if whole is not None:
                 whole.parts = [part.variables[i] for part in parts]
                 whole.variable.clear()
+        self._open_to(parts)
+        return True
+
+    def _open_to(self, parts: Sequence[NativeOperator]) -> None:
+        """From now on `parts` fire."""
         self._parts = parts
         self._natives = (*self._natives, *parts)
         if self._stopping:
             self.stop()
-        count = self._shards
-        self._queue = self._choices.queue(count, self._order, self._split, self._operate, self._join)
-        return True
+        self._queue = self._choices.queue(len(parts), self._order, self._split, self._operate, self._join)
 
     # -- in shards
 
     def _split(self, found: Found) -> Sequence[Part[Found]]:
         if not isinstance(found, Firings):
             return ()
-        assert self._dealer is not None  # noqa: S101 - it was there when the state was divided
+        assert isinstance(self._dealer, Dealer)  # noqa: S101 - it was there when the state was divided
         dealt = self._dealer.deal(found.kept[found.start : found.stop])
         return [
             Part(shard, evolve(found, kept=dealt.rows[start:end]), dealt.positions(start, end))
@@ -246,34 +253,6 @@ class ShardedOperate(Parallel):
         if isinstance(error, Trap):
             error.item = self._item(found, found.start + stop)
         return Failed(error, made)
-
-
-def concurrent(
-    machine: Machine,
-    instance: Instance,
-    variables: Variables,
-    region: Region,
-    choices: Choices,
-    store: Store,
-    part: int,
-) -> Parallel:
-    """The task of an instance that several workers may run. `store`: of the variables, some of which may be divided.
-
-    `part`: how many items are handed out at once.
-    """
-    native, index, name = machine.native, instance.index, instance.name
-    if isinstance(region.how, Stateless):
-        clones = [native, *(native.again() for _ in range(region.degree - 1))]
-        for clone in clones[1:]:
-            for i, variable in enumerate(native.variables):
-                clone.share(i, variable)
-        return Parallel(index, machine, name, variables, clones, choices, part)
-    wholes: list[Whole | None] = []
-    for i, paths in enumerate(region.how.variables):
-        wholes.append(None if paths is None else Whole(native.variables[i]))
-        if (whole := wholes[-1]) is not None:
-            store.keep(instance.variables[i], whole)
-    return ShardedOperate(index, machine, name, variables, native, region, choices, wholes, part)
 
 
 _PIECES: Final = Firings("", (), 0, 0, None)

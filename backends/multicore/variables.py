@@ -90,6 +90,12 @@ class Store:
         """Leaves a variable in native memory to somebody who may divide it."""
         self._native[name] = self._wholes[name] = whole
 
+    def leave_out(self, name: str) -> None:
+        """Says that nobody may look at a variable any more: it is in pieces of which no value is made."""
+        self._wholes.pop(name, None)
+        self._native.pop(name, None)
+        self._types.pop(name, None)
+
     def parts(self, name: str) -> tuple[Variable, ...]:
         """Where machine code keeps a variable: several places, if its entries were dealt; none, if Python keeps it."""
         if name in self._wholes:

@@ -60,7 +60,7 @@ def _function(name: str) -> Callable[..., Any]:
     return _code().function(name, *_FUNCTIONS[name])
 
 
-def _words(count: int) -> Any:
+def words(count: int) -> Any:
     """So many 64-bit numbers, zero."""
     return (ctypes.c_int64 * max(count, 1))()
 
@@ -143,7 +143,7 @@ class Dealer:
 
     def deal(self, batch: Batch, extra: Batch | None = None) -> Dealt:
         """The rows of a batch by shard. `extra`: rows beside them, of which the shards are to have theirs instead."""
-        rows, order, ends = len(batch), _words(len(batch)), _words(self.count)
+        rows, order, ends = len(batch), words(len(batch)), words(self.count)
         carried = batch if extra is None else extra
         if rows:
             self._native.fire("item.0", batch.addresses, 0, rows)
@@ -249,7 +249,7 @@ def joined(shares: Sequence[Share], rows: int, stop: int) -> Batch | None:
     made = [share for share in shares if len(share.items)]
     if not made:
         return None
-    firsts, counts = _words(rows), _words(rows)
+    firsts, counts = words(rows), words(rows)
     base = 0
     for share in made:
         count = len(share.items)
@@ -257,7 +257,7 @@ def joined(shares: Sequence[Share], rows: int, stop: int) -> Batch | None:
         at = ctypes.addressof(share.positions)
         _function("noted")(firsts, counts, at, before, share.fired, count, base)
         base += count
-    order = _words(base)
+    order = words(base)
     total: int = _function("ordered")(order, firsts, counts, stop)
     if not total:
         return None

@@ -306,11 +306,12 @@ class Query:
     def add(
         self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: Rows, node: s.Node, *,
         title: str = "", keys: tuple[str, ...] | None = None, name: str = "", promise: str = "",
+        apart: tuple[str, ...] | None = None,
     ) -> Rows:  # fmt: skip
         """One operator: its instance and its use. `keys`: by which of the rows' columns its state is kept, if it is.
 
         `name`: what is done, if that is not the template's name. `promise`: an annotation that is true of the template,
-        though its text does not show it.
+        though its text does not show it. `apart`: the rows' columns of which it does not show that they keep rows apart.
         """
         span = node.span or self.view.span
         told = self.name(name or template, *([title] if title else []))
@@ -319,6 +320,8 @@ class Query:
         if keys is not None:
             notes = (p.Annotation("Parallel"),)
             notes += (p.Annotation("Keys", tuple(map(s.Name, keys))),) if keys else ()
+        if apart:
+            notes += (p.Annotation("Apart", tuple(map(s.Name, apart))),)
         self.whole.use(made.queue, operator, ins, variables, span, *notes)
         return made
 

@@ -96,7 +96,10 @@ def _lookup(
     )  # fmt: skip
     if view.name in whole.plan.own:
         args = (("R", present.type), *args)
-        return query.add("own_group_now", args, (present.queue,), state, made, node, title=view.name)
+        apart = tuple(key_columns(parts.key) or ())  # rows of other groups have nothing to do with these
+        return query.add(
+            "own_group_now", args, (present.queue,), state, made, node, title=view.name, apart=apart
+        )
     rows = groups.copy(source)
     args = (
         ("L", present.type), ("R", rows.type), *args, ("left", _group_key(group, *keys)), ("taken", taken),

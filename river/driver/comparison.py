@@ -76,6 +76,7 @@ def observe(
     A relation's delta is compared as two bags. A trap shows as `trap`: its code and its place in the text. What the passes of the
     backend have added to the program is not part of what it shows.
     """
+    from river.il.annotations import private
     from river.il.observe import observed_variables, rows
     from river.io import deltas
     from river.lang.evaluate import Trap
@@ -100,7 +101,9 @@ def observe(
         seen[name] = tuple(deltas.canonical(item) for item in got) if delta else tuple(got)
     for view in graph.views:
         seen[view.name] = rows(view, summary.variables[view.variable])
-    own = {each.name for each in (*compiled.graph.variables, *compiled.graph.results)}
+    own = {each.name for each in (*compiled.graph.variables, *compiled.graph.results)} - private(
+        compiled.graph
+    )
     found = observed_variables(graph, summary.variables)
     return seen | {f"${name}": value for name, value in found.items() if name in own}
 

@@ -27,6 +27,7 @@ from river.driver.instants import timed
 from river.driver.job import Job, Results
 from river.driver.outputs import Counted, Writer, open_output
 from river.driver.places import check_job
+from river.il.annotations import private
 from river.platform import here
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
         if not keeper.complete:
             return _execute(compiled, platform, job, live, keeper)
         summary, rows, read = keeper.ended(compiled)
-        return Results({}, rows, summary, 0.0, read, summary.remarks)
+        return Results({}, rows, summary, 0.0, read, summary.remarks, private=private(compiled.graph))
     finally:
         keeper.close()
 
@@ -157,6 +158,7 @@ def _execute(
         counter.items if keeper is None else keeper.read,
         tuple(each for each in told if each.severity is not Severity.REMARK),
         tuple(each for each in told if each.severity is Severity.REMARK),
+        private(compiled.graph),
     )
 
 

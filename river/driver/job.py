@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from river.backend import Options
@@ -60,8 +60,8 @@ class Results:
     """What a run gave.
 
     `tables`: outputs collected in memory, as Arrow tables; `rows`: how many rows each output got; `variables`: final
-    values of the program's variables; `warnings`: rows and items that were skipped. `remarks`: what the program says of how it
-    should run and could not be done, and why.
+    values of the program's variables, but of those that operators keep to themselves (`private`, by `@Apart`); `warnings`: rows
+    and items that were skipped. `remarks`: what the program says of how it should run and could not be done, and why.
     """
 
     collected: Mapping[str, Collector]
@@ -71,6 +71,7 @@ class Results:
     read: int
     warnings: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
+    private: frozenset[str] = frozenset()
 
     def __getitem__(self, name: str) -> Any:
         """The collected output `name` as a pyarrow.Table."""
@@ -87,4 +88,26 @@ class Results:
     @property
     def variables(self) -> Mapping[str, Any]:
         """Final values of the program's variables."""
-        return self.summary.variables
+        return _Without(self.summary.variables, self.private) if self.private else self.summary.variables
+
+
+class _Without(Mapping[str, Any]):
+    """A mapping without some names. A value is made when it is first asked for: a window may be long."""
+
+    def __init__(self, every: Mapping[str, Any], private: frozenset[str]) -> None:
+        self._every = every
+        self._private = private
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._private:
+            raise KeyError(name)
+        return self._every[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._every if name not in self._private)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({dict(self)!r})"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import render
 from river.explain.explain import place
-from river.il.regions import SERIAL
+from river.il.regions import BY_TIME, SERIAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ def _program(explanation: Explanation) -> Iterator[str]:
         yield f"memory: ${kept.name} of {name} {kept.growth}"
     alike: dict[str, list[str]] = {}
     for region in explanation.regions:
-        if explanation.several and len(region.operators) == 1 and region.strategy in SERIAL:
+        if explanation.several and len(region.operators) == 1 and region.strategy in (*SERIAL, BY_TIME):
             alike.setdefault(_workers(region), []).append(region.operators[0])
             continue
         count = "replicas as the platform has cores" if region.degree is None else f"{region.degree} replicas"
@@ -77,6 +77,8 @@ def _workers(region: Region) -> str:
     count = (
         "as many workers as there are cores" if region.degree is None else f"up to {region.degree} workers"
     )
+    if region.keys and region.strategy == BY_TIME:
+        return f"{count}, each at rows with other values of {', '.join(region.keys)}; rows in order"
     if region.keys:
         return f"{count}, each at other values of {', '.join(region.keys)}; results in order"
     return f"{count}, whoever is free takes what comes next; results in order"

@@ -14,7 +14,9 @@ from river.lang import syntax as s
 from river.lang.types import List, Record, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
+
+    from river.il.graph import Graph
 
 
 @frozen
@@ -39,6 +41,17 @@ class Commutative:
 @frozen
 class Steady:
     """`@Steady()`: the author promises that what the operator does does not depend on how many marks there are."""
+
+
+@frozen
+class Apart:
+    """`@Apart(a, b)`: rows of deltas with other values of these fields have nothing to do with one another.
+
+    The author promises that operators of which each has the rows with some of the values send together what one operator sends.
+    What it keeps in its variables is its own affair: it is no part of what the program computes.
+    """
+
+    fields: tuple[str, ...]
 
 
 @frozen
@@ -71,7 +84,7 @@ class Epoch:
     items: int
 
 
-Known = Fuse | Parallel | Commutative | Steady | Keys | Group | Region | Epoch
+Known = Fuse | Parallel | Commutative | Steady | Apart | Keys | Group | Region | Epoch
 
 ROLES: Final = ("split", "replica", "merge")
 """What `@Region` says of an operator that `expand` has made."""
@@ -79,7 +92,7 @@ ROLES: Final = ("split", "replica", "merge")
 COMBINE: Final = "combine"
 """What `@Region` says of operators that each worker runs on blocks of an input; what they gather is combined at the end."""
 
-NAMES: Final = ("Fuse", "Parallel", "Commutative", "Steady", "Keys", "Group", "Region", "Epoch")
+NAMES: Final = ("Fuse", "Parallel", "Commutative", "Steady", "Apart", "Keys", "Group", "Region", "Epoch")
 REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
 
 
@@ -91,6 +104,7 @@ class Annotations:
     parallel: Parallel | None = None
     commutative: bool = False
     steady: bool = False
+    apart: Apart | None = None
     keys: Keys | None = None
     group: Group | None = None
     epoch: Epoch | None = None
@@ -143,11 +157,17 @@ def annotated(use: Use) -> Annotations:
                 said["commutative"] = True
             case Steady():
                 said["steady"] = True
-            case Fuse() | Parallel() | Keys() | Group() | Epoch():
+            case Fuse() | Parallel() | Apart() | Keys() | Group() | Epoch():
                 said[name.lower()] = known
     if errors:
         raise Rejected(errors)
     return Annotations(**said, regions=tuple(regions), unknown=tuple(unknown))
+
+
+def private(graph: Graph) -> frozenset[str]:
+    """The variables that are the affair of their operators, which say `@Apart`."""
+    uses = (i for i in graph.instances if i.use.annotations and annotated(i.use).apart is not None)
+    return frozenset(name for instance in uses for name in instance.variables)
 
 
 def read(annotation: Annotation) -> Known | None:
@@ -171,6 +191,8 @@ def read(annotation: Annotation) -> Known | None:
             return Commutative()
         case "Steady", ():
             return Steady()
+        case "Apart", (str(), *_) if _names(words):
+            return Apart(_names(words))
         case "Keys", (str(), *_) if _names(words):
             return Keys(_names(words))
         case "Region", (str() as id_, str() as what, *_) if _names(words[1:]):
@@ -190,6 +212,7 @@ WANTS: Final = {
     "Parallel": "nothing, or the degree: a whole number above 0",
     "Commutative": "no arguments",
     "Steady": "no arguments",
+    "Apart": "the names of fields, at least one",
     "Keys": "the names of fields, at least one",
     "Epoch": "a whole number above 0",
     "Region": "an id, a strategy or role, and names of fields",
@@ -209,6 +232,8 @@ def annotation(known: Known) -> Annotation:
             return Annotation("Commutative")
         case Steady():
             return Annotation("Steady")
+        case Apart(fields):
+            return Annotation("Apart", tuple(map(s.Name, fields)))
         case Keys(fields):
             return Annotation("Keys", tuple(map(s.Name, fields)))
         case Epoch(items):
@@ -231,8 +256,8 @@ def row_type(item: Type) -> Type | None:
             return None
 
 
-def check(use: Use, items: Iterable[Type]) -> tuple[Diagnostic, ...]:
-    """The mistakes in the annotations of a use whose ports carry `items`: `@Keys` speaks of fields that all have.
+def check(use: Use, items: Sequence[Type]) -> tuple[Diagnostic, ...]:
+    """The mistakes in the annotations of a use whose ports carry `items`: `@Keys` and `@Apart` speak of fields that all have.
 
     Codes: il-annotation-argument, il-annotation-repeated, il-annotation-key.
     """
@@ -240,10 +265,14 @@ def check(use: Use, items: Iterable[Type]) -> tuple[Diagnostic, ...]:
         found = annotated(use)
     except Rejected as rejected:
         return rejected.diagnostics
-    if found.keys is None:
-        return ()
+    speaking = [said for said in (found.keys, found.apart) if said is not None]
+    return tuple(dict.fromkeys(error for said in speaking for error in _strangers(use, said, items)))
+
+
+def _strangers(use: Use, said: Keys | Apart, items: Sequence[Type]) -> list[Diagnostic]:
+    """What an annotation names that is no field of all items, or of the rows of all deltas."""
     errors: list[Diagnostic] = []
-    span = next((a.span for a in use.annotations if a.name == "Keys"), use.span)
+    span = next((a.span for a in use.annotations if a.name == type(said).__name__), use.span)
     for item in items:
         rows = row_type(item)
         carrier = item if rows is None else rows
@@ -253,11 +282,11 @@ def check(use: Use, items: Iterable[Type]) -> tuple[Diagnostic, ...]:
             Diagnostic(
                 "il-annotation-key", f"the {what} of `{use.operator}` have no field `{key}`", span, help=near
             )
-            for key in found.keys.fields
+            for key in said.fields
             if key not in fields
             for near in [closest(key, fields)]
         ]
-    return tuple(dict.fromkeys(errors))
+    return errors
 
 
 def _word(expr: s.Expr) -> str | None:

@@ -371,7 +371,7 @@ def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) ->
             sources = {c.port for c in components if isinstance(c, Part)}
             if len(sources) != 1:
                 return Unknown()
-            names = tuple(_exact(op, c, rows=rows) if isinstance(c, Part) else None for c in components)
+            names = tuple(name for c in components for name in _key_fields(op, c, rows=rows))
             ports.setdefault(sources.pop(), []).append(names)
     if set(ports) != set(range(len(op.ports))):
         return Unknown()  # a port whose items touch nothing has no key to be split by
@@ -381,6 +381,16 @@ def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) ->
         order = dict.fromkeys(name for name in ports[0][0] if name is not None and name in common)
         return Keyed((tuple(order),), rows) if common else Unknown()
     return _aligned([ports[i] for i in range(len(op.ports))], rows=rows)
+
+
+def _key_fields(op: typed.Operator, part: Origin, *, rows: bool) -> tuple[str | None, ...]:
+    """The fields that a component of a key is: one, all of them for the whole item (or row); (None,) for anything else."""
+    if not isinstance(part, Part):
+        return (None,)
+    whole = _field(op, part, rows=rows)
+    if whole and len(op.ports) == 1 and len(part.path) == rows:
+        return whole
+    return (_exact(op, part, rows=rows),)
 
 
 def _components(key: Origin | None) -> tuple[Origin, ...]:

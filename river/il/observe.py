@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 from calculus.observe import Faulted, Finished, Outcome
 from calculus.program import Fault
 from river.classes import frozen
+from river.il.annotations import private
 from river.il.views import rows_of
 from river.lang import types as t
 from river.lang import values
@@ -68,9 +69,12 @@ def observe(
 
 
 def observed_variables(graph: Graph, state: Mapping[str, Value]) -> dict[str, Hashable]:
-    """The program's variables and unions as observations, by name; the parts of a union are not seen apart."""
+    """The program's variables and unions as observations, by name; the parts of a union are not seen apart.
+
+    What an operator keeps to itself (`@Apart`) is not seen.
+    """
     types = {v.name: v.type for v in graph.variables}
-    parts = {part for result in graph.results for part in result.parts}
+    parts = {part for result in graph.results for part in result.parts} | private(graph)
     found = {name: values.observed(type_, state[name]) for name, type_ in types.items() if name not in parts}
     for result in graph.results:
         type_ = types[result.parts[0]]

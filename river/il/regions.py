@@ -2,22 +2,26 @@
 
 An operator without written variables may: any worker fires what comes next. One whose variables are maps that a firing touches
 at the key of its item only may, too: the entries are dealt to shards by the hash of the key, and so are the items; a shard is
-fired by one worker at a time. The pass `fission` asks where to write `@Region`, and a backend that reads `@Region` what
-exactly is to be dealt, and whether that is safe: people may have written it.
+fired by one worker at a time. So may one on deltas that keeps apart rows with different keys: each delta is divided by the keys
+of its rows, and what is sent for its parts becomes one delta again, by the tags of the rows. The pass `fission` asks where to
+write `@Region`, and a backend that reads `@Region` what exactly is to be dealt, and whether that is safe: people may have
+written it.
 
 Paper: Ordered multicore (seed 001) §3, §4; Auto-parallelizing §3.1 (what is safe).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from river.classes import frozen
+from river.il.annotations import annotated, row_type
 from river.il.flow import Made, Part, item_findings
 from river.il.forwards import Path, forwarded
 from river.il.model import Keyed, Selectivity, Stateless, instance_model
 from river.lang import typed
 from river.lang import types as t
+from river.lang.values import default
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 
 SERIAL = ("round_robin", "seqno", "seqno_marks")
 """The strategies of `@Region` whose results are put in order by what each firing has: its turn, or its serial number."""
+
+BY_TIME: Final = "time_merge"
+"""The strategy whose results are put in order by their keys: with keys of its own, deltas divided by their rows."""
 
 
 @frozen
@@ -46,7 +53,23 @@ class Sharded:
         return f"keyed by ({', '.join(self.names)})"
 
 
-def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> Stateless | Sharded | str:
+@frozen
+class ByRows:
+    """Deltas are divided by a key of their rows: the positions of its fields in a row.
+
+    Each shard begins with variables that are empty. `promised`: by `@Apart`; then what is in them is no part of the result.
+    """
+
+    names: tuple[str, ...]
+    row: tuple[Path, ...]
+    promised: bool
+
+    def __str__(self) -> str:
+        """As a plan shows it."""
+        return f"by rows, keyed by ({', '.join(self.names)})"
+
+
+def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> Stateless | Sharded | ByRows | str:
     """How an instance may run on several workers, or why it may not, said of it.
 
     `keys`: the fields by which it is to be divided; without them, all of its key.
@@ -58,6 +81,8 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
         return f"has {len(op.ports)} inputs"
     if op.mark is not None:
         return "acts on marks, of which each worker would see its own"
+    if annotated(instance.use).apart is not None:
+        return _by_rows(graph, instance, keys)
     if not any(var.written for var in op.vars):
         return Stateless() if _fires_apart(op) else "keeps items waiting between firings"
     model = instance_model(instance)
@@ -66,7 +91,7 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
     if not isinstance(model.state, Keyed):
         return f"has state that is not known to be kept by key: {_shown(instance)}"
     if model.state.rows:
-        return "keeps its state by keys of the rows in deltas"
+        return _by_rows(graph, instance, keys)
     if reason := _obstacle(graph, instance):
         return reason
     names = model.state.keys[0]
@@ -101,8 +126,54 @@ def _shown(instance: Instance) -> str:
     return ", ".join(f"`${name}`" for name in instance.variables)
 
 
-def _obstacle(graph: Graph, instance: Instance) -> str | None:
-    """Why the state cannot be dealt to shards, though it is kept by key."""
+def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | str:
+    """How an operator that keeps apart the rows of deltas by a key may be divided."""
+    from river.il.rows import rowwise
+    from river.il.tagged import tagged
+
+    op, said = instance.operator, annotated(instance.use).apart
+    assert isinstance(op, typed.Operator)  # noqa: S101 - of all others nothing is known
+    if said is None:
+        state = instance_model(instance).state
+        assert isinstance(state, Keyed)  # noqa: S101 - by the caller
+        names = state.keys[0]
+        if (reason := rowwise(op).obstacle) is not None:
+            return f"cannot be given parts of a delta: {reason}"
+    else:
+        names = said.fields
+    if reason := _obstacle(graph, instance, any_type=said is not None):
+        return reason
+    if strangers := [name for name in keys if name not in names]:
+        return f"keeps rows apart by ({', '.join(names)}), not by `{strangers[0]}`"
+    if tagged(op) is None or any(end.by != TAU for end in (*op.ports, *op.outs)):
+        return "may send rows of which it is not seen what they are made of"
+    initial = {variable.name: variable.initial for variable in graph.variables}
+    for var, name in zip(op.vars, instance.variables, strict=True):
+        if var.written and initial[name] != default(var.type):
+            return f"has `${name}`, which is not empty at first"
+        if var.written and said is not None and _seen(graph, name):
+            return f"has `${name}`, which is part of the result"
+    names = tuple(keys) or names
+    row = row_type(op.ports[0].type)
+    assert isinstance(row, t.Record)  # noqa: S101 - its fields are the key
+    return ByRows(
+        names, tuple((place,) for name in names if (place := row.index(name)) is not None), said is not None
+    )
+
+
+TAU: Final = "tau"
+"""The key of queues of deltas."""
+
+
+def _seen(graph: Graph, name: str) -> bool:
+    """Whether the program shows what is in a variable."""
+    return any(view.variable == name for view in graph.views) or any(
+        name in result.parts for result in graph.results
+    )
+
+
+def _obstacle(graph: Graph, instance: Instance, *, any_type: bool = False) -> str | None:
+    """Why the state cannot be dealt to shards, though it is kept by key. `any_type`: it need not be maps."""
     op = instance.operator
     assert isinstance(op, typed.Operator)  # noqa: S101 - of all others nothing is known
     if instance.index in graph.looping:
@@ -116,7 +187,7 @@ def _obstacle(graph: Graph, instance: Instance) -> str | None:
             continue
         if len(graph.users[name]) > 1 or instance.variables.count(name) > 1:
             return f"shares `${name}` with another operator"
-        if not isinstance(var.type, t.Map | t.OMap):
+        if not any_type and not isinstance(var.type, t.Map | t.OMap):
             return f"keeps `${name}`, which is not a map"
     return None
 
@@ -130,6 +201,8 @@ def _paths(accesses: set[Access], variable: int, places: tuple[int, ...]) -> tup
             match access.key:
                 case Part(_, (int(place),)):
                     where[place] = ()
+                case Part(_, ()):  # the whole item
+                    where = {place: (place,) for place in places}
                 case Made(values):
                     for i, value in enumerate(values):
                         match value:

@@ -423,8 +423,8 @@ def test_groups_share_the_cores() -> None:
     [
         ("x: R", "o: R by k", "map<i64, i64>", f"on x(x) {{ {COUNTED} emit o x; mark o x.k; }} }}", "sends marks of its own"),
         (
-            "x: D by tau", "o: D by tau", "map<i64, i64>", f"on x(d) {{ for x in d.ins {{ {COUNTED} }} }} emit o d; }}",
-            "keeps its state by keys of the rows in deltas",
+            "x: D by tau", "o: D by tau", "map<i64, i64>", f"on x(d) {{ for i, x in d.ins {{ {COUNTED} }} }} emit o d; }}",
+            "cannot be given parts of a delta: it looks at the rows of an instant together",
         ),
     ],
 )  # fmt: skip

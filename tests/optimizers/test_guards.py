@@ -9,12 +9,12 @@ from attrs import evolve
 
 from calculus import outcomes
 from optimizers import Expand, Fission, Fusion, Hoisting, Placement
-from optimizers.rows import rowwise
 from river.il.annotations import annotated
 from river.il.erase import erase, inputs
 from river.il.observe import Observation, observe
 from river.il.parse import parse
 from river.il.pretty import pretty
+from river.il.rows import rowwise
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import typed
@@ -493,3 +493,21 @@ operator by_b(x: T; $c: map<i64, i64>) -> (out: T) {
     groups = [(said.regions[-1].what, said.group) for said in map(annotated, uses) if said.regions]
     split_again = [group.id for what, group in groups if what == "split" and group is not None]
     assert split_again == ["here", "r1_0", "r1_1"]
+
+
+def test_rows_that_only_a_runtime_keeps_in_order_are_not_written_out() -> None:
+    """A merge of deltas puts rows of one instant together in any order; a runtime that tags them does not."""
+    text = """operator f(d: D by tau; $m: map<string, i64>) -> (o: D by tau) {
+      on d(x) { for r in x.ins { with n = $m[r.k] else 0 { n = n + 1; } } emit o x; }
+    }
+    operator each(d: D by tau) -> (o: T) { on d(x) { for r in x.ins { emit o r; } } }
+    input p: D by tau; var $m: map<string, i64> = {}; (r, $m) <- f(p, $m);
+    """
+    told = "`f` is in a region whose rows only a runtime keeps in order: `each` may read the order of rows within an instant"
+    program = parse(Source("p.river", HEAD + text + "output q: T; (q) <- each(r);"))
+    made = apply(program, (Fission(auto=True, rules="runtime"), Expand()), Platform(2), LIBRARY)
+    assert "@Region(r1, time_merge, k)" in pretty(made.program)
+    assert [each.message.partition(told)[0] for each in made.remarks] == ["no expand: "]
+    program = parse(Source("p.river", HEAD + text + "output r: D by tau;"))
+    made = apply(program, (Fission(auto=True, rules="runtime"), Expand()), Platform(2), LIBRARY)
+    assert "std.merge_rows" in pretty(made.program)

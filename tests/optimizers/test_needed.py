@@ -11,10 +11,10 @@ import optimizers.fission
 import optimizers.fusion
 import optimizers.hoisting
 from optimizers import Expand, Fission, Fusion, Hoisting
-from optimizers.rows import Rows
 from river.diagnostics import InternalError
 from river.il.parse import parse
 from river.il.pretty import pretty
+from river.il.rows import Rows
 from river.il.templates import Library
 from river.platform import Platform
 from river.source import Source

@@ -1,0 +1,50 @@
+"""Which task runs an operator that several workers may be at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from backends.multicore.parallel import Parallel
+from backends.multicore.sharded import ShardedOperate
+from backends.multicore.variables import Whole
+from river.il.model import Stateless
+from river.il.regions import ByRows
+
+if TYPE_CHECKING:
+    from backends.firing.machine import Machine
+    from backends.multicore.experiments import Choices
+    from backends.multicore.regions import Region
+    from backends.multicore.variables import Store, Variables
+    from river.il.graph import Instance
+
+
+def concurrent(
+    machine: Machine,
+    instance: Instance,
+    variables: Variables,
+    region: Region,
+    choices: Choices,
+    store: Store,
+    part: int,
+) -> Parallel:
+    """The task of an instance that several workers may run. `store`: of the variables, some of which may be divided.
+
+    `part`: how many items are handed out at once.
+    """
+    native, index, name = machine.native, instance.index, instance.name
+    if isinstance(region.how, Stateless):
+        clones = [native, *(native.again() for _ in range(region.degree - 1))]
+        for clone in clones[1:]:
+            for i, variable in enumerate(native.variables):
+                clone.share(i, variable)
+        return Parallel(index, machine, name, variables, clones, choices, part)
+    if isinstance(region.how, ByRows):
+        from backends.multicore.by_rows import ByRowsOperate
+
+        return ByRowsOperate(index, machine, instance, variables, native, region, choices, store, part)
+    wholes: list[Whole | None] = []
+    for i, paths in enumerate(region.how.variables):
+        wholes.append(None if paths is None else Whole(native.variables[i]))
+        if (whole := wholes[-1]) is not None:
+            store.keep(instance.variables[i], whole)
+    return ShardedOperate(index, machine, name, variables, native, region, choices, wholes, part)

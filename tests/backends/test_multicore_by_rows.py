@@ -1,0 +1,307 @@
+"""Operators that keep apart the rows of deltas, on several workers: the results of one, to the byte, rows in order.
+
+`now` makes them run in shards after their first batches, however cheap they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("llvmlite")
+
+from backends.multicore import BACKEND, by_rows, sharded
+from backends.multicore.by_rows import ByRowsOperate
+from backends.multicore.regions import Alone, Region, region
+from backends.native.batch import Batch
+from backends.native.deltas import DeltaDealer, rising, woven
+from river.backend import Options
+from river.driver import Compiled, compile_source, observe
+from river.il.parse import parse
+from river.il.regions import ByRows, divided
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang import types as t
+from river.lang.evaluate import Trap
+from river.platform import Platform
+from river.source import Source
+from river.testing import laws, seeds
+
+if TYPE_CHECKING:
+    from river.il.graph import Graph
+
+TWO = Platform(2)
+OPEN = {"gate": "open"}
+WAYS = [
+    Options(1, 4, 4),
+    *(Options(w, b, n, experiment=OPEN) for w, b, n in ((2, 1, 1), (3, 7, 2), (5, 64, 64))),
+]
+
+HEAD = "requests: { ts: int; size: int; origin: string } stream by ts;\n"
+NOW = """counts: relation = select origin, count(*) as n from requests[range 3] group by origin having count(*) > 1;
+answers: stream by ts
+  = rstream(select r.origin, r.size, c.n from requests[now] as r, counts as c where r.origin = c.origin);
+"""
+
+TYPES = """river 1;
+type R = {k: string, v: i64};
+type S = {v: i64, k: string, n: i64};
+type D = {tau: i64, ins: list<R>, del: list<R>};
+type E = {tau: i64, ins: list<S>, del: list<S>};
+input d: D by tau;
+"""
+CHAIN = """
+var $m: map<string, {n: i64, was: i64?}> = {};
+var $w: map<string, deque<S>> = {};
+operator sums(d: D by tau; $m: map<string, {n: i64, was: i64?}>) -> (o: E by tau) {
+  on d(x) {
+    var touched: list<R> = [];
+    for r in x.ins { with e = $m[r.k] else {n: 0, was: none} { e.n = e.n + 1; push(touched, r); } }
+    for r in x.del { with e = $m[r.k] else {n: 0, was: none} { e.n = e.n - 1; push(touched, r); } }
+    var ins: list<S> = [];
+    var del: list<S> = [];
+    for r in touched {
+      let part = div.trunc(100, 7 - r.v);
+      with e = $m[r.k] else {n: 0, was: none} {
+        if e.was is w { push(del, {v: r.v, k: r.k, n: w}); }
+        if e.n > 0 { push(ins, {v: r.v, k: r.k, n: part}); push(ins, {v: 0, k: r.k, n: e.n}); e.was = e.n; }
+        if e.n == 0 { drop e; }
+      }
+    }
+    emit o {tau: x.tau, ins: ins, del: del};
+  }
+}
+operator last(d: E by tau; $w: map<string, deque<S>>) -> (o: E by tau) {
+  on d(x) {
+    var gone: list<S> = [];
+    for r in x.ins { with w = $w[r.k] else {} { push_back(w, r); if len(w) > 2 { push(gone, pop_front(w)); } } }
+    if len(x.ins) + len(gone) > 0 { emit o {tau: x.tau, ins: x.ins, del: gone}; }
+  }
+}
+(q, $m) <- sums(d, $m);
+(o, $w) <- last(q, $w);
+output o: E by tau;
+"""
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether operators could be divided, by operator that asked for it."""
+    found: list[bool] = []
+    before = ByRowsOperate._divided
+
+    def noted(task: ByRowsOperate) -> bool:
+        found.append(before(task))
+        return found[-1]
+
+    monkeypatch.setattr(ByRowsOperate, "_divided", noted)
+    return found
+
+
+@pytest.fixture
+def now(done: list[bool], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Divided when two batches have been fired, however cheap they are."""
+    for module, name in (
+        (sharded, "GAIN"), (sharded, "LEAST"), (by_rows, "LARGE"), (by_rows, "BUSY"), (by_rows, "BETTER")
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, 0)
+    monkeypatch.setattr(by_rows, "SURE", 1)
+    return done
+
+
+def compiled(text: str, name: str = "by_rows.cql") -> Compiled:
+    return compile_source(Source(name, text))
+
+
+def requests(count: int, seed: int) -> list[tuple[int, int, str]]:
+    chance, at = seeds.chance("by rows", seed), 0
+    found: list[tuple[int, int, str]] = []
+    for _ in range(count):
+        at += chance.choice([0, 0, 0, 0, 0, 1, 1, 2, 9])
+        found.append((at, chance.randrange(6), f"a name that is not short {chance.randrange(5)}"))
+    return found
+
+
+def deltas(count: int, seed: int) -> list[Any]:
+    """Deltas of type D: some without rows, most with rows of several keys, in any order."""
+    chance = seeds.chance("deltas", seed)
+
+    def some() -> list[tuple[str, int]]:
+        return [(f"k{chance.randrange(5)}", chance.randrange(7)) for _ in range(chance.randrange(5))]
+
+    return [(3 * i, some(), some()) for i in range(count)]
+
+
+def test_what_a_promise_keeps_apart_is_the_same_for_all_workers(done: list[bool]) -> None:
+    program = compile_source(Source("by_rows.cql", HEAD + NOW))
+    given_ = {"requests": requests(70, 1)}
+    expected = observe(program, "reference", given_, Options())
+    assert len(expected["answers"]) > 9
+    for options in WAYS:
+        assert observe(program, "multicore", given_, options) == expected, options
+    assert done == [True] * 3
+    assert set(expected) == {"answers", "$requests_now", "$requests_ins"}
+
+
+def test_what_is_seen_to_be_kept_apart_is_the_same_for_all_workers(done: list[bool]) -> None:
+    program = compile_source(Source("chain.river", TYPES + CHAIN))
+    given_ = {"d": deltas(40, 2)}
+    expected = observe(program, "reference", given_, Options())
+    for options in (*WAYS, Options(3, 7, 9, native="debug", experiment=OPEN)):
+        found = observe(program, "multicore", given_, options)
+        assert found == expected, options
+    assert done == [True] * 8
+
+
+def test_order_inside_deltas_is_kept(now: list[bool]) -> None:
+    """`observe` compares deltas as bags; here rows stand in order. They are divided when something has been fired on."""
+    graph = verify(parse(Source("chain.river", TYPES + CHAIN)), Library.of({}))
+    given_ = deltas(60, 3)
+    whole: list[Any] = []
+    BACKEND.run(BACKEND.plan(graph, TWO, Options(1)), {"d": [given_]}, {"o": whole.extend})
+    many = laws.after(graph, laws.REGIONS, 4)
+    for batch in (5, 30):
+        found: list[Any] = []
+        plan = BACKEND.plan(many, Platform(4), Options(4, batch, 8))
+        summary = BACKEND.run(
+            plan, {"d": [given_[i : i + batch] for i in range(0, 60, batch)]}, {"o": found.extend}
+        )
+        assert found == whole
+        assert summary.fired == {"sums#0": 60, "last#1": 60}
+    assert now == [True] * 4
+
+
+@pytest.mark.parametrize("at", [(17,), (23, 8, 9)])
+def test_what_stands_before_a_delta_that_traps_is_delivered(at: tuple[int, ...], done: list[bool]) -> None:
+    graph = laws.after(verify(parse(Source("chain.river", TYPES + CHAIN)), Library.of({})), laws.REGIONS, 3)
+    more = (("k1", 7), ("k2", 7), ("k3", 7))
+    given_ = [
+        (tau, (*ins, *more) if tau // 3 in at else tuple(ins), tuple(gone))
+        for tau, ins, gone in deltas(30, 4)
+    ]
+    found: list[list[Any]] = []
+    for options in (Options(1), Options(3, 4, 4, experiment=OPEN)):
+        found.append([])
+        with pytest.raises(Trap) as caught:
+            BACKEND.run(BACKEND.plan(graph, Platform(3), options), {"d": [given_]}, {"o": found[-1].extend})
+        assert caught.value.code == "division-by-zero"
+        assert caught.value.item is not None
+        assert caught.value.item[1] == given_[min(at)]
+    assert found[0] == found[1]
+    assert done
+
+
+def test_instants_that_come_twice_are_not_joined(done: list[bool]) -> None:
+    graph = verify(parse(Source("chain.river", TYPES + CHAIN)), Library.of({}))
+    given_ = [(i // 3, *rest) for i, (_, *rest) in enumerate(deltas(12, 5))]
+    found: list[list[Any]] = []
+    for options in (Options(1), Options(2, 8, 8, experiment=OPEN)):
+        found.append([])
+        plan = BACKEND.plan(laws.after(graph, laws.REGIONS, 2), TWO, options)
+        BACKEND.run(plan, {"d": [given_]}, {"o": found[-1].extend})
+    assert found[0] == found[1]
+    assert done
+
+
+def test_cheap_ones_and_those_with_few_rows_stay_whole(done: list[bool]) -> None:
+    program = compile_source(Source("by_rows.cql", HEAD + NOW))
+    observe(program, "multicore", {"requests": requests(200, 3)}, Options(2))
+    assert done == []
+
+
+# ------------------------------------------------------------------------------------------------ columns
+
+ROW = t.Record((("k", t.STRING), ("v", t.I64)))
+DELTA = t.Record((("tau", t.I64), ("ins", t.List(ROW)), ("del", t.List(ROW))))
+SIDE = st.lists(
+    st.tuples(st.sampled_from(["", "a", "b", "c", "a text of some length"]), st.integers(0, 3)), max_size=5
+)
+
+
+@given(st.lists(st.tuples(SIDE, SIDE), max_size=6), st.integers(1, 4), st.integers(0, 3))
+def test_what_is_dealt_and_put_together_is_as_before(
+    sides: list[tuple[list[Any], list[Any]]], count: int, skipped: int
+) -> None:
+    values = [(10 * i, tuple(ins), tuple(gone)) for i, (ins, gone) in enumerate(sides)]
+    batch = Batch.of(DELTA, values)[min(skipped, len(values)) :]
+    values = values[skipped:]
+    dealer = DeltaDealer.of(DELTA, ((0,),), count)
+    assert dealer is not None
+    parts = dealer.deal(batch)
+    homes: dict[str, int] = {}
+    for part in parts:
+        assert [tau for tau, *_ in part.deltas.values()] == [values[i][0] for i in part.positions]
+        for _, ins, gone in part.deltas.values():
+            assert all(homes.setdefault(row[0], part.shard) == part.shard for _, row in (*ins, *gone))
+            assert [seq for seq, _ in (*ins, *gone)] == sorted({seq for seq, _ in (*ins, *gone)})
+    if parts:
+        assert woven(DELTA, [part.deltas for part in parts]).values() == values
+    assert sum(len(part.deltas) for part in parts) >= len(values)
+
+
+def test_how_far_instants_rise() -> None:
+    for taus, wanted in (((), 0), ((5,), 1), ((1, 2, 3), 3), ((1, 2, 2, 3), 2), ((4, 1), 1)):
+        assert rising(Batch.of(DELTA, [(tau, [], []) for tau in taus])) == wanted
+
+
+# ------------------------------------------------------------------------------------------------ what may be divided
+
+MAP = "$m: map<string, i64>"
+COUNTED = "with n = $m[r.k] else 0 { n = n + 1; }"
+
+
+def how(body: str, variable: str = MAP, initial: str = "{}", use: str = "", after: str = "") -> ByRows | str:
+    text = f"""{TYPES} operator f(d: D by tau; {variable}) -> (o: D by tau) {{ on d(x) {{ {body} }} }}
+var {variable} = {initial}; {use} (o, $m) <- f(d, $m); output o: D by tau; {after}"""
+    graph: Graph = verify(parse(Source("how.river", text)), Library.of({}))
+    found = divided(graph, graph.instances[0])
+    assert isinstance(found, ByRows | str)
+    return found
+
+
+LOOP = f"for r in x.ins {{ {COUNTED} }} emit o x;"
+UNSEEN = "may send rows of which it is not seen what they are made of"
+TOGETHER = "cannot be given parts of a delta: it looks at the rows of an instant together"
+SENT = "var a: list<R> = []; {} if len(a) > 0 {{ emit o {{tau: x.tau, ins: a, del: []}}; }}"
+IN, OUT = (f"for r in x.{side} {{ {COUNTED} push(a, r); }}" for side in ("ins", "del"))
+SEEN = ByRows(("k",), ((0,),), promised=False)
+FILLS = (
+    'push(a, {k: "k", v: len(x.ins)});',
+    "a = x.ins;",
+    "for i in 0 .. 2 { for r in x.ins { push(a, r); } }",
+)
+LIST, PUT = "$m: list<i64>", "push($m, 0); emit o x;"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ((LOOP,), SEEN),
+        ((SENT.format(IN + OUT),), SEEN),
+        ((SENT.format(OUT + IN),), UNSEEN),
+        (
+            (LOOP.replace("emit o x", "emit o {tau: x.tau, ins: x.ins, del: bag_minus(x.del, x.ins)}"),),
+            UNSEEN,
+        ),
+        ((LOOP, MAP, '{("a"): 1}'), "has `$m`, which is not empty at first"),
+        ((LOOP.replace("for r", "for i, r"),), TOGETHER),
+        ((PUT, LIST, "[]"), "has state that is not known to be kept by key: `$m`"),
+        ((PUT, LIST, "[]", "@Apart(v, k)"), ByRows(("v", "k"), ((1,), (0,)), promised=True)),
+        *(((f"push($m, 0); {SENT.format(fill)}", LIST, "[]", "@Apart(k)"), UNSEEN) for fill in FILLS),
+        ((LOOP, MAP, "{}", "@Apart(v)", "result $all = union($m);"), "has `$m`, which is part of the result"),
+    ],
+)
+def test_what_may_be_divided_by_rows(arguments: tuple[str, ...], wanted: ByRows | str) -> None:
+    assert how(*arguments) == wanted
+
+
+def test_what_is_kept_for_a_restart_stays_in_one_piece() -> None:
+    text = f"{TYPES} operator f(d: D by tau; {MAP}) -> (o: D by tau) {{ on d(x) {{ {LOOP} }} }}"
+    use = f"var {MAP} = {{}}; @Parallel(2) @Region(r, time_merge, k) (o, $m) <- f(d, $m); output o: D by tau;"
+    graph = verify(parse(Source("kept.river", text + use)), Library.of({}))
+    (node,) = graph.instances
+    assert isinstance(region(graph, node, 2, kept=False), Region)
+    assert isinstance(region(graph, node, 2, kept=True), Alone)
