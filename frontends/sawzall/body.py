@@ -25,7 +25,7 @@ from frontends.sawzall.values import (
     record,
     text_of,
 )
-from river.il.trees import walk
+from river.il.trees import children, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.parse import PORT_RESERVED
@@ -81,6 +81,7 @@ def handler(consts: Consts) -> s.ItemHandler:
             s.Let(name, None, s.Member(numbered, "item")),
         )
         name = numbered.name
+    body.keep(-1, program.body)
     for stmt in program.body:
         body.stmt(stmt)
     return s.ItemHandler(port(source.name), name, s.Block(tuple(body.out)), span=program.span)
@@ -91,25 +92,27 @@ def port(name: str) -> str:
     return f"{name}_item" if name in PORT_RESERVED else name
 
 
-def local_function(consts: Consts, index: int) -> s.Fn:
-    """A function of the program as a local function of the map operator."""
+def local_function(consts: Consts, index: int, *, frozen: bool = False) -> s.Fn:
+    """A function of the program as a local function of the map operator. `frozen`: as static values call it."""
     function = consts.program.functions[index]
-    body = Body(consts, function=function)
+    body = Body(consts, function=function, frozen=frozen)
     written = assigned(function.body)
     params: list[s.Param] = []
+    lent = {inside for outside, inside in function.captures if outside in function.lent}
     for inside in (*function.params, *(inside for _, inside in function.captures)):
         variable = consts.program.variables[inside]
-        name = body.parameter(inside, written)
-        params.append(s.Param(name, expression(variable.type), span=variable.span))
+        name = body.parameter(inside, frozenset() if inside in lent else written)
+        params.append(s.Param(name, expression(variable.type), ref=inside in lent, span=variable.span))
         if variable.loose:
             body.flags[inside] = body.unused(f"{variable.name}_set")
-            params.append(s.Param(body.flags[inside], BOOL, span=variable.span))
-    if function.ends:
+            params.append(s.Param(body.flags[inside], BOOL, ref=inside in lent, span=variable.span))
+    if function.ends and not frozen:
         body.ended = body.unused("ended")
         params.append(s.Param(body.ended, BOOL, ref=True, span=function.span))
     if index in consts.drawing:
         body.chance = body.unused("chance")
         params.append(s.Param(body.chance, s.TypeName("u64"), ref=True, span=function.span))
+    body.keep(index, function.body)
     for stmt in function.body:
         body.stmt(stmt)
     if function.result is not None and not z.leaves(function.body):
@@ -117,7 +120,23 @@ def local_function(consts: Consts, index: int) -> s.Fn:
     result = None if function.result is None else expression(function.result)
     if result is not None and function.fails:
         result = s.OptionalType(result)
-    return s.Fn(consts.fns[index], tuple(params), result, s.Block(tuple(body.out)), span=function.span)
+    name = (consts.frozen if frozen else consts.fns)[index]
+    return s.Fn(name, tuple(params), result, s.Block(tuple(body.out)), span=function.span)
+
+
+def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, s.Fn | None]:
+    """A static value as a constant; one that needs statements is the result of a function."""
+    variable = consts.program.variables[index]
+    body = Body(consts, frozen=True)
+    expr = body.expr(value)
+    consts.names[index] = consts.unused(variable.name)
+    type_ = expression(variable.type)
+    if not body.out:
+        return s.Const(consts.names[index], type_, expr, span=variable.span), None
+    name = consts.unused(f"first_{variable.name}")
+    block = s.Block((*body.out, s.Return(expr)))
+    call = s.Const(consts.names[index], type_, s.Call(name, ()), span=variable.span)
+    return call, s.Fn(name, (), type_, block, span=variable.span)
 
 
 def assigned(body: tuple[z.Stmt, ...]) -> frozenset[int]:
@@ -143,6 +162,46 @@ class Body(Values):
 
     targets: list[Target] = field(factory=list[Target])
 
+    def keep(self, number: int, body: tuple[z.Stmt, ...]) -> None:
+        """Variables of a function that function values may use exist from its beginning."""
+        declared = {
+            node.variable
+            for part in body
+            for node in walk(part)
+            if isinstance(node, z.Declare | z.Quantifier)
+        }
+        for index in sorted(declared & self.consts.program.kept):
+            variable = self.variable(index)
+            if variable.home != number or variable.kind == "static":
+                continue
+            name = self.names[index] = self.unused(variable.name)
+            first = s.Call("zero", ())
+            self.out.append(s.VarDecl(name, expression(variable.type), first, span=variable.span))
+            if variable.loose:
+                self.flags[index] = self.unused(f"{variable.name}_set")
+                self.out.append(s.VarDecl(self.flags[index], None, FALSE, span=variable.span))
+
+    def statement_value(self, expr: z.StatementValue) -> s.Expr:
+        """`?{...}`: what its statements do is written; a `result` that does not come last leaves a loop."""
+        before, last = expr.body[:-1], expr.body[-1]  # a `result` is among them
+        early = any(isinstance(n, z.Result) for part in before for n in _own(part))
+        if isinstance(last, z.Result) and not early:
+            for part in before:
+                self.stmt(part)
+            return self.kept(self.expr(last.value), expr.type, "result")
+        result = s.Name(self.unused("result"))
+        self.out.append(s.VarDecl(result.name, expression(expr.type), s.Call("zero", ())))
+        with self.loop("value") as loop:
+            self.results.append((result, loop))
+            with self.block() as found:
+                for part in expr.body:
+                    self.stmt(part)
+                if not isinstance(last, z.Result):
+                    found += self.leave(expr.span, f"`{text_of(expr.span)}`: there is no result")
+            self.results.pop()
+        self.out.append(s.While(loop.written(), TRUE, s.Block(tuple(found))))
+        return result
+
     def stmts(self, body: tuple[z.Stmt, ...]) -> s.Block:
         """Statements as a block."""
         with self.block() as found:
@@ -165,8 +224,17 @@ class Body(Values):
         match stmt:
             case z.Declare(variable, value):
                 self.declare(variable, value, span)
-            case z.Assign(z.Item(_, whole, index), value) if whole.type == t.STRING:
+            case z.Assign(z.Item(_, whole, index), value) if whole.type in (t.STRING, t.BYTES):
                 self.letter(whole, index, value, span)
+            case z.Assign(z.Part(type_, whole, low, high), value):
+                target = self.inner(whole)
+                part = cast("s.Slice", self.part(target, low, high))
+                zero = s.Int(0)
+                before = s.Slice(target, zero, part.low)
+                behind = s.Slice(target, part.high, s.Call("len", (target,)))
+                add = OPERATIONS["+"].river
+                inner = add((before, self.expr(value)), (type_, type_))
+                self.out.append(s.Assign(target, add((inner, behind), (type_, type_)), span=span))
             case z.Assign(place, value):
                 target = self.place(place)
                 self.out.append(s.Assign(target, self.expr(value), span=span))
@@ -174,11 +242,18 @@ class Body(Values):
                     self.out.append(s.Assign(s.Name(self.flags[place.variable]), TRUE, span=span))
             case z.Step(place, by):
                 self.step(place, by, span)
-            case z.Evaluate(call):
+            case z.Evaluate(z.Call() as call):
                 self.evaluate(call)
-            case z.Assert(cond, text):
+            case z.Evaluate(value):
+                self.kept(self.expr(value), value.type, "unused")
+            case z.Append(variable, value):
                 self.out.append(
-                    s.If(negated(self.expr(cond)), s.Block((s.Trap(text, span=span),)), span=span)
+                    s.Do(s.Call("push", (s.Name(self.named(variable)), self.expr(value))), span=span)
+                )
+            case z.Assert(cond, text):
+                said = text.value if isinstance(text, z.Constant) else f"not `{text_of(cond.span)}`"
+                self.out.append(
+                    s.If(negated(self.expr(cond)), s.Block((s.Trap(said, span=span),)), span=span)
                 )
             case z.Emit():
                 self.emit(stmt)
@@ -205,6 +280,10 @@ class Body(Values):
                 self.out.append(self.jump(word, loop, span))
             case z.Return(value):
                 self.return_(value, span)
+            case z.Result(value):
+                name, loop = self.results[-1]
+                self.out.append(s.Assign(name, self.expr(value), span=span))
+                self.out.append(self.jump(s.Break, loop, span))
             case _:
                 assert_never(stmt)
 
@@ -213,6 +292,12 @@ class Body(Values):
         variable = self.variable(index)
         if value is not None and z.may_fail(value, self.consts.failing):
             self.declare_tried(index, value, span)
+            return
+        if index in self.consts.program.kept:
+            first = s.Call("zero", ()) if value is None else self.expr(value)
+            self.out.append(s.Assign(s.Name(self.names[index]), first, span=span))
+            if variable.loose:
+                self.out.append(s.Assign(s.Name(self.flags[index]), TRUE if value is not None else FALSE))
             return
         first = s.Call("zero", ()) if value is None else self.expr(value)
         name = self.names[index] = self.unused(variable.name)
@@ -229,19 +314,35 @@ class Body(Values):
         variable = self.variable(index)
         with self.attempt("tried") as attempt:
             last = self.expr(value)
-        name = self.names[index] = self.unused(variable.name)
-        self.out.append(s.VarDecl(name, expression(variable.type), s.Call("zero", ()), span=span))
+        if kept := index in self.consts.program.kept:
+            name = self.names[index]
+            self.out.append(s.Assign(s.Name(name), s.Call("zero", ()), span=span))
+        else:
+            name = self.names[index] = self.unused(variable.name)
+            self.out.append(s.VarDecl(name, expression(variable.type), s.Call("zero", ()), span=span))
         done: tuple[s.Stmt, ...] = (s.Assign(s.Name(name), last, span=span),)
-        if variable.loose:
+        if variable.loose and kept:
+            flag = self.flags[index]
+            self.out.append(s.Assign(s.Name(flag), FALSE, span=span))
+            done = (*done, s.Assign(s.Name(flag), TRUE, span=span))
+        elif variable.loose:
             flag = self.flags[index] = self.unused(f"{variable.name}_set")
             self.out.append(s.VarDecl(flag, None, FALSE, span=span))
             done = (*done, s.Assign(s.Name(flag), TRUE, span=span))
         self.attempted(attempt, done)
 
     def letter(self, whole: z.Expr, index: z.Expr, value: z.Expr, span: Span | None) -> None:
-        """Another character in a text."""
+        """Another character in a text, or another byte in bytes."""
         target = self.inner(whole)
         at = self.position(target, index, span)
+        if whole.type == t.BYTES:
+            one = self.expr(
+                z.Apply(t.BYTES, "copies of a byte", (z.Constant(t.I64, 1), value), span=value.span)
+            )
+            behind = s.Slice(target, s.Binary("+", at, s.Int(1)), s.Call("len", (target,)))
+            parts = s.Binary("+", s.Binary("+", s.Slice(target, s.Int(0), at), one), behind)
+            self.out.append(s.Assign(target, parts, span=span))
+            return
         one = self.expr(z.Apply(t.STRING, "character", (value,), span=value.span))
         changed = OPERATIONS["other character"].river((target, at, one), (t.STRING, t.I64, t.STRING))
         self.out.append(s.Assign(target, changed, span=span))
@@ -256,9 +357,8 @@ class Body(Values):
             case z.Item(_, value, index):
                 whole = self.inner(value)
                 if isinstance(value.type, t.Map):
-                    return s.Index(
-                        whole, self.bound(self.expr(index), value.type.key, "key"), span=place.span
-                    )
+                    key = self.bound(self.index(whole, index), value.type.key, "key")
+                    return s.Index(whole, key, span=place.span)
                 return s.Index(whole, self.position(whole, index, place.span), span=place.span)
             case _:
                 raise AssertionError(place)  # the checker makes no other places
@@ -441,7 +541,7 @@ class Body(Values):
     def for_(self, stmt: z.For) -> None:
         """`for`: counted where the text shows that it is."""
         counted = _counted(stmt, assigned(stmt.body))
-        if counted is None:
+        if counted is None or counted[0] in self.consts.program.kept:
             for part in stmt.init:
                 self.stmt(part)
             self.forever(stmt.cond, stmt.body, stmt.step, stmt.span)
@@ -518,6 +618,7 @@ class Body(Values):
             self.out.append(s.VarDecl(flag.name, None, FALSE))
         name = self.named(quantifier.variable)
         with self.loop(f"{quantifier.quantity}_{name}") as loop, self.inside(pair), self.block() as body:
+            name = self.chosen_by(quantifier)
             self.choose(stmt, depth + 1, [*found, (quantifier, loop, flag)])
             if flag is not None:
                 body.append(s.If(flag, s.Block((s.Break(),))))
@@ -560,6 +661,7 @@ class Body(Values):
             self.inside(pair),
             self.block() as body,
         ):
+            name = self.chosen_by(quantifier)
             first = outermost or loop
             if depth + 1 < len(stmt.quantifiers):
                 self.require(stmt, depth + 1, holds, first)
@@ -567,24 +669,35 @@ class Body(Values):
                 cond = self.holding(stmt.cond)
                 out = self.jump(s.Break, first)
                 body.append(s.If(negated(cond), s.Block((s.Assign(holds, FALSE), out))))
-        name = self.named(quantifier.variable)
         self.out.append(s.For(loop.written(), (name,), range_, s.Block(tuple(body)), span=quantifier.span))
+
+    def chosen_by(self, quantifier: z.Quantifier) -> str:
+        """The name of the variable of a quantifier's loop, from which one that function values may use takes its value."""
+        own = self.named(quantifier.variable)
+        if quantifier.variable not in self.consts.program.kept:
+            return own
+        name = self.unused("chosen")
+        self.out.append(s.Assign(s.Name(own), s.Name(name)))
+        return name
 
     def range(
         self, quantifier: z.Quantifier, body: tuple[z.Stmt, ...]
     ) -> tuple[s.Range | s.Expr, tuple[s.Expr, s.Expr] | None]:
         """What a quantifier ranges over, and what is known of its variable."""
+        kept = quantifier.variable in self.consts.program.kept
         overs = [
             self.tried(over, "whole")
             if z.may_fail(over, self.consts.failing)
             else self.bound(self.expr(over), over.type, "whole")
             for over in quantifier.over
         ]
-        name = self.names[quantifier.variable] = self.unused(self.variable(quantifier.variable).name)
+        if not kept:
+            self.names[quantifier.variable] = self.unused(self.variable(quantifier.variable).name)
+        name = self.names[quantifier.variable]
         maps = [o for o, over in zip(overs, quantifier.over, strict=True) if isinstance(over.type, t.Map)]
         lengths = [s.Call("len", (o,)) for o in overs if o not in maps]
         if not maps:
-            fixed = len(overs) == 1 and _steady(quantifier.over[0], assigned(body))
+            fixed = not kept and len(overs) == 1 and _steady(quantifier.over[0], assigned(body))
             most: s.Expr = lengths[0]
             for length in lengths[1:]:
                 most = s.Call("max", (most, length))
@@ -630,6 +743,14 @@ def _steady(expr: z.Expr, written: frozenset[int]) -> bool:
             return _steady(value, written)
         case _:
             return False
+
+
+def _own(node: s.Node) -> Generator[s.Node]:
+    """The nodes in a statement but for those of a `?{...}` inside."""
+    yield node
+    if not isinstance(node, z.StatementValue):
+        for child in children(node):
+            yield from _own(child)
 
 
 def _continues(stmt: z.Stmt) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never, cast
+from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from attrs import define, evolve, field
 
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
-from frontends.sawzall.calls import closed
+from frontends.sawzall.calls import callees, closed, drawing, draws, emitting, reached
 from frontends.sawzall.expressions import Expressions
-from frontends.sawzall.names import Known, Names, both
+from frontends.sawzall.names import Known, Names, Results, both
 from frontends.sawzall.tables import KINDS, PRINTED
 from frontends.sawzall.types import BASIC, kept_name, spelled
 from river.diagnostics import closest
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 DECLARING = (a.StaticDecl, a.FunctionDecl, a.TableDecl, a.TypeDecl, a.Declare)
 """Statements that give a name its meaning."""
 
-COUNTED = (t.I64, t.U64, t.F64)
-
 
 def check(ast: a.Program) -> z.Program:
     """The program with every name and type resolved.
@@ -37,9 +35,9 @@ def check(ast: a.Program) -> z.Program:
     Raises: Rejected with all errors.
     """
     report = Report()
-    checker = _Checker(report, Names(report))
+    checker = _Checker(report, Names(report), _reassigned(ast))
     for item in reversed(ast.items):
-        if isinstance(item, a.FunctionDecl):
+        if isinstance(item, a.FunctionDecl) and item.name not in checker.reassigned:
             checker.later[item.name] = item
     for item in ast.items:
         with report.recover():
@@ -49,19 +47,28 @@ def check(ast: a.Program) -> z.Program:
             checker.names.refuse(item.name)
     checker.finish()
     report.remarks()
-    functions, body = closed(checker.functions, checker.names.variables, checker.body)
-    checker.ordered(functions)
+    found, statics = closed(checker.functions, checker.names.variables, checker.body, checker.statics, report)
+    checker.ordered(found.functions, found.kept)
+    checker.steady(found.functions, statics)
     remarks = report.remarks()
     assert checker.input is not None  # noqa: S101 - finish has seen to it
     return z.Program(
         checker.input,
-        tuple(_loosened(checker.names.variables, functions)),
-        tuple(checker.statics),
+        tuple(_loosened(checker.names.variables, found.functions)),
+        statics,
         tuple(checker.tables),
-        tuple(functions),
-        body,
+        tuple(found.functions),
+        found.body,
+        found.kept,
         remarks,
         span=ast.span,
+    )
+
+
+def _reassigned(ast: a.Program) -> frozenset[str]:
+    """The names to which something is assigned: a function that is called so is a variable."""
+    return frozenset(
+        node.place.name for node in walk(ast) if isinstance(node, a.Assign) and isinstance(node.place, s.Name)
     )
 
 
@@ -78,6 +85,7 @@ def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) 
 class _Checker:
     report: Report
     names: Names
+    reassigned: frozenset[str]
     functions: list[z.Function] = field(factory=list[z.Function])
     tables: list[z.Table] = field(factory=list[z.Table])
     statics: list[tuple[int, z.Expr]] = field(factory=list[tuple[int, z.Expr]])
@@ -86,13 +94,17 @@ class _Checker:
     later: dict[str, a.FunctionDecl] = field(factory=dict[str, a.FunctionDecl])  # not declared yet
     announced: dict[int, frozenset[int] | None] = field(factory=dict[int, "frozenset[int] | None"])
     before: dict[int, int] = field(factory=dict[int, int])  # by function, the variables that stand before it
+    functional: dict[int, a.FunctionType] = field(
+        factory=dict[int, a.FunctionType]
+    )  # types of functions, by number
 
     @property
     def exprs(self) -> Expressions:
         """The checker of expressions, as things stand."""
         return Expressions(
-            self.report, self.names, self.type, self.functions, self.announce, self.line, self.place
-        )
+            self.report, self.names, self.type, self.functions, self.announce, self.line, self.place, self.statement_value,
+            self.function_value,
+        )  # fmt: skip
 
     def finish(self) -> None:
         """What must be true of the whole program: it has an input."""
@@ -119,14 +131,14 @@ class _Checker:
 
     # -- types
 
-    def type(self, expr: s.TypeExpr, *, inside: bool = False) -> t.Type:
+    def type(self, expr: a.TypeExpr, *, inside: bool = False) -> t.Type:
         """The type that is written. `inside`: of a field, which may be optional."""
         found = self.resolved(expr, inside=inside)
         if excess := t.excess(found):
             raise self.report.error("sawzall-type", excess, expr.span)
         return found
 
-    def resolved(self, expr: s.TypeExpr, *, inside: bool = False) -> t.Type:
+    def resolved(self, expr: a.TypeExpr, *, inside: bool = False) -> t.Type:
         """As `type`, however large."""
         match expr:
             case s.TypeName("list", (item,)) if not isinstance(item, s.Expr):
@@ -139,11 +151,16 @@ class _Checker:
                     message = f"`{spelled(found)}` cannot be the key of a map"
                     raise self.report.error("sawzall-key-type", message, key.span)
                 return t.Map(found, self.resolved(value))
+            case s.TypeName(name) if "." in name:
+                return self.member_type(name, expr.span)
             case s.TypeName(name):
                 found = self.names.type(name)
                 if found is not None:
                     return found
                 known = self.names.known(name)
+                if known is not None and known.what == "type":
+                    message = f"`{name}` is not complete here: a type has no part of its own kind"
+                    raise self.report.error("sawzall-type", message, expr.span)
                 if known is not None and known.what == "refused":
                     raise self.exprs.not_a_value(name, known.what, expr.span)
                 names = [*BASIC, *(n for scope in self.names.outer.scopes for n in scope)]
@@ -155,17 +172,71 @@ class _Checker:
             case s.OptionalType():
                 hint = "any value may be undefined: `?` is for fields of records that may be missing"
                 raise self.report.error("sawzall-optional", "only a field may be optional", expr.span, hint)
-            case s.RecordType(fields):
-                found_fields: dict[str, t.Type] = {}
-                for part in fields:
-                    assert isinstance(part, s.FieldType)  # noqa: S101 - the grammar has no others
-                    if part.name in found_fields:
-                        message = f"field `{part.name}` is declared twice"
-                        raise self.report.error("sawzall-duplicate", message, part.span)
-                    found_fields[part.name] = self.resolved(part.type, inside=True)
-                return t.Record(tuple(found_fields.items()))
+            case a.FunctionType(params, result):
+                given = tuple(self.resolved(param.type) for param in params)
+                return t.Function(given, None if result is None else self.resolved(result))
+            case a.TupleType():
+                if expr.members:
+                    hint = "`type T = {...};` gives it a name"
+                    raise self.report.error(
+                        "sawzall-type",
+                        "only a tuple with a name has types and static values",
+                        expr.span,
+                        hint,
+                    )
+                return self.tuple(expr)
             case _:
                 raise AssertionError(expr)  # the grammar has none of them
+
+    def tuple(self, expr: a.TupleType) -> t.Record:
+        """A tuple; a field without a name has one that the text cannot give."""
+        fields: dict[str, t.Type] = {}
+        for i, part in enumerate(expr.fields):
+            name = part.name or f"_{i}"
+            if name in fields:
+                message = f"field `{name}` is declared twice"
+                raise self.report.error("sawzall-duplicate", message, part.span)
+            fields[name] = self.resolved(part.type, inside=True)
+        return t.Record(tuple(fields.items()))
+
+    def member_type(self, path: str, span: Span | None) -> t.Type:
+        """`T.U`: a type that is declared in a tuple."""
+        first, *rest = path.split(".")
+        known = self.names.known(first)
+        for name in rest:
+            members = {} if known is None or known.what != "type" else self.names.members.get(known.index, {})
+            known = members.get(name)
+            if known is None:
+                raise self.report.error(
+                    "sawzall-unknown-type", f"unknown type `{path}`", span, closest(name, members)
+                )
+        if known is None or known.what != "type":
+            raise self.report.error("sawzall-unknown-type", f"`{path}` is no type", span)
+        return self.names.types[known.index]
+
+    def type_decl(self, item: a.TypeDecl) -> None:
+        """`type T = ...;`; what a tuple declares is known in it, and behind it as a part of `T`."""
+        names = self.names
+        if not isinstance(item.type, a.TupleType) or not item.type.members:
+            found = self.type(item.type)
+            names.declare(item.name, Known("type", len(names.types)), item.span)
+            if isinstance(item.type, a.FunctionType):
+                self.functional[len(names.types)] = item.type
+            names.types.append(found)
+            return
+        with names.scope():
+            for member in item.type.members:
+                self.statement(member)
+            members = dict(names.frame.scopes[-1])
+            found = self.type(evolve(item.type, members=()))
+        assert isinstance(found, t.Record)  # noqa: S101 - tuples are
+        for name in members:
+            if found.field(name) is not None:
+                message = f"`{name}` is a field of the tuple, too"
+                raise self.report.error("sawzall-duplicate", message, item.span)
+        names.members[len(names.types)] = members
+        names.declare(item.name, Known("type", len(names.types)), item.span)
+        names.types.append(found)
 
     # -- declarations
 
@@ -193,28 +264,44 @@ class _Checker:
 
     def static(self, item: a.StaticDecl) -> None:
         """`static x: T = e;`."""
+        before = len(self.names.variables)
         wanted = None if item.type is None else self.type(item.type)
         value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
         type_ = value.type
-        failing = self.failing()
         for node in walk(value):
             match node:
-                case z.Read(_, variable, _) if self.names.variables[variable].kind != "static":
+                case z.Read(_, variable, _) if self.names.variables[variable].kind in (
+                    "input",
+                    "capture",
+                ) or (self.names.variables[variable].kind != "static" and variable < before):
                     message = "a static value depends on nothing but other static values"
-                    raise self.report.error("sawzall-static", message, node.span or item.span)
-                case z.Defined(_, inner) if z.may_fail(inner, failing):
-                    raise self.report.error(
-                        "sawzall-static", "a static value tests nothing with `def`", node.span
-                    )
-                case z.Call():
-                    raise self.report.error("sawzall-static", "a static value calls no functions", node.span)
+                    raise self.report.error("sawzall-static", message, node.span or item.value.span)
+                case z.Emit():
+                    raise self.report.error("sawzall-static", "a static value emits nothing", node.span)
                 case _:
                     pass
-        if z.may_fail(value, failing):
-            raise self.report.error("sawzall-static", "a static value may not be undefined", item.value.span)
         index = self.names.variable(item.name, type_, "static", item.span)
         self.names.assign(index)
         self.statics.append((index, value))
+
+    def steady(self, functions: Sequence[z.Function], statics: Sequence[tuple[int, z.Expr]]) -> None:
+        """Refuses static values that call functions which read variables or emit."""
+        emits, random = emitting(functions), drawing(functions, self.tables)
+        for _, value in statics:
+            if draws(value, self.tables):
+                self.report.error("sawzall-static", "a static value draws no random numbers", value.span)
+            for index in sorted(reached(callees(value), functions)):
+                function = functions[index]
+                if function.captures:
+                    name = self.names.variables[function.captures[0][0]].name
+                    message = f"a static value calls `{function.name}`, which reads `{name}`"
+                    self.report.error("sawzall-static", message, value.span, f"declare `{name}` as `static`")
+                elif index in random:
+                    message = f"a static value calls `{function.name}`, which draws random numbers"
+                    self.report.error("sawzall-static", message, value.span)
+                elif index in emits:
+                    message = f"a static value calls `{function.name}`, which emits"
+                    self.report.error("sawzall-static", message, value.span)
 
     def announce(self, name: str) -> int | None:
         """The number of a function that is declared later, which functions before it may call."""
@@ -227,14 +314,22 @@ class _Checker:
 
     def declared(self, item: a.FunctionDecl) -> int:
         """What is known of a function before its body."""
+        index = self.signature(item)
+        if self.names.inside and self.later.get(item.name) is not item:
+            self.names.declare(item.name, Known("function", index), item.span)
+        else:
+            self.names.announce(item.name, Known("function", index), item.span)
+        if self.later.get(item.name) is item:
+            del self.later[item.name]
+        return index
+
+    def signature(self, item: a.FunctionDecl) -> int:
+        """The number of a function whose parameters and result are known, but not its body."""
         result = None if item.result is None else self.type(item.result)
         types = [self.type(param.type) for param in item.params]
         index = len(self.functions)
-        self.names.announce(item.name, Known("function", index), item.span)
-        if self.later.get(item.name) is item:
-            del self.later[item.name]
         params = tuple(
-            self.names.unnamed(param.name, type_, param.span)
+            self.names.unnamed(param.name, type_, index, param.span)
             for param, type_ in zip(item.params, types, strict=True)
         )
         self.functions.append(
@@ -244,15 +339,19 @@ class _Checker:
 
     def function(self, item: a.FunctionDecl) -> None:
         """A function; its name is known inside, and so are those of the functions after it."""
-        known = self.names.outer.scopes[-1].get(item.name)
+        known = self.names.frame.scopes[-1].get(item.name)
         if known is not None and known.what == "function" and known.index in self.announced:
             index = known.index
             start = both(self.announced.pop(index), self.names.sure)
         else:
             index, start = self.declared(item), self.names.sure
+        self.inner(item, index, start)
+
+    def inner(self, item: a.FunctionDecl, index: int, start: frozenset[int] | None) -> None:
+        """The body of a function. `start`: what surely has a value wherever it is called."""
         self.before[index] = len(self.names.variables)
         function = self.functions[index]
-        with self.names.function(function.result, start) as frame:
+        with self.names.function(index, function.result, start) as frame:
             for param, number in zip(item.params, function.params, strict=True):
                 self.names.declare(param.name, Known("variable", number), param.span)
                 self.names.assign(number)
@@ -268,13 +367,67 @@ class _Checker:
         )
         self.functions[index] = evolve(alone, fails=fails)
 
-    def ordered(self, functions: Sequence[z.Function]) -> None:
+    def function_value(self, expr: a.FunctionValue) -> z.Expr:
+        """`function(x: T): R {...}` as a value."""
+        type_ = expr.type
+        if not isinstance(type_, a.FunctionType):
+            return self.named_value(expr)
+        item = a.FunctionDecl("function", type_.params, type_.result, expr.body, span=expr.span)
+        index = self.signature(item)
+        self.inner(item, index, self.names.sure)
+        return self.exprs.function_of(index, expr.span)
+
+    def named_value(self, expr: a.FunctionValue) -> z.Expr:
+        """`F {...}`: the parameters are those of the type."""
+        assert isinstance(expr.type, s.TypeName)  # noqa: S101 - the grammar has no others
+        known = self.names.known(expr.type.name)
+        params = None if known is None or known.what != "type" else self.functional.get(known.index)
+        if params is None:
+            message = f"`{expr.type.name}` is no type of functions"
+            raise self.report.error("sawzall-type", message, expr.type.span)
+        return self.function_value(evolve(expr, type=params))
+
+    def statement_value(self, expr: a.StatementValue, wanted: t.Type | None) -> z.Expr:
+        """`?{...}`."""
+        names = self.names
+        found = Results(wanted)
+        names.frame.results.append(found)
+        names.frame.jumps.append("when")
+        indexed, names.indexed = names.indexed, []
+        try:
+            body = self.block(expr.body)
+        finally:
+            names.frame.results.pop()
+            names.frame.jumps.pop()
+            names.indexed = indexed
+        if found.type is None:
+            hint = "`result e;` gives it a value"
+            raise self.report.error("sawzall-result", "`?{...}` has no `result`", expr.span, hint)
+        for end in found.ends:
+            names.sure = both(names.sure, end)
+        return z.StatementValue(found.type, body, span=expr.span)
+
+    def result(self, value: a.Expr, span: Span | None) -> z.Stmt:
+        """`result e;`."""
+        if not self.names.frame.results:
+            raise self.report.error("sawzall-result", "`result` stands in `?{...}`", span)
+        found = self.names.frame.results[-1]
+        if found.type is None:
+            node = self.exprs.infer(value, found.wanted)
+            found.type = node.type
+        else:
+            node = self.exprs.check(value, found.type)
+        found.ends.append(self.names.sure)
+        self.names.sure = None
+        return z.Result(node, span=span)
+
+    def ordered(self, functions: Sequence[z.Function], kept: frozenset[int]) -> None:
         """Refuses a function that stands before a variable that it reads through one declared later."""
-        for index, function in enumerate(functions):
-            own = dict(self.functions[index].captures)
+        for index, (function, before) in enumerate(zip(functions, self.functions, strict=False)):
+            own = dict(before.captures)
             for outside, _ in function.captures:
                 variable = self.names.variables[outside]
-                if outside not in own and outside >= self.before[index]:
+                if outside not in own and outside not in kept and outside >= self.before[index]:
                     message = f"`{function.name}` calls functions that read `{variable.name}`, which is declared after it"
                     hint = f"declare `{variable.name}` before `{function.name}`"
                     self.report.error("sawzall-unknown-name", message, function.span, hint)
@@ -431,18 +584,17 @@ class _Checker:
         """One statement; a block becomes its statements."""
         span, exprs, names = item.span, self.exprs, self.names
         match item:
-            case a.TypeDecl(name, type_):
-                found = self.type(type_)
-                names.declare(name, Known("type", len(names.types)), span)
-                names.types.append(found)
+            case a.TypeDecl():
+                self.type_decl(item)
                 return ()
             case a.StaticDecl():
                 self.static(item)
                 return ()
+            case a.FunctionDecl(name, params, result, body) if name in self.reassigned:
+                type_ = a.FunctionType(params, result, span=span)
+                value = a.FunctionValue(type_, body, span=span)
+                return (self.declare(a.Declare(name, type_, value, span=span)),)
             case a.FunctionDecl():
-                if names.inside:
-                    hint = "declare it before the function around it"
-                    raise self.report.error("sawzall-unsupported", "a function in a function", span, hint)
                 self.function(item)
                 return ()
             case a.TableDecl():
@@ -450,6 +602,12 @@ class _Checker:
                 return ()
             case a.Block(body):
                 return self.block(body)
+            case a.Declare(name, type_, a.FunctionValue(a.FunctionType(params, result), body)) if (
+                name not in self.reassigned
+                and (type_ is None or self.type(type_) == self.type(a.FunctionType(params, result)))
+            ):
+                self.function(a.FunctionDecl(name, params, result, body, span=span))
+                return ()
             case a.Declare():
                 return (self.declare(item),)
             case a.Assign(place, value):
@@ -459,15 +617,13 @@ class _Checker:
                     names.assign(target.variable)
                 return (z.Assign(target, node, span=span),)
             case a.Step(place, by):
-                target = exprs.infer(place)
-                self.place(place)
-                if target.type not in COUNTED:
-                    raise self.report.error(
-                        "sawzall-operands", f"`{spelled(target.type)}` is not counted", span
-                    )
-                return (z.Step(target, by, span=span),)
-            case a.Do(call):
-                return (self.do(call),)
+                return (self.step(place, by, span),)
+            case a.Do(value):
+                return (self.do(value, span),)
+            case a.Result(value):
+                return (self.result(value, span),)
+            case a.Include(word, path):
+                raise self.report.error("sawzall-include", f"`{word}` of `{path}` is not at hand", span)
             case a.Emit():
                 return (self.emit(item),)
             case a.If(cond, then, other):
@@ -522,14 +678,32 @@ class _Checker:
                 "sawzall-duplicate", f"`{UNDEFINED}` is where undefined values are reported", item.span, hint
             )
         wanted = None if item.type is None else self.type(item.type)
+        index = None
+        if isinstance(wanted, t.Function) and isinstance(item.value, a.FunctionValue):  # it may call itself
+            index = self.names.variable(item.name, wanted, "local", item.span)
         value = None
         if item.value is not None:
             value = self.exprs.infer(item.value) if wanted is None else self.exprs.initial(item.value, wanted)
         type_ = wanted or (value.type if value is not None else t.UNIT)
-        index = self.names.variable(item.name, type_, "local", item.span)
+        if index is None:
+            index = self.names.variable(item.name, type_, "local", item.span)
         if value is not None and not z.may_fail(value, self.failing()):
             self.names.assign(index)
         return z.Declare(index, value, span=item.span)
+
+    def step(self, place: s.Expr, by: Literal[1, -1], span: Span | None) -> z.Stmt:
+        """`place++;` and `place--;`."""
+        target = self.exprs.infer(place)
+        changed = self.place(place)
+        if target.type != t.I64:
+            hint = "write `x = x + 1.0`" if target.type == t.F64 else None
+            raise self.report.error(
+                "sawzall-operands", f"`{spelled(target.type)}` is not counted", span, hint
+            )
+        if isinstance(changed, z.Item) and changed.value.type in (t.STRING, t.BYTES):
+            operation, one = ("+" if by > 0 else "-"), z.Constant(t.I64, 1, span=span)
+            return z.Assign(changed, z.Apply(t.I64, operation, (target, one), span=span), span=span)
+        return z.Step(target, by, span=span)
 
     def failing(self) -> frozenset[int]:
         """The functions whose results may be undefined, as far as is known: those without a body yet may."""
@@ -543,25 +717,25 @@ class _Checker:
                 if known.what != "variable":
                     raise self.exprs.not_a_value(name, known.what, expr.span)
                 variable = self.names.variables[known.index]
-                if variable.kind in ("static", "capture", "quantifier"):
-                    what = {"static": "a static value", "capture": "a variable outside of the function"}
-                    message = (
-                        f"`{name}` is {what.get(variable.kind, 'bound by `when`')} and cannot be changed"
-                    )
+                kind = self.names.origin(known.index).kind
+                if kind in ("static", "quantifier"):
+                    what = "a static value" if kind == "static" else "bound by `when`"
+                    message = f"`{name}` is {what} and cannot be changed"
                     raise self.report.error("sawzall-assign", message, expr.span, "copy it into a variable")
                 return z.Read(variable.type, known.index, span=expr.span)
+            case s.Member(value, name) if self.exprs.member(value, name) is not None:
+                message = f"`{name}` is static and cannot be changed"
+                raise self.report.error("sawzall-assign", message, expr.span, "copy it into a variable")
             case s.Member(value, name):
-                return self.exprs.field(self.inner(value), name, expr.span)
+                return self.exprs.field(self.inside(value), name, expr.span)
             case s.Index(value, index):
-                node = self.exprs.item(self.inner(value), index, expr.span)
-                if isinstance(node, z.Item) and node.value.type == t.BYTES:
-                    message = f"a part of `{spelled(node.value.type)}` cannot be changed"
-                    raise self.report.error("sawzall-assign", message, expr.span)
-                return node
+                return self.exprs.item(self.inside(value), index, expr.span)
+            case s.Slice(value, low, high):
+                return self.exprs.part(self.inside(value), low, high, expr.span)
             case _:
                 raise self.report.error("sawzall-assign", "this is not a place to assign to", expr.span)
 
-    def inner(self, expr: s.Expr) -> z.Expr:
+    def inside(self, expr: s.Expr) -> z.Expr:
         """A place of which a part is changed: it is also read."""
         found = self.place(expr)
         if isinstance(found, z.Field) and found.missing:
@@ -571,27 +745,29 @@ class _Checker:
             )
         return self.names.read(found.variable, expr.span) if isinstance(found, z.Read) else found
 
-    def do(self, call: s.Call) -> z.Stmt:
-        """A call as a statement."""
-        if self.exprs.user_function(call.function) is not None:
-            return z.Evaluate(self.exprs.user_call(call.function, call.args, call.span), span=call.span)
-        match call:
-            case s.Call("assert", (cond, *rest)) if len(rest) <= 1:
-                text = self.exprs.check(rest[0], t.STRING) if rest else None
-                said = text.value if isinstance(text, z.Constant) else "assertion failed"
-                return z.Assert(self.exprs.check(cond, t.BOOL), said, span=call.span)
+    def do(self, value: a.Expr, span: Span | None) -> z.Stmt:
+        """An expression as a statement."""
+        exprs = self.exprs
+        match value:
+            case s.Call("assert", (cond, *rest)) if len(rest) <= 1 and self.names.known("assert") is None:
+                said = z.Constant(t.STRING, "assertion failed", span=span)
+                text = exprs.check(rest[0], t.STRING) if rest else said
+                return z.Assert(exprs.check(cond, t.BOOL), text, span=span)
+            case s.Call(name, args) if exprs.is_function(name):
+                return z.Evaluate(exprs.user_call(name, args, value.span), span=span)
+            case a.CallValue(callee, args):
+                return z.Evaluate(exprs.invoke(callee, args, value.span), span=span)
             case s.Call("saw" | "sawn" | "sawzall", args) if any(
                 isinstance(arg, a.Piece) and arg.how == "rest" for arg in args
             ):
-                value = self.exprs.infer(call)
-                self.names.variables.append(z.Variable("pieces", value.type, "local", span=call.span))
-                return z.Declare(len(self.names.variables) - 1, value, span=call.span)
+                pieces = exprs.infer(value)
+                return z.Declare(exprs.temporary("pieces", pieces.type), pieces, span=span)
             case _:
-                self.exprs.infer(call)
-                hint = "assign its result to a variable"
-                raise self.report.error(
-                    "sawzall-no-effect", f"`{call.function}` has no effect", call.span, hint
-                )
+                found = exprs.infer(value)
+                if not any(isinstance(node, z.Call | z.Invoke | z.StatementValue) for node in walk(found)):
+                    hint = "assign it to a variable"
+                    self.report.warn("sawzall-no-effect", "this value is not used", value.span, hint)
+                return z.Evaluate(found, span=span)
 
     def emit(self, item: a.Emit) -> z.Stmt:
         """`emit t[i] <- v weight w;`."""

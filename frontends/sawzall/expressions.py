@@ -18,15 +18,15 @@ from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations.text import form_of
 from river.lang.patterns import BadPattern, compile_pattern
+from river.report import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from frontends.sawzall.names import Names
-    from river.report import Failed, Report
+    from frontends.sawzall.names import Known, Names
+    from river.report import Report
     from river.source import Span
 
-BOUNDS = {t.I64: (-(1 << 63), (1 << 63) - 1), t.U64: (0, (1 << 64) - 1)}
 ABSENT = frozenset({
     "now", "load", "splitcsv", "sortx",
     "getenv", "inproto",
@@ -51,11 +51,13 @@ class Expressions:
 
     report: Report
     names: Names
-    type: Callable[[s.TypeExpr], t.Type]
+    type: Callable[[a.TypeExpr], t.Type]
     functions: list[z.Function]
     announce: Callable[[str], int | None]
     line: Callable[[Span | None], int]
     place: Callable[[s.Expr], z.Expr]
+    statement_value: Callable[[a.StatementValue, t.Type | None], z.Expr]
+    function_value: Callable[[a.FunctionValue], z.Expr]
 
     def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
         """Notes an error, to be raised."""
@@ -71,18 +73,141 @@ class Expressions:
 
     def initial(self, expr: a.Expr, wanted: t.Type) -> z.Expr:
         """The typed form of what a variable begins with: it is converted to the type of the variable."""
-        node = self.infer(expr, wanted)
-        return node if node.type == wanted else self.converted(node, wanted, expr.span)
+        if not composite(expr):
+            node = self.infer(expr, wanted)
+            return node if node.type == wanted else self.converted(node, wanted, expr.span)
+        found = self.tried(lambda: self.check(expr, wanted))
+        if found is None:
+            found = self.tried(lambda: self.converted(self.infer(expr), wanted, expr.span))
+        return self.check(expr, wanted) if found is None else found
+
+    def tried(self, one: Callable[[], z.Expr]) -> z.Expr | None:
+        """What `one` gives; None, and nothing is said, if it is refused."""
+        before = len(self.report.found)
+        try:
+            return one()
+        except Failed:
+            del self.report.found[before:]
+            return None
 
     def converted(self, node: z.Expr, wanted: t.Type, span: Span | None) -> z.Expr:
-        """A value as one of another type; bytes by way of a string."""
-        if node.type == t.BYTES and wanted not in (t.STRING, t.BYTES):
-            node = self.converted(node, t.STRING, span)
+        """A value as one of another type; bytes by way of a string; arrays item by item, also to tuples and maps."""
+        match node.type, wanted:
+            case t.List(item), t.List(to):
+                return self.items(node, lambda each: self.converted_basic(each, to, span), wanted, span)
+            case t.List(item), t.Record(fields):
+                return self.as_tuple(node, fields, wanted, span)
+            case t.List(item), t.Map(key, value):
+                del item
+                return self.as_map(node, key, value, span)
+            case _:
+                return self.converted_basic(node, wanted, span)
+
+    def converted_basic(self, node: z.Expr, wanted: t.Type, span: Span | None) -> z.Expr:
+        """A value as one of another basic type, or as a text."""
+        wanted = wanted.inner if isinstance(wanted, t.Optional) else wanted
+        if node.type == wanted:
+            return node
+        if node.type == t.BYTES and wanted not in (t.STRING, t.BYTES, FINGERPRINT):
+            node = self.converted_basic(node, t.STRING, span)
+        if isinstance(node, z.Constant) and (node.type, wanted) == (t.I64, t.F64):
+            return z.Constant(t.F64, float(node.value), span=span)
         name = next((name for name, type_ in BASIC.items() if type_ == wanted), None)
         found = None if name is None else OPERATIONS.get(named(name, (node.type,)))
         if name is None or found is None or name not in CONVERTERS or found.rule((node.type,)) is None:
             raise self.mismatch(wanted, node.type, span)
         return z.Apply(wanted, named(name, (node.type,)), (node,), span=span)
+
+    def temporary(self, name: str, type_: t.Type) -> int:
+        """A variable that no text can name."""
+        self.names.variables.append(z.Variable(name, type_, "local", home=self.names.frame.number))
+        return len(self.names.variables) - 1
+
+    def items(
+        self, node: z.Expr, each: Callable[[z.Expr], z.Expr], wanted: t.List, span: Span | None
+    ) -> z.Expr:
+        """An array of what `each` makes of the items of another one."""
+        assert isinstance(node.type, t.List)  # noqa: S101 - asked before
+        if isinstance(node, z.ArrayOf):
+            return z.ArrayOf(wanted, tuple(map(each, node.items)), span=span)
+        whole, found, at = (
+            self.temporary("items", node.type), self.temporary("converted", wanted), self.temporary("at", t.I64),
+        )  # fmt: skip
+        read, index = z.Read(node.type, whole), z.Read(t.I64, at)
+        less = z.Apply(t.BOOL, "<", (index, z.Apply(t.I64, "len", (read,))))
+        body = (z.Append(found, each(z.Item(node.type.item, read, index, span=span)), span=span),)
+        return z.StatementValue(
+            wanted,
+            (
+                z.Declare(whole, node, span=span),
+                z.Declare(found, z.ArrayOf(wanted, ())),
+                z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (z.Step(index, 1),), body, span=span),
+                z.Result(z.Read(wanted, found), span=span),
+            ),
+            span=span,
+        )
+
+    def as_tuple(
+        self, node: z.Expr, fields: tuple[tuple[str, t.Type], ...], wanted: t.Type, span: Span | None
+    ) -> z.Expr:
+        """An array as a tuple of so many fields."""
+        assert isinstance(node.type, t.List)  # noqa: S101 - asked before
+        assert isinstance(wanted, t.Record)  # noqa: S101 - asked before
+        if isinstance(node, z.ArrayOf):
+            if len(node.items) != len(fields):
+                raise self.mismatch(wanted, node.type, span)
+            values = (
+                self.converted_basic(item, to, span) for item, (_, to) in zip(node.items, fields, strict=True)
+            )
+            return z.RecordOf(wanted, tuple(values), span=span)
+        whole = self.temporary("items", node.type)
+        read = z.Read(node.type, whole)
+        length = z.Apply(t.I64, "len", (read,))
+        unequal = z.Apply(t.BOOL, "!=", (length, z.Constant(t.I64, len(fields))))
+        parts = tuple(
+            self.converted_basic(z.Item(node.type.item, read, z.Constant(t.I64, i), span=span), to, span)
+            for i, (_, to) in enumerate(fields)
+        )
+        refuse = z.Evaluate(z.Item(node.type.item, read, length, span=span), span=span)
+        return z.StatementValue(
+            wanted,
+            (
+                z.Declare(whole, node, span=span),
+                z.If(unequal, (refuse,)),
+                z.Result(z.RecordOf(wanted, parts, span=span), span=span),
+            ),
+            span=span,
+        )
+
+    def as_map(self, node: z.Expr, key: t.Type, value: t.Type, span: Span | None) -> z.Expr:
+        """An array of keys and values as a map."""
+        assert isinstance(node.type, t.List)  # noqa: S101 - asked before
+        wanted = t.Map(key, value)
+        if isinstance(node, z.ArrayOf) and len(node.items) % 2 == 0:
+            keys = (self.converted_basic(each, key, span) for each in node.items[::2])
+            values = (self.converted_basic(each, value, span) for each in node.items[1::2])
+            return z.MapOf(wanted, tuple(zip(keys, values, strict=True)), span=span)
+        whole, found, at = (
+            self.temporary("items", node.type), self.temporary("entries", wanted), self.temporary("at", t.I64),
+        )  # fmt: skip
+        read, index = z.Read(node.type, whole), z.Read(t.I64, at)
+        two = z.Constant(t.I64, 2)
+        behind = z.Apply(t.I64, "+", (index, z.Constant(t.I64, 1)))
+        first = self.converted_basic(z.Item(node.type.item, read, index, span=span), key, span)
+        second = self.converted_basic(z.Item(node.type.item, read, behind, span=span), value, span)
+        less = z.Apply(t.BOOL, "<", (index, z.Apply(t.I64, "len", (read,))))
+        put = z.Assign(z.Item(value, z.Read(wanted, found), first, span=span), second, span=span)
+        step = z.Assign(index, z.Apply(t.I64, "+", (index, two)))
+        return z.StatementValue(
+            wanted,
+            (
+                z.Declare(whole, node, span=span),
+                z.Declare(found, z.MapOf(wanted, ())),
+                z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (step,), (put,), span=span),
+                z.Result(z.Read(wanted, found), span=span),
+            ),
+            span=span,
+        )
 
     def mismatch(self, wanted: t.Type, found: t.Type, span: Span | None) -> Failed:
         """The error that something has another type."""
@@ -97,7 +222,7 @@ class Expressions:
         span = expr.span
         match expr:
             case s.Int(value):
-                return self.number(value, wanted, span)
+                return self.number(value, span)
             case s.Float(value):
                 return z.Constant(t.F64, value, span=span)
             case s.String(value):
@@ -129,21 +254,42 @@ class Expressions:
                         return z.Constant(*CONSTANTS[name], span=span)
                     if name == "input":
                         self.line(span)
+                if self.names.known(name) is None and (index := self.announce(name)) is not None:
+                    return self.function_of(index, span)
                 known = self.names.find(name, span)
+                if known.what == "function":
+                    return self.function_of(known.index, span)
                 if known.what != "variable":
                     raise self.not_a_value(name, known.what, span)
                 return self.names.read(known.index, span)
             case s.Member(value, name):
+                known = self.member(value, name)
+                if known is not None and known.what == "variable":
+                    return self.names.read(known.index, span)
                 return self.field(self.infer(value), name, span)
             case s.Index(value, index):
                 return self.item(self.infer(value), index, span)
             case s.Slice(value, low, high):
-                node = self.infer(value)
-                if not isinstance(node.type, t.List) and node.type not in (t.STRING, t.BYTES):
-                    raise self.error("sawzall-not-indexed", f"`{spelled(node.type)}` has no parts", span)
-                return z.Part(node.type, node, self.check(low, t.I64), self.check(high, t.I64), span=span)
+                return self.part(self.infer(value), low, high, span)
+            case a.Dollar():
+                if not self.names.indexed or (over := self.names.indexed[-1]) is None:
+                    raise self.error(
+                        "sawzall-dollar", "`$` stands in an index", span, "`a[$ - 1]` is the last item"
+                    )
+                if isinstance(over, t.Map):
+                    raise self.error("sawzall-dollar", "a map has no last key", span, "write `len(...)`")
+                return z.Length(t.I64, span=span)
+            case a.CallValue(callee, args):
+                found = self.invoke(callee, args, span)
+                if found.type == t.UNIT:
+                    raise self.error("sawzall-no-result", "this function has no result", span)
+                return found
+            case a.FunctionValue():
+                return self.function_value(expr)
+            case a.StatementValue():
+                return self.statement_value(expr, wanted)
             case s.Unary("-", s.Int(value)):
-                return self.number(-value, wanted, span)
+                return self.number(-value, span)
             case s.Unary(op, value):
                 return self.operation({"-": "neg", "+": "pos"}.get(op, op), (value,), wanted, span)
             case s.Binary(a.BOTH | a.EITHER as op, left, right):
@@ -182,22 +328,57 @@ class Expressions:
     def not_a_value(self, name: str, what: str, span: Span | None) -> Failed:
         """The error that a function or a table stands where a value should."""
         if what == "refused":
-            from river.report import Failed  # its declaration has an error, which is reported
-
-            return Failed()
+            return Failed()  # its declaration has an error, which is reported
         hint = {"function": "functions are called", "table": f"a table takes `emit {name} <- ...`"}.get(what)
         return self.error("sawzall-not-a-value", f"`{name}` is a {what}, not a value", span, hint)
 
-    def number(self, value: int, wanted: t.Type | None, span: Span | None) -> z.Expr:
-        """A whole number as what is wanted, int otherwise."""
-        if wanted == t.F64:
-            return z.Constant(t.F64, float(value), span=span)
-        type_ = t.U64 if wanted == t.U64 else t.I64
-        low, high = BOUNDS[type_]
-        if not low <= value <= high:
-            message = f"{value} is out of the range of `{spelled(type_)}`"
+    def number(self, value: int, span: Span | None) -> z.Expr:
+        """A whole number."""
+        if not -(1 << 63) <= value < 1 << 63:
+            message = f"{value} is out of the range of `int`"
             raise self.error("sawzall-literal-range", message, span)
-        return z.Constant(type_, value, span=span)
+        return z.Constant(t.I64, value, span=span)
+
+    def member(self, value: a.Expr, name: str) -> Known | None:
+        """What the tuple type that `value` names, or its type, declares as `name`, if it does."""
+        names = self.names
+        known = names.known(value.name) if isinstance(value, s.Name) else None
+        match value:
+            case s.Name() if known is not None and known.what == "type":
+                return names.members.get(known.index, {}).get(name)
+            case s.Name() if known is not None and known.what == "variable":
+                type_ = names.variables[known.index].type
+                for index, members in names.members.items():
+                    if names.types[index] == type_ and name in members:
+                        return members[name]
+                return None
+            case s.Member(inner, part) if (
+                known := self.member(inner, part)
+            ) is not None and known.what == "type":
+                return names.members.get(known.index, {}).get(name)
+            case _:
+                return None
+
+    def function_of(self, index: int, span: Span | None) -> z.Expr:
+        """A function of the program as a value."""
+        function = self.functions[index]
+        params = tuple(self.names.variables[param].type for param in function.params)
+        return z.FunctionOf(t.Function(params, function.result), index, span=span)
+
+    def index(self, expr: s.Expr, wanted: t.Type, over: t.Type) -> z.Expr:
+        """An index of a value of type `over`, whose length is `$` in it."""
+        self.names.indexed.append(over)
+        try:
+            return self.check(expr, wanted)
+        finally:
+            self.names.indexed.pop()
+
+    def part(self, value: z.Expr, low: s.Expr, high: s.Expr, span: Span | None) -> z.Expr:
+        """`value[low:high]`."""
+        if not isinstance(value.type, t.List) and value.type not in (t.STRING, t.BYTES):
+            raise self.error("sawzall-not-indexed", f"`{spelled(value.type)}` has no parts", span)
+        first, last = self.index(low, t.I64, value.type), self.index(high, t.I64, value.type)
+        return z.Part(value.type, value, first, last, span=span)
 
     def field(self, value: z.Expr, name: str, span: Span | None) -> z.Expr:
         """`value.name`."""
@@ -217,11 +398,11 @@ class Expressions:
         """`value[index]`."""
         match value.type:
             case t.List(item):
-                return z.Item(item, value, self.check(index, t.I64), span=span)
+                return z.Item(item, value, self.index(index, t.I64, value.type), span=span)
             case t.Map(key, item):
-                return z.Item(item, value, self.check(index, key), span=span)
+                return z.Item(item, value, self.index(index, key, value.type), span=span)
             case t.STRING | t.BYTES:
-                return z.Item(t.I64, value, self.check(index, t.I64), span=span)
+                return z.Item(t.I64, value, self.index(index, t.I64, value.type), span=span)
             case type_:
                 raise self.error("sawzall-not-indexed", f"`{spelled(type_)}` cannot be indexed", span)
 
@@ -230,14 +411,10 @@ class Expressions:
     def operation(
         self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None
     ) -> z.Expr:
-        """An operator or built-in function applied; whole numbers and braces take the type of the other operand."""
+        """An operator or built-in function applied; braces take the type of the other operand."""
         other = len(args) == 2 and not all(map(composite, args))
-        nodes = [None if flexible(arg) or (other and composite(arg)) else self.infer(arg) for arg in args]
+        nodes = [None if other and composite(arg) else self.infer(arg) for arg in args]
         types = tuple(None if node is None else node.type for node in nodes)
-        if not any(types) and wanted in NUMBERS and name in OPERATIONS:
-            signature = OPERATIONS[name].rule((wanted,) * len(args))
-            if signature is not None and signature[1] == wanted:
-                types = (wanted,) * len(args)
         found = OPERATIONS.get(named(name, types))
         signature = None if found is None else found.rule(types)
         if signature is None:
@@ -258,8 +435,17 @@ class Expressions:
 
     def call(self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, expr: s.Call) -> z.Expr:
         """A call of a function that gives a value."""
-        span = expr.span
-        if self.user_function(name) is not None:
+        self.names.indexed.append(None)
+        try:
+            return self.called(name, args, wanted, expr.span)
+        finally:
+            self.names.indexed.pop()
+
+    def called(
+        self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None
+    ) -> z.Expr:
+        """As `call`; no index is open."""
+        if self.is_function(name):
             call = self.user_call(name, args, span)
             if call.type == t.UNIT:
                 raise self.error("sawzall-no-result", f"`{name}` has no result", span)
@@ -329,6 +515,13 @@ class Expressions:
         match wanted, args:
             case t.List(item), (count, value):
                 return z.Apply(wanted, "new", (self.check(count, t.I64), self.check(value, item)), span=span)
+            case t.BYTES, (count, byte):
+                return z.Apply(
+                    t.BYTES,
+                    "copies of a byte",
+                    (self.check(count, t.I64), self.check(byte, t.I64)),
+                    span=span,
+                )
             case t.STRING, (count, letter):
                 point = z.Apply(t.STRING, "character", (self.check(letter, t.I64),), span=span)
                 return z.Apply(
@@ -336,31 +529,54 @@ class Expressions:
                 )
             case t.Map(), ():
                 return z.MapOf(wanted, (), span=span)
+            case t.Map(), (count,):
+                self.check(count, t.I64)
+                return z.MapOf(wanted, (), span=span)
             case _:
                 hint = "write `new(array of int, n, 0)`, `new(string, n, 'x')` or `new(map [string] of int)`"
                 raise self.error("sawzall-arguments", "`new` makes an array, a string or a map", span, hint)
 
-    def user_function(self, name: str) -> int | None:
-        """The number of a function of the program; in a function, also of one that is declared later."""
-        for frame in (self.names.frame, self.names.outer):
-            for scope in reversed(frame.scopes):
-                if name in scope:
-                    return scope[name].index if scope[name].what == "function" else None
-        return self.announce(name)
+    def is_function(self, name: str) -> bool:
+        """Whether a name is that of a function of the program, or of a variable that holds one."""
+        known = self.names.known(name)
+        if known is None:
+            return self.announce(name) is not None
+        return known.what in {"function", "variable"}
 
-    def user_call(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Call:
-        """A call of a function of the program; its type is unit if it has no result."""
-        index = self.user_function(name)
-        assert index is not None  # noqa: S101 - asked before
-        function = self.functions[index]
-        if len(args) != len(function.params):
-            count = len(function.params)
-            message = f"`{name}` takes {count} argument{'s' * (count != 1)}, {len(args)} given"
-            raise self.error("sawzall-arguments", message, span)
-        types = [self.names.variables[param].type for param in function.params]
-        values = tuple(self.check(arg, type_) for arg, type_ in zip(args, types, strict=True))
+    def user_call(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Call | z.Invoke:
+        """A call of a function of the program, or of a value; its type is unit if it has no result."""
+        known = self.names.find(name, span)
+        if known.what == "variable":
+            return self.invoke(s.Name(name, span=span), args, span)
+        function = self.functions[known.index]
+        types = tuple(self.names.variables[param].type for param in function.params)
+        values = self.arguments(f"`{name}`", types, args, span)
         captures = tuple(self.pass_on(outside) for outside, _ in function.captures)
-        return z.Call(function.result or t.UNIT, index, values, captures, span=span)
+        return z.Call(function.result or t.UNIT, known.index, values, captures, span=span)
+
+    def invoke(self, callee: a.Expr, args: tuple[a.Expr, ...], span: Span | None) -> z.Invoke:
+        """A call of a function value."""
+        node = self.infer(callee)
+        if not isinstance(node.type, t.Function):
+            raise self.error(
+                "sawzall-not-a-function", f"`{spelled(node.type)}` cannot be called", callee.span
+            )
+        values = self.arguments("this function", node.type.params, args, span)
+        return z.Invoke(node.type.result or t.UNIT, node, values, span=span)
+
+    def arguments(
+        self, what: str, types: tuple[t.Type, ...], args: tuple[a.Expr, ...], span: Span | None
+    ) -> tuple[z.Expr, ...]:
+        """The arguments of a call."""
+        if len(args) != len(types):
+            count = len(types)
+            message = f"{what} takes {count} argument{'s' * (count != 1)}, {len(args)} given"
+            raise self.error("sawzall-arguments", message, span)
+        self.names.indexed.append(None)
+        try:
+            return tuple(self.check(arg, type_) for arg, type_ in zip(args, types, strict=True))
+        finally:
+            self.names.indexed.pop()
 
     def pass_on(self, outside: int) -> z.Read:
         """What a capture of a called function is here: nothing is read of it yet."""
@@ -527,12 +743,10 @@ class Expressions:
                     hint = "state it: `x: array of int = {};`"
                     raise self.error("sawzall-needs-type", "the type of `{}` is not known here", span, hint)
                 nodes = [self.infer(i) for i in items]
-                types = {n.type for i, n in zip(items, nodes, strict=True) if not flexible(i)}
-                if len(types) > 1:
+                if len({n.type for n in nodes}) > 1:
                     type_ = t.Record(tuple((f"_{i}", n.type) for i, n in enumerate(nodes)))
                     return z.RecordOf(type_, tuple(nodes), span=span)
-                item = types.pop() if types else nodes[0].type
-                return z.ArrayOf(t.List(item), tuple(self.check(i, item) for i in items), span=span)
+                return z.ArrayOf(t.List(nodes[0].type), tuple(nodes), span=span)
 
     def fields(
         self, items: tuple[s.FieldValueItem, ...], wanted: t.Type | None, expr: s.RecordValue
@@ -586,22 +800,9 @@ def _left_out(name: str, given: int) -> tuple[s.Expr, ...]:
     return rest[given - most :] if 0 < most - given <= len(rest) else ()
 
 
-def composite(expr: s.Argument) -> bool:
+def composite(expr: a.Expr) -> bool:
     """Whether `expr` is values in braces, whose type is that of what they stand beside."""
     return isinstance(expr, s.ListValue | s.MapValue | s.RecordValue)
-
-
-def flexible(expr: s.Argument) -> bool:
-    """Whether `expr` is a whole number whose type is still open."""
-    match expr:
-        case s.Int():
-            return True
-        case s.Unary("-" | "+" | "~", value):
-            return flexible(value)
-        case s.Binary("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" | "<<" | ">>", left, right):
-            return flexible(left) and flexible(right)
-        case _:
-            return False
 
 
 def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from frontends.sawzall.body import PRINTS, handler, local_function, port
-from frontends.sawzall.calls import drawing, draws, emitting
+from frontends.sawzall.body import PRINTS, handler, local_function, port, static
+from frontends.sawzall.calls import callees, drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX, needed
 from frontends.sawzall.reduce import Reducer, item_type, reducer
 from frontends.sawzall.tables import DIRECT, PRINTED
 from frontends.sawzall.types import expression
-from frontends.sawzall.values import Consts, static
+from frontends.sawzall.values import Consts
 from river.il import program as p
 from river.il.trees import fresh
 from river.lang import syntax as s
@@ -165,15 +165,22 @@ class _Lowering:
             own = f"own_{function.name}" if function.name.startswith(PREFIX) else function.name
             fns[i] = fresh(own, names)
             names.add(fns[i])
+        frozen: dict[int, str] = {}
+        called = frozenset[int]().union(*(callees(value) for _, value in typed.statics))
+        for i in sorted(reached(called, typed.functions)):
+            frozen[i] = fresh(f"static_{typed.functions[i].name}", names)
+            names.add(frozen[i])
         found = emitting(typed.functions)
         line = fresh("line", names)
-        taken = {*fns.values(), *RESERVED, line}
+        taken = {*fns.values(), *frozen.values(), *RESERVED, line}
         consts = Consts(
-            typed, fns, found, taken, line, binary=self.printed() == t.BYTES,
+            typed, fns, frozen, found, taken, line, binary=self.printed() == t.BYTES,
             drawing=drawing(typed.functions, typed.tables), draws=self.draws,
         )  # fmt: skip
         statics = [static(consts, index, value) for index, value in typed.statics]
+        first = [fn for _, fn in statics if fn is not None]
         functions = [local_function(consts, i) for i in range(len(typed.functions))]
+        functions += [local_function(consts, i, frozen=True) for i in frozen]
         body = handler(consts)
         items = self.numbered(source) if self.draws else self.items(source)
         ports = (s.Port(port(source.name), items, span=source.span),)
@@ -182,6 +189,6 @@ class _Lowering:
             outs.append(s.Out(UNDEFINED, REPORT))
         operator = s.Operator(
             self.unused("map"), ports, (), tuple(outs),
-            (*consts.patterns(), *(const for found in statics for const in found)), tuple(functions), (body,), span=typed.span,
+            (*consts.patterns(), *(const for const, _ in statics)), (*first, *functions), (body,), span=typed.span,
         )  # fmt: skip
         return operator, consts.reports

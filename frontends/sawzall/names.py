@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Jump = Literal["loop", "switch", "when"]
-"""What a `break` or `continue` may be in; out of a `when` there is none."""
+"""What a `break` or `continue` may be in; out of a `when` and out of `?{...}`, which counts as one, there is none."""
 
 
 @frozen
@@ -32,12 +32,23 @@ class Known:
 
 
 @define
+class Results:
+    """A `?{...}`: the type of its results, and what surely has a value after each of them."""
+
+    wanted: t.Type | None
+    type: t.Type | None = None
+    ends: list[frozenset[int] | None] = field(factory=list["frozenset[int] | None"])
+
+
+@define
 class Frame:
     """One function, or the body of the program: its scopes, and its captures (variable outside to variable inside).
 
-    `start`: the variables outside that surely have a value where the function is declared; `given`: the captures of them.
+    `number`: that of the function, -1 of the body. `start`: the variables outside that surely have a value where the function
+    is declared; `given`: the captures of them. `results`: the `?{...}` that are open.
     """
 
+    number: int = -1
     scopes: list[dict[str, Known]] = field(factory=lambda: [{}])
     captures: dict[int, int] = field(factory=dict[int, int])
     start: frozenset[int] | None = frozenset()
@@ -45,6 +56,7 @@ class Frame:
     jumps: list[Jump] = field(factory=list["Jump"])
     broken: bool = False
     result: t.Type | None = None
+    results: list[Results] = field(factory=list["Results"])
 
 
 @define
@@ -58,19 +70,30 @@ class Names:
     report: Report
     variables: list[z.Variable] = field(factory=list[z.Variable])
     types: list[t.Type] = field(factory=list["t.Type"])
-    outer: Frame = field(factory=Frame)
-    frame: Frame = field(init=False)
+    members: dict[int, dict[str, Known]] = field(
+        factory=dict[int, "dict[str, Known]"]
+    )  # of types, by their number
+    frames: list[Frame] = field(factory=lambda: [Frame()])
     sure: frozenset[int] | None = frozenset()
     always: set[int] = field(factory=set[int])
+    indexed: list[t.Type | None] = field(
+        factory=list["t.Type | None"]
+    )  # whose index is checked; None in a call inside
 
-    def __attrs_post_init__(self) -> None:
-        """The body of the program is the first frame."""
-        self.frame = self.outer
+    @property
+    def outer(self) -> Frame:
+        """The body of the program."""
+        return self.frames[0]
+
+    @property
+    def frame(self) -> Frame:
+        """The function that is being checked, or the body."""
+        return self.frames[-1]
 
     @property
     def inside(self) -> bool:
         """Whether a function is being checked."""
-        return self.frame is not self.outer
+        return len(self.frames) > 1
 
     @contextmanager
     def scope(self) -> Generator[None, None, None]:
@@ -82,15 +105,20 @@ class Names:
             self.frame.scopes.pop()
 
     @contextmanager
-    def function(self, result: t.Type | None, start: frozenset[int] | None) -> Generator[Frame, None, None]:
+    def function(
+        self, number: int, result: t.Type | None, start: frozenset[int] | None
+    ) -> Generator[Frame, None, None]:
         """A frame of its own. `start`: what surely has a value wherever the function is called."""
-        before = self.sure
-        self.frame = Frame(result=result, start=start)
+        before, indexed = self.sure, self.indexed
+        if start is not None and self.inside:
+            start = None if self.frame.start is None else start | self.frame.start
+        self.frames.append(Frame(number, result=result, start=start))
+        self.indexed = []
         try:
             yield self.frame
         finally:
-            self.frame = self.outer
-            self.sure = before
+            self.frames.pop()
+            self.sure, self.indexed = before, indexed
 
     def declare(self, name: str, known: Known, span: Span | None) -> None:
         """Gives a name its meaning in the innermost scope."""
@@ -110,20 +138,20 @@ class Names:
         """A new variable."""
         index = len(self.variables)
         self.declare(name, Known("variable", index), span)
-        self.variables.append(z.Variable(name, type_, kind, span=span))
+        self.variables.append(z.Variable(name, type_, kind, home=self.frame.number, span=span))
         return index
 
     def announce(self, name: str, known: Known, span: Span | None) -> None:
         """Gives a function its name, in the program's body."""
-        before, self.frame = self.frame, self.outer
+        inner, self.frames = self.frames, self.frames[:1]
         try:
             self.declare(name, known, span)
         finally:
-            self.frame = before
+            self.frames = inner
 
-    def unnamed(self, name: str, type_: t.Type, span: Span | None) -> int:
-        """A parameter; its name is declared where the body is."""
-        self.variables.append(z.Variable(name, type_, "parameter", span=span))
+    def unnamed(self, name: str, type_: t.Type, function: int, span: Span | None) -> int:
+        """A parameter of a function; its name is declared where the body is."""
+        self.variables.append(z.Variable(name, type_, "parameter", home=function, span=span))
         return len(self.variables) - 1
 
     def refuse(self, name: str) -> None:
@@ -132,7 +160,7 @@ class Names:
 
     def known(self, name: str) -> Known | None:
         """What a name that the program declares stands for here; variables are not captured."""
-        for frame in (self.frame, self.outer):
+        for frame in reversed(self.frames):
             for scope in reversed(frame.scopes):
                 if name in scope:
                     return scope[name]
@@ -146,26 +174,32 @@ class Names:
         return BASIC.get(name)
 
     def find(self, name: str, span: Span | None) -> Known:
-        """What a name stands for. A variable of the program's body that a function names becomes a capture."""
-        for scope in reversed(self.frame.scopes):
-            if name in scope:
-                return scope[name]
+        """What a name stands for. A variable outside that a function names becomes a capture."""
         if (known := self.known(name)) is not None:
             return Known("variable", self.captured(known.index)) if known.what == "variable" else known
-        names = [n for frame in (self.frame, self.outer) for scope in frame.scopes for n in scope]
+        names = [n for frame in self.frames for scope in frame.scopes for n in scope]
         raise self.report.error("sawzall-unknown-name", f"unknown name `{name}`", span, closest(name, names))
 
     def captured(self, index: int) -> int:
-        """The variable by which the current function knows variable `index` of the program's body."""
-        if not self.inside or self.variables[index].kind == "static":
+        """The variable by which the current function knows variable `index` of what is around it."""
+        outside = self.variables[index]
+        if outside.home == self.frame.number or outside.kind == "static":
             return index
         if index not in self.frame.captures:
             self.frame.captures[index] = len(self.variables)
             if self.frame.start is None or index in self.frame.start or index in self.always:
                 self.frame.given.add(len(self.variables))
-            outside = self.variables[index]
-            self.variables.append(z.Variable(outside.name, outside.type, "capture", span=outside.span))
+            self.variables.append(
+                z.Variable(outside.name, outside.type, "capture", home=self.frame.number, span=outside.span)
+            )
         return self.frame.captures[index]
+
+    def origin(self, index: int) -> z.Variable:
+        """The variable that a capture of the current function is of, or itself."""
+        for outside, inside in self.frame.captures.items():
+            if inside == index:
+                return self.variables[outside]
+        return self.variables[index]
 
     def read(self, index: int, span: Span | None) -> z.Read:
         """A read of a variable, which is loose if it need not have a value."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from attrs import evolve
+
 from frontends.sawzall import syntax as z
 from frontends.sawzall.types import kept_name
 from river.lang import syntax as s
@@ -24,7 +26,7 @@ PARSER = compose(LEXICAL, TYPES, EXPR, SAWZALL, start=("program",))
 
 KEYWORDS = frozenset({
     "all", "and", "array", "break", "case", "continue", "default", "do", "each", "else", "emit", "file", "for", "function",
-    "if", "include", "map", "not", "of", "or", "parsedmessage", "proc", "proto", "rest", "result", "return", "skip", "some",
+    "if", "include", "map", "not", "of", "or", "parsedmessage", "proc", "proto", "rest", "return", "skip", "some",
     "static", "submatch", "switch", "table", "type", "weight", "when", "while",
 })  # fmt: skip
 """Words that name nothing. `format` is a keyword too, which also names a function."""
@@ -48,9 +50,6 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def program(self, tree: Tree[Token], args: Args) -> z.Program:
         return z.Program(_flat(args), span=self.span(tree))
 
-    def type_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
-        return z.TypeDecl(str(args[0]), args[1], span=self.span(tree))
-
     def static_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return z.StaticDecl(str(args[0]), args[1], args[2], span=self.span(tree))
 
@@ -58,8 +57,17 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return z.StaticDecl(str(args[0]), None, args[1], span=self.span(tree))
 
     def function_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
-        name, params, result, body = args
-        return z.FunctionDecl(str(name), params, result, body.body, span=self.token_span(name))
+        name, type_, body = args
+        return z.FunctionDecl(str(name), type_.params, type_.result, body.body, span=self.token_span(name))
+
+    def type_member(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        return z.TypeDecl(str(args[0]), args[1], span=self.span(tree))
+
+    def include_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        return z.Include("include", self.quoted(args[0], 0), span=self.span(tree))
+
+    def proto_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        return z.Include("proto", self.quoted(args[0], 0), span=self.span(tree))
 
     def params(self, tree: Tree[Token], args: Args) -> tuple[z.Param, ...]:
         return tuple(args)
@@ -82,15 +90,35 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
 
     # -- types
 
-    def record_type(self, tree: Tree[Token], args: Args) -> s.RecordType:
-        """A tuple; a field without a name has one that the text cannot give."""
-        fields = (
-            s.FieldType(field.name or f"_{i}", field.type, span=field.span) for i, field in enumerate(args)
-        )
-        return s.RecordType(tuple(fields), span=self.span(tree))
+    def record_type(self, tree: Tree[Token], args: Args) -> Any:
+        fields = tuple(each for each in args if isinstance(each, z.Tagged))
+        members = tuple(each for each in args if not isinstance(each, z.Tagged))
+        return z.TupleType(fields, members, span=self.span(tree))
 
-    def tuple_field(self, tree: Tree[Token], args: Args) -> z.Element:
+    def tuple_field(self, tree: Tree[Token], args: Args) -> z.Tagged:
+        element, value, tag, kind = args
+        number = None
+        if tag is not None:
+            number = self.number(tag, 0)
+            if number < 1:
+                self.report("syntax-number", "a tag is greater than 0", self.token_span(tag), "`@ 1`")
+        kind = None if kind is None else str(kind)
+        return z.Tagged(element.name, element.type, value, number, kind, span=self.span(tree))
+
+    def tuple_member(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return args[0]
+
+    def function_type(self, tree: Tree[Token], args: Args) -> z.FunctionType:
+        return z.FunctionType(args[0], args[1], span=self.span(tree))
+
+    def proto_type(self, tree: Tree[Token], args: Args) -> z.TupleType:
+        return evolve(args[0], word="proto", span=self.span(tree))
+
+    def message_type(self, tree: Tree[Token], args: Args) -> z.TupleType:
+        return evolve(args[0], word="parsedmessage", span=self.span(tree))
+
+    def proto_named(self, tree: Tree[Token], args: Args) -> z.ProtoOf:
+        return z.ProtoOf(str(args[0]), span=self.span(tree))
 
     def array_of(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         return s.TypeName("list", (args[0].type,), span=self.span(tree))
@@ -99,6 +127,9 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return s.TypeName("map", (args[0].type, args[1].type), span=self.span(tree))
 
     # -- statements
+
+    def result_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        return z.Result(args[-1], span=self.span(tree))
 
     def simple_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return args[0]
@@ -174,6 +205,11 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return z.Declare(str(args[0]), args[1], args[2], span=self.span(tree))
 
     def define(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        match args:
+            case [name, z.FunctionValue(z.FunctionType(params, result), body)]:
+                return z.FunctionDecl(str(name), params, result, body, span=self.token_span(name))
+            case _:
+                pass
         return z.Declare(str(args[0]), None, args[1], span=self.span(tree))
 
     def assign(self, tree: Tree[Token], args: Args) -> z.Stmt:
@@ -189,13 +225,8 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         """`place++` or `place--`."""
         return z.Step(args[0], by, span=self.span(tree))
 
-    def call_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt | tuple[z.Stmt, ...]:
-        (call,) = args
-        if not isinstance(call, s.Call):
-            hint = "a statement is a call, or an assignment with `=`"
-            self.report("syntax-statement", "this value is not used", self.span(tree), hint)
-            return ()
-        return z.Do(call, span=self.span(tree))
+    def expr_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        return z.Do(args[0], span=self.span(tree))
 
     # -- expressions
 
@@ -206,6 +237,25 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def unary(self, tree: Tree[Token], args: Args) -> s.Expr:
         written = str(args[0])
         return s.Unary(_SPELLED.get(written, written), args[1], span=self.span(tree))
+
+    def call(self, tree: Tree[Token], args: Args) -> Any:
+        """A call of a name, or of what an expression gives."""
+        callee, arguments = args
+        if isinstance(callee, s.Name):
+            return s.Call(callee.name, arguments, span=self.span(tree))
+        return z.CallValue(callee, arguments, span=self.span(tree))
+
+    def dollar(self, tree: Tree[Token], args: Args) -> z.Dollar:
+        return z.Dollar(span=self.span(tree))
+
+    def statement_value(self, tree: Tree[Token], args: Args) -> z.StatementValue:
+        return z.StatementValue(args[0].body, span=self.span(tree))
+
+    def function_value(self, tree: Tree[Token], args: Args) -> z.FunctionValue:
+        type_, body = args
+        if not isinstance(type_, z.FunctionType):
+            type_ = s.TypeName(str(type_), span=self.token_span(type_))
+        return z.FunctionValue(type_, body.body, span=self.span(tree))
 
     def type_value(self, tree: Tree[Token], args: Args) -> z.TypeValue:
         return z.TypeValue(args[0], span=self.span(tree))
@@ -221,24 +271,28 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
 
     def int_value(self, tree: Tree[Token], args: Args) -> Any:
         """A whole number, whose prefix is its base, and whose mark its type."""
-        text = str(args[0])
+        text, span = str(args[0]), self.span(tree)
         mark = text[-1].lower() if text[-1] in "uUtTpP" else None
-        digits = text[:-1] if mark else text
-        span = self.span(tree)
+        value = self.number(args[0], len(mark or ""))
+        return s.Int(value, span=span) if mark is None else z.Number(_MARKS[mark], value, span=span)
+
+    def number(self, token: Token, behind: int) -> int:
+        """The value of the digits of a whole number; so many letters behind them are none."""
+        text, span = str(token), self.token_span(token)
+        digits = text[: len(text) - behind]
         base = {"0x": 16, "0b": 2}.get(digits[:2].lower(), 8 if digits[0] == "0" else 10)
         number = digits[2:] if base in (2, 16) else digits
         if (
             len(number) > 1_000
         ):  # Python itself refuses long decimals, at a length that the user may configure
             self.report("syntax-number", "a whole number of more than 1000 digits", span)
-            return s.Int(0, span=span)
+            return 0
         try:
-            value = int(number, base)
+            return int(number, base)
         except ValueError:
             hint = "a number that begins with 0 is octal; write it without the 0"
             self.report("syntax-number", f"`{text}` has a digit that is not octal", span, hint)
-            return s.Int(0, span=span)
-        return s.Int(value, span=span) if mark is None else z.Number(_MARKS[mark], value, span=span)
+            return 0
 
     def time_value(self, tree: Tree[Token], args: Args) -> z.TimeText:
         return z.TimeText(self.quoted(args[0], 1), span=self.span(tree))

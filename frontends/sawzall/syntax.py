@@ -42,7 +42,7 @@ class TimeText(s.Node):
 class TypeValue(s.Node):
     """A type among the arguments of a call: `new(array of int, 3, 0)`."""
 
-    type: s.TypeExpr
+    type: TypeExpr
 
 
 @frozen
@@ -53,8 +53,79 @@ class Piece(s.Node):
     value: s.Argument
 
 
-Expr = s.Argument | Piece | Number | TimeText | TypeValue
+@frozen
+class Dollar(s.Node):
+    """`$` in an index: how long what is indexed is."""
+
+
+@frozen
+class CallValue(s.Node):
+    """A call of what an expression gives: `f[1](x)`."""
+
+    callee: Expr
+    args: tuple[Expr, ...]
+
+
+@frozen
+class FunctionValue(s.Node):
+    """`function(x: T): R {...}`; after the name of a type of functions only the body is written."""
+
+    type: TypeExpr
+    body: tuple[Stmt, ...]
+
+
+@frozen
+class StatementValue(s.Node):
+    """`?{...}`, whose value a `result` in it gives."""
+
+    body: tuple[Stmt, ...]
+
+
+Expr = (
+    s.Argument | Piece | Number | TimeText | TypeValue | Dollar | CallValue | FunctionValue | StatementValue
+)
 """What may stand where a value may; the shared nodes take these, too, for their parts."""
+
+# ---------------------------------------------------------------------------------------------- types
+
+
+@frozen
+class FunctionType(s.Node):
+    """`function(x: T): R`."""
+
+    params: tuple[Param, ...]
+    result: TypeExpr | None
+
+
+@frozen
+class Tagged(s.Node):
+    """A field of a tuple, which may have no name: `name: T = value @ tag : kind`. `kind`: the type in a protocol buffer."""
+
+    name: str | None
+    type: TypeExpr
+    value: Expr | None
+    tag: int | None
+    kind: str | None
+
+
+@frozen
+class TupleType(s.Node):
+    """`{a: int, string, static K := 5}`. `word`: `proto` or `parsedmessage`, if it stands before the tuple."""
+
+    fields: tuple[Tagged, ...]
+    members: tuple[TypeDecl | StaticDecl, ...] = ()
+    word: Literal["proto", "parsedmessage"] | None = None
+
+
+@frozen
+class ProtoOf(s.Node):
+    """`proto T`."""
+
+    name: str
+
+
+TypeExpr = s.TypeExpr | FunctionType | TupleType | ProtoOf
+"""What may stand where a type may."""
 
 # ---------------------------------------------------------------------------------------------- declarations
 
@@ -64,7 +135,7 @@ class TypeDecl(s.Node):
     """`type T = ...;`."""
 
     name: str
-    type: s.TypeExpr
+    type: TypeExpr
 
 
 @frozen
@@ -72,8 +143,8 @@ class StaticDecl(s.Node):
     """`static x: T = e;` or `static x := e;`: evaluated once, before any record."""
 
     name: str
-    type: s.TypeExpr | None
-    value: s.Expr
+    type: TypeExpr | None
+    value: Expr
 
 
 @frozen
@@ -81,7 +152,7 @@ class Param(s.Node):
     """`x: T`."""
 
     name: str
-    type: s.TypeExpr
+    type: TypeExpr
 
 
 @frozen
@@ -90,7 +161,7 @@ class FunctionDecl(s.Node):
 
     name: str
     params: tuple[Param, ...]
-    result: s.TypeExpr | None
+    result: TypeExpr | None
     body: tuple[Stmt, ...]
 
 
@@ -99,7 +170,7 @@ class Element(s.Node):
     """An index, the value or the weight of a table: a type, perhaps with a name."""
 
     name: str | None
-    type: s.TypeExpr
+    type: TypeExpr
 
 
 @frozen
@@ -123,8 +194,8 @@ class Declare(s.Node):
     """`x: T = e;`, `x: T;`, `x := e;`."""
 
     name: str
-    type: s.TypeExpr | None
-    value: s.Expr | None
+    type: TypeExpr | None
+    value: Expr | None
 
 
 @frozen
@@ -145,9 +216,9 @@ class Step(s.Node):
 
 @frozen
 class Do(s.Node):
-    """A call for its effect."""
+    """An expression, which is evaluated for its effect."""
 
-    call: s.Call
+    value: Expr
 
 
 @frozen
@@ -222,7 +293,7 @@ class Quantifier(s.Node):
 
     name: str
     quantity: Quantity
-    type: s.TypeExpr
+    type: TypeExpr
 
 
 @frozen
@@ -252,6 +323,21 @@ class Continue(s.Node):
 
 
 @frozen
+class Result(s.Node):
+    """`result e;` ends the `?{...}` around it."""
+
+    value: Expr
+
+
+@frozen
+class Include(s.Node):
+    """`include "file"`. `word`: `include` or `proto`."""
+
+    word: Literal["include", "proto"]
+    path: str
+
+
+@frozen
 class Return(s.Node):
     """`return e;`; outside of functions, the record is done."""
 
@@ -260,7 +346,7 @@ class Return(s.Node):
 
 Stmt = (
     TypeDecl | StaticDecl | FunctionDecl | TableDecl | Declare | Assign | Step | Do | Emit | If | While | DoWhile | For | Switch
-    | When | Block | Break | Continue | Return
+    | When | Block | Break | Continue | Return | Result | Include
 )  # fmt: skip
 
 

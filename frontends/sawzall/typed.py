@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 @frozen
 class Variable(s.Node):
-    """A variable. `loose`: some read of it may come before any assignment."""
+    """A variable. `loose`: some read of it may come before any assignment; `home`: the function it is of, -1: the body."""
 
     name: str
     type: t.Type
     kind: Literal["input", "static", "local", "parameter", "capture", "quantifier"]
     loose: bool = False
+    home: int = -1
 
 
 # ---------------------------------------------------------------------------------------------- expressions
@@ -82,6 +83,13 @@ class Part(s.Node):
     value: Expr
     low: Expr
     high: Expr
+
+
+@frozen
+class Length(s.Node):
+    """`$`: how long what is indexed is, of the nearest Item or Part whose index this stands in."""
+
+    type: t.Type
 
 
 @frozen
@@ -139,12 +147,38 @@ class Defined(s.Node):
 
 @frozen
 class Call(s.Node):
-    """A function of the program on `args`; `captures` are variables outside of it that it reads."""
+    """A function of the program on `args`; `captures` are variables outside of it that it reads, `lent` those that change."""
 
     type: t.Type
     function: int
     args: tuple[Expr, ...]
     captures: tuple[Read, ...] = ()
+    lent: frozenset[int] = frozenset()
+
+
+@frozen
+class FunctionOf(s.Node):
+    """A function of the program as a value."""
+
+    type: t.Function
+    function: int
+
+
+@frozen
+class Invoke(s.Node):
+    """A call of a function value; none are left in a program that is checked."""
+
+    type: t.Type
+    callee: Expr
+    args: tuple[Expr, ...]
+
+
+@frozen
+class StatementValue(s.Node):
+    """`?{...}`: what the first Result gives."""
+
+    type: t.Type
+    body: tuple[Stmt, ...]
 
 
 @frozen
@@ -177,12 +211,16 @@ Expr = (
     | Field
     | Item
     | Part
+    | Length
     | Apply
     | Match
     | Saw
     | Logic
     | Defined
     | Call
+    | FunctionOf
+    | Invoke
+    | StatementValue
     | ArrayOf
     | MapOf
     | RecordOf
@@ -202,7 +240,7 @@ class Declare(s.Node):
 
 @frozen
 class Assign(s.Node):
-    """`place = value;` - a Read, Field or Item."""
+    """`place = value;` - a Read, Field, Item or Part."""
 
     place: Expr
     value: Expr
@@ -218,9 +256,17 @@ class Step(s.Node):
 
 @frozen
 class Evaluate(s.Node):
-    """A call for its effect."""
+    """An expression, for its effect."""
 
-    call: Call
+    value: Expr
+
+
+@frozen
+class Append(s.Node):
+    """An item behind the last of an array, which is a variable."""
+
+    variable: int
+    value: Expr
 
 
 @frozen
@@ -228,7 +274,7 @@ class Assert(s.Node):
     """`assert(cond, text);`: the run ends if it does not hold."""
 
     cond: Expr
-    text: str
+    text: Expr
 
 
 @frozen
@@ -328,9 +374,16 @@ class Return(s.Node):
     value: Expr | None = None
 
 
+@frozen
+class Result(s.Node):
+    """Ends the nearest `?{...}`."""
+
+    value: Expr
+
+
 Stmt = (
-    Declare | Assign | Step | Evaluate | Assert | Emit | If | While | DoWhile | For | Switch | When | Break | Continue
-    | Return
+    Declare | Assign | Step | Evaluate | Append | Assert | Emit | If | While | DoWhile | For | Switch | When | Break
+    | Continue | Return | Result
 )  # fmt: skip
 
 
@@ -339,10 +392,10 @@ Stmt = (
 
 @frozen
 class Function(s.Node):
-    """A function. `captures`: the variables of the record that it, or a function that it calls, reads; by value.
+    """A function. `captures`: the variables outside that it, or a function that it calls, reads; by value if not `lent`.
 
-    A capture is a pair: the variable outside, the variable inside. `fails`: the result may be undefined, because what is
-    returned is. `ends`: something undefined in it may end the record.
+    A capture is a pair: the variable outside, the variable inside. `lent`: the variables outside that some function changes.
+    `fails`: the result may be undefined, because what is returned is. `ends`: something undefined in it may end the record.
     """
 
     name: str
@@ -352,6 +405,7 @@ class Function(s.Node):
     body: tuple[Stmt, ...]
     fails: bool
     ends: bool = False
+    lent: frozenset[int] = frozenset()
 
 
 Fields = tuple[tuple[str, t.Type], ...]
@@ -372,7 +426,10 @@ class Table(s.Node):
 
 @frozen
 class Program(s.Node):
-    """`statics`: in order, with their values; `body`: what is done for each record of the input; `remarks`: warnings."""
+    """`statics`: in order, with their values; `body`: what is done for each record of the input; `remarks`: warnings.
+
+    `kept`: the variables that function values may use, which exist from the beginning to the end of their function.
+    """
 
     input: int
     variables: tuple[Variable, ...]
@@ -380,6 +437,7 @@ class Program(s.Node):
     tables: tuple[Table, ...]
     functions: tuple[Function, ...]
     body: tuple[Stmt, ...]
+    kept: frozenset[int] = frozenset()
     remarks: tuple[Diagnostic, ...] = ()
 
 
@@ -401,7 +459,9 @@ def may_fail(node: s.Node, failing: frozenset[int]) -> bool:
             OPERATIONS[operation], args
         ):
             return True
-        case Call(_, function, _, _) if function in failing:
+        case Call(_, function) if function in failing:
+            return True
+        case Invoke():
             return True
         case Assign(Item(_, value, index), assigned) if isinstance(value.type, t.Map):
             return may_fail(value, failing) or may_fail(index, failing) or may_fail(assigned, failing)
@@ -433,7 +493,7 @@ def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
 
     def ends(part: s.Node) -> bool:
         match part:
-            case Call(_, function, _, _) if functions[function].ends:
+            case Call(_, function) if functions[function].ends:
                 return True
             case Declare(_, None) | Return(None) | Break() | Continue():
                 return False
@@ -441,7 +501,7 @@ def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
                 return called(part)
             case When(quantifiers, cond, body):
                 return any(map(called, (*quantifiers, cond))) or any(map(ends, body))
-            case Assign() | Step() | Evaluate() | Assert() | Emit():
+            case Assign() | Step() | Evaluate() | Append() | Assert() | Emit() | Result():
                 return may_fail(part, failing) or called(part)
             case If() | While() | DoWhile() | For() | Switch() | Case():
                 return any(map(ends, children(part)))
@@ -482,20 +542,24 @@ def leaves(body: tuple[Stmt, ...]) -> bool:
 
 def assigned(node: s.Node) -> frozenset[int]:
     """The variables to which something inside `node` assigns, or of which it changes a part."""
+    found: frozenset[int] = frozenset()
     match node:
         case Assign(place, _) | Step(place, _):
-            return frozenset({root(place)})
-        case Saw(rests=rests) if rests:
-            inside = (assigned(child) for child in children(node))
-            return frozenset(root(place) for _, place in rests).union(*inside)
+            found = frozenset({root(place)})
+        case Saw(rests=rests):
+            found = frozenset(root(place) for _, place in rests)
+        case Append(variable, _):
+            found = frozenset({variable})
+        case Call():
+            found = node.lent
         case _:
-            found: frozenset[int] = frozenset()
-            return found.union(*(assigned(child) for child in children(node)))
+            pass
+    return found.union(*(assigned(child) for child in children(node)))
 
 
 def root(place: Expr) -> int:
     """The variable of which `place` is a part."""
-    while isinstance(place, Field | Item):
+    while isinstance(place, Field | Item | Part):
         place = place.value
     assert isinstance(place, Read)  # noqa: S101 - the checker has seen to it
     return place.variable

@@ -47,6 +47,8 @@ def lowered(type_: t.Type) -> t.Type:
             return t.Record(tuple((name, lowered(field)) for name, field in fields))
         case t.Optional(inner):
             return t.Optional(lowered(inner))
+        case t.Function():
+            return t.I64  # the number of the function
         case _:
             return type_
 
@@ -71,6 +73,9 @@ def spelled(type_: t.Type) -> str:
             return "{" + ", ".join(named) + "}"
         case t.Optional(inner):
             return f"{spelled(inner)}?"
+        case t.Function(params, result):
+            given = ", ".join(map(spelled, params))
+            return f"function({given})" + ("" if result is None else f": {spelled(result)}")
         case t.Primitive():
             return _SPELLED.get(type_) or show(type_)
         case _:

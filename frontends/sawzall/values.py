@@ -42,6 +42,7 @@ TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
 class Consts:
     """What all bodies of the map operator share: names of functions, constants, and patterns.
 
+    `frozen`: the names of functions as static values call them: what is undefined in them ends the run, before any record.
     `emitting`: the functions that emit; `drawing`: those that draw random numbers. `taken`: names that no local may have.
     `line`: what the handler gets, where the program reads lines. `binary`: whether bytes go to standard output, too.
     `draws`: whether the program draws random numbers. `reports`: whether something that is written reports what is undefined.
@@ -49,6 +50,7 @@ class Consts:
 
     program: z.Program
     fns: dict[int, str]
+    frozen: dict[int, str]
     emitting: frozenset[int]
     taken: set[str]
     line: str
@@ -122,16 +124,6 @@ def _clocks(found: Zone) -> s.Expr:
     )
 
 
-def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, ...]:
-    """A static value as a constant, behind those that it needs."""
-    variable = consts.program.variables[index]
-    body = Values(consts, single=True)
-    expr = body.expr(value)
-    assert not body.out  # noqa: S101 - the checker refuses what needs statements
-    consts.names[index] = consts.unused(variable.name)
-    return (*body.parts, s.Const(consts.names[index], expression(variable.type), expr, span=variable.span))
-
-
 @define
 class Loop:
     """A loop of the operator language that is open; its label is written only if something needs it."""
@@ -154,13 +146,16 @@ class Attempt:
 
 @define
 class Values:
-    """Expressions of one function, or of the handler. `single`: only one expression, without statements."""
+    """Expressions of one function, or of the handler. `frozen`: for static values."""
 
     consts: Consts
     function: z.Function | None = None
-    single: bool = False
+    frozen: bool = False
     out: list[s.Stmt] = field(factory=list[s.Stmt])
-    parts: list[s.Const] = field(factory=list[s.Const])
+    wholes: list[s.Expr] = field(factory=list[s.Expr])  # what is indexed, innermost last
+    results: list[tuple[s.Name, Loop]] = field(
+        factory=list["tuple[s.Name, Loop]"]
+    )  # of the `?{...}` that are open
     names: dict[int, str] = field(factory=dict[int, str])
     flags: dict[int, str] = field(factory=dict[int, str])
     taken: set[str] = field(init=False)
@@ -204,6 +199,8 @@ class Values:
 
     def end(self, span: Span | None, why: str) -> tuple[s.Stmt, ...]:
         """Ends the record: it is reported, and those who called are told."""
+        if self.frozen:
+            return (s.Trap(why, span=span),)
         self.consts.reports = True
         line, column = span.source.position(span.start) if span is not None else (0, 0)
         row = s.RecordValue((
@@ -302,12 +299,12 @@ class Values:
 
     def bound(self, expr: s.Expr, type_: t.Type, hint: str) -> s.Expr:
         """`expr` as something that may be evaluated again, at the same price and with the same value."""
-        if _repeatable(expr) or (self.single and not _display(expr)):
+        if _repeatable(expr):
             return expr
-        if self.single:
-            name = self.consts.unused(hint)
-            self.parts.append(s.Const(name, expression(type_), expr, span=expr.span))
-            return s.Name(name, span=expr.span)
+        return self.kept(expr, type_, hint)
+
+    def kept(self, expr: s.Expr, type_: t.Type, hint: str) -> s.Expr:
+        """`expr` as it is now, under a name."""
         name = self.unused(hint)
         shown = expression(type_) if _display(expr) else None
         borrows = t.is_flat(type_) or self.is_call(expr)
@@ -316,7 +313,9 @@ class Values:
 
     def is_call(self, expr: s.Expr) -> bool:
         """Whether it is a call of a function of the program: its result is fresh."""
-        return isinstance(expr, s.Call) and expr.function in self.consts.fns.values()
+        return isinstance(expr, s.Call) and (
+            expr.function in self.consts.fns.values() or expr.function in self.consts.frozen.values()
+        )
 
     # -- expressions
 
@@ -345,13 +344,9 @@ class Values:
             case z.Item():
                 return self.item(expr)
             case z.Part(type_, value, low, high):
-                whole = self.bound(self.expr(value), type_, "whole")
-                length = s.Call("len", (whole,))
-                start = self.expr(low)
-                start = start if isinstance(start, s.Int) else s.Call("max", (start, s.Int(0)))
-                start = self.bound(s.Call("min", (start, length)), t.I64, "low")
-                end = s.Call("max", (s.Call("min", (self.expr(high), length)), start))
-                return s.Slice(whole, start, self.bound(end, t.I64, "high"))
+                return self.part(self.bound(self.expr(value), type_, "whole"), low, high)
+            case z.Length():
+                return s.Call("len", (self.wholes[-1],))
             case z.Apply(_, "string:bytes", (z.Read(_, variable),)) if self.is_line(variable):
                 return s.Name(self.consts.line)
             case z.Apply():
@@ -366,6 +361,12 @@ class Values:
                 return self.defined(value)
             case z.Call():
                 return self.call(expr)
+            case z.FunctionOf(_, function):
+                return s.Int(function)
+            case z.StatementValue():
+                return self.statement_value(expr)
+            case z.Invoke():
+                raise AssertionError(expr)  # the checker leaves none
             case z.ArrayOf(_, items):
                 return s.ListValue(self.every(items))
             case z.MapOf(_, items):
@@ -375,6 +376,15 @@ class Values:
                 return record(type_, self.every(values))
             case _:
                 assert_never(expr)
+
+    def part(self, whole: s.Expr, low: z.Expr, high: z.Expr) -> s.Expr:
+        """`whole[low:high]`."""
+        length = s.Call("len", (whole,))
+        start = self.index(whole, low)
+        start = start if isinstance(start, s.Int) else s.Call("max", (start, s.Int(0)))
+        start = self.bound(s.Call("min", (start, length)), t.I64, "low")
+        end = s.Call("max", (s.Call("min", (self.index(whole, high), length)), start))
+        return s.Slice(whole, start, self.bound(end, t.I64, "high"))
 
     def is_line(self, variable: int) -> bool:
         """Whether a variable holds what the handler got, unchanged, in the handler."""
@@ -388,7 +398,27 @@ class Values:
 
     def every(self, exprs: tuple[z.Expr, ...]) -> tuple[s.Expr, ...]:
         """The values of expressions, from left to right."""
-        return tuple(self.expr(e) for e in exprs)
+        changing = [bool(z.assigned(e)) for e in exprs]
+        if not any(changing[1:]):
+            return tuple(self.expr(e) for e in exprs)
+        found: list[s.Expr] = []
+        for i, e in enumerate(exprs):
+            value = self.expr(e)
+            changes = any(changing[i + 1 :]) and not isinstance(e, z.Constant)
+            found.append(self.kept(value, e.type, "before") if changes else value)
+        return tuple(found)
+
+    def index(self, whole: s.Expr, index: z.Expr) -> s.Expr:
+        """An index of something."""
+        self.wholes.append(whole)
+        try:
+            return self.expr(index)
+        finally:
+            self.wholes.pop()
+
+    def statement_value(self, expr: z.StatementValue) -> s.Expr:
+        """`?{...}`: what its statements do is written; a `result` that does not come last leaves a loop."""
+        raise NotImplementedError  # Body has statements
 
     def named(self, variable: int) -> str:
         """The name of a variable."""
@@ -448,7 +478,7 @@ class Values:
         value = self.bound(self.expr(expr.value), expr.value.type, "whole")
         match expr.value.type:
             case t.Map(key, item):
-                index = self.bound(self.expr(expr.index), key, "key")
+                index = self.bound(self.index(value, expr.index), key, "key")
                 why = f"`{text_of(span)}`: no such key"
                 if not t.is_flat(item):
                     self.unless(s.Unary("not", s.Call("has", (value, index))), span, why)
@@ -463,7 +493,7 @@ class Values:
 
     def position(self, value: s.Expr, index: z.Expr, span: Span | None) -> s.Expr:
         """An index of an array, string or byte string, tested."""
-        found = self.bound(self.expr(index), t.I64, "index")
+        found = self.bound(self.index(value, index), t.I64, "index")
         length = s.Call("len", (value,))
         match found:
             case s.Int(number):
@@ -593,24 +623,43 @@ class Values:
 
     def follow(self, function: z.Function, span: Span | None) -> None:
         """After a call: where the record has ended in it, it ends here, too."""
-        if function.ends:
+        if function.ends and not self.frozen:
             assert self.ended is not None  # noqa: S101 - who calls such a function has it
             self.out.append(s.If(s.Name(self.ended), s.Block((self.quit(span),)), span=span))
 
     def called(self, expr: z.Call) -> s.Call:
         """The call itself."""
+        function = self.consts.program.functions[expr.function]
         args = list(self.every(expr.args))
-        for capture in expr.captures:
-            args.append(s.Name(self.named(capture.variable), span=expr.span))
-            if capture.variable in self.flags:
-                args.append(s.Name(self.flags[capture.variable], span=expr.span))
-        if self.consts.program.functions[expr.function].ends:
+        if expr.lent:  # what is lent must not be a part of an argument
+            args = [
+                arg if t.is_flat(e.type) or isinstance(e, z.Constant) else self.kept(arg, e.type, "argument")
+                for arg, e in zip(args, expr.args, strict=True)
+            ]
+        for (outside, _), capture in zip(function.captures, expr.captures, strict=True):
+            args += self.passed(outside, capture, expr.span)
+        if function.ends and not self.frozen:
             assert self.ended is not None  # noqa: S101 - who calls such a function has it
             args.append(s.Name(self.ended, span=expr.span))
         if expr.function in self.consts.drawing:
             assert self.chance is not None  # noqa: S101 - who calls such a function has it
             args.append(s.Name(self.chance, span=expr.span))
-        return s.Call(self.consts.fns[expr.function], tuple(args), span=expr.span)
+        names = self.consts.frozen if self.frozen else self.consts.fns
+        return s.Call(names[expr.function], tuple(args), span=expr.span)
+
+    def passed(self, outside: int, capture: z.Read, span: Span | None) -> tuple[s.Expr, ...]:
+        """A variable that is captured, and whether it has a value; one that is not at hand is not looked at."""
+        loose = self.variable(outside).loose
+        if capture.variable in self.names:
+            name = s.Name(self.named(capture.variable), span=span)
+            return (name, s.Name(self.flags[capture.variable], span=span)) if loose else (name,)
+        name = s.Name(self.unused("nothing"))
+        self.out.append(s.VarDecl(name.name, expression(capture.type), s.Call("zero", ()), span=span))
+        if not loose:
+            return (name,)
+        flag = s.Name(self.unused("nothing_set"))
+        self.out.append(s.VarDecl(flag.name, None, FALSE, span=span))
+        return name, flag
 
 
 def _repeatable(expr: s.Expr) -> bool:

@@ -10,6 +10,7 @@ import pytest
 import river
 from river.cli import main
 from river.diagnostics import Rejected
+from river.testing import seeds
 
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs" / "sawzall"
 BACKENDS = ["reference", "multicore"]
@@ -115,3 +116,45 @@ def test_annotations_of_what_runs_once_and_prints() -> None:
         with pytest.raises(Rejected) as found:
             river.compile(f"river 1; {text}", lang="il").graph  # noqa: B018 - it is verified
         assert "il-annotation-argument" in {d.code for d in found.value.diagnostics}
+
+
+def small(name: str) -> list[str]:
+    """The scripts of a file of many."""
+    return (PROGRAMS / name).read_text(encoding="utf-8").split("\n---\n")
+
+
+def outcome(text: str, backend: str) -> object:
+    """The undefined values of a script, or why it does not run."""
+    try:
+        compiled = river.compile(text, lang="sawzall")
+        undefined = compiled.run({}, backend=backend).tables.get("undefined")
+    except Rejected as rejected:
+        return str(rejected)
+    return [*compiled.warnings, *([] if undefined is None else undefined.to_pylist())]
+
+
+def test_small_scripts_hold() -> None:
+    scripts = small("small.txt")
+    drawn = seeds.chance("small scripts", "native").sample(range(len(scripts)), 3)
+    cases = [*enumerate(["reference"] * len(scripts)), *((i, "multicore") for i in drawn)]
+    found = [(scripts[i], outcome(scripts[i], backend)) for i, backend in cases]
+    assert [(text, why) for text, why in found if why != []] == []
+
+
+def refusals(text: str) -> list[tuple[int, str]]:
+    """The lines and codes of what is refused in a script."""
+    try:
+        river.compile(text, lang="sawzall")
+    except Rejected as rejected:
+        spans = [(d.span, d.code) for d in rejected.diagnostics]
+        return [(span.source.position(span.start)[0], code) for span, code in spans if span is not None]
+    return []
+
+
+def test_broken_scripts_are_refused_on_their_lines() -> None:
+    wrong: list[object] = []
+    for text in small("refused.txt"):
+        marked = [(i, line.split("#! ")[1]) for i, line in enumerate(text.splitlines(), 1) if "#! " in line]
+        if (said := refusals(text)) != marked:
+            wrong.append((text, said))
+    assert wrong == []

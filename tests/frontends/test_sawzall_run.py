@@ -358,12 +358,12 @@ def test_records_inside_records(backend: str) -> None:
     log.ps[0].x++;
     emit t <- {n(), log.ps[1].y};
     when (i: each int; log.ps[i].x > 1) emit d <- log.ps[i];
-    emit e[{1, "a"}] <- {forever(), 1, 18446744073709551615};
+    emit e[{1, "a"}] <- {forever(), 1.0, 18446744073709551615U};
     emit g <- log.b[0:1] + B"\\x01";
-    emit h <- {hourof(log.t), yearof(log.t), int(log.b[0])} weight 1;
+    emit h <- {hourof(log.t), yearof(log.t), int(log.b[0])} weight 1U;
     others: array of P;
     if (log.n > 2) others = log.ps;
-    others[0].y.z = 9;
+    others[0].y.z = 9.0;
     emit d <- others[0];
     m: map [string] of map [string] of int = {:};
     m["a"] = {:};

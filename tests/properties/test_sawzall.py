@@ -194,7 +194,7 @@ class Writer:
         return self.fill(f"{name}[{index}]{self.pick(['++', '--', ' = <int>'])};", 1)
 
     def s_step(self, depth: int) -> str:
-        names = self.local("int", "float", "uint")
+        names = self.local("int")
         return f"{self.pick(names)}{self.pick(['++', '--'])};" if names else self.s_declare(depth)
 
     def s_call(self, depth: int) -> str:
