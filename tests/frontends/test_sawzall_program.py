@@ -158,3 +158,13 @@ def test_broken_scripts_are_refused_on_their_lines() -> None:
         if (said := refusals(text)) != marked:
             wrong.append((text, said))
     assert wrong == []
+
+
+def test_doubtful_scripts_run_with_a_warning_on_their_lines() -> None:
+    for text in small("warned.txt"):
+        marked = [(i, line.split("#? ")[1]) for i, line in enumerate(text.splitlines(), 1) if "#? " in line]
+        compiled = river.compile(text, lang="sawzall")
+        spans = [(d.span, d.code) for d in compiled.warnings]
+        assert [(s.source.position(s.start)[0], code) for s, code in spans if s is not None] == marked, text
+        undefined = compiled.run({}, backend="reference").tables.get("undefined")
+        assert undefined is None or undefined.to_pylist() == [], text

@@ -19,7 +19,7 @@ FAMILIES = (
     "sawzall", "spark", "sql", "streamit", "syntax", "trap", "unknown", "usage",
 )  # fmt: skip
 CODE = re.compile(rf"(?:{'|'.join(FAMILIES)})(?:-[a-z0-9]+)+")
-TEXTS = {".py", ".golden", ".river", ".cql", ".szl", ".str", ".md"}
+TEXTS = {".py", ".golden", ".river", ".cql", ".szl", ".txt", ".str", ".md"}
 NOT_CODES = {"not-word"}
 """Literals of that form which are no codes."""
 
