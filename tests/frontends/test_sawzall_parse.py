@@ -21,11 +21,11 @@ emit queryTargets[logRecord.target] <- 1;
 INT, STRING = s.TypeName("int"), s.TypeName("string")
 
 
-def items(text: str) -> tuple[z.Item, ...]:
+def items(text: str) -> tuple[z.Stmt, ...]:
     return FRONTEND.parse(Source("<program>", text)).items
 
 
-def expr(text: str) -> s.Expr:
+def expr(text: str) -> z.Expr:
     (item,) = items(f"x := {text};")
     assert isinstance(item, z.Declare)
     assert item.value is not None
