@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from river.classes import define, field
-from river.diagnostics import Diagnostic, Rejected, Severity
+from river.classes import define, evolve, field
+from river.diagnostics import Diagnostic, Note, Rejected, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -30,6 +30,11 @@ class Report:
         if found not in self.found:  # what is looked at twice is told once
             self.found.append(found)
         return Failed()
+
+    def note(self, message: str) -> None:
+        """Adds a note to what was found last."""
+        last = self.found[-1]
+        self.found[-1] = evolve(last, notes=(*last.notes, Note(message)))
 
     def warn(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> None:
         """Notes a warning."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import define, field, frozen
 
 from frontends.streamit import typed as ty
+from frontends.streamit.paths import parts, path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +40,7 @@ def firings(graph: ty.Graph, report: Report) -> dict[int, int]:
 
     Raises: Failed, when it is reported (code streamit-unbalanced).
     """
-    balance = _Balance(report)
+    balance = _Balance(graph, report)
     try:
         balance.flow(graph)
     except NotFixed:
@@ -49,6 +50,7 @@ def firings(graph: ty.Graph, report: Report) -> dict[int, int]:
 
 @define
 class _Balance:
+    graph: ty.Graph
     report: Report
     shares: dict[int, Fraction] = field(
         factory=dict[int, Fraction]
@@ -92,9 +94,11 @@ class _Balance:
         """Notes how often a part goes round."""
         self.shares[id(part)] = times
 
-    def unbalanced(self, graph: ty.Graph, message: str) -> Exception:
-        """The error that items would pile up or run out."""
-        return self.report.error("streamit-unbalanced", message, graph.span)
+    def unbalanced(self, graph: ty.Graph, message: str, *between: ty.Graph) -> Exception:
+        """The error that items would pile up or run out; `between`: the parts between which they would."""
+        failed = self.report.error("streamit-unbalanced", message, graph.span)
+        self.report.note(" and ".join(f"`{path(self.graph, part)}`" for part in between or (graph,)))
+        return failed
 
     def pipeline(self, graph: ty.Pipeline, inner: Iterable[ty.Graph]) -> Flow:
         """Each part takes what the one before it gives."""
@@ -108,7 +112,7 @@ class _Balance:
                         ("nothing", f"{after.taken}") if before.given == 0 else (f"{before.given}", "none")
                     )
                     message = f"part {i + 1} of this pipeline gives {first}, part {i + 2} takes {second}"
-                    raise self.unbalanced(graph, message)
+                    raise self.unbalanced(graph, message, graph.parts[i], graph.parts[i + 1])
             else:
                 times = times * before.given / after.taken
             self.share(graph.parts[i + 1], times)
@@ -124,20 +128,21 @@ class _Balance:
             Fraction(w) / f.taken if f.taken else None for w, f in zip(weights, flows, strict=True)
         ]
         turns: Fraction | None = None
+        first = 0  # the branch that says how often the joiner turns
         for i, (own, flow, weight) in enumerate(zip(times, flows, graph.join, strict=True)):
             if own is None:
                 continue
             if (own * flow.given == 0) != (weight == 0):
-                raise self.unbalanced(
-                    graph, f"the joiner takes {weight} from branch {i + 1}, which gives {own * flow.given}"
-                )
+                message = f"the joiner takes {weight} from branch {i + 1}, which gives {own * flow.given}"
+                raise self.unbalanced(graph, message, graph.parts[i])
             if weight:
                 found = own * flow.given / weight
                 if turns is not None and turns != found:
                     message = (
                         f"branch {i + 1} gives {own * flow.given} where the joiner takes {turns * weight}"
                     )
-                    raise self.unbalanced(graph, message)
+                    raise self.unbalanced(graph, message, graph.parts[first], graph.parts[i])
+                first = i if turns is None else first
                 turns = found
         turns = Fraction(1) if turns is None else turns
         for part, own, flow, weight in zip(graph.parts, times, flows, graph.join, strict=True):
@@ -169,14 +174,3 @@ class _Balance:
         self.share(graph.body, times)
         self.share(graph.loop, around)
         return Flow(Fraction(graph.join[0]), turns * out if graph.output != ty.VOID else Fraction(0))
-
-
-def parts(graph: ty.Graph) -> tuple[ty.Graph, ...]:
-    """What a part consists of."""
-    match graph:
-        case ty.Pipeline(parts=inner) | ty.SplitJoin(parts=inner):
-            return inner
-        case ty.FeedbackLoop(body=body, loop=loop):
-            return (body, loop)
-        case _:
-            return ()

@@ -15,7 +15,8 @@ from attrs import define, evolve, field
 
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
-from frontends.streamit.balance import firings, parts
+from frontends.streamit.balance import firings
+from frontends.streamit.paths import label, parts
 from frontends.streamit.rates import rates
 from frontends.streamit.starts import starts
 from river.diagnostics import InternalError
@@ -100,10 +101,21 @@ class _Elaborator:
 
     def build(self, creation: ty.Create) -> ty.Graph:
         """The graph of a stream and of all inside of it."""
+        stack: list[_Open] = []
+        errors = self.report.errors
+        try:
+            return self.built(creation, stack)
+        except Failed:
+            if self.report.errors > errors:
+                self.report.note(f"in `{_path(creation, stack)}`")
+            raise
+
+    def built(self, creation: ty.Create, stack: list[_Open]) -> ty.Graph:
+        """The same; `stack`: the streams that are being made, from outside in."""
         root = self.start(creation, self.bound(creation, {}))
         if not isinstance(root, _Open):
             return root
-        stack = [root]
+        stack.append(root)
         while True:
             top = stack[-1]
             if len(top.made) < len(top.wanted):
@@ -114,8 +126,8 @@ class _Elaborator:
                 else:
                     top.made.append(found)
                 continue
-            stack.pop()
             graph = self.finish(top)
+            stack.pop()
             if not stack:
                 return graph
             stack[-1].made.append(graph)
@@ -548,6 +560,16 @@ class _Shapes:
         for item in value.items:
             if isinstance(item, ty.Display):
                 self.display(wanted.item, item)
+
+
+def _path(creation: ty.Create, stack: Sequence[_Open]) -> str:
+    """What the stream is called that is being made innermost."""
+    found = creation.stream
+    for top in stack:
+        names = [wanted.stream for _, wanted, _ in top.wanted]
+        if len(top.made) < len(names):
+            found += "/" + label(names, len(top.made))
+    return found
 
 
 def queue_name(path: str, taken: set[str]) -> str:

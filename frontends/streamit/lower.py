@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import define, evolve, field
 
 from frontends.streamit import typed as ty
-from frontends.streamit.balance import parts
 from frontends.streamit.check import SCOPE
 from frontends.streamit.complex import COMPLEX, complex_functions
 from frontends.streamit.elaborate import CALLS, leaves, prints
 from frontends.streamit.operators import Used, operators
+from frontends.streamit.paths import parts
 from frontends.streamit.translate import literal
 from river.il import program as p
 from river.il.trees import fresh, rebuild

@@ -105,6 +105,12 @@ class StreamItBuilder(StmtBuilder):
     def struct_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
         return c.TypeName(str(args[0]), span=self.span(tree))
 
+    def struct_array_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
+        """`Point[4]->`, whose type could be an expression until the arrow comes."""
+        value, size = args
+        found = self._named_type(value, (size,), tree)
+        return c.TypeName("int", span=self.span(tree)) if found is None else found
+
     def stream_type(self, tree: Tree[Token], args: Args) -> tuple[c.TypeName, c.TypeName]:
         return args[0], args[1]
 
@@ -223,15 +229,19 @@ class StreamItBuilder(StmtBuilder):
     def struct_declare(self, tree: Tree[Token], args: Args) -> c.Declare:
         """`Point[4] p;`, whose type could be an expression until the name comes."""
         value, *names = args
-        sizes: list[c.Expr] = []
+        type_ = self._named_type(value, (), tree)
+        return c.Declare(c.TypeName("int") if type_ is None else type_, tuple(names), span=self.span(tree))
+
+    def _named_type(self, value: c.Expr, sizes: tuple[c.Expr, ...], tree: Tree[Token]) -> c.TypeName | None:
+        """A type that was read as an expression; None, when it is reported that it is none."""
+        place = value.span
         while isinstance(value, c.Index):
-            sizes.insert(0, value.index)
+            sizes = (value.index, *sizes)
             value = value.value
         if not isinstance(value, s.Name):
             self.report("syntax-unexpected", "a type stands before the names of variables", self.span(tree))
-            return c.Declare(c.TypeName("int"), tuple(names), span=self.span(tree))
-        type_ = c.TypeName(value.name, tuple(sizes), span=args[0].span)
-        return c.Declare(type_, tuple(names), span=self.span(tree))
+            return None
+        return c.TypeName(value.name, sizes, span=place)
 
     def c_declarator(self, tree: Tree[Token], args: Args) -> c.Declarator:
         return c.Declarator(str(args[0]), args[1], span=self.span(tree))
@@ -327,6 +337,10 @@ class StreamItBuilder(StmtBuilder):
 
     def c_part(self, tree: Tree[Token], args: Args) -> c.Expr:
         return c.Part(args[0], str(args[1]), span=self.span(tree))
+
+    def c_char(self, tree: Tree[Token], args: Args) -> c.Expr:
+        quote = args[0] == r"'\''"  # an escape of characters only
+        return s.String("'" if quote else self.text(args[0]), span=self.span(tree))
 
     def c_imaginary(self, tree: Tree[Token], args: Args) -> c.Expr:
         return c.Imaginary(float(args[0][:-1]), span=self.span(tree))

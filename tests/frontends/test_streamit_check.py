@@ -327,6 +327,39 @@ def test_errors_of_functions_of_the_operator_language() -> None:
     assert [d.code for d in refused(f"fn f(x: i32) -> i32 = y; {ONE}")] == ["lang-unknown-name"]
 
 
+EQUALIZER = f"""
+void->void pipeline Main {{ add Source; add Equalizer(3); add Sink; }}
+int->int splitjoin Equalizer(int n) {{ split duplicate; for (int i = 0; i < n; i++) add Band(i); join roundrobin; }}
+int->int filter Times(int k) {{ work pop 1 push k {{ for (int i = 0; i < k; i++) push(1); pop(); }} }}
+{SOURCE} {SINK}"""
+
+
+@pytest.mark.parametrize(
+    ("code", "note", "band"),
+    [
+        (
+            "streamit-unbalanced",
+            "`Main/Equalizer/Band[0]` and `Main/Equalizer/Band[2]`",
+            "add Times(1); add Times(i / 2 + 1);",
+        ),
+        (
+            "streamit-unbalanced",
+            "`Main/Equalizer/Band[0]/Times[0]` and `Main/Equalizer/Band[0]/Times[1]`",
+            "add Times(0); add Times(1);",
+        ),
+        ("streamit-unbalanced", "`Main/Equalizer/Band[0]`", "add Times(0);"),
+        ("streamit-size", "in `Main/Equalizer/Band[1]/Sized`", "add Sized(1 - i);"),
+        ("streamit-parts", "in `Main/Equalizer/Band[2]`", "if (i < 2) add Times(1);"),
+    ],
+)
+def test_errors_say_in_which_stream_they_are(code: str, note: str, band: str) -> None:
+    sized = "int->int filter Sized(int n) { work pop 1 push 1 { int[n - 1] a; push(pop()); } }"
+    (found,) = refused(
+        f"{EQUALIZER} int->int pipeline Band(int i) {{ {band} }} {sized if 'Sized' in band else ''}"
+    )
+    assert (found.code, [each.message for each in found.notes]) == (code, [note])
+
+
 def warnings(text: str) -> list[tuple[str, Severity]]:
     return [(d.code, d.severity) for d in FRONTEND.warnings(check(text))]
 

@@ -875,3 +875,20 @@ def test_functions_of_c() -> None:
     for backend in BACKENDS:
         found = compiled.run({"input": [-7.5, 7.5]}, backend=backend)["output"]["value"].to_pylist()
         assert found == [7.5, -1.5, 7.5, 1.5]
+
+
+def test_arrays_of_structs_travel_on_channels() -> None:
+    text = """
+    struct Point { int x; int[2] y; }
+    int->int pipeline Main { add Pair; add Turn; add Sum; }
+    int->Point[2] filter Pair { work pop 2 push 1 {
+      Point[2] p;
+      for (int i = 0; i < 2; i++) { p[i].x = i; p[i].y[i] = pop(); } push(p); } }
+    Point[2]->Point[2] filter Turn { work pop 1 push 1 { Point[2] p = pop(), q; q[0] = p[1]; q[1] = p[0]; push(q); } }
+    Point[2]->int filter Sum { work pop 1 push 2 { push(100 * peek(0)[0].x + peek(0)[0].y[1]); push(pop()[1].y[0]); } }"""
+    assert output(text, [3, 4]) == [104, 3]
+
+
+def test_characters_are_texts() -> None:
+    text = r"""void->void filter Main { work { print('a'); print('\t' + "b" + '\''); println('"'); } }"""
+    assert lines(text, 1) == ["a\tb'\""]

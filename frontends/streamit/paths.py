@@ -1,0 +1,54 @@
+"""The parts of a graph, and what they are called from outside: `Main/Equalizer/Band[3]`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from frontends.streamit import typed as ty
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def parts(graph: ty.Graph) -> tuple[ty.Graph, ...]:
+    """What a part consists of."""
+    match graph:
+        case ty.Pipeline(parts=inner) | ty.SplitJoin(parts=inner):
+            return inner
+        case ty.FeedbackLoop(body=body, loop=loop):
+            return (body, loop)
+        case _:
+            return ()
+
+
+def label(names: Sequence[str], index: int) -> str:
+    """What one of several parts is called: by its name, numbered from 0 where others have it, too."""
+    name = names[index]
+    return name if names.count(name) == 1 else f"{name}[{names[:index].count(name)}]"
+
+
+def path(graph: ty.Graph, part: ty.Graph) -> str:
+    """The names of all streams from the whole graph down to one of its parts."""
+    stack = [(graph, _name(graph))]
+    while stack:
+        at, found = stack.pop()
+        if at is part:
+            return found
+        inner = parts(at)
+        names = [_name(each) for each in inner]
+        stack += [(each, f"{found}/{label(names, i)}") for i, each in enumerate(inner)]
+    return _name(part)
+
+
+def _name(part: ty.Graph) -> str:
+    match part:
+        case ty.Node(filter_):
+            return filter_.name
+        case ty.Identity():
+            return "Identity"
+        case ty.File(_, reads):
+            return "FileReader" if reads else "FileWriter"
+        case ty.Pipeline(name) | ty.SplitJoin(name) | ty.FeedbackLoop(name):
+            return name
+        case _:
+            assert_never(part)
