@@ -461,11 +461,9 @@ class _Checker:
             with self.report.recover():
                 if rate.word in rates:
                     raise self.report.error("streamit-rate", f"`{rate.word}` is given twice", rate.span)
-                if rate.value is None and rate.word != "push":
-                    help_line = "only `push` may differ from firing to firing"
-                    raise self.report.error(
-                        "streamit-rate", f"`{rate.word}` must be fixed", rate.span, help_line
-                    )
+                if rate.value is None and rate.word == "peek":
+                    help_line = "say how far a firing looks at most"
+                    raise self.report.error("streamit-rate", "`peek` must be fixed", rate.span, help_line)
                 side, word = (around.output, "output") if rate.word == "push" else (around.input, "input")
                 value = None if rate.value is None else code.expr(rate.value, ty.INT)
                 rates[rate.word] = value = None if value is None else code.closed(value, rate.span)

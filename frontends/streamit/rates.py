@@ -467,8 +467,9 @@ class _Stated:
 
     def unknown(self, word: str) -> Exception:
         """The error that a rate must be written."""
-        message = f"how many items a firing {THIRD[word]} cannot be told from its code"
-        return self.report.error("streamit-rate", message, self.work.span, f"state it: `work {word} ...`")
+        message = f"how many items a firing {THIRD[word]} differs, or cannot be told from its code"
+        help_line = f"state it: `work {word} ...`; only `push` may differ from firing to firing"
+        return self.report.error("streamit-rate", message, self.work.span, help_line)
 
     def fewer(self, rate: int, count: Count) -> None:
         """Warns that the code takes less than is stated."""

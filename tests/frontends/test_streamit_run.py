@@ -459,6 +459,11 @@ def test_dynamic_push_rates() -> None:
     assert output(text, [1, -2, 3]) == [1, 3]
 
 
+def test_rates_that_are_left_open_are_read_off_the_code() -> None:
+    text = "int->int filter Main { work pop * push [1, 2, 3] { push(peek(0) + peek(2)); pop(); pop(); } }"
+    assert output(text, [1, 2, 3, 4, 5]) == [4, 8]
+
+
 def test_the_command_line_counts_iterations(tmp_path: Path) -> None:
     path = tmp_path / "fib.str"
     path.write_text(FIBONACCI, encoding="utf-8")
