@@ -11,7 +11,6 @@ from frontends.sawzall import typed as z
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import OPERATIONS
 from frontends.sawzall.reduce import hidden
-from frontends.sawzall.tables import PRINTED
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import (
     BOOL,
@@ -42,6 +41,11 @@ PRINTS = "stdout"
 
 SEED = 0
 """With it, the input's name, a record's position and how many numbers it has drawn, begin the numbers that it draws."""
+
+
+def binary(table: z.Table) -> bool:
+    """Whether a table prints bytes."""
+    return table.printed == "stdout" and table.value[0][1] == t.BYTES
 
 
 def handler(consts: Consts) -> s.ItemHandler:
@@ -398,7 +402,7 @@ class Body(Values):
     def emit(self, stmt: z.Emit) -> None:
         """One item for a table."""
         table = self.consts.program.tables[stmt.table]
-        if table.kind in PRINTED:
+        if table.printed is not None:
             self.show(table, stmt.value, stmt.span)
             return
         values = list(self.every(stmt.index))
@@ -474,14 +478,13 @@ class Body(Values):
     def show(self, table: z.Table, value: z.Expr, span: Span | None) -> None:
         """A line, or bytes, that the program prints."""
         text = self.expr(value)
-        line = s.Binary("+", text, s.String("\n"), span=span)
-        match table.kind, self.consts.binary:
-            case "output", _:
-                self.out.append(s.Emit(PRINTS, text, span=span))
-            case "stdout", True:
-                self.out.append(s.Emit(PRINTS, s.Call("encode", (line,)), span=span))
-            case _:
-                self.out.append(s.Emit(table.name, line, span=span))
+        if table.kind in ("stdout", "stderr"):
+            text = s.Binary("+", text, s.String("\n"), span=span)
+        if table.printed == "stderr":
+            self.out.append(s.Emit("stderr", text, span=span))
+            return
+        bytes_ = self.consts.binary and not binary(table)
+        self.out.append(s.Emit(PRINTS, s.Call("encode", (text,)) if bytes_ else text, span=span))
 
     def return_(self, value: z.Expr | None, span: Span | None) -> None:
         """`return`."""

@@ -11,6 +11,7 @@ from frontends.sawzall import typed as z
 from frontends.sawzall.calls import callees, closed, drawing, draws, emitting, reached
 from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, Results, both
+from frontends.sawzall.operations import named
 from frontends.sawzall.tables import KINDS, PRINTED
 from frontends.sawzall.types import BASIC, kept_name, spelled
 from river.diagnostics import closest
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from river.source import Span
 
-DECLARING = (a.StaticDecl, a.FunctionDecl, a.TableDecl, a.TypeDecl, a.Declare)
+DECLARING = (a.StaticDecl, a.FunctionDecl, a.TableDecl, a.TableTypeDecl, a.TypeDecl, a.Declare)
 """Statements that give a name its meaning."""
 
 
@@ -88,6 +89,8 @@ class _Checker:
     reassigned: frozenset[str]
     functions: list[z.Function] = field(factory=list[z.Function])
     tables: list[z.Table] = field(factory=list[z.Table])
+    table_types: list[a.TableType] = field(factory=list[a.TableType])
+    clauses: dict[int, a.TableType] = field(factory=dict[int, a.TableType])  # by table, what is written of it
     statics: list[tuple[int, z.Expr]] = field(factory=list[tuple[int, z.Expr]])
     body: list[z.Stmt] = field(factory=list[z.Stmt])
     input: int | None = None
@@ -432,11 +435,16 @@ class _Checker:
                     hint = f"declare `{variable.name}` before `{function.name}`"
                     self.report.error("sawzall-unknown-name", message, function.span, hint)
 
-    def table(self, item: a.TableDecl) -> None:
+    def table_type(self, name: str) -> a.TableType | None:
+        """What a name of a type of tables stands for."""
+        known = self.names.known(name)
+        return self.table_types[known.index] if known is not None and known.what == "table type" else None
+
+    def table(self, name: str, item: a.TableType, span: Span | None) -> None:
         """`t: table kind...;`."""
-        if item.name == UNDEFINED:
+        if name == UNDEFINED:
             message = f"`{UNDEFINED}` is where undefined values are reported"
-            raise self.report.error("sawzall-duplicate", message, item.span, "rename the table")
+            raise self.report.error("sawzall-duplicate", message, span, "rename the table")
         if item.kind not in KINDS:
             hint = closest(item.kind, KINDS) or f"tables are {', '.join(KINDS)}"
             raise self.report.error(
@@ -460,8 +468,53 @@ class _Checker:
             raise self.report.error("sawzall-table", message, item.value.span)
         index = [(element.name, self.key(element)) for element in item.index]
         weight = self.weight(item)
-        self.tables.append(self.fields(item, limit, index, value, weight))
-        self.names.declare(item.name, Known("table", len(self.tables) - 1), item.span)
+        clauses = self.told(item, value)
+        if "format" in clauses:
+            value = t.STRING
+        found = self.fields(name, item, limit, index, value, weight, span)
+        self.clauses[len(self.tables)] = item
+        if "file" in clauses or "proc" in clauses:
+            found = self.sent(found, clauses)
+        self.tables.append(found)
+        self.names.declare(name, Known("table", len(self.tables) - 1), span)
+
+    def told(self, item: a.TableType, value: t.Type) -> dict[str, a.Clause]:
+        """The clauses behind a table, by their words."""
+        found: dict[str, a.Clause] = {}
+        for clause in item.clauses:
+            if clause.word in found:
+                raise self.report.error("sawzall-table", f"`{clause.word}` stands here twice", clause.span)
+            found[clause.word] = clause
+        formatted = found.get("format")
+        if formatted is not None and item.kind in ("sum", "mrcounter", "bootstrapsum", "recordio"):
+            raise self.report.error("sawzall-table", f"`{item.kind}` takes no `format`", formatted.span)
+        sent = found.get("file") or found.get("proc")
+        if sent is None:
+            return found
+        if item.kind != "collection":
+            raise self.report.error("sawzall-table", f"`{sent.word}` is for collections", sent.span)
+        if "file" in found and "proc" in found:
+            raise self.report.error(
+                "sawzall-table", "values go to a file or to a command, not to both", sent.span
+            )
+        if formatted is None and value != t.BYTES:
+            hint = 'add `format("%s\\n", x)`, or send bytes'
+            raise self.report.error(
+                "sawzall-table", f"`{sent.word}` takes bytes, not `{spelled(value)}`", item.value.span, hint
+            )
+        return found
+
+    def sent(self, table: z.Table, clauses: dict[str, a.Clause]) -> z.Table:
+        """A table whose values go to files or commands: standard output and standard error are known by their names."""
+        clause = clauses.get("file") or clauses["proc"]
+        match clause.word, clause.args:
+            case "file", (s.String("/dev/stdout" | "/dev/stderr" as path),):
+                return evolve(table, printed="stdout" if path.endswith("out") else "stderr", index=())
+            case word, _:
+                where = ((word, t.STRING),)
+                return evolve(
+                    table, sent="file" if word == "file" else "proc", index=where, value=(("data", t.BYTES),)
+                )
 
     def number(self, expr: s.Expr) -> int:
         """The value of a whole number that is known before the run: from literals and static values."""
@@ -494,7 +547,7 @@ class _Checker:
             )
         return type_
 
-    def weight(self, item: a.TableDecl) -> t.Type | None:
+    def weight(self, item: a.TableType) -> t.Type | None:
         """The type of the weight."""
         takes = KINDS[item.kind].weight
         if item.weight is None:
@@ -514,35 +567,37 @@ class _Checker:
 
     def fields(
         self,
-        item: a.TableDecl,
+        name: str,
+        item: a.TableType,
         limit: int | None,
         index: list[tuple[str | None, t.Type]],
         value: t.Type,
         weight: t.Type | None,
+        span: Span | None,
     ) -> z.Table:
         """The table with a name for each field of its items. What the text does not name takes a name that is free."""
         whole = isinstance(value, t.Record) and bool(value.fields)
-        given = [name for name, _ in index if name is not None]
+        given = [part for part, _ in index if part is not None]
         if isinstance(value, t.Record) and whole:
-            given += [name for name, _ in value.fields]
+            given += [part for part, _ in value.fields]
         elif item.value.name is not None:
             given.append(item.value.name)
         if item.weight is not None and item.weight.name is not None:
             given.append(item.weight.name)
-        for name in given:
-            if given.count(name) > 1:
-                message = f"the table has two fields `{name}`"
+        for each in given:
+            if given.count(each) > 1:
+                message = f"the table has two fields `{each}`"
                 raise self.report.error(
-                    "sawzall-duplicate", message, item.span, "name the index, the value or the weight"
+                    "sawzall-duplicate", message, span, "name the index, the value or the weight"
                 )
         taken = set(given)
 
-        def named(name: str | None, otherwise: str) -> str:
-            found = name if name is not None else fresh(otherwise, taken)
+        def named(part: str | None, otherwise: str) -> str:
+            found = part if part is not None else fresh(otherwise, taken)
             taken.add(found)
             return found
 
-        keys = tuple((named(name, f"key{i}"), type_) for i, (name, type_) in enumerate(index))
+        keys = tuple((named(part, f"key{i}"), type_) for i, (part, type_) in enumerate(index))
         values = (
             value.fields
             if isinstance(value, t.Record) and whole
@@ -551,8 +606,8 @@ class _Checker:
         weights = (
             () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
         )
-        output = fresh(kept_name(item.name), {table.name for table in self.tables})
-        return z.Table(output, item.kind, limit, keys, values, weights, whole, span=item.span)
+        output = fresh(kept_name(name), {table.name for table in self.tables})
+        return z.Table(output, item.kind, limit, keys, values, weights, whole, span=span)
 
     # -- statements
 
@@ -597,8 +652,22 @@ class _Checker:
             case a.FunctionDecl():
                 self.function(item)
                 return ()
-            case a.TableDecl():
-                self.table(item)
+            case a.TableDecl(name, a.TableType() as table):
+                self.table(name, table, span)
+                return ()
+            case a.TableDecl(name, s.TypeName(known)) if (found := self.table_type(known)) is not None:
+                self.table(name, found, span)
+                return ()
+            case a.TableDecl(name):
+                raise self.report.error(
+                    "sawzall-static", f"`{name}` has no value", span, "`static x: T = e;`"
+                )
+            case a.TableTypeDecl(name, table):
+                names.declare(name, Known("table type", len(self.table_types)), span)
+                self.table_types.append(table)
+                return ()
+            case a.Declare(name, s.TypeName(known), None) if (found := self.table_type(known)) is not None:
+                self.table(name, found, span)
                 return ()
             case a.Block(body):
                 return self.block(body)
@@ -625,7 +694,7 @@ class _Checker:
             case a.Include(word, path):
                 raise self.report.error("sawzall-include", f"`{word}` of `{path}` is not at hand", span)
             case a.Emit():
-                return (self.emit(item),)
+                return self.emit(item)
             case a.If(cond, then, other):
                 condition = exprs.check(cond, t.BOOL)
                 before = names.sure
@@ -769,12 +838,22 @@ class _Checker:
                     self.report.warn("sawzall-no-effect", "this value is not used", value.span, hint)
                 return z.Evaluate(found, span=span)
 
-    def emit(self, item: a.Emit) -> z.Stmt:
+    def emit(self, item: a.Emit) -> tuple[z.Stmt, ...]:
         """`emit t[i] <- v weight w;`."""
         if self.names.known(item.table) is None and item.table in PRINTED:
             value = (("value", PRINTED[item.table]),)
             self.tables.append(
-                z.Table(item.table, item.table, None, (), value, (), whole=False, span=item.span)
+                z.Table(
+                    item.table,
+                    item.table,
+                    None,
+                    (),
+                    value,
+                    (),
+                    whole=False,
+                    printed="stderr" if item.table == "stderr" else "stdout",
+                    span=item.span,
+                )
             )
             self.names.outer.scopes[0][item.table] = Known("table", len(self.tables) - 1)
         known = self.names.find(item.table, item.table_span)
@@ -782,7 +861,9 @@ class _Checker:
             raise self.exprs.not_a_value(item.table, known.what, item.span)
         if known.what != "table":
             raise self.report.error("sawzall-emit", f"`{item.table}` is not a table", item.table_span)
-        table = self.tables[known.index]
+        table, written = self.tables[known.index], self.clauses.get(known.index)
+        if written is not None and written.clauses:
+            return self.emit_told(item, known.index, written)
         if len(item.index) != len(table.index):
             count = len(table.index)
             message = (
@@ -796,7 +877,50 @@ class _Checker:
         index = tuple(exprs.check(e, type_) for e, (_, type_) in zip(item.index, table.index, strict=True))
         value = exprs.check(item.value, t.Record(table.value) if table.whole else table.value[0][1])
         weight = None if item.weight is None else exprs.check(item.weight, table.weight[0][1])
-        return z.Emit(known.index, index, value, weight, span=item.span)
+        return (z.Emit(known.index, index, value, weight, span=item.span),)
+
+    def emit_told(self, item: a.Emit, number: int, written: a.TableType) -> tuple[z.Stmt, ...]:
+        """`emit` to a table with clauses: in these, index and value go by the names that the declaration gives them."""
+        table, names = self.tables[number], self.names
+        clauses = {clause.word: clause for clause in written.clauses}
+        if len(item.index) != len(written.index):
+            count = len(written.index)
+            message = (
+                f"`{table.name}` has {count} {'index' if count == 1 else 'indices'}, {len(item.index)} given"
+            )
+            raise self.report.error("sawzall-emit", message, item.table_span)
+        if (item.weight is None) != (not table.weight):
+            message = f"`{table.name}` {'takes no' if item.weight is not None else 'needs a'} weight"
+            raise self.report.error("sawzall-emit", message, item.span)
+        given = [
+            (part.name, self.type(part.type), e) for part, e in zip(written.index, item.index, strict=True)
+        ]
+        given.append((written.value.name, self.type(written.value.type), item.value))
+        nodes = [self.exprs.check(e, type_) for _, type_, e in given]
+        weight = None if item.weight is None else self.exprs.check(item.weight, table.weight[0][1])
+        before: list[z.Stmt] = []
+        with names.scope():
+            parts: list[z.Expr] = []
+            for (name, type_, e), node in zip(given, nodes, strict=True):
+                names.variables.append(z.Variable(name or "part", type_, "local", span=e.span))
+                at = len(names.variables) - 1
+                if name is not None:
+                    names.declare(name, Known("variable", at), e.span)
+                if not z.may_fail(node, self.failing()):
+                    names.assign(at)
+                before.append(z.Declare(at, node, span=e.span))
+                parts.append(names.read(at, e.span))
+            *index, value = parts
+            if "format" in clauses:
+                value = self.exprs.formatting(clauses["format"].args, clauses["format"].span)
+            sent = clauses.get("file") or clauses.get("proc")
+            if table.sent is not None and sent is not None:
+                index = [self.exprs.formatting(sent.args, sent.span)]
+                if value.type == t.STRING:
+                    value = z.Apply(t.BYTES, named("bytes", (t.STRING,)), (value,), span=item.span)
+            elif table.printed is not None:
+                index = []
+        return (*before, z.Emit(number, tuple(index), value, weight, span=item.span))
 
     def for_(self, item: a.For) -> tuple[z.Stmt, ...]:
         """`for`."""

@@ -650,6 +650,12 @@ class Expressions:
         )
         return rf"[-+]?(?:0[xX])?[{digits}]+" if base.value == 16 else rf"[-+]?[{digits}]+"
 
+    def formatting(self, args: tuple[s.Argument, ...], span: Span | None) -> z.Expr:
+        """What `format`, `file` and `proc` behind a table say: a format and its values."""
+        if not args:
+            raise self.error("sawzall-format", "there is no format", span)
+        return self.format(args[0], list(args[1:]), span)
+
     def format(self, pattern: s.Argument, args: list[s.Argument], span: Span | None) -> z.Expr:
         """`format("... %d ...", ...)` as a sum of strings."""
         if not isinstance(pattern, s.String):

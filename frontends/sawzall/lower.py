@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from frontends.sawzall.body import PRINTS, handler, local_function, port, static
+from frontends.sawzall.body import PRINTS, binary, handler, local_function, port, static
 from frontends.sawzall.calls import callees, drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX, needed
-from frontends.sawzall.reduce import Reducer, item_type, reducer
-from frontends.sawzall.tables import DIRECT, PRINTED
+from frontends.sawzall.reduce import Reducer, indexed, item_type, reducer
+from frontends.sawzall.tables import DIRECT
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import Consts
 from river.il import program as p
@@ -57,7 +57,11 @@ class _Lowering:
         source = typed.variables[typed.input]
         self.taken |= {source.name, *(table.name for table in typed.tables)}
         operator, reports = self.map()
-        reducers = [self.reducer(table) for table in typed.tables if table.kind not in (*DIRECT, *PRINTED)]
+        reducers = [
+            self.reducer(table)
+            for table in typed.tables
+            if table.kind not in DIRECT and table.printed is None
+        ]
         queues = {r.table: r.queue for r in reducers}
         ends = [queues.get(name, name) for name, _ in self.outs()]
         records, numbering, numbered = self.numbering(source)
@@ -67,9 +71,9 @@ class _Lowering:
             *(r.use for r in reducers),
         ]
         decls: list[p.Decl] = [self.input(source), *numbering]
-        decls += [self.output(table, reducers) for table in typed.tables if table.kind not in PRINTED]
-        printed = {table.kind for table in typed.tables} & PRINTED.keys()
-        if printed - {"stderr"}:
+        decls += [self.output(table, reducers) for table in typed.tables if table.printed is None]
+        printed = {table.printed for table in typed.tables}
+        if "stdout" in printed:
             decls.append(p.Output(PRINTS, expression(self.printed()), annotations=(p.Annotation("Printed"),)))
         if "stderr" in printed:
             to = (p.Annotation("Printed", (s.String("stderr"),)),)
@@ -90,16 +94,15 @@ class _Lowering:
 
     def printed(self) -> t.Type:
         """What goes to standard output: bytes, if some of it is no text."""
-        return t.BYTES if any(table.kind == "output" for table in self.typed.tables) else t.STRING
+        return t.BYTES if any(binary(table) for table in self.typed.tables) else t.STRING
 
     def outs(self) -> list[tuple[str, s.TypeExpr]]:
         """The outputs of the map operator with their items, but for `undefined`."""
-        found = {
-            table.name: expression(t.STRING) if table.kind == "stderr" else item_type(table)
-            for table in self.typed.tables
-            if table.kind not in ("stdout", "output")
-        }
-        if any(table.kind in ("stdout", "output") for table in self.typed.tables):
+        streams = {table.printed for table in self.typed.tables}
+        found = {table.name: item_type(table) for table in self.typed.tables if table.printed is None}
+        if "stderr" in streams:
+            found["stderr"] = expression(t.STRING)
+        if "stdout" in streams:
             found[PRINTS] = expression(self.printed())
         return list(found.items())
 
@@ -108,7 +111,8 @@ class _Lowering:
         for found in reducers:
             if found.table == table.name:
                 return found.output
-        return p.Output(table.name, item_type(table), span=table.span)
+        sent = indexed(table) if table.sent is None else (p.Annotation("Sent", (s.String(table.sent),)),)
+        return p.Output(table.name, item_type(table), annotations=sent, span=table.span)
 
     def reducer(self, table: z.Table) -> Reducer:
         """What a table needs."""
@@ -151,7 +155,7 @@ class _Lowering:
     def use(self, operator: str, ends: list[str], records: str, *, reports: bool) -> p.Use:
         """The use of the map operator: the order of the records matters only where values and lines come out as they are."""
         outs = (*ends, UNDEFINED) if reports else tuple(ends)
-        ordered = any(table.kind in (*DIRECT, *PRINTED) for table in self.typed.tables)
+        ordered = any(table.kind in DIRECT or table.printed is not None for table in self.typed.tables)
         annotations = (p.Annotation("Parallel"), *(() if ordered else (p.Annotation("Commutative"),)))
         return p.Use(outs, operator, (records,), annotations, span=self.typed.span)
 

@@ -27,7 +27,7 @@ Jump = Literal["loop", "switch", "when"]
 class Known:
     """What a name stands for: a variable, function, table or type, by number."""
 
-    what: Literal["variable", "function", "table", "type", "refused"]
+    what: Literal["variable", "function", "table", "type", "table type", "refused"]
     index: int
 
 

@@ -76,11 +76,33 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return z.Param(str(args[0]), args[1], span=self.span(tree))
 
     def table_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
-        name, kind, limit, *index, value, weight = args
-        return z.TableDecl(
-            str(name), str(kind), limit, tuple(index), value, weight,
-            self.token_span(kind), span=self.span(tree),
-        )  # fmt: skip
+        name, table = args
+        return z.TableDecl(str(name), table, span=self.span(tree))
+
+    def static_table(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        return z.TableDecl(str(args[0]), args[1], span=self.span(tree))
+
+    def table_type_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
+        return z.TableTypeDecl(str(args[0]), args[1], span=self.span(tree))
+
+    def table(self, tree: Tree[Token], args: Args) -> z.TableType:
+        kind, limit, *rest = args
+        clauses = [part for part in rest if isinstance(part, z.Clause)]
+        *index, value, weight = rest[: len(rest) - len(clauses)]
+        return z.TableType(
+            str(kind),
+            limit,
+            tuple(index),
+            value,
+            weight,
+            tuple(clauses),
+            self.token_span(kind),
+            span=self.span(tree),
+        )
+
+    def clause(self, tree: Tree[Token], args: Args) -> z.Clause:
+        words: dict[str, z.Clausal] = {"file": "file", "proc": "proc", "format": "format"}
+        return z.Clause(words[str(args[0])], args[1], span=self.span(tree))
 
     def table_index(self, tree: Tree[Token], args: Args) -> z.Element:
         return args[0]

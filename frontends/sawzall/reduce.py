@@ -66,6 +66,11 @@ def item_type(table: z.Table) -> s.TypeExpr:
     return _record((*table.index, *value, *weight, *hidden(table)))
 
 
+def indexed(table: z.Table) -> tuple[p.Annotation, ...]:
+    """What an output says of the index of a table."""
+    return (p.Annotation("Index", (s.Int(len(table.index)),)),) if table.index else ()
+
+
 def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer:
     """What a table becomes; the names of its queue, operator and function are given."""
     kept = _kept(table)
@@ -88,7 +93,11 @@ def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer
         p.Variable(table.name, state, s.MapValue(()), span=table.span),
         rows,
         p.Output(
-            table.name, row, view=p.View(table.name, function, len(table.index) if kept.ranked else None), span=table.span
+            table.name,
+            row,
+            view=p.View(table.name, function, len(table.index) if kept.ranked else None),
+            annotations=indexed(table),
+            span=table.span,
         ),
         p.Use(
             (variable,), operator, (queue, variable),

@@ -173,17 +173,44 @@ class Element(s.Node):
     type: TypeExpr
 
 
-@frozen
-class TableDecl(s.Node):
-    """`t: table kind(limit)[index]... of value weight w;`. `kind_span`: the kind alone."""
+Clausal = Literal["file", "proc", "format"]
 
-    name: str
+
+@frozen
+class Clause(s.Node):
+    """`file("name.%s", index)`, `proc("command")` or `format("%s", value)` behind the declaration of a table."""
+
+    word: Clausal
+    args: tuple[s.Argument, ...]
+
+
+@frozen
+class TableType(s.Node):
+    """`table kind(limit)[index]... of value weight w clauses`. `kind_span`: the kind alone."""
+
     kind: str
     limit: s.Expr | None
     index: tuple[Element, ...]
     value: Element
     weight: Element | None
+    clauses: tuple[Clause, ...] = ()
     kind_span: Span | None = field(default=None, eq=False, repr=False)
+
+
+@frozen
+class TableDecl(s.Node):
+    """`t: table ...;`, or `static t: T;` with the name of such a type."""
+
+    name: str
+    table: TableType | s.TypeExpr
+
+
+@frozen
+class TableTypeDecl(s.Node):
+    """`type T = table ...;`."""
+
+    name: str
+    table: TableType
 
 
 # ---------------------------------------------------------------------------------------------- statements
@@ -345,8 +372,8 @@ class Return(s.Node):
 
 
 Stmt = (
-    TypeDecl | StaticDecl | FunctionDecl | TableDecl | Declare | Assign | Step | Do | Emit | If | While | DoWhile | For | Switch
-    | When | Block | Break | Continue | Return | Result | Include
+    TypeDecl | StaticDecl | FunctionDecl | TableDecl | TableTypeDecl | Declare | Assign | Step | Do | Emit | If | While | DoWhile
+    | For | Switch | When | Block | Break | Continue | Return | Result | Include
 )  # fmt: skip
 
 

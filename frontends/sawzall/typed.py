@@ -413,7 +413,10 @@ Fields = tuple[tuple[str, t.Type], ...]
 
 @frozen
 class Table(s.Node):
-    """A table. `index`, `value`, `weight`: the fields of its items; `whole`: the value is a record, not one field."""
+    """A table. `index`, `value`, `weight`: the fields of its items; `whole`: the value is a record, not one field.
+
+    `printed`: values go to this stream as they are. `sent`: they go to files, or to commands, whose names are the index.
+    """
 
     name: str
     kind: str
@@ -422,6 +425,8 @@ class Table(s.Node):
     value: Fields
     weight: Fields
     whole: bool
+    printed: Literal["stdout", "stderr"] | None = None
+    sent: Literal["file", "proc"] | None = None
 
 
 @frozen

@@ -87,6 +87,10 @@ LINES = 12
     metavar="NAME=FILE",
     help="where an output goes; without it, standard output",
 )
+@click.option(
+    "--out-dir", metavar="DIR", help="where files are that the program names itself; it names none outside"
+)
+@click.option("--allow-proc", is_flag=True, help="run the commands to which the program sends data")
 @IN_PLACE
 @FORMAT_IN
 @click.option(
@@ -94,14 +98,14 @@ LINES = 12
     "out_formats",
     multiple=True,
     metavar="NAME=FORMAT",
-    help="csv, tsv, jsonl, parquet, arrow or table: when the suffix does not tell",
+    help="csv, tsv, jsonl, parquet, arrow, entries or table: when the suffix does not tell",
 )
 @click.option(
     "--format",
     "format_",
     metavar="FORMAT",
-    shell_complete=one_of(lambda: ("csv", "jsonl", "tsv", "table")),
-    help="format of what goes to standard output: csv, jsonl, tsv or table (default on a terminal)",
+    shell_complete=one_of(lambda: ("csv", "jsonl", "tsv", "table", "entries")),
+    help="format of what goes to standard output: csv, jsonl, tsv, entries or table (default on a terminal)",
 )
 @click.option(
     "--limit", type=click.IntRange(0), help="print only the first N rows of each output to standard output"
@@ -170,7 +174,7 @@ def run_(
     """  # noqa: D301
     from river.classes import evolve
     from river.cli.screen import BINARY, Screen
-    from river.driver import errors, execute, placed, texts
+    from river.driver import errors, execute, placed, sent, texts
     from river.driver.places import Place
     from river.io.sinks import known_format
 
@@ -184,7 +188,9 @@ def run_(
     job = placed(compiled.program, evolve(job, outputs={**outputs, **targets}, formats=formats))
     outputs = {name: path for name, path in job.outputs.items() if path != "-"}
     told = errors(compiled.program) - outputs.keys()
-    written = [each.name for each in compiled.program.outputs if each.name not in told]
+    elsewhere = {name: where for name, where in sent(compiled.program).items() if name not in targets}
+    apart = {*told, *elsewhere}
+    written = [each.name for each in compiled.program.outputs if each.name not in apart]
     printed = [name for name in written if name not in outputs]
     at_once = job.live is not None or job.checkpoint is not None
     several = len(printed if at_once else written) > 1
@@ -196,6 +202,10 @@ def run_(
         live=at_once,
         texts=texts(compiled.program),
         errors=told,
+        sent=elsewhere,
+        folder=given["out_dir"],
+        commands=given["allow_proc"],
+        indices=job.indices,
     )
     if printed and known_format(given["format_"], printed[0]) in BINARY and len(printed) > 1:
         message = f"`{given['format_']}` on standard output can hold one output only"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -31,7 +32,8 @@ class Screen:
 
     In a `live` run several outputs are printed as they come, under a line with the name wherever that changes. Those in
     `texts` are always printed as they come, and as they are: what a program prints. The rows of those in `errors` are told on
-    standard error, the first of them, and counted in `failed`.
+    standard error, the first of them, and counted in `failed`. Those in `sent` go to files in
+    `folder`, or to commands, if these may run.
     """
 
     streams: Streams
@@ -41,6 +43,10 @@ class Screen:
     live: bool = False
     texts: Mapping[str, str] = field(factory=dict[str, str])
     errors: frozenset[str] = frozenset()
+    sent: Mapping[str, str] = field(factory=dict[str, str])
+    folder: str | None = None
+    commands: bool = False
+    indices: Mapping[str, int] = field(factory=dict[str, int])
     failed: int = 0
     held: list[Print] = field(factory=list["Print"])
     lock: Lock = field(factory=Lock)
@@ -50,6 +56,8 @@ class Screen:
         """The sink of output `name`."""
         if name in self.errors:
             return Errors(self)
+        if name in self.sent:
+            return self._sent(name)
         if name in self.texts:
             stream = self.streams.stderr if self.texts[name] == "stderr" else self.streams.stdout
             self.held.append(PrintTables(stream, name, type_, "raw", self.limit, hold=False))
@@ -62,8 +70,27 @@ class Screen:
             from river.io.schema import growable
 
             type_ = growable(type_)  # as record batches for it are made
-        self.held.append(kind(self.streams.stdout, name, type_, form, self.limit, hold=hold, under=under))
+        index = self.indices.get(name, 0)
+        self.held.append(
+            kind(self.streams.stdout, name, type_, form, self.limit, hold=hold, under=under, index=index)
+        )
         return self.held[-1]
+
+    def _sent(self, name: str) -> Sink:
+        from river.diagnostics import Diagnostic, Rejected
+        from river.io.sent import Commands, Files
+
+        if self.sent[name] == "file":
+            if self.folder is None:
+                message = f"output `{name}` goes to files that the program names"
+                hint = f"say in which folder: `--out-dir DIR`; or `--out {name}=FILE` for all of it"
+                raise Rejected([Diagnostic("run-out-dir", message, help=hint)])
+            return Files(folder=Path(self.folder), name=name)
+        if not self.commands:
+            message = f"output `{name}` goes to commands that the program names"
+            hint = f"`--allow-proc` runs them; or `--out {name}=FILE`"
+            raise Rejected([Diagnostic("run-proc", message, help=hint)])
+        return Commands(name=name, show=lambda text: print(text, end="", file=self.streams.stdout))
 
     @contextmanager
     def under(self, name: str) -> Generator[None]:
@@ -123,6 +150,7 @@ class Print(Scoped):
     limit: int | None
     hold: bool
     under: Callable[[str], AbstractContextManager[None]] | None = None
+    index: int = 0
     seen: int = 0
     rows: list[Any] = field(factory=list[Any])
     sink: Sink | None = None
@@ -162,7 +190,7 @@ class Print(Scoped):
             if self.hold and self.format != "table":
                 self.kept = io.BytesIO()
             target = self._target() if self.kept is None else self.kept
-            self.sink = open_sink(target, self.type, name=self.name, format=self.format)
+            self.sink = open_sink(target, self.type, name=self.name, format=self.format, index=self.index)
         return self.sink
 
     def _target(self) -> Any:
@@ -186,7 +214,7 @@ class Print(Scoped):
     def show(self) -> None:
         """Prints what was held back, and how much the limit left out."""
         if self.hold:
-            if self.format not in BINARY:
+            if self.format not in (*BINARY, "entries"):  # the lines of entries have the name
                 self.stream.write(f"# {self.name}\n")
             sink = self._open()
             if self.rows:

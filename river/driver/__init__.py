@@ -4,7 +4,7 @@ The functions here are what the command line and the Python API share; they prin
 Paper: River section 4.6 (translation ahead of time, planning when the platform is known).
 """
 
-from river.driver.borders import errors, placed, texts
+from river.driver.borders import errors, placed, sent, texts
 from river.driver.comparison import Comparison, compare, observe
 from river.driver.compilation import Compiled, compile_once, compile_source, library, read_source
 from river.driver.execution import execute, trap_diagnostic
@@ -34,6 +34,7 @@ __all__ = [
     "placed",
     "read_source",
     "schedules",
+    "sent",
     "texts",
     "trap_diagnostic",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from river.classes import evolve
-from river.il.borders import Border, Stream, border
+from river.il.borders import Border, Sent, Stream, border
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +21,8 @@ def placed(program: Program, job: Job) -> Job:
     """The job with the files that the program names, where the job names none."""
     inputs, formats = _placed(program.inputs, job.inputs, job.formats)
     outputs, formats = _placed(program.outputs, job.outputs, formats)
-    return evolve(job, inputs=inputs, outputs=outputs, formats=formats)
+    indices = {decl.name: border(decl).index for decl in program.outputs}
+    return evolve(job, inputs=inputs, outputs=outputs, formats=formats, indices=indices)
 
 
 def _placed(
@@ -59,6 +60,16 @@ def texts(program: Program) -> Mapping[str, Stream]:
         stream = border(decl).printed
         if stream is not None:
             found[decl.name] = stream
+    return found
+
+
+def sent(program: Program) -> Mapping[str, Sent]:
+    """The outputs whose rows say where their bytes go: to files, or to commands."""
+    found: dict[str, Sent] = {}
+    for decl in program.outputs:
+        where = border(decl).sent
+        if where is not None:
+            found[decl.name] = where
     return found
 
 

@@ -34,7 +34,8 @@ class Job:
     `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
     `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
     `stated`: the lateness (in place of the number) and the end of time as people say them, by the names of their options.
-    `in_place`: outputs may take the place of inputs. `read`, `written`: what else is, for `river.driver.places`.
+    `in_place`: outputs may take the place of inputs.
+    `read`, `written`: what else is, for `river.driver.places`. `indices`: how many of the first fields of an output are an index.
     """
 
     inputs: Inputs
@@ -51,6 +52,7 @@ class Job:
     checkpoint: Checkpoint | None = None
     metrics: str | os.PathLike[str] | None = None
     in_place: bool = False
+    indices: Mapping[str, int] = field(factory=dict[str, int])
     read: tuple[Place, ...] = ()
     written: tuple[Place, ...] = ()
 

@@ -23,7 +23,10 @@ def open_output(job: Job, name: str, type_: Type, keeper: Kept | None, most: int
         return Counted(job.default(name, type_), rows, most)
     target, format_ = job.outputs.get(name), job.formats.get(name)
     in_place = job.live is not None or keeper is not None
-    sink = open_sink(target, type_, name=name, format=format_, in_place=in_place, resume=position)
+    index = job.indices.get(name, 0)
+    sink = open_sink(
+        target, type_, name=name, format=format_, in_place=in_place, resume=position, index=index
+    )
     return Counted(sink, rows, most)
 
 

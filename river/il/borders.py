@@ -1,7 +1,7 @@
 """What the annotations of inputs and outputs say: where the data are, and how many items a steady state takes or gives.
 
-`@File("in/noise.bin", "raw")`, `@Once()`, `@Printed()`, `@Errors()` and `@Steady(first, each)`; all others are kept and
-printed. Steady states: il.md P9.
+`@File("in/noise.bin", "raw")`, `@Once()`, `@Printed()`, `@Errors()`, `@Sent("file")`, `@Index(n)` and
+`@Steady(first, each)`; all others are kept and printed. Steady states: il.md P9.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected
-from river.il.program import Input
+from river.il.program import Input, Output
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from river.il.program import Annotation, Output
+    from river.il.program import Annotation
 
 Stream = Literal["stdout", "stderr"]
 """Where a program prints."""
+
+Sent = Literal["file", "proc"]
+"""Where rows go that say themselves where: to files, or to commands."""
 
 
 @frozen
@@ -25,7 +28,8 @@ class Border:
     """What is known of an input or output.
 
     `path`: where it is unless the user says otherwise, in `format`. `once`: without data it has one item, the empty text.
-    `printed`: its texts are one text, for people, on this stream. `errors`: each row is an error of the run.
+    `printed`: its texts are one text, for people, on this stream. `errors`: each row is an error of the run. `sent`: each row is
+    the name of a file, or a command, and bytes for it. `index`: how many of the first fields of a row are an index.
     `steady`: items at the start, before the first steady state, and in each steady state.
     """
 
@@ -34,6 +38,8 @@ class Border:
     once: bool = False
     printed: Stream | None = None
     errors: bool = False
+    sent: Sent | None = None
+    index: int = 0
     steady: tuple[int, int] | None = None
 
     def items(self, iterations: int) -> int | None:
@@ -46,6 +52,8 @@ WANTS: Final = {
     "Once": "no arguments, at an input of texts",
     "Printed": 'no arguments, or "stderr"',
     "Errors": "no arguments",
+    "Sent": '"file" or "proc", at an output of a text and bytes',
+    "Index": "how many of the first fields are an index",
     "Steady": "two whole numbers: items at the start and in each steady state",
 }
 
@@ -66,6 +74,15 @@ def border(decl: Input | Output) -> Border:
     return found
 
 
+def _names_places(decl: Input | Output) -> bool:
+    """Whether items are a text and bytes."""
+    match decl.type:
+        case s.RecordType((s.FieldType(_, s.TypeName("string")), s.FieldType(_, s.TypeName("bytes")))):
+            return not isinstance(decl, Input)
+        case _:
+            return False
+
+
 def _read(annotation: Annotation, before: Border, decl: Input | Output) -> Border | None:
     """What is known with one annotation more; None where its arguments are wrong."""
     match annotation.name, annotation.args:
@@ -79,6 +96,10 @@ def _read(annotation: Annotation, before: Border, decl: Input | Output) -> Borde
             return evolve(before, printed="stderr")
         case "Errors", ():
             return evolve(before, errors=True)
+        case "Sent", (s.String("file" | "proc" as word),) if _names_places(decl):
+            return evolve(before, sent="file" if word == "file" else "proc")
+        case "Index", (s.Int(count),) if isinstance(decl, Output) and isinstance(decl.type, s.RecordType):
+            return evolve(before, index=count) if count <= len(decl.type.fields) else None
         case "Steady", (s.Int(first), s.Int(each)):
             return evolve(before, steady=(first, each))
         case name, _:

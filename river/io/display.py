@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from river.io import scalars
 from river.io.encode import encoder
 from river.io.schema import columns
-from river.lang.types import Decimal, Optional, Primitive, Record, Type
+from river.lang.types import STRING, Decimal, List, Map, Optional, Primitive, Record, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,6 +62,46 @@ def display(type_: Type) -> Callable[[Any], str]:
         return lambda value: "" if value is None else some(value)
     text = scalars.formatter(type_) if scalars.is_scalar(type_) else encoder(type_)
     return lambda value: _visible(text(value))
+
+
+def entries(name: str, type_: Type, index: int) -> Callable[[Sequence[Any]], str]:
+    """The function from items to lines `name[a][b] = c, d`; the first `index` fields are in brackets."""
+    texts = [entry(of) for _, of in columns(type_)]
+    single = not isinstance(type_, Record)
+
+    def line(item: Any) -> str:
+        cells = [text(value) for text, value in zip(texts, (item,) if single else item, strict=True)]
+        keys = "".join(f"[{cell}]" for cell in cells[:index]) or "[]"
+        return f"{name}{keys} = {', '.join(cells[index:])}\n"
+
+    return lambda items: "".join(map(line, items))
+
+
+def entry(type_: Type) -> Callable[[Any], str]:
+    """The function from values to what they are in such a line: compound ones in braces, their texts in quotes."""
+    match type_:
+        case Optional(inner):
+            some = entry(inner)
+            return lambda value: "undefined" if value is None else some(value)
+        case Record(fields):
+            parts = [_inside(of) for _, of in fields]
+            return lambda value: _braces([text(v) for text, v in zip(parts, value, strict=True)], "{}")
+        case List(item):
+            one = _inside(item)
+            return lambda value: _braces([one(v) for v in value], "{}")
+        case Map(key, of):
+            name, one = _inside(key), _inside(of)
+            return lambda value: _braces([f"{name(k)}: {one(v)}" for k, v in value.items()], "{:}")
+        case _:
+            return scalars.formatter(type_) if scalars.is_scalar(type_) else encoder(type_)
+
+
+def _inside(type_: Type) -> Callable[[Any], str]:
+    return encoder(type_) if type_ == STRING else entry(type_)
+
+
+def _braces(parts: list[str], empty: str) -> str:
+    return "{ " + ", ".join(parts) + " }" if parts else empty
 
 
 def _is_number(type_: Type) -> bool:

@@ -1,8 +1,8 @@
 """The door for outputs: files, standard output, terminals and tables in memory take batches of items.
 
-Formats: csv, tsv, text, jsonl, parquet, arrow, and `table` (aligned columns for a reader). The suffix tells
-the format, or `format` does; standard output is a table on a terminal and csv elsewhere. Reading a file that
-was written gives the same values back (`sources`). Who has the items in another form may hand over what they
+Formats: csv, tsv, text, jsonl, parquet, arrow, `table` (aligned columns for a reader) and `entries` (`name[index] = value`). The
+suffix tells the format, or `format` does; standard output is a table on a terminal and csv elsewhere. Reading a file that was
+written gives the same values back (`sources`), but for the last two. Who has the items in another form may hand over what they
 become: `TextSink` takes lines, `ArrowSink` record batches.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast, runtime_chec
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import raw, scalars
 from river.io.atomic import Output
-from river.io.display import Layout
+from river.io.display import Layout, entries
 from river.io.encode import encoder
 from river.io.errors import unwritable
 from river.io.schema import arrow, arrow_schema, columns, growable, to_batch
@@ -28,7 +28,7 @@ from river.lang.types import BYTES, STRING, Optional, Record, Type
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "table")
+FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "table", "entries")
 GROUP: Final = 1 << 16
 """Rows of a Parquet row group, and of an Arrow record batch, at least; unless they have many bytes."""
 
@@ -274,11 +274,12 @@ def open_sink(
     format: str | None = None,
     in_place: bool = False,
     resume: int | None = None,
+    index: int = 0,
 ) -> Sink:
     """A sink for items of `type` of the output `name`; `target` is a path, `-`, an open file, or None to collect.
 
     A file appears when it is complete, or `in_place` as it is written, but for Parquet, which cannot be read before its end.
-    `resume`: lines are appended to the first so many bytes of the file.
+    `resume`: lines are appended to the first so many bytes of the file. `index`: how many of the first fields are an index.
 
     Raises: Rejected("data-format") for a format that is not known or cannot hold the type, ("data-output").
     """
@@ -289,12 +290,14 @@ def open_sink(
         arrow_schema(type)
     elif kind in RAW:
         raw.check(type, kind, f"output `{name}`", written=True)
-    elif kind != "jsonl":
+    elif kind not in ("jsonl", "entries"):
         columns(type)
     if kind == "text" and not scalars.is_scalar(type):
         message = f"output `{name}`: lines of text hold single values, not `{show(type)}`"
         raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
     output = Output(target, in_place=in_place and kind != "parquet", resume=resume)
+    if kind == "entries":
+        return _TextSink(output, type, kind, "", entries(name, type, index))
     return _open(output, kind, type, begun=resume is not None)
 
 

@@ -21,8 +21,8 @@ LOWERED = """\
 river 1;
 
 input logRecord: {origin: string, target: string};
-output queryOrigins: {url: string, count: i64} = rows($queryOrigins, queryOrigins_rows);
-output queryTargets: {url: string, count: i64} = rows($queryTargets, queryTargets_rows);
+@Index(1) output queryOrigins: {url: string, count: i64} = rows($queryOrigins, queryOrigins_rows);
+@Index(1) output queryTargets: {url: string, count: i64} = rows($queryTargets, queryTargets_rows);
 var $queryOrigins: map<{url: string}, {count: i64}> = {};
 
 fn queryOrigins_rows(k: {url: string}, a: {count: i64}) -> list<{url: string, count: i64}> {

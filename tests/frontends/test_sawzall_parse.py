@@ -40,8 +40,8 @@ def test_figure_3d() -> None:
     count, url = z.Element("count", INT), z.Element("url", STRING)
     record = z.TupleType(tuple(z.Tagged(name, STRING, None, None, None) for name in ("origin", "target")))
     assert items(FIGURE) == (
-        z.TableDecl("queryOrigins", "sum", None, (url,), count, None),
-        z.TableDecl("queryTargets", "sum", None, (url,), count, None),
+        z.TableDecl("queryOrigins", z.TableType("sum", None, (url,), count, None)),
+        z.TableDecl("queryTargets", z.TableType("sum", None, (url,), count, None)),
         z.Declare("logRecord", record, s.Name("input")),
         z.Emit("queryOrigins", (s.Member(s.Name("logRecord"), "origin"),), s.Int(1), None),
         z.Emit("queryTargets", (s.Member(s.Name("logRecord"), "target"),), s.Int(1), None),
@@ -50,10 +50,10 @@ def test_figure_3d() -> None:
 
 def test_tables() -> None:
     (table,) = items("best: table top(10)[string][k: int] of url: string weight n: float;")
-    assert table == z.TableDecl(
-        "best", "top", s.Int(10), (z.Element(None, STRING), z.Element("k", INT)), z.Element("url", STRING),
+    assert table == z.TableDecl("best", z.TableType(
+        "top", s.Int(10), (z.Element(None, STRING), z.Element("k", INT)), z.Element("url", STRING),
         z.Element("n", s.TypeName("float")),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 @pytest.mark.parametrize(

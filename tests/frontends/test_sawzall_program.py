@@ -168,3 +168,74 @@ def test_doubtful_scripts_run_with_a_warning_on_their_lines() -> None:
         assert [(s.source.position(s.start)[0], code) for s, code in spans if s is not None] == marked, text
         undefined = compiled.run({}, backend="reference").tables.get("undefined")
         assert undefined is None or undefined.to_pylist() == [], text
+
+
+SENT = r"""
+type Lines = table collection of s: string file("/dev/stdout") format("%s|\n", s);
+out: Lines;
+static err: table collection of s: string file("/dev/stderr") format("!%s\n", s);
+type Count = table sum[k: string] of n: float;
+count: Count;
+named: table collection[k: string] of F: { a: int, b: string } file("x/%s.txt", k) format("%d-%s\n", F.a, F.b);
+raw: table collection[n: int] of bytes file("raw%d", n);
+best: table maximum(2)[k: string] of v: int weight w: int format("<%04d>", v);
+lists: table collection of { a: array of string, m: map [string] of int };
+emit out <- "hello";
+emit err <- "oops";
+emit count["a"] <- 0.5;
+emit named["one"] <- { 1, "z" };
+emit named["two"] <- { 2, "y" };
+emit named["one"] <- { 3, "x" };
+emit raw[7] <- B"ab";
+emit best["k"] <- 7 weight 1;
+emit best["k"] <- 8 weight 2;
+emit lists <- { {"a b"}, {:} };
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tables_say_where_their_values_go(backend: str, tmp_path: Path) -> None:
+    script, folder = tmp_path / "sent.szl", tmp_path / "out"
+    script.write_text(SENT)
+    status, out, err = shown(str(script), "--backend", backend)
+    assert (status, out) == (1, "")
+    assert "run-out-dir" in err
+    args = (str(script), "--backend", backend, "--format", "entries", "--out-dir", str(folder))
+    status, out, err = shown(*args)
+    assert (status, err) == (0, "!oops\n")
+    lines = out.splitlines()
+    assert lines[0] == "hello|"
+    assert lines[1:] == [
+        'lists[] = { "a b" }, {:}', "count[a] = 0.5", "best[k] = <0008>, 2", "best[k] = <0007>, 1"
+    ]  # fmt: skip
+    assert {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()} == {
+        "x/one.txt": "1-z\n3-x\n", "x/two.txt": "2-y\n", "raw7": "ab",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["../escaped", "/tmp/elsewhere.txt", "a/../../escaped", "."])  # noqa: S108 - refused
+def test_no_file_is_written_outside_of_the_folder(place: str, tmp_path: Path) -> None:
+    script = tmp_path / "escapes.szl"
+    script.write_text(f'f: table collection[n: string] of bytes file("%s", n);\nemit f["{place}"] <- B"x";\n')
+    status, _, err = shown(str(script), "--backend", "reference", "--out-dir", str(tmp_path / "out"))
+    assert status == 1
+    assert "data-escape" in err
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_commands_run_if_that_is_allowed(tmp_path: Path) -> None:
+    script = tmp_path / "commands.szl"
+    script.write_text(
+        'p: table collection[n: int] of s: string proc("tr a-z A-Z; exit %d", n) format("%s\\n", s);\n'
+        'emit p[0] <- "one"; emit p[0] <- "two";\n'
+    )
+    args = (str(script), "--backend", "reference")
+    status, out, err = shown(*args)
+    assert (status, out) == (1, "")
+    assert "run-proc" in err
+    status, out, err = shown(*args, "--allow-proc")
+    assert (status, out, err) == (0, "ONE\nTWO\n", "")
+    script.write_text(script.read_text().replace("p[0]", "p[3]"))
+    status, out, err = shown(*args, "--allow-proc")
+    assert status == 1
+    assert "run-command" in err
