@@ -40,12 +40,20 @@ ITEMS = 500 * 64
 
 
 def played(
-    lines: tuple[str, ...], workers: int, cost: float, turns: int, size: int, reading: float, **costs: float
+    lines: tuple[str, ...],
+    workers: int,
+    cost: float,
+    turns: int,
+    size: int,
+    reading: float,
+    *,
+    batch: int = 64,
+    **costs: float,
 ) -> tuple[Played, Model]:
     """Turns of so many items, each of which takes every operator `cost` seconds, or what `costs` says of that operator."""
     graph = verify(parse(Source("test.river", "\n".join(["river 1;", *lines]))), Library.of({}))
     divided = after(graph, REGIONS, workers)
-    plan = BACKEND.plan(divided, Platform(workers), Options(workers=workers, batch=64, bound=1024))
+    plan = BACKEND.plan(divided, Platform(workers), Options(workers=workers, batch=batch, bound=1024))
     takes = {node.instance.name: costs.get(node.instance.name.split("#")[0], cost) for node in plan.nodes}
     model = planned(plan, takes, [size] * turns, reading)
     found = play(model)
@@ -54,7 +62,7 @@ def played(
 
 
 def heavy(lines: tuple[str, ...], workers: int, **costs: float) -> tuple[Played, Model]:
-    return played(lines, workers, 50e-6, 500, 64, 20e-6, **costs)
+    return played(lines, workers, 50e-6, 500, 64, 20e-6, batch=64, **costs)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 8])
@@ -93,3 +101,34 @@ def test_the_reader_does_itself_what_is_sooner_done_than_handed_over() -> None:
     assert found.seconds < 100 * (10e-3 + 4 * 8e-6 + 1e-6)
     assert found.woken <= 8  # until it is known what steps take, and at the end
     assert sum(found.busy[1:]) < 0.1 * sum(found.busy)
+
+
+CHAIN = (
+    "operator first(x: i64; $s: i64) -> (y: i64) { on x(v) { $s = $s + v; emit y v; } }",
+    "operator most(x: i64; $s: i64) -> (y: i64) { on x(v) { $s = $s + v; emit y v; } }",
+    "operator last(x: i64; $s: i64) -> (y: i64) { on x(v) { $s = $s + v; emit y v; } }",
+    *ENDS,
+    *(f"var ${name}: i64 = 0;" for name in "abc"),
+    "(q, $a) <- first(xs, $a);",
+    "(r, $b) <- most(q, $b);",
+    "(ys, $c) <- last(r, $c);",
+)
+
+
+def waited(workers: int, **costs: float) -> Played:
+    """Turns that are sooner read than handled, of which not two find room, each a batch."""
+    return played(CHAIN, workers, 0.0, 100, 1000, 1e-3, batch=1000, **costs)[0]
+
+
+def test_while_the_reader_waits_its_processor_takes_part_in_steps_that_are_light_each() -> None:
+    """No step alone is worth waking somebody, and those of a turn take three times as long as to read it."""
+    costs = {"first": 0.7e-6, "most": 1.4e-6, "last": 1.3e-6}
+    one, two = waited(1, **costs), waited(2, **costs)
+    assert one.seconds > 100 * 3.3e-3
+    assert two.seconds < 0.75 * one.seconds
+    assert min(two.busy[1:]) > 0.3 * two.seconds
+
+
+def test_nobody_is_woken_where_one_operator_has_nearly_all_the_work() -> None:
+    assert waited(2, first=0.1e-6, most=3.2e-6, last=0.1e-6).woken < 9
+    assert waited(2, first=0.4e-6, most=0.4e-6, last=0.4e-6).woken < 9

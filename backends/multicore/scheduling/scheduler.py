@@ -103,6 +103,9 @@ class Scheduler:
         self._sent_at = -inf
         self._between = 0.0  # seconds of the reader for reading a turn, and then for helping, smoothed
         self._helping = 0.0
+        self._stepping = [0.0] * len(tasks)  # seconds of each task since a turn was read
+        self._others = 0.0  # seconds of all tasks but the longest for a turn, smoothed
+        self._working = 0.0  # and of all of them
         self._show = show
 
     # -- the run
@@ -150,6 +153,10 @@ class Scheduler:
             return False
         self.reader = ReaderState.SENDING
         self._between += (now - self._sent_at - self._between) / 8
+        working = sum(self._stepping)
+        self._working += (working - self._working) / 8
+        self._others += (working - max(self._stepping, default=0.0) - self._others) / 8
+        self._stepping = [0.0] * len(self._stepping)
         return True
 
     def sent(self, outs: Iterable[Out]) -> None:
@@ -225,6 +232,7 @@ class Scheduler:
     def stepped(self, task: Task, outcome: Outcome, seconds: float, now: float, *, empty: bool) -> None:
         """A step has ended after so many seconds. `empty`: it may have been for nothing."""
         self.steps += 1
+        self._stepping[task.index] += seconds
         if outcome is Outcome.SPLIT:
             task.working += 1  # and running: the worker is at it still
             task.most = max(task.most, task.working)
@@ -305,6 +313,16 @@ class Scheduler:
                 heavy += 1
         if heavy and not self._crowded(now):
             self._rouse(heavy)
+        elif self.reader is ReaderState.BLOCKED and self._holds_up(mine):
+            self._rouse()
+
+    def _holds_up(self, mine: int) -> bool:
+        """Whether the processor of the reader, which waits for room, would have something to do for longer than waking takes.
+
+        Each step may be light, and those of a turn together take much longer than to read it, and than those of one task.
+        """
+        first = next(islice(self._ready, mine, None))
+        return first.index not in self._near and min(self._working - self._between, self._others) > WAKE
 
     def _crowded(self, now: float) -> bool:
         """Whether the reader and the workers that are awake have all processors."""
