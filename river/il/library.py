@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
@@ -12,12 +15,16 @@ from river.il import standard
 from river.il.program import TypeDecl
 from river.il.trees import binders, children, rebuild
 from river.lang import syntax as s
+from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from importlib.resources.abc import Traversable
 
+
+MOST: Final = 256
+"""Namespaces that are kept; when there are more, the older half goes."""
 
 # ------------------------------------------------------------------------------------------------- namespaces
 
@@ -114,6 +121,33 @@ def _generated(source: Source) -> s.Template:
 
 @lru_cache(maxsize=64)
 def _namespace(name: str, sources: tuple[Source, ...]) -> Namespace:
+    """The namespace that the texts of some files are. It is kept on disk: to parse and check those of CQL takes 0.3 s.
+
+    Raises: Rejected with the errors of the texts.
+    """
+    from river.il.packing import NotPacked, packed, unpacked
+
+    folder = own_folder("templates")
+    if folder is None:
+        return _checked(name, sources)
+    depends = (
+        fingerprint("river.il", "river.lang"),
+        name,
+        *(part for each in sources for part in (each.name, each.text)),
+    )
+    file = folder / f"{hashlib.sha256(chr(0).join(depends).encode()).hexdigest()[:40]}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        templates, types, fns = unpacked(json.loads(file.read_text(encoding="utf-8")), sources)
+        return Namespace(name, {d.operator.name: d for d in templates}, types, fns)
+    made = _checked(name, sources)
+    with suppress(OSError, NotPacked):  # a cache that cannot be written is slow, not wrong
+        tree = packed((tuple(made.templates.values()), made.types, made.fns), sources)
+        keep(file, json.dumps(tree).encode())
+        evict(folder, MOST)
+    return made
+
+
+def _checked(name: str, sources: tuple[Source, ...]) -> Namespace:
     decls = [decl for source in sources for decl in _parsed(source)]
     types = [d for d in decls if isinstance(d, TypeDecl)]
     fns = [d for d in decls if isinstance(d, s.Fn)]

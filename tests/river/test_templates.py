@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from river.diagnostics import Rejected
+from river.il import library as libraries
 from river.il.parse import parse
 from river.il.pretty import pretty
 from river.il.program import Instance, Program
@@ -361,3 +362,28 @@ def test_lifts_of_instances_and_of_nothing() -> None:
     assert "{seq: seq, v: x}" in expanded("operator f = std.identity<T = i64>;\noperator g = lift(f, seq);")
     assert refused("operator g = lift(f, seq);") == ["il-unknown-operator"]
     assert set(refused("operator f = lift(g, seq);\noperator g = lift(f, seq);")) == {"il-lift-cycle"}
+
+
+def test_templates_that_were_checked_are_kept_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "river 1;\ntype row = {a: i64};\nfn one(r: row) -> i64 = r.a;\n" + ADD
+    sources = (Source("own.river", text),)
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
+    namespace = libraries._namespace.__wrapped__
+    checked: list[str] = []
+    check = libraries._checked
+    monkeypatch.setattr(
+        libraries, "_checked", lambda name, sources: checked.append(name) or check(name, sources)
+    )
+    made = namespace("own", sources)
+    again = namespace("own", sources)
+    assert again == made
+    assert again.templates["add"].operator.span == made.templates["add"].operator.span
+    assert checked == ["own"]
+    (file,) = (tmp_path / "templates").iterdir()
+    file.write_text(file.read_text()[:-9])  # damaged: checked anew, and kept
+    assert namespace("own", sources) == made
+    assert namespace("own", sources) == made
+    namespace("other", sources)
+    assert checked == ["own", "own", "other"]
