@@ -18,7 +18,7 @@ from frontends.cql.narrow import narrowed
 from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
-from frontends.sql.check import select
+from frontends.sql.check import joined_by_name, select
 from frontends.sql.expressions import spelled
 from river.diagnostics import closest
 from river.il.library import Library
@@ -227,6 +227,8 @@ class _Checker:
         before = self.report.errors
         body = query.select
         if isinstance(body, q.Select):
+            if any(x.joining is not None and x.joining.natural for x in body.sources):
+                body = joined_by_name(body, tuple(map(self.row_of, body.sources)))
             body = unnested(body, decl.name, self, named=decl.type is None)
         sources = tuple(self.source(source) for source in body.sources)
         stated = None if decl.type is None else self.row(decl.type)

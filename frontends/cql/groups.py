@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import define, field
 
+from frontends.sql.expressions import PAIRS
 from frontends.sql.typed import mean_type
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
@@ -72,6 +73,8 @@ class Accumulator:
                 )
             case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
                 return self.spread(function, argument, title, aggregate, loose=loose)
+            case _ if function in PAIRS:
+                return self.pairs(function, argument, title, loose=loose)
             case _ if distinct:
                 place = self.order(argument, title, kind, loose=loose)
                 total, count = s.Call("sum", (s.Call("keys", (place,)),)), s.Call("len", (place,))
@@ -144,6 +147,38 @@ class Accumulator:
         if not isinstance(aggregate.type, t.Optional):
             return found
         return s.IfExpr(s.Binary("<=", count, s.Int(less)), s.NoneValue(), found)
+
+    def pairs(self, function: str, argument: s.Expr, title: str, *, loose: bool) -> s.Expr:
+        """Covariance, correlation and regression of pairs of floats `(y, x)`."""
+        count = s.Call("i64_of", (self.present(argument, title),)) if loose else _member("n")
+
+        def part(which: str) -> s.Expr:
+            value: s.Expr = s.Member(s.Force(argument) if loose else argument, which)
+            return _if_none(argument, s.Float(0.0), value) if loose else value
+
+        def total(name: str, value: s.Expr) -> s.Expr:
+            return self.place("FSums", f"{name}_{title}", t.F64, value)
+
+        def spread(a: str, b: str) -> s.Expr:
+            first, second = part(a), part(b)
+            product = total("products", s.Binary("*", first, second))
+            rest = total("rests", s.Call("cql.product_rest", (first, second)))
+            return s.Call("cql.spread_of", (count, total("sum", first), total("sum", second), product, rest))
+
+        y, x = "0", "1"
+        match function:
+            case "covar_pop" | "covar_samp":
+                return s.Call(
+                    "cql.covariance_of", (count, spread(y, x), s.Int(int(function == "covar_samp")))
+                )
+            case "regr_intercept":
+                sums = total("sum", part(y)), total("sum", part(x))
+                return s.Call("cql.intercept_of", (count, spread(y, x), spread(x, x), *sums))
+            case "regr_slope":
+                return s.Call("cql.ratio_of", (spread(y, x), spread(x, x)))
+            case _:
+                squared = s.Bool(value=function == "regr_r2")
+                return s.Call("cql.correlation_of", (spread(y, x), spread(y, y), spread(x, x), squared))
 
     def present(self, argument: s.Expr, title: str) -> s.Expr:
         """How many values are there."""

@@ -11,8 +11,9 @@ from attrs import evolve
 from frontends.cql import syntax as c
 from frontends.cql.window_tables import Named, Table, micros, window_table
 from frontends.sql import syntax as q
+from frontends.sql.absent import ABSENT
 from frontends.sql.parse import SQL, SqlBuilder
-from river.diagnostics import Rejected
+from river.diagnostics import Rejected, closest
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, TYPES, compose, module
 from river.lang.parse import TypesBuilder
@@ -51,21 +52,76 @@ def _advised(found: Diagnostic) -> Diagnostic:
     if word not in INSTEAD and before is not None and before[1].lower() in INSTEAD:
         span, word = Span(span.source, before.start(1), before.end(1)), before[1].lower()
         found = evolve(found, message=f"unexpected `{before[1]}`", span=span)
-    return evolve(found, help=INSTEAD[word]) if word in INSTEAD else found
+    for pattern, help_line in BEGUN:
+        begun = pattern.search(text[: span.start])
+        if begun is not None:
+            where = Span(span.source, begun.start(), begun.end(1))
+            return evolve(found, message=f"unexpected `{begun[1]}`", span=where, help=help_line)
+    if word in INSTEAD:
+        return evolve(found, help=INSTEAD[word])
+    meant = before is not None and before[1].lower() not in WORDS and closest(before[1].lower(), WORDS)
+    if before is not None and meant:  # it was read as a name
+        where = Span(span.source, before.start(1), before.end(1))
+        return evolve(found, message=f"unexpected `{before[1]}`", span=where, help=meant)
+    meant = None if word in WORDS else closest(word, WORDS)
+    return evolve(found, help=meant) if meant else found
 
 
-LAST_WORD = re.compile(r"\b([A-Za-z]+)(?:\s+|\s*\(\s*(?:select\s+)?)$")
+WORDS = (
+    "select", "distinct", "from", "where", "group", "having", "union", "except", "intersect", "join", "inner", "left", "right",
+    "outer", "cross", "using", "stream", "relation", "output", "istream", "dstream", "rstream", "range", "unbounded", "partition",
+    "slide", "order", "limit", "with", "between",
+)  # fmt: skip
+"""Words that are misspelt."""
+
+
+LAST_WORD = re.compile(r"\b([A-Za-z_]+)(?:\s+|\s*\(\s*(?:select\s+)?)$")
+
+BEGUN = (
+    (re.compile(r"(?i)\b(array)\s*\[[^\]]*$"), "a column holds one value, no array"),
+    (re.compile(r"(?i)\b(if)\s*\([^{};]*$"), "write `case when c then a else b end`"),
+    (re.compile(r"(?i)\b(date|time)\s+$"), "write `timestamp '2026-01-31'`"),
+)
+"""What SQL has of more than a word, as it stands before the place where it is not understood."""
 
 INSTEAD = {
     "order": "`order by` stands last, before `limit`",
-    "limit": "`limit n` stands last; the last rows of a stream are `[rows n]`",
+    "limit": "`limit n` stands last, with a whole number; the last rows of a stream are `[rows n]`",
     "offset": "`limit n offset m` stands last",
     "fetch": "`limit n` stands last",
-    "natural": "say by which columns: `join s using (a, b)`",
     "lateral": "a query after `from` does not see the other sources",
     "over": "of windows over rows there are `row_number()`, `rank()`, `dense_rank()`: `over (partition by a order by b)`",
     "rows": "there are no frames: a window of the last rows is `from s[rows 10]`",
-    "within": "rows of a group have no order",
+    "+": "a number is positive without a sign",
+    "~": "it is written `regexp_like(s, 'pattern')`",
+    "!~": "it is written `not regexp_like(s, 'pattern')`",
+    "`": "names stand without quotes",
+    "#window": "windows stand in brackets behind a stream: `s[range 5 minutes]`",
+    "distinct": "`union` alone is of different rows",
+    "for": "a query changes nothing: there is nothing to lock",
+    "glob": "it is written `regexp_like(s, 'pattern')`",
+    "recursive": "a query cannot use itself",
+    "unknown": "it is written `is null`",
+    "apply": "a query that reads columns of the rows before it stands in an expression: `(select ...)`",
+    "bernoulli": "rows are not sampled",
+    "create": "declare it: `name: stream = select ...;`",
+    "insert": "declare it: `name: stream = select ...;`",
+    "delete": "rows of a relation go by changes with `-`",
+    "update": "rows of a relation change by `-` and `+`",
+    "merge": "rows of a relation come and go by changes",
+    "emit": "a relation tells its changes; at steps of time it is `[range n slide m]`",
+    "into": "the name of a result stands before its query: `name: stream = select ...;`",
+    "match_recognize": "there are no patterns over rows: join the stream with itself",
+    "pivot": "write a column for each value: `sum(x) filter (where k = 'a')`",
+    "unpivot": "write a query for each column, and `union all`",
+    "regexp": "it is written `regexp_like(s, 'pattern')`",
+    "rlike": "it is written `regexp_like(s, 'pattern')`",
+    "sets": "write a query for each grouping, and `union all`",
+    "similar": "it is written `regexp_like(s, 'pattern')`",
+    "symmetric": "write `between least(a, b) and greatest(a, b)`",
+    "tablesample": "rows are not sampled",
+    "top": "the first rows are `order by ... limit n`",
+    "window": "windows stand in brackets: `s[range 5 minutes]`; what `over` is of stands behind each `over`",
     "minus": "the difference of queries is `except`",
     "values": "rows that are written out are a file of an input",
 }
@@ -122,11 +178,9 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def derived(self, tree: Tree[Token], args: Args) -> q.Source:
         query, window, alias = args[0], args[1], args[-1]
         span = self.span(tree)
-        if alias is None:
-            self.report(
-                "syntax-derived", "a query after `from` needs a name", span, "write `(select ...) as name`"
-            )
-        name = str(alias or "derived")
+        name = (
+            f"derived_{span.start}" if alias is None else str(alias)
+        )  # nobody else writes a name with a place
         return c.Derived(name, name, None, query, window, span=span)
 
     def ordered(self, tree: Tree[Token], args: Args) -> q.Select:
@@ -160,13 +214,16 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def nulls(self, tree: Tree[Token], args: Args) -> bool:
         return str(args[0]).lower() == "first"
 
+    def most(self, tree: Tree[Token], args: Args) -> int:
+        return 1 if args[0] is None else self.whole(args[0])
+
     def limit(self, tree: Tree[Token], args: Args) -> tuple[int | None, int]:
         most, before = args
-        return self.whole(most), 0 if before is None else self.whole(before)
+        return most, 0 if before is None else self.whole(before)
 
     def limit_behind(self, tree: Tree[Token], args: Args) -> tuple[int | None, int]:
         before, most = args
-        return None if most is None else self.whole(most), self.whole(before)
+        return most, self.whole(before)
 
     def over_value(self, tree: Tree[Token], args: Args) -> q.Over:
         call, keys, order = args
@@ -174,7 +231,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         name = call.function.lower() if isinstance(call, s.Call) else "?"
         if name not in ("row_number", "rank", "dense_rank") or call.args:
             message = "only `row_number()`, `rank()` and `dense_rank()` are over ordered rows"
-            help_line = "aggregates are of groups: join with a query that has `group by`"
+            help_line = ABSENT.get(name, "aggregates are of groups: join with a query that has `group by`")
             self.report("syntax-over", message, span, help_line)
         return q.Over(
             {"row_number": "number", "dense_rank": "dense"}.get(name, name),
@@ -182,6 +239,27 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             order or (),
             span=span,
         )
+
+    def within_group(self, tree: Tree[Token], args: Args) -> s.Expr:
+        call, order = args
+        span = self.span(tree)
+        match call:
+            case s.Call(name, (s.Float() | s.Int() as part,)) if name.lower() == "percentile_cont":
+                below = s.Float(1 - part.value) if order.descending else part
+                return s.Call("percentile_cont", (order.value, below), span=span)
+            case s.Call(name, (value, *_)) if (
+                name.lower() in ("string_agg", "listagg") and not order.descending
+            ):
+                if value == order.value:
+                    return evolve(call, span=span)
+            case _:
+                pass
+        message = "rows of a group have an order for `percentile_cont(p)` alone"
+        help_line = (
+            "`string_agg(x, s)` is in the order of `x`; rows are chosen by `row_number() over (order by ...)`"
+        )
+        self.report("syntax-within", message, span, help_line)
+        return s.NoneValue(span=span)
 
     def nested_value(self, tree: Tree[Token], args: Args) -> q.Nested:
         return q.Nested("value", args[0], span=self.span(tree))

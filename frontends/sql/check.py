@@ -53,6 +53,20 @@ def written_out(
     return _Select(block, rows, None if named else t.Record(()), scope, report).items()
 
 
+def joined_by_name(block: q.Select, rows: tuple[t.Record, ...]) -> q.Select:
+    """The query with the columns of its natural joins written out."""
+    sources: list[q.Source] = []
+    known: set[str] = set()
+    for source, row in zip(block.sources, rows, strict=True):
+        names = [name for name, _ in row.fields]
+        if source.joining is not None and source.joining.natural:
+            using = tuple(name for name in names if name in known)
+            source = evolve(source, joining=evolve(source.joining, using=using, natural=False))
+        sources.append(source)
+        known.update(names)
+    return evolve(block, sources=tuple(sources))
+
+
 def may_be_none(block: q.Select, rows: tuple[t.Record, ...], expr: s.Expr, scope: Scope) -> bool:
     """Whether a value over the sources of `block` may be none, as far as its columns are known."""
     try:
@@ -473,7 +487,7 @@ class _Select:
 
     def grouped(self, items: tuple[q.Item, ...], conditions: tuple[s.Expr, ...]) -> r.Relation:
         """Grouping and aggregation."""
-        block = self.block
+        block, before = self.block, self.report.errors
         keys = self.keys(items)
         over = Groups(
             self.report,
@@ -483,6 +497,7 @@ class _Select:
             merged=self.merged(),
             keys=keys,
             grouped=bool(block.group),
+            known=self.report.errors == before,
             always=bool(keys),
         )
         named = self.named(items, over)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from attrs import define, evolve, field, frozen
 
 from frontends.sql import syntax as q
+from frontends.sql.absent import ABSENT
 from frontends.sql.functions import (
     FIELDS,
     FUNCTIONS,
@@ -45,13 +46,17 @@ AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
         **{name: (name, 1) for name in ("count", "sum", "avg", "min", "max", "bool_and", "bool_or")},
         **{name: (name, 1) for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp", "median")},
         **{name: (name, 2) for name in ("min_by", "max_by", "string_agg")},
+        **{name: (name, 2) for name in ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2")},
         "mean": ("avg", 1), "every": ("bool_and", 1), "any_value": ("min", 1), "variance": ("var_samp", 1),
         "stddev": ("stddev_samp", 1), "quantile_cont": ("quantile", 2), "percentile_cont": ("quantile", 2),
         "arg_min": ("min_by", 2), "arg_max": ("max_by", 2), "listagg": ("string_agg", 2), "count_if": ("count_if", 1),
+        "countif": ("count_if", 1), "first_value": ("first", 1), "last_value": ("last", 1), "std": ("stddev_samp", 1),
         "first": ("first", 1), "last": ("last", 1),
     }
 )  # fmt: skip
 """Aggregates by each of their names: the name that they have from then on, and how many operands they take."""
+PAIRS = frozenset({"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2"})
+"""Aggregates of two numbers, of the rows that have both."""
 EXTREMES = frozenset({"min", "max", "min_by", "max_by", "bool_and", "bool_or"})
 """Aggregates that count copies once anyhow."""
 COMPARISONS = {"==": "eq3", "!=": "ne3", "<": "lt3", "<=": "le3", ">": "gt3", ">=": "ge3"}
@@ -82,6 +87,8 @@ def aggregate_of(expr: s.Node) -> str | None:
             return aggregate_of(call)
         case s.Call(function, args):
             name, _, distinct = function.lower().partition(".")
+            if name == "approx_count_distinct" and not distinct:
+                name, distinct = "count", "distinct"  # exact is close enough
             known = AGGREGATES.get(name)
             if known is None or distinct not in ("", "distinct") or len(args) > known[1]:
                 return None
@@ -116,7 +123,9 @@ class Rows:
     def special(self, expr: s.Expr) -> Found | None:
         """What is read otherwise than its parts say; here aggregates, which are refused."""
         if aggregate_of(expr):
-            help_line = "conditions on groups stand after `having`" if self.place == "in `where`" else None
+            help_line = "aggregate the result of a query after `from`"
+            if self.place == "in `where`":
+                help_line = "conditions on groups stand after `having`"
             raise self.report.error(
                 "sql-aggregate-place", f"no aggregate can stand {self.place}", expr.span, help_line
             )
@@ -157,8 +166,9 @@ class Rows:
         """An unknown column, with the nearest one."""
         known = list(dict.fromkeys(field for row in rows for field, _ in row.fields))
         listed = f"there are {', '.join(f'`{k}`' for k in known)}" if known else None
+        absent = ABSENT.get(name.lower()) if name.lower().startswith("current_") else None
         return self.report.error(
-            "sql-unknown-column", f"unknown column `{name}`", span, closest(name, known) or listed
+            "sql-unknown-column", f"unknown column `{name}`", span, absent or closest(name, known) or listed
         )
 
     # -- expressions
@@ -249,9 +259,14 @@ class Rows:
 
         Where their types say what its type is, it is not looked at as a whole again: each of many may be inside the next.
         """
+        then, other = self.nothing(then), self.nothing(other)
         nones = [isinstance(side, s.NoneValue) for side in (then, other)]
         if all(nones):
-            return self.typed(s.IfExpr(condition, then, other, span=expr.span))
+            message, help_line = (
+                "nothing says of which type this is",
+                "give one of its values a type: `cast(null as int)`",
+            )
+            raise self.report.error("sql-none", message, expr.span, help_line)
         if any(nones):
             value = self.find(other if nones[0] else then)
             sides = (then, value.expr) if nones[0] else (value.expr, other)
@@ -261,6 +276,16 @@ class Rows:
         if strip(a.type) != strip(b.type):
             return self.typed(made)
         return Found(made, a.type if isinstance(a.type, t.Optional) else b.type)
+
+    def nothing(self, side: s.Expr) -> s.Expr:
+        """A choice between nothing and nothing is nothing, whatever decides."""
+        if not isinstance(side, s.IfExpr):
+            return side
+        then, other = self.nothing(side.then), self.nothing(side.other)
+        if isinstance(then, s.NoneValue) and isinstance(other, s.NoneValue):
+            self.condition(side.cond)
+            return other
+        return side
 
     def both(self, left: s.Expr, right: s.Expr) -> tuple[Found, Found]:
         """Both operands, so that the errors of both are told."""
@@ -311,6 +336,12 @@ class Rows:
                 return self.typed(s.Call("same", (a.expr, b.expr), span=expr.span))
             case "is_true" | "is_false", (value,):
                 return self.truth(name, self.find(value), expr)
+            case _ if name.endswith(".distinct"):
+                message = f"`{function.removesuffix('.distinct')}(distinct ...)` takes one column"
+                help_line = (
+                    "different rows are counted so: `select count(*) from (select distinct a, b from s)`"
+                )
+                raise self.report.error("sql-aggregate-argument", message, expr.span, help_line)
             case "in", _:
                 message = "what `in` asks for stands in parentheses"
                 raise self.report.error("sql-in", message, expr.span, "write `x in (1, 2)`")
@@ -321,10 +352,11 @@ class Rows:
                 return self.several(name, args, expr)
             case _ if name in FUNCTIONS:
                 return self.function(FUNCTIONS[name], function, args, expr)
-            case _ if function in OPERATIONS:
+            case _ if function in OPERATIONS and name not in ABSENT:
                 return self.operation(args, expr)
             case _:
-                near = closest(name, [*FUNCTIONS, *SEVERAL, *AGGREGATES, "cast", "extract", "date_trunc"])
+                known = [*FUNCTIONS, *SEVERAL, *AGGREGATES, "cast", "extract", "date_trunc"]
+                near = ABSENT.get(name) or closest(name, known)
                 message = f"unknown function `{function}`"
                 raise self.report.error("sql-unknown-function", message, expr.span, near)
 
@@ -646,11 +678,13 @@ class Rows:
 class Groups(Rows):
     """Expressions over groups: keys and aggregates are read from the group `g`; other columns are refused.
 
-    `grouped`: whether the text states the keys (`group by`). `always`: whether every group has a row.
+    `grouped`: whether the text states the keys (`group by`). `known`: whether no key was refused. `always`: whether every
+    group has a row.
     """
 
     keys: tuple[Key, ...] = ()
     grouped: bool = False
+    known: bool = True
     always: bool = True
     aggregates: list[Aggregate] = field(factory=list[Aggregate])
 
@@ -675,6 +709,8 @@ class Groups(Rows):
                     return Found(s.Member(s.Name("g"), key.name, span=expr.span), key.type)
         if self.column(expr) is None:
             return None
+        if not self.known:
+            raise Failed  # it may be one of those that were refused
         help_line = "add it to `group by`" if self.grouped else "aggregate it"
         raise self.report.error(
             "sql-not-grouped", "this column may differ within a group", expr.span, help_line
@@ -733,7 +769,7 @@ class Groups(Rows):
         if not t.is_key(kind):
             message = f"values of `{spelled(argument.type)}` cannot be compared"
             raise self.report.error("sql-aggregate-argument", message, expr.span)
-        result = t.Optional(type_) if loose or function.endswith("_samp") else type_
+        result = t.Optional(type_) if loose or function.endswith("_samp") or function in PAIRS else type_
         if function.startswith("count"):
             result = t.I64
         if function == "count" and not isinstance(argument.type, t.Optional):
@@ -753,8 +789,11 @@ class Groups(Rows):
     ) -> tuple[Found, tuple[s.Expr, ...]]:
         """What an aggregate is of, and its constants."""
         plain = function.removesuffix("_distinct")
-        if len(operands) != (2 if plain in ("min_by", "max_by", "string_agg", "quantile") else 1):
-            message = f"`{plain}` takes two operands"
+        if plain == "string_agg" and len(operands) == 1:
+            operands = (*operands, Found(s.String(","), t.STRING))
+        wanted = 2 if plain in ("min_by", "max_by", "string_agg", "quantile") or plain in PAIRS else 1
+        if len(operands) != wanted:
+            message = f"`{plain}` takes {'two operands' if wanted == 2 else 'one operand'}"
             raise self.report.error("sql-aggregate-argument", message, expr.span)
         first = operands[0]
         match plain:
@@ -782,6 +821,13 @@ class Groups(Rows):
                     message = "which part of the rows lies below is a number from 0 to 1 that is written out"
                     raise self.report.error("sql-aggregate-argument", message, expr.span)
                 return convert(first, t.F64), (s.Float(float(part.value)),)
+            case _ if plain in PAIRS:
+                kinds = [strip(each.type) for each in operands]
+                if plain != function or not all(kind in (*t.INTEGERS, *t.FLOATS) for kind in kinds):
+                    message = f"`{plain}` takes two numbers, and no `distinct`"
+                    raise self.report.error("sql-aggregate-argument", message, expr.span)
+                numbers = tuple(convert(each, t.F64) for each in operands)
+                return inside.lifted(numbers, s.TupleValue, expr), ()
             case _:
                 return first, ()
 
@@ -797,6 +843,8 @@ class Groups(Rows):
                 return kind.items[1]
             case "string_agg":
                 return t.STRING
+            case _ if function in PAIRS:
+                return t.F64
             case "bool_and" | "bool_or" if kind == t.BOOL:
                 return t.BOOL
             case "sum" if kind in (t.I32, t.I64):

@@ -130,10 +130,18 @@ class SqlBuilder(ExprBuilder):
         span = self.span(tree)
         if (condition is None) != (kind == "cross"):
             what = "has no condition" if kind == "cross" else "says by what: `on` or `using`"
-            natural = (_as_tuple(before)[-1].alias or "").lower() == "natural"
-            help_line = "say by which columns: `join s using (a, b)`" if natural else None
-            self.report("syntax-join", f"a {kind} join {what}", self.tree_span(tree.children[2]), help_line)
+            self.report("syntax-join", f"a join that is {kind} {what}", self.tree_span(tree.children[2]))
+        word = (_as_tuple(before)[-1].alias or "").lower()
+        if word in _JOINS:
+            self.report("syntax-join", f"there is no {word} join", span, _JOINS[word])
         joining = q.Joining("inner" if kind == "cross" else kind, condition, span=span)
+        return (*_as_tuple(before), evolve(source, joining=joining))
+
+    def join_natural(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
+        before, kind, source = args
+        if kind == "cross":
+            self.report("syntax-join", "a cross join has no condition", self.span(tree))
+        joining = q.Joining(kind, natural=True, span=self.span(tree))
         return (*_as_tuple(before), evolve(source, joining=joining))
 
     def join_using(self, tree: Tree[Token], args: Args) -> tuple[q.Source, ...]:
@@ -331,6 +339,13 @@ class SqlBuilder(ExprBuilder):
     def quoted_value(self, tree: Tree[Token], args: list[Any]) -> s.Expr:
         return s.String(_unquoted(args[0]), span=self.span(tree))
 
+
+_JOINS = {
+    "asof": "a relation is seen as it is at the row's instant: join with `s[now]`",
+    "semi": "write `where exists (select ...)`",
+    "anti": "write `where not exists (select ...)`",
+}
+"""Words of joins that would be read as names."""
 
 _SPELLED = {"=": "==", "<>": "!="}
 

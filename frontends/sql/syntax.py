@@ -29,12 +29,13 @@ class Star(s.Node):
 class Joining(s.Node):
     """How a source is joined with those before it: `kind` is inner, left, right or full.
 
-    `on` is the condition, `using` the columns that both sides have.
+    `on` is the condition, `using` the columns that both sides have; if it is `natural`, all that they have.
     """
 
     kind: str
     on: s.Expr | None = None
     using: tuple[str, ...] = ()
+    natural: bool = False
 
 
 @frozen

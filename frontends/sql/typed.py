@@ -57,7 +57,8 @@ class Aggregate(s.Node):
     """An aggregate: its name in the group, its function and argument (over the row `r`; none for `count(*)`).
 
     `function` is one of count, sum, avg, min, max, min_by, max_by (of pairs: the second part of that with the least or
-    greatest first part), bool_and, bool_or, string_agg, quantile, var_pop, var_samp, stddev_pop, stddev_samp; with
+    greatest first part), covar_pop, covar_samp, corr, regr_slope, regr_intercept, regr_r2 (of pairs of floats: y, then x),
+    bool_and, bool_or, string_agg, quantile, var_pop, var_samp, stddev_pop, stddev_samp; with
     `_distinct` behind it each value counts once. Rows whose argument is none do not count. `type` is optional if the
     aggregate can be none: there may be no row that counts. `parameters` are constants: a separator, or the part of the rows
     that lie below.

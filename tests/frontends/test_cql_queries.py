@@ -204,6 +204,8 @@ NESTED = [
     "select u.a, (select w.k from {p} w where w.a = u.a and w.k = 'x' group by w.k) as m from {s[range 2]} u",
     "select a, k from {s[range 2]} u where a * 1.0 in (select a * 1.0 from {t[range 3]} w where w.k <> u.k)",
     "select a, k from {s[range 2]} u where a * 0.5 not in (select a * 1.0 from {t[range 3]})",
+    "select a, k, q from {s[range 2]} u natural join (select a, k from {t[range 3]}) w",
+    "select k, b, a from (select k, q as b from {p}) natural left join (select k, a from {t[range 3]})",
     # the first rows
     "select a, k from {s[range 2]} order by a, k limit 2",
     "select a, k from {s[range 2]} order by a desc, k desc limit 3 offset 1",

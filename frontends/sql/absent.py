@@ -1,0 +1,28 @@
+"""Functions that people know from SQL and that are not there: what does instead."""
+
+from __future__ import annotations
+
+ABSENT = {
+    "all": "values that are written out are compared one by one: `a > 1 and a > 2`",
+    "any": "values that are written out stand after `in`: `a in (1, 2)`",
+    "some": "values that are written out stand after `in`: `a in (1, 2)`",
+    "decode": "write `case a when 1 then b else c end`",
+    "array_agg": "a column holds one value: `string_agg(x, ',')` makes a text of all",
+    "collect_list": "a column holds one value: `string_agg(x, ',')` makes a text of all",
+    "cube": "write a query for each grouping, and `union all`",
+    "group_concat": "it is called `string_agg(x, ',')`",
+    "iif": "write `case when c then a else b end`",
+    "lag": "the row before is known by its number: join two queries with `row_number() over (...)`",
+    "lead": "the row behind is known by its number: join two queries with `row_number() over (...)`",
+    "mode": "number the counts of a group by `row_number() over (order by n desc)`",
+    "now": "time is that of the rows: use the time stamp",
+    "ntile": "compute it of `row_number() over (...)` and a count",
+    "nvl": "it is called `coalesce(a, b)`",
+    "nvl2": "write `case when a is not null then b else c end`",
+    "on": "the first row of each group is `row_number() over (partition by k order by t) = 1` after `qualify`",
+    "percentile_disc": "write `quantile_cont(x, p)`, which lies between two values",
+    "rollup": "write a query for each grouping, and `union all`",
+    "unnest": "a column holds one value: there is nothing to take apart",
+    "current_timestamp": "time is that of the rows: use the time stamp",
+}
+"""Help by name."""
