@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
-
 from frontends.sql.syntax import Select, Source
+from river.classes import field, frozen
 from river.lang import syntax as s
 
 if TYPE_CHECKING:

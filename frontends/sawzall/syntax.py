@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from attrs import field, frozen
-
+from river.classes import field, frozen
 from river.lang import syntax as s
 
 if TYPE_CHECKING:

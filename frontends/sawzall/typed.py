@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import frozen
-
 from frontends.sawzall.operations import OPERATIONS, Operation
 from frontends.sawzall.times import zone
+from river.classes import frozen
 from river.il.trees import children, walk
 from river.lang import syntax as s
 from river.lang import types as t

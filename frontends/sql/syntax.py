@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import syntax as s
 
 

@@ -6,8 +6,7 @@ their parameters: `r` a row, `l` and `r` the rows of a join, `g` a group (a reco
 
 from __future__ import annotations
 
-from attrs import frozen
-
+from river.classes import frozen
 from river.lang import syntax as s
 from river.lang import types as t
 
