@@ -118,6 +118,19 @@ def _sort(types: Known) -> Signature | None:
             return None
 
 
+def _sorted_indices(types: Known) -> Signature | None:
+    found = _sort(types)
+    return None if found is None else (found[0], t.List(t.I64))
+
+
+def _places(args: Args, _types: Types) -> s.Expr:
+    """The indices of a list, sorted by its items, equal ones as they stand."""
+    (whole,) = args
+    at = s.Name("place")  # no variable is called so
+    every = s.Comprehension(at, (at.name,), s.Range(s.Int(0), s.Call("len", (whole,))))
+    return s.Call("sort_by", (every, s.Lambda((at.name,), s.TupleValue((s.Index(whole, at), at)))))
+
+
 def _filled(types: Known) -> Signature | None:
     match types:
         case (t.I64 | None, item) if item is not None:
@@ -558,6 +571,20 @@ FUNCTIONS: tuple[Operation, ...] = (
         "split", _fixed(t.List(t.STRING), t.STRING, t.STRING), _call("split"), "the parts between separators (not in szl)"
     ),
     Operation("sort", _sort, _call("sort"), "ascending"),
+    Operation("sortx", _sorted_indices, _places, "the indices in the order that sorts the items", repeats=True),
+    Operation("splitcsvline", _fixed(t.List(t.BYTES), t.BYTES), _library("csv_line"), "the fields of a line of CSV"),
+    Operation(
+        "splitcsv", _fixed(t.List(t.BYTES), t.BYTES, t.List(t.I64)), _library("csv"),
+        "of each line of CSV the fields of these numbers, from 1", "a line has no such field", optional=True,
+    ),
+    Operation(
+        "tobase64", _fixed(t.BYTES, t.BYTES, t.BOOL), _library("to_base64"),
+        "in base 64; if the second is true, with - and _ and no = at the end",
+    ),
+    Operation(
+        "frombase64", _fixed(t.BYTES, t.BYTES, t.BOOL), _library("from_base64"), "what is in base 64", "not in base 64",
+        optional=True,
+    ),
     Operation("keys", _keys, lambda args, _: s.Call("sort", (s.Call("keys", args),)), "the keys, ascending"),
     Operation("haskey", _has_key, _call("has"), "whether there is such a key"),
     Operation("lookup", _lookup, _call("get"), "the value of a key, or the third operand"),
