@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from river.source import Span
 
 ABSENT = frozenset({
-    "now", "load", 
+    "now", "load",
     "getenv", "inproto",
     "clearproto", "result", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip
