@@ -21,12 +21,12 @@ from optimizers.queries import Names, again, changed, source, type_names, type_t
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Note
 from river.il.program import Instance, Program, Queue, Use
-from river.il.standard import LARGEST
+from river.il.standard import GROUP, WIDE
 from river.il.trees import rebuild
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from river.il import graph as g
     from river.il.program import Decl
@@ -66,10 +66,6 @@ class Sharing:
             if (reason := numbers.obstacle(graph, one, other)) is not None:
                 names = f"`{one.use.operator}` and `{other.use.operator}` read the same, and stay two"
                 return Note(f"{names}: {reason}", other.use.span)
-        for stream in _streams(graph, Numbers.of(graph)):
-            if not stream.settled and len(stream.readers) > LARGEST:
-                message = f"`{stream.source}` would have {len(stream.readers)} readers, and a duplicate has at most {LARGEST}"
-                return Note(message, None)
         return None
 
     def rewrite(self, verified: Verified, site: Site, /) -> Program:
@@ -88,7 +84,7 @@ class _Stream:
     source: str
     readers: tuple[tuple[int, str], ...]
     settled: bool
-    split: bool  # a duplicate feeds the readers
+    split: bool  # duplicates feed the readers
 
 
 def _streams(graph: g.Graph, equal: Numbers) -> list[_Stream]:
@@ -106,12 +102,21 @@ def _streams(graph: g.Graph, equal: Numbers) -> list[_Stream]:
             if end is None or not (end.instance in gone | equal.duplicates or _twin(equal, end))
         )
         splits = [end.instance for _, end in ends if end is not None and end.instance in equal.duplicates]
-        wide = sum(len(graph.instances[index].outs) for index in splits)
+        widths = [len(graph.instances[index].outs) for index in splits]
         split = len(readers) > 1 or any(_needed(graph, origin, name) for _, name in readers)
-        alone = len(queues) == 1 + wide  # no output of an operator that goes is among them
-        settled = alone and len(splits) == split and len(readers) == max(wide, 1)
+        alone = len(queues) == 1 + sum(widths)  # no output of an operator that goes is among them
+        tree = len(splits) == split * _nodes(len(readers)) and max(widths, default=0) <= WIDE
+        settled = alone and tree and len(readers) == max(1, sum(widths) - max(0, len(splits) - 1))
         found.append(_Stream(origin, readers, settled, split))
     return found
+
+
+def _nodes(readers: int) -> int:
+    """How many duplicates feed so many readers."""
+    if readers <= WIDE:
+        return 1
+    groups = -(-readers // GROUP)
+    return groups - (readers % GROUP == 1) + _nodes(groups)
 
 
 def _twin(equal: Numbers, end: g.End) -> bool:
@@ -138,7 +143,9 @@ class _Rewriting:
     made: list[Instance | s.Operator] = field(factory=list["Instance | s.Operator"])
     renamed: dict[str, str] = field(factory=dict[str, str])  # of an operator's output
     reads: dict[str, str] = field(factory=dict[str, str])  # instead of a reader's queue
-    uses: dict[str, Use] = field(factory=dict[str, Use])  # duplicates, by what they read before
+    uses: dict[str, tuple[Use, ...]] = field(
+        factory=dict[str, tuple[Use, ...]]
+    )  # duplicates, by what they read before
     types: Mapping[t.Type, str] = field(factory=dict["t.Type", str])
     singles: dict[int, str] = field(factory=dict[int, str])  # operators without twins, by instance
 
@@ -161,7 +168,8 @@ class _Rewriting:
         }
         first = next(iter(self.verified.program.uses), None)
         by_use = {id(instance.use): instance for instance in graph.instances}
-        before = [use for queue, use in self.uses.items() if graph.queues[queue].producer is None]
+        fed = self.uses.items()
+        before = [use for queue, uses in fed if graph.queues[queue].producer is None for use in uses]
         after = self.queues(gone)
 
         def change(decl: Decl) -> Decl | Iterable[Decl] | None:
@@ -171,13 +179,13 @@ class _Rewriting:
                 return decl
             instance = by_use[id(decl)]
             kept = () if instance.index in gone else (self.use(instance),)
-            own = [self.uses[out] for out in instance.outs if out in self.uses]
+            own = [use for out in instance.outs for use in self.uses.get(out, ())]
             return (*(before if decl is first else ()), *kept, *own)
 
         return changed(self.verified.program, change, self.made)
 
     def fed(self, stream: _Stream) -> None:
-        """Feeds the readers of a stream: directly, or by one duplicate."""
+        """Feeds the readers of a stream: directly, or by duplicates."""
         graph = self.verified.graph
         name = stream.source
         if not stream.split:
@@ -190,8 +198,19 @@ class _Rewriting:
         outs = tuple(queue for _, queue in stream.readers)
         if name in outs:
             self.renamed[name] = self.names.queue(f"{name}_shared")
-        operator = self.duplicate(graph.queues[name], len(outs))
-        self.uses[name] = Use(outs, operator, (self.renamed.get(name, name),))
+        self.uses[name] = tuple(self.duplicates(self.renamed.get(name, name), outs, graph.queues[name]))
+
+    def duplicates(self, source: str, outs: tuple[str, ...], queue: g.Queue) -> Iterator[Use]:
+        """One duplicate from a queue to others, or, where these are many, a tree of such."""
+        if len(outs) <= WIDE:
+            yield Use(outs, self.duplicate(queue, len(outs)), (source,))
+            return
+        groups = [outs[i : i + GROUP] for i in range(0, len(outs), GROUP)]
+        own = tuple(group[0] if len(group) == 1 else self.names.queue(f"{source}_part") for group in groups)
+        yield from self.duplicates(source, own, queue)
+        for made, group in zip(own, groups, strict=True):
+            if len(group) > 1:
+                yield Use(group, self.duplicate(queue, len(group)), (made,))
 
     def duplicate(self, queue: g.Queue, count: int) -> str:
         """The name of a duplicate for the items of a queue."""
@@ -234,7 +253,8 @@ class _Rewriting:
     def queues(self, gone: set[int]) -> frozenset[str]:
         """The queues that still exist under their names."""
         kept = [self.use(i) for i in self.verified.graph.instances if i.index not in gone]
-        return frozenset(end for use in (*kept, *self.uses.values()) for end in (*use.ins, *use.outs))
+        made = (use for uses in self.uses.values() for use in uses)
+        return frozenset(end for use in (*kept, *made) for end in (*use.ins, *use.outs))
 
 
 def _single(operator: s.Operator, twins: Mapping[int, int]) -> s.Operator:

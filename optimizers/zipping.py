@@ -19,6 +19,7 @@ from river.diagnostics import Note
 from river.il.annotations import annotated
 from river.il.loops import loops
 from river.il.program import Program, Queue, Use
+from river.il.standard import WIDE
 from river.il.trees import fresh, names, rebuild
 from river.lang import syntax as s
 from river.lang import typed
@@ -150,6 +151,8 @@ def _join_obstacle(graph: g.Graph, join: g.Instance, reader: g.Instance) -> str 
     if other.ports[port].initial:
         return f"`{reader.use.operator}` has items to begin with, which shift the turns"
     if other.phases:
+        if (ports := len(one.ports) + len(other.ports) - 1) > WIDE:
+            return f"{ports} inputs are more than {WIDE}"
         pops = [phase.count for phase in other.phases if phase.port == port]
         peeks = [max(pops)]
     elif other.first is not None:

@@ -18,6 +18,7 @@ from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts
 from frontends.streamit.translate import literal
 from river.il import program as p
+from river.il.standard import GROUP, WIDE
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t
@@ -25,7 +26,7 @@ from river.lang.scope import expression, resolve
 from river.nesting import more_room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from river.source import Span
 
@@ -246,17 +247,54 @@ class _Lowering:
             item = expression(graph.input)
             if graph.split is None:
                 splitter = self.instance("duplicate", "std.duplicate", span, T=item, n=s.Int(len(into)))
+                self.use(into, splitter, (taken,), span)
             else:
                 weights = [w for w, queue in zip(graph.split, ins, strict=True) if queue is not None]
-                splitter = self.instance("split", "std.rr_split", span, T=item, w=whole(weights))
-            self.use(into, splitter, (taken,), span)
+                self.splitter(into, weights, taken, item, span)
         for part, own, out in zip(graph.parts, ins, outs, strict=True):
             self.wire(part, own, out)
         joined = [queue for queue in outs if queue is not None]
         if joined and given is not None:
             weights = [w for w, queue in zip(graph.join, outs, strict=True) if queue is not None]
-            joiner = self.instance("join", "std.rr_join", span, T=expression(graph.output), w=whole(weights))
-            self.use((given,), joiner, joined, span)
+            self.joiner(given, weights, joined, expression(graph.output), span)
+
+    def splitter(
+        self, into: Sequence[str], weights: Sequence[int], taken: str, item: s.TypeExpr, span: Span | None
+    ) -> None:
+        """A splitter to queues; a wide one splits to others."""
+        ends, own = self.groups(into, weights)
+        if len(ends) > WIDE and ends is not into:
+            self.splitter(ends, own, taken, item, span)
+        else:
+            splitter = self.instance("split", "std.rr_split", span, T=item, w=whole(own))
+            self.use(ends, splitter, (taken,), span)
+        for i, end in enumerate(ends if ends is not into else ()):
+            queues = into[i * GROUP : (i + 1) * GROUP]
+            if len(queues) > 1:
+                self.splitter(queues, weights[i * GROUP : (i + 1) * GROUP], end, item, span)
+
+    def joiner(
+        self, given: str, weights: Sequence[int], joined: Sequence[str], item: s.TypeExpr, span: Span | None
+    ) -> None:
+        """A joiner of queues; a wide one joins what others have joined."""
+        ends, own = self.groups(joined, weights)
+        for i, end in enumerate(ends if ends is not joined else ()):
+            queues = joined[i * GROUP : (i + 1) * GROUP]
+            if len(queues) > 1:
+                self.joiner(end, weights[i * GROUP : (i + 1) * GROUP], queues, item, span)
+        if len(ends) > WIDE and ends is not joined:
+            self.joiner(given, own, ends, item, span)
+        else:
+            joiner = self.instance("join", "std.rr_join", span, T=item, w=whole(own))
+            self.use((given,), joiner, ends, span)
+
+    def groups(self, queues: Sequence[str], weights: Sequence[int]) -> tuple[Sequence[str], Sequence[int]]:
+        """What stands for the queues of a splitter or joiner, and its weights: a queue for each group where they are many."""
+        if len(queues) <= WIDE or 0 in weights:
+            return queues, weights
+        firsts = range(0, len(queues), GROUP)
+        ends = [self.queue() if i + 1 < len(queues) else queues[i] for i in firsts]
+        return ends, [sum(weights[i : i + GROUP]) for i in firsts]
 
     def feedback(self, graph: ty.FeedbackLoop, taken: str | None, given: str | None) -> None:
         """joiner, body, splitter, loop."""

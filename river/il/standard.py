@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 NAMESPACE: Final = "std"
 LARGEST: Final = 1024
+WIDE, GROUP = 24, 16
+"""Queues from which on splitters and joiners are better put in a tree, whose nodes have so many: the machine code of one for
+`n` queues takes time to make that grows like the square of `n`, and equal nodes share theirs."""
 
 Args = tuple[tuple[str, s.TemplateArg], ...]
 

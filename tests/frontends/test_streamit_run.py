@@ -897,3 +897,25 @@ def test_arrays_of_structs_travel_on_channels() -> None:
 def test_characters_are_texts() -> None:
     text = r"""void->void filter Main { work { print('a'); print('\t' + "b" + '\''); println('"'); } }"""
     assert lines(text, 1) == ["a\tb'\""]
+
+
+def test_wide_splitters_and_joiners_stand_in_trees() -> None:
+    weights = [1 + i % 2 for i in range(33)]
+    told = ", ".join(map(str, weights))
+    text = f"""
+    int->int splitjoin Main {{
+      split roundrobin({told});
+      for (int i = 0; i < 33; i++) {{ if (i % 16 == 0) add Plus(100 * i + 100); else add Identity<int>; }}
+      join roundrobin({told});
+    }}
+    int->int filter Plus(int k) {{ work pop 1 push 1 {{ push(pop() + k); }} }}"""
+    branches = [i for i, weight in enumerate(weights) for _ in range(weight)]
+    items = list(range(2 * len(branches)))
+    expected = [n + (100 * i + 100 if i % 16 == 0 else 0) for n, i in zip(items, 2 * branches, strict=True)]
+    assert output(text, items) == expected
+    widths = [
+        len(line.split(","))
+        for line in river.compile(text, lang="streamit").text.splitlines()
+        if "<- " in line
+    ]
+    assert max(widths) <= 16

@@ -737,9 +737,10 @@ GUARDS: Final = (
         "if initial[mine] != initial[theirs]:",
     ),
     Mutant(
-        "sharing-with-many", "one duplicate has any number of readers", "optimizers/sharing.py",
-        "if not stream.settled and len(stream.readers) > LARGEST:", "if False:",
-        "tests/optimizers/test_sharing.py::test_a_stream_has_no_more_readers_than_a_duplicate_has_outputs",
+        "sharing-with-many", "the duplicates that many readers need all read the stream itself", "optimizers/sharing.py",
+        "yield Use(group, self.duplicate(queue, len(group)), (made,))",
+        "yield Use(group, self.duplicate(queue, len(group)), (source,))",
+        "tests/optimizers/test_sharing.py::test_many_readers_are_fed_by_a_tree",
     ),
     Mutant(
         "placement-of-shared-state", "operators that share a variable are placed apart", "optimizers/placement.py",
