@@ -8,9 +8,12 @@ templates, in `templates/*.river`, namespace `sawzall`.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from river.frontend import Language
+
+if TYPE_CHECKING:
+    from river.source import Source
 
 
 class Sawzall(Language):
@@ -19,6 +22,14 @@ class Sawzall(Language):
     name: ClassVar[str] = "sawzall"
     suffix: ClassVar[str] = ".szl"
     package: ClassVar[str] = "frontends.sawzall"
+
+    def included(self, source: Source, /) -> tuple[Source, ...]:
+        """The other files that make the program: see `Frontend`."""
+        if "include" not in source.text:
+            return ()
+        from frontends.sawzall.parse import included
+
+        return included(source)
 
 
 FRONTEND = Sawzall()

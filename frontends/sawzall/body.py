@@ -698,9 +698,17 @@ class Body(Values):
             self.names[quantifier.variable] = self.unused(self.variable(quantifier.variable).name)
         name = self.names[quantifier.variable]
         maps = [o for o, over in zip(overs, quantifier.over, strict=True) if isinstance(over.type, t.Map)]
-        lengths = [s.Call("len", (o,)) for o in overs if o not in maps]
+        ends: list[s.Expr] = [s.Call("len", (o,)) for o in overs]
+        for i in quantifier.parted:
+            ends[i] = s.Binary("+", ends[i], s.Int(1))
         if not maps:
-            fixed = not kept and len(overs) == 1 and _steady(quantifier.over[0], assigned(body))
+            lengths = ends
+            fixed = (
+                not kept
+                and not quantifier.parted
+                and len(overs) == 1
+                and _steady(quantifier.over[0], assigned(body))
+            )
             most: s.Expr = lengths[0]
             for length in lengths[1:]:
                 most = s.Call("max", (most, length))
@@ -710,9 +718,9 @@ class Body(Values):
             return s.Call("sort", (s.Call("keys", (overs[0],)),)), None
         seen = s.Name(self.unused("indices"))
         self.out.append(s.VarDecl(seen.name, expression(t.Map(type_, t.BOOL)), s.MapValue(())))
-        for over in overs:
+        for over, end in zip(overs, ends, strict=True):
             each = s.Name(self.unused("each"))
-            ranges = s.Call("keys", (over,)) if over in maps else s.Range(s.Int(0), s.Call("len", (over,)))
+            ranges = s.Call("keys", (over,)) if over in maps else s.Range(s.Int(0), end)
             add = s.Assign(s.Index(seen, each), TRUE)
             self.out.append(s.For(None, (each.name,), ranges, s.Block((add,))))
         return s.Call("sort", (s.Call("keys", (seen,)),)), None

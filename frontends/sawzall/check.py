@@ -691,8 +691,12 @@ class _Checker:
                 return (self.do(value, span),)
             case a.Result(value):
                 return (self.result(value, span),)
-            case a.Include(word, path):
-                raise self.report.error("sawzall-include", f"`{word}` of `{path}` is not at hand", span)
+            case a.Include("include", path):
+                self.report.warn("sawzall-included", f"`{path}` is included already", span, "leave it out")
+                return ()
+            case a.Include(_, path):
+                hint = "declare its messages as tuples"
+                raise self.report.error("sawzall-unsupported", f"`proto` of `{path}`", span, hint)
             case a.Emit():
                 return self.emit(item)
             case a.If(cond, then, other):
@@ -818,6 +822,10 @@ class _Checker:
         """An expression as a statement."""
         exprs = self.exprs
         match value:
+            case s.Call("DEBUG", (s.String("print"), form, *rest)) if self.names.known("DEBUG") is None:
+                text = s.Call("format", (form, *rest), span=value.span)
+                written = s.Call("bytes", (text,), span=value.span)
+                return self.emit(a.Emit("output", (), written, None, span=span))
             case s.Call("assert", (cond, *rest)) if len(rest) <= 1 and self.names.known("assert") is None:
                 said = z.Constant(t.STRING, "assertion failed", span=span)
                 text = exprs.check(rest[0], t.STRING) if rest else said
@@ -963,6 +971,10 @@ class _Checker:
         """`when`."""
         names = self.names
         bound: list[z.Quantifier] = []
+        if not item.quantifiers:
+            self.report.warn(
+                "sawzall-no-quantifier", "this `when` has no quantifier", item.span, "write `if`"
+            )
         with names.scope():
             for i, quantifier in enumerate(item.quantifiers):
                 if quantifier.quantity != "all" and bound and bound[-1].quantity == "all":
@@ -989,6 +1001,7 @@ class _Checker:
         type_ = self.type(item.type)
         index = s.Name(item.name)
         over: list[z.Expr] = []
+        parted: set[int] = set()
         for node in walk(cond):
             match node:
                 case s.Index(value, by) if by == index and not _mentions(value, later):
@@ -1003,6 +1016,8 @@ class _Checker:
                 raise self.exprs.mismatch(wanted, type_, item.span)
             if whole not in over:
                 over.append(whole)
+            if isinstance(node, s.Slice):
+                parted.add(over.index(whole))
         if not over:
             hint = f"write `a[{item.name}]` in it, for the array or map `a` that is meant"
             raise self.report.error(
@@ -1010,7 +1025,7 @@ class _Checker:
             )
         number = self.names.variable(item.name, type_, "quantifier", item.span)
         self.names.assign(number)
-        return z.Quantifier(item.quantity, number, tuple(over), span=item.span)
+        return z.Quantifier(item.quantity, number, tuple(over), frozenset(parted), span=item.span)
 
     def return_(self, value: s.Expr | None, span: Span | None) -> z.Stmt:
         """`return`."""

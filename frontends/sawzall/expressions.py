@@ -412,7 +412,7 @@ class Expressions:
         self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None
     ) -> z.Expr:
         """An operator or built-in function applied; braces take the type of the other operand."""
-        other = len(args) == 2 and not all(map(composite, args))
+        other = len(args) == 2 and name not in CONVERTERS and not all(map(composite, args))
         nodes = [None if other and composite(arg) else self.infer(arg) for arg in args]
         types = tuple(None if node is None else node.type for node in nodes)
         found = OPERATIONS.get(named(name, types))
@@ -427,11 +427,21 @@ class Expressions:
                 _advice(name, types),
             )
         params, result = signature
+        if name in CONVERTERS and len(args) == 1:
+            self.doubtful(name, params[0], result, span)
         operands = tuple(
             self.check(arg, param) if node is None else node
             for arg, node, param in zip(args, nodes, params, strict=True)
         )
         return z.Apply(result, named(name, params), operands, span=span)
+
+    def doubtful(self, name: str, given: t.Type, result: t.Type, span: Span | None) -> None:
+        """Warns of conversions that do nothing, or whose base the data decide."""
+        if given == result:
+            self.report.warn("sawzall-conversion", f"this is of type `{spelled(result)}` already", span)
+        elif given == t.STRING and result in (t.I64, t.U64):
+            hint = f"write `{name}(s, 10)`"
+            self.report.warn("sawzall-base", "without a base the text says it: `010` is 8", span, hint)
 
     def call(self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, expr: s.Call) -> z.Expr:
         """A call of a function that gives a value."""
@@ -505,9 +515,55 @@ class Expressions:
     ) -> z.Expr:
         """`convert(T, value, ...)`, or `T(value, ...)` of a declared type."""
         name = next((name for name, type_ in BASIC.items() if type_ == wanted), None)
+        if wanted == t.List(t.I64) and len(params) == 1 and self.infer(value).type == t.STRING:
+            return self.points(value, params[0], span)
         if name is not None and params:
             return self.operation(name, (value, *params), wanted, span)
+        if isinstance(wanted, t.List) and params:
+            return self.each_converted(value, params, wanted, span)
         return self.initial(value, wanted)
+
+    def each_converted(
+        self, value: s.Argument, params: tuple[s.Argument, ...], wanted: t.List, span: Span | None
+    ) -> z.Expr:
+        """`convert(array of T, a, how)`: each item is converted so."""
+        node, given = self.infer(value), tuple(map(self.infer, params))
+        name = next((name for name, type_ in BASIC.items() if type_ == wanted.item), "")
+        types = (
+            node.type.item if isinstance(node.type, t.List) else node.type,
+            *(each.type for each in given),
+        )
+        found = OPERATIONS.get(named(name, types)) if name in CONVERTERS else None
+        if not isinstance(node.type, t.List) or found is None or found.rule(types) is None:
+            raise self.mismatch(wanted, node.type, span)
+        return self.items(
+            node,
+            lambda each: z.Apply(wanted.item, named(name, types), (each, *given), span=span),
+            wanted,
+            span,
+        )
+
+    def points(self, value: s.Argument, how: s.Argument, span: Span | None) -> z.Expr:
+        """`convert(array of int, text, "unicode")`: the code points of a text."""
+        wanted = t.List(t.I64)
+        if not isinstance(how, s.String) or how.value.lower() != "unicode":
+            raise self.error("sawzall-arguments", "code points are those of `unicode`", span, '`"unicode"`')
+        text, found, at = (
+            self.temporary("text", t.STRING), self.temporary("points", wanted), self.temporary("at", t.I64),
+        )  # fmt: skip
+        read, index = z.Read(t.STRING, text), z.Read(t.I64, at)
+        less = z.Apply(t.BOOL, "<", (index, z.Apply(t.I64, "len", (read,))))
+        body = (z.Append(found, z.Item(t.I64, read, index, span=span), span=span),)
+        return z.StatementValue(
+            wanted,
+            (
+                z.Declare(text, self.check(value, t.STRING), span=span),
+                z.Declare(found, z.ArrayOf(wanted, ())),
+                z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (z.Step(index, 1),), body, span=span),
+                z.Result(z.Read(wanted, found), span=span),
+            ),
+            span=span,
+        )
 
     def new(self, type_: a.Expr, args: list[s.Argument], span: Span | None) -> z.Expr:
         """`new(array of T, n, value)`, `new(string, n, character)`, `new(map [K] of V)`."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from attrs import define, evolve, field, frozen
 
 from frontends.sawzall import typed as z
+from frontends.sawzall.operations import CONSTANTS, FUNCTIONS, MATCHES
+from frontends.sawzall.tables import PRINTED
 from frontends.sawzall.types import BASIC
 from river.diagnostics import closest
 
@@ -29,6 +31,12 @@ class Known:
 
     what: Literal["variable", "function", "table", "type", "table type", "refused"]
     index: int
+
+
+PREDEFINED = frozenset(
+    {*BASIC, *CONSTANTS, *MATCHES, *PRINTED, *(f.name for f in FUNCTIONS), "def", "format", "input"}
+) - {"split"}
+"""Names that have a meaning in every program."""
 
 
 @define
@@ -125,6 +133,10 @@ class Names:
         if name in self.frame.scopes[-1]:
             raise self.report.error(
                 "sawzall-duplicate", f"`{name}` is already declared here", span, "rename one of them"
+            )
+        if name in PREDEFINED and span is not None and known.what != "refused":
+            self.report.warn(
+                "sawzall-hidden", f"this hides what `{name}` is in every program", span, "rename it"
             )
         self.frame.scopes[-1][name] = known
 

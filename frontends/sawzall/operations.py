@@ -335,6 +335,12 @@ def _read(name: str) -> Callable[[Args, Types], s.Expr]:
     return lambda args, _types: s.Call(f"{PREFIX}{name}", args if len(args) == 2 else (*args, s.Int(0)))
 
 
+def _packed(args: Args, types: Types) -> s.Expr:
+    """A whole number as bytes in an encoding."""
+    number = args[0] if types[0] == t.I64 else s.Call("i64.wrap", (args[0],))
+    return s.Call(f"{PREFIX}packed", (number, args[1], s.Bool(value=types[0] != t.I64)))
+
+
 def _padded(args: Args, _types: Types, *, right: bool = False) -> s.Expr:
     """A text, and the blanks that fill it up to as many as there are in the second one."""
     text, blanks = args
@@ -532,11 +538,54 @@ CONVERSIONS: tuple[Operation, ...] = (
     ),
     Operation("string", _fixed(t.STRING, t.BYTES), _call("parse_utf8"), "the text in UTF-8", "not UTF-8", optional=True),
     Operation("bytes", _fixed(t.BYTES, t.STRING), _call("encode"), "a string in UTF-8"),
+    *(
+        Operation("string", _fixed(t.STRING, type_, t.I64), _library(name), "its digits to a base", "no base", optional=True)
+        for type_, name in ((t.I64, "signed_digits"), (t.U64, "unsigned_digits"))
+    ),
+    Operation(
+        "bytes", _fixed(t.BYTES, t.STRING, t.STRING), _library("to_bytes"), "a string in `UTF-8`, `latin-1` or `hex`",
+        _CONVERSION, optional=True,
+    ),
+    Operation(
+        "string", _fixed(t.STRING, t.BYTES, t.STRING), _library("from_bytes"), "the text in `UTF-8`, `latin-1` or `hex`",
+        _CONVERSION, optional=True,
+    ),
+    *(
+        Operation(
+            "bytes", _fixed(t.BYTES, type_, t.STRING), _packed, "a whole number as `varint`, `zigzag`, `fixed32-big`...",
+            _CONVERSION, optional=True,
+        )
+        for type_ in INTEGERS
+    ),
+    Operation("int", _fixed(t.I64, t.BYTES, t.STRING), _library("unpacked_int"), "what is packed so", _CONVERSION, optional=True),
+    Operation(
+        "uint", _fixed(t.U64, t.BYTES, t.STRING), _library("unpacked_uint"), "what is packed so", _CONVERSION, optional=True
+    ),
+    Operation(
+        "fingerprint", _fixed(FINGERPRINT, t.BYTES), lambda args, _: s.Call(f"{PREFIX}unpacked_uint", (*args, s.String("szl"))),
+        "the 64 bits in 8 bytes", _CONVERSION, optional=True,
+    ),
+    Operation(
+        "bytes", _fixed(t.BYTES, FINGERPRINT), lambda args, _: s.Force(_packed((*args, s.String("szl")), (t.U64,))),
+        "its 8 bytes",
+    ),
+    Operation(
+        "fingerprint", _fixed(FINGERPRINT, t.STRING), _read("natural"), "the number in a string", _CONVERSION, optional=True
+    ),
+    Operation(
+        "fingerprint", _fixed(FINGERPRINT, t.STRING, t.I64), _read("natural"), "the number in a string, to a base",
+        _CONVERSION, optional=True,
+    ),
     Operation("time", _fixed(t.TIME, t.I64), _call("time"), "so many microseconds after 1970"),
     Operation(
         "time", _fixed(t.TIME, t.STRING), _time_of, "a time as `Mon Oct 16 09:30:00 PDT 2006`, or of ISO 8601", _CONVERSION,
         optional=True,
     ),
+)  # fmt: skip
+
+POINTS = Operation(
+    "string", _fixed(t.STRING, t.List(t.I64), t.STRING), _library("points"), "the text of code points, `unicode`",
+    _CONVERSION, optional=True,
 )  # fmt: skip
 
 FUNCTIONS: tuple[Operation, ...] = (
@@ -657,8 +706,8 @@ DRAWS = frozenset({"rand", "nrand"})
 """Functions that draw random numbers, which the lowering writes."""
 
 _SECOND = 1_000_000
-CONSTANTS: Mapping[str, tuple[t.Type, int | float]] = MappingProxyType({
-    "PI": (t.F64, math.pi),
+CONSTANTS: Mapping[str, tuple[t.Type, int | float | bytes]] = MappingProxyType({
+    "PI": (t.F64, math.pi), "input_key": (t.BYTES, b""),
     "inf": (t.F64, math.inf), "Inf": (t.F64, math.inf), "nan": (t.F64, math.nan), "NaN": (t.F64, math.nan),
     "SECOND": (t.TIME, _SECOND), "SEC": (t.TIME, _SECOND), "MINUTE": (t.TIME, 60 * _SECOND), "MIN": (t.TIME, 60 * _SECOND),
     "HOUR": (t.TIME, 3600 * _SECOND), "HR": (t.TIME, 3600 * _SECOND),
@@ -694,27 +743,28 @@ MATCHES: Mapping[str, tuple[str, t.Type]] = MappingProxyType({
 """Functions of a constant pattern and a string: River's operation, and the type of the result."""
 
 
-def _named() -> Mapping[str, Operation]:
-    """All operations: conversions by name and the type of the first operand, `int:string`, the others by name."""
-    found = {op.name: op for op in (*OPERATORS, *FUNCTIONS, *PLACES)}
-    for op in CONVERSIONS:
-        for type_ in (*SCALARS, t.BYTES):
-            for count in (1, 2):
-                given = (type_, t.STRING if type_ == t.TIME else t.I64)[:count]
-                if op.rule(given) is not None:
-                    assert isinstance(type_, t.Primitive)  # noqa: S101 - scalars are
-                    found[f"{op.name}:{type_.name}" + ":base" * (count - 1)] = op
-    found["string:?"] = next(op for op in CONVERSIONS if op.name == "string" and op.repeats)
-    return MappingProxyType(found)
-
-
-OPERATIONS: Mapping[str, Operation] = _named()
-CONVERTERS = frozenset(op.name for op in CONVERSIONS)
-
-
 def named(name: str, types: Known) -> str:
     """The key in `OPERATIONS` of a built-in on operands of these types."""
     if name not in CONVERTERS or not types:
         return name
     first = types[0] or t.I64
-    return f"{name}:{first.name if isinstance(first, t.Primitive) else '?'}" + ":base" * (len(types) - 1)
+    how = "" if len(types) == 1 else ":text" if types[1] == t.STRING else ":base"
+    return f"{name}:{first.name if isinstance(first, t.Primitive) else '?'}{how}"
+
+
+def _named() -> Mapping[str, Operation]:
+    """All operations: conversions by name and the type of the first operand, `int:string`, the others by name."""
+    found = {op.name: op for op in (*OPERATORS, *FUNCTIONS, *PLACES)}
+    for op in CONVERSIONS:
+        for type_ in (*SCALARS, t.BYTES):
+            for param in (None, t.I64, t.STRING):
+                given = (type_,) if param is None else (type_, param)
+                if op.rule(given) is not None:
+                    found[named(op.name, given)] = op
+    found["string:?:text"] = POINTS
+    found["string:?"] = next(op for op in CONVERSIONS if op.name == "string" and op.repeats)
+    return MappingProxyType(found)
+
+
+CONVERTERS = frozenset(op.name for op in CONVERSIONS)
+OPERATIONS: Mapping[str, Operation] = _named()

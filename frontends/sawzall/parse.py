@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from attrs import evolve
 
 from frontends.sawzall import syntax as z
 from frontends.sawzall.types import kept_name
+from river.diagnostics import Diagnostic, Rejected
+from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, TYPES, compose, module
 from river.lang.parse import ExprBuilder, TypesBuilder
-from river.source import Span
+from river.source import Source, Span
 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
     from river.lang.parse import Args
-    from river.source import Source
 
 LEXICAL = module("frontends.sawzall", "lexical.lark")
 SAWZALL = module("frontends.sawzall", "grammar.lark")
@@ -33,11 +35,65 @@ KEYWORDS = frozenset({
 
 
 def parse(source: Source) -> z.Program:
-    """The declarations and statements of the text.
+    """The declarations and statements of the text, and of the files that it includes.
 
-    Raises: Rejected with `syntax-*` diagnostics.
+    Raises: Rejected with `syntax-*` diagnostics, `sawzall-include`.
     """
+    folder = Path(source.name).parent
+    return cast("z.Program", _whole(_read(source), folder, folder, {Path(source.name).resolve()}))
+
+
+def included(source: Source) -> tuple[Source, ...]:
+    """The files that a text includes, as far as they can be read, and those that they include."""
+    found: dict[Path, Source] = {}
+    left = [source]
+    while left:
+        each = left.pop()
+        for match in _INCLUDE.finditer(each.text):
+            path = Path(each.name).parent / (match[1] or match[2])
+            if path.is_file() and path.resolve() not in found:
+                text = Source(str(path), path.read_text(encoding="utf-8", errors="replace"))
+                found[path.resolve()] = text
+                left.append(text)
+    return tuple(found.values())
+
+
+_INCLUDE = re.compile(r"""\binclude\s*(?:"([^"\n]*)"|`([^`\n]*)`)""")
+
+
+def _read(source: Source) -> z.Program:
+    """The tree of one text."""
     return SawzallBuilder(source).build(PARSER.parse(source))
+
+
+def _whole(node: s.Node, folder: Path, top: Path, seen: set[Path]) -> s.Node:
+    """The tree with the statements of included files, which lie in `folder`, and not outside of `top`.
+
+    A file that is among those `seen` is left out: the checker says so.
+    """
+
+    def rewrite(part: s.Node) -> s.Node | tuple[s.Node, ...]:
+        if not isinstance(part, z.Include) or part.word != "include":
+            return rebuild(part, rewrite)
+        place = folder / part.path
+        path = place.resolve()
+        if path in seen:
+            return part
+        if not path.is_relative_to(top.resolve()):
+            message, hint = f"`{part.path}` is outside of the program's folder", "copy it there"
+            raise Rejected([Diagnostic("sawzall-include", message, part.span, help=hint)])
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError, ValueError) as error:
+            message = f"`{part.path}` cannot be read: {error}"
+            raise Rejected([Diagnostic("sawzall-include", message, part.span)]) from None
+        seen.add(path)
+        inner = cast(
+            "z.Program", _whole(_read(Source(str(folder / part.path), text)), path.parent, top, seen)
+        )
+        return inner.items
+
+    return rebuild(node, rewrite)
 
 
 class SawzallBuilder(TypesBuilder, ExprBuilder):

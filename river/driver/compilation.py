@@ -233,13 +233,14 @@ def compile_once(
     from river.verified import Kept, place
 
     texts, names = Texts((source, *more), lang, main), tuple(each.name for each in more)
+    key = _with_included(texts, lang)
     after = None if passes is None else (passes, platform or here())
     if after is not None:
-        tuned = place(texts, *after)
+        tuned = place(key, *after)
         found = None if tuned is None else tuned.read()
         if found is not None:
             return _of(found, source.name, names, after)
-    file = place(texts)
+    file = place(key)
     if file is None:
         return compile_source(source, lang, more=more, main=main)
     found = file.read()
@@ -250,10 +251,19 @@ def compile_once(
         def keep(graph: Graph) -> None:
             file.write(Kept(graph, warnings, lowered))
 
-        return evolve(compiled, keep=keep)
-    compiled = evolve(_of(found, source.name, names), texts=texts)
+        return evolve(compiled, keep=keep, texts=key)
+    compiled = evolve(_of(found, source.name, names), texts=key)
     vars(compiled)["graph"] = found.graph
     return compiled
+
+
+def _with_included(texts: Texts, lang: str | None) -> Texts:
+    """The texts and the files that they include, on which what is kept depends, too."""
+    name = lang if lang is not None else _language(texts.texts[0].name)
+    found = None if name in IL_NAMES else getattr(plugins.frontend(name), "included", None)
+    if found is None:
+        return texts
+    return evolve(texts, texts=(*texts.texts, *(each for text in texts.texts for each in found(text))))
 
 
 def _language(name: str) -> str:

@@ -228,12 +228,13 @@ class Machine:
 
     def choices(self, quantifier: z.Quantifier, env: dict[int, Any]) -> list[Any]:
         found: set[Any] = set()
-        for over in quantifier.over:
+        for i, over in enumerate(quantifier.over):
             try:
                 whole = self.value(over, env)
             except Undefined:
                 continue
-            found |= set(whole) if isinstance(whole, dict) else set(range(len(whole)))
+            beyond = i in quantifier.parted
+            found |= set(whole) if isinstance(whole, dict) else set(range(len(whole) + beyond))
         return sorted(found, key=rank)
 
     def place(self, place: z.Expr, env: dict[int, Any]) -> Any:
