@@ -687,6 +687,9 @@ class _Checker:
                 return (z.Assign(target, node, span=span),)
             case a.Step(place, by):
                 return (self.step(place, by, span),)
+            case a.Do(s.Call("DEBUG", (s.String("print"), form, *rest))) if names.known("DEBUG") is None:
+                written = s.Call("bytes", (s.Call("format", (form, *rest), span=span),), span=span)
+                return self.emit(a.Emit("output", (), written, None, span=span))
             case a.Do(value):
                 return (self.do(value, span),)
             case a.Result(value):
@@ -822,10 +825,6 @@ class _Checker:
         """An expression as a statement."""
         exprs = self.exprs
         match value:
-            case s.Call("DEBUG", (s.String("print"), form, *rest)) if self.names.known("DEBUG") is None:
-                text = s.Call("format", (form, *rest), span=value.span)
-                written = s.Call("bytes", (text,), span=value.span)
-                return self.emit(a.Emit("output", (), written, None, span=span))
             case s.Call("assert", (cond, *rest)) if len(rest) <= 1 and self.names.known("assert") is None:
                 said = z.Constant(t.STRING, "assertion failed", span=span)
                 text = exprs.check(rest[0], t.STRING) if rest else said

@@ -86,6 +86,12 @@ def test_lines_are_read_and_printed_in_order(backend: str, workers: str, tmp_pat
     assert (tmp_path / "count.csv").read_text() == "value\n50\n"
 
 
+def test_debug_prints_without_a_line_end(tmp_path: Path) -> None:
+    script = tmp_path / "debug.szl"
+    script.write_text('DEBUG("print", "%d-%s", 3, string(input_key)); emit stdout <- "x";')
+    assert shown(str(script), "--backend", "reference")[:2] == (0, "3-x\n")
+
+
 def test_without_lines_a_script_runs_once() -> None:
     text = 'emit stdout <- format("%d bytes", len(input)); t: table collection of bytes; emit t <- input;'
     once = river.compile(text, lang="sawzall").run({}, backend="reference")

@@ -145,7 +145,7 @@ class Machine:
                 before = self.value(place, env)
                 after = before + by
                 self.place(place, env)(after if place.type == t.F64 else wrap(place.type, after))
-            case z.Evaluate(call):
+            case z.Evaluate(z.Call() as call):
                 self.call(call, env)
             case z.Assert(cond, text):
                 assert self.value(cond, env), text
