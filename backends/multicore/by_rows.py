@@ -44,8 +44,11 @@ if TYPE_CHECKING:
     from river.il.graph import Instance
     from river.lang.types import Type
 
-ROWS: Final = 1 << 18
-"""Rows that were fired on before it is decided, at most: they have to be fired on again."""
+TRIED: Final = 6
+"""Batches that are fired before it is decided, at most: they are kept, and have to be fired on again,"""
+
+ROWS: Final = 1 << 20
+"""and the rows of all but the last of them."""
 
 LARGE: Final = 32
 """Rows that a shard has of a delta, at least, on the average: a firing costs something without any."""
@@ -98,7 +101,7 @@ class ByRowsOperate(ShardedOperate):
         if (count := self._machine.fired - fired) > 0:
             self._spent, self._fired = time.thread_time() - began, count
             self._measured()
-            if sum(batch.weight for batch in self._machine.noted) > ROWS:
+            if self._timed > TRIED or sum(batch.weight for batch in self._machine.noted) > ROWS:
                 self._forget()
         return outcome
 
@@ -111,13 +114,18 @@ class ByRowsOperate(ShardedOperate):
             self._clock, self._processors = time.perf_counter(), time.process_time()
 
     def _pays(self) -> bool:
-        if not super()._pays():
-            return False
         if self._open:
-            return True
+            return super()._pays()
+        if not self._waited_for(0.0) or not super()._pays():  # to try what dealing takes takes time itself
+            return False
         assert self._dealing is not None  # noqa: S101 - it has just been tried
+        return self._waited_for(self._dealing * self._fired * (self._timed - SURE))
+
+    def _waited_for(self, more: float) -> bool:
+        """Whether the run waits for this task, and would be done sooner if all shared all work and so many seconds `more`."""
+        if not (self._possible and self._timed > SURE):
+            return False
         wall, all_ = time.perf_counter() - self._clock, time.process_time() - self._processors
-        more = self._dealing * self._fired * (self._timed - SURE)
         return self._work >= BUSY * wall and BETTER * (all_ + more) <= self._degree * wall
 
     def _forget(self) -> None:
@@ -129,9 +137,11 @@ class ByRowsOperate(ShardedOperate):
     def _worth(self) -> bool:
         if self._open:
             return True
-        noted = self._machine.noted or ()
+        noted = self._machine.noted
+        if noted is None:
+            return False
         rows, deltas = sum(batch.weight for batch in noted), sum(map(len, noted))
-        return self._timed > SURE and rows >= LARGE * self._shards * deltas and super()._worth
+        return rows >= LARGE * self._shards * deltas and super()._worth
 
     # -- divided
 

@@ -116,6 +116,10 @@ def compiled(text: str, name: str = "by_rows.cql") -> Compiled:
     return compile_source(Source(name, text))
 
 
+ONE = TYPES + CHAIN.partition("operator last")[0].replace("var $w: map<string, deque<S>> = {};", "")
+ONE += "(o, $m) <- sums(d, $m); output o: E by tau;"
+
+
 def requests(count: int, seed: int) -> list[tuple[int, int, str]]:
     chance, at = seeds.chance("by rows", seed), 0
     found: list[tuple[int, int, str]] = []
@@ -204,6 +208,40 @@ def test_instants_that_come_twice_are_not_joined(done: list[bool]) -> None:
         BACKEND.run(plan, {"d": [given_]}, {"o": found[-1].extend})
     assert found[0] == found[1]
     assert done
+
+
+class Clocks:
+    """The clocks of a machine where each step takes a second: of a run that is at it for a part `busy` of the time.
+
+    `had`: the processors that the process has on the average.
+    """
+
+    def __init__(self, busy: float, had: float) -> None:
+        self.calls, self.busy, self.had = 0, busy, had
+
+    def thread_time(self) -> float:
+        self.calls += 1  # before and after a step
+        return float(self.calls)
+
+    def perf_counter(self) -> float:
+        return self.calls / 2 / self.busy
+
+    def process_time(self) -> float:
+        return self.had * self.perf_counter()
+
+
+@pytest.mark.parametrize(
+    ("busy", "had", "wanted"), [(0.95, 1.2, True), (0.6, 1.2, False), (0.95, 1.8, False)]
+)
+def test_they_are_divided_where_the_run_waits_for_them_and_processors_are_left(
+    busy: float, had: float, wanted: bool, done: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_rows, "LARGE", 0)
+    monkeypatch.setattr(by_rows, "time", Clocks(busy, had))
+    graph = laws.after(verify(parse(Source("one.river", ONE)), Library.of({})), laws.REGIONS, 2)
+    given_ = [deltas(60, 6)[i : i + 5] for i in range(0, 60, 5)]
+    BACKEND.run(BACKEND.plan(graph, TWO, Options(2, 5, 8)), {"d": given_}, {})
+    assert done == [True] * wanted
 
 
 def test_cheap_ones_and_those_with_few_rows_stay_whole(done: list[bool]) -> None:
