@@ -14,6 +14,7 @@ from frontends.cql import typed as ty
 from frontends.cql.assume import assumed
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
+from frontends.cql.inline import inlined
 from frontends.cql.narrow import narrowed
 from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
@@ -62,7 +63,8 @@ def check(program: c.Program) -> ty.Program:
 
     Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
     """
-    return _Checker(flat(program)).program()
+    report = Report()
+    return _Checker(flat(inlined(program, report)), report).program()
 
 
 @frozen

@@ -139,8 +139,27 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             what = "windows" if len(ends) > 1 else "tick"
             self.report("syntax-option", f"`{what}` is said twice", self.span(tree), "say it once")
         return c.Program(
-            decls, half_open=True in ends, tick=ticks[0] if ticks else None, span=self.span(tree)
+            decls,
+            half_open=True in ends,
+            tick=ticks[0] if ticks else None,
+            parameters=tuple(arg for arg in args if isinstance(arg, c.Parameter)),
+            functions=tuple(arg for arg in args if isinstance(arg, c.ScalarFunction)),
+            span=self.span(tree),
         )
+
+    def parameter(self, tree: Tree[Token], args: Args) -> c.Parameter:
+        return c.Parameter(str(args[1]), args[2], span=self.span(tree))
+
+    def parameter_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Name(str(args[0]), span=self.span(tree))
+
+    def fn_param(self, tree: Tree[Token], args: Args) -> tuple[str, s.TypeExpr]:
+        return str(args[0]), args[1]
+
+    def function_decl(self, tree: Tree[Token], args: Args) -> c.ScalarFunction:
+        name, *params, result, body = args
+        given = tuple(each for each in params if each is not None)
+        return c.ScalarFunction(str(name), given, result, body, span=self.span(tree))
 
     def ends_option(self, tree: Tree[Token], args: Args) -> bool:
         return str(args[0]).lower().endswith("half-open")

@@ -138,6 +138,24 @@ class Decl(s.Node):
 
 
 @frozen
+class Parameter(s.Node):
+    """`param name = value;`: what `:name` stands for, unless a later one says otherwise."""
+
+    name: str
+    value: s.Expr
+
+
+@frozen
+class ScalarFunction(s.Node):
+    """`fn name(x: int): int = body;`."""
+
+    name: str
+    params: tuple[tuple[str, s.TypeExpr], ...]
+    result: s.TypeExpr
+    body: s.Expr
+
+
+@frozen
 class Program(s.Node):
     """Declarations in the order of the text.
 
@@ -147,3 +165,5 @@ class Program(s.Node):
     decls: tuple[Decl, ...]
     half_open: bool = False
     tick: Length | None = None
+    parameters: tuple[Parameter, ...] = ()
+    functions: tuple[ScalarFunction, ...] = ()

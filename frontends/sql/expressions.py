@@ -32,7 +32,7 @@ from river.lang import check
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
-from river.lang.scope import show
+from river.lang.scope import resolve, show
 from river.report import Failed, Report
 
 if TYPE_CHECKING:
@@ -193,6 +193,8 @@ class Rows:
             return special
         if isinstance(cast("s.Node", expr), q.Nested):
             raise self.report.error("sql-nested-place", f"no query can stand {self.place}", expr.span)
+        if isinstance(cast("s.Node", expr), q.Stated):
+            return self.stated(cast("q.Stated", expr))
         column = self.column(expr)
         if column is not None:
             return self.typed(s.Member(s.Name(f"s{column.source}"), column.name, span=expr.span))
@@ -245,6 +247,16 @@ class Rows:
                 return self.call(function, cast("tuple[s.Expr, ...]", args), expr)
             case _:
                 return self.typed(rebuild(expr, self.inner))
+
+    def stated(self, node: q.Stated) -> Found:
+        """A value that has to be of a type; whole numbers become floats, and what may be none may still."""
+        kind, value = strip(resolve(node.type, self.scope)), self.find(node.value)
+        if kind == t.F64 and strip(value.type) in t.INTEGERS:
+            return convert(value, t.F64)
+        if strip(value.type) != kind:
+            message = f"{node.place} is `{spelled(kind)}`, this is `{spelled(value.type)}`"
+            raise self.report.error("sql-function-operands", message, node.value.span or node.span)
+        return value
 
     def inner(self, node: s.Node) -> s.Node:
         """A part of an expression that has no rule of its own."""

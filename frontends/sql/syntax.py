@@ -84,6 +84,15 @@ class Over(s.Node):
 
 
 @frozen
+class Stated(s.Node):
+    """A value that is said to be of a type. `place`: what it is, for people."""
+
+    value: s.Expr
+    type: s.TypeExpr
+    place: str
+
+
+@frozen
 class Select(s.Node):
     """`select items from sources where cond group by keys having cond order by order limit n offset m`.
 

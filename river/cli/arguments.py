@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ from river.cli.terminal import say
 from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from river.backend import Options
     from river.cli.terminal import Streams
     from river.driver import Compiled, Job
     from river.driver.places import Place
     from river.platform import Platform
+    from river.source import Source
 
 
 Run = tuple["str | None", "Platform"]
@@ -49,9 +51,16 @@ def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[s
 
 
 def program_of(
-    streams: Streams, paths: tuple[str, ...], lang: str | None, main: str | None, run: Run | None = None
+    streams: Streams,
+    paths: tuple[str, ...],
+    lang: str | None,
+    main: str | None,
+    run: Run | None = None,
+    params: Iterable[str] = (),
 ) -> Compiled:
     """The program at `paths` (`-`: standard input), compiled; its warnings are printed. `run`: it is only to run so.
+
+    `params`: values of its parameters, as `NAME=VALUE`.
 
     Raises: Rejected.
     """
@@ -70,12 +79,39 @@ def program_of(
     if paths.count("-") > 1:
         raise Rejected([Diagnostic("usage", "standard input cannot be two texts at once")])
     source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
+    source = _with_parameters(source, lang, pairs("--param", tuple(params)))
     if run is None:
         compiled = compile_source(source, lang, more=more, main=main)
     else:
         compiled = compile_once(source, lang, more=more, main=main, passes=run[0], platform=run[1])
     say(streams, compiled.warnings)
     return compiled
+
+
+def _with_parameters(source: Source, lang: str | None, params: Mapping[str, str]) -> Source:
+    """The text of a program with values of its parameters behind it, as it says them itself.
+
+    Raises: Rejected("usage") where the language has no parameters.
+    """
+    from river.source import Source
+
+    if not params:
+        return source
+    if (lang or source.name.rpartition(".")[2]) != "cql":
+        raise Rejected([Diagnostic("usage", "`--param` is of programs in CQL", help="leave it out")])
+    for name in params:
+        if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
+            raise Rejected([Diagnostic("usage", f"`--param {name}=...`: this is no name")])
+    said = "".join(f"\nparam {name} = {_literal(value)};" for name, value in params.items())
+    return Source(source.name, source.text + said)
+
+
+def _literal(value: str) -> str:
+    """A value as the text of a program: a number, a truth, a time or a length of time as it is, all else as a text."""
+    number = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+    if re.fullmatch(rf"(?i){number}|true|false|(timestamp|date|interval)\s*'[^']*'(\s*[a-z]+)?", value):
+        return value
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _piped(streams: Streams) -> str | bytes:
@@ -158,6 +194,13 @@ def backends() -> Iterable[str]:
 
 PROGRAM = click.argument(
     "program", metavar="PROGRAM", nargs=-1, required=True, type=click.Path(allow_dash=True)
+)
+PARAM = click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="CQL: what `:name` stands for in the program",
 )
 MAIN = click.option(
     "--main", metavar="NAME", help="StreamIt: the stream that is the program, where several could be"

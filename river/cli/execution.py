@@ -31,6 +31,7 @@ from river.cli.arguments import (
     NATIVE,
     ON_ERROR,
     OPTIMIZE,
+    PARAM,
     PROGRAM,
     RESTART,
     SEED,
@@ -79,6 +80,7 @@ LINES = 12
 @PROGRAM
 @LANG
 @MAIN
+@PARAM
 @IN
 @click.option(
     "--out",
@@ -181,7 +183,9 @@ def run_(
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
-    compiled = program_of(streams, program, lang, main, passes_of(given["backend"], job.options))
+    compiled = program_of(
+        streams, program, lang, main, passes_of(given["backend"], job.options), params=given["params"]
+    )
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}
@@ -268,6 +272,7 @@ def _summary(streams: Streams, metrics: Metrics | None, backend: str) -> None:
 @PROGRAM
 @LANG
 @MAIN
+@PARAM
 @IN
 @FORMAT_IN
 @click.option(
@@ -320,7 +325,7 @@ def check_(
       river check --outcomes race.river --in a=a.csv --in b=b.csv
     """  # noqa: D301
     job = job_of(streams, program, given)
-    compiled = program_of(streams, program, lang, main)
+    compiled = program_of(streams, program, lang, main, params=given["params"])
     if given["outcomes"]:
         _outcomes(streams, compiled, job, given)
         return

@@ -12,6 +12,7 @@ from river.cli.arguments import (
     LANG,
     MAIN,
     OPTIMIZE,
+    PARAM,
     PROGRAM,
     WORKERS,
     backends,
@@ -45,6 +46,7 @@ BACKEND = click.option(
 @PROGRAM
 @LANG
 @MAIN
+@PARAM
 @click.option("-o", "--output", metavar="FILE", help="where the picture goes; without it, standard output")
 @click.option(
     "--format",
@@ -72,6 +74,7 @@ def graph_(
     program: tuple[str, ...],
     lang: str | None,
     main: str | None,
+    params: tuple[str, ...],
     output: str | None,
     format_: str | None,
     backend: str,
@@ -99,7 +102,7 @@ def graph_(
     form = format_ or _format(output)
     check_output(streams, program, output, externs)
     run = passes_of(backend, Options(workers=workers, optimize=planned))
-    compiled = _passed(program_of(streams, program, lang, main), passes, run)
+    compiled = _passed(program_of(streams, program, lang, main, params=params), passes, run)
     if passes is not None:
         say(streams, compiled.remarks)
     plan = None
@@ -159,6 +162,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @PROGRAM
 @LANG
 @MAIN
+@PARAM
 @BACKEND
 @PASSES
 @WORKERS
@@ -176,6 +180,7 @@ def explain_(
     program: tuple[str, ...],
     lang: str | None,
     main: str | None,
+    params: tuple[str, ...],
     backend: str | None,
     passes: str | None,
     workers: int | None,
@@ -205,7 +210,7 @@ def explain_(
     from river.explain.show import as_json, text
 
     run = passes_of(backend or "multicore", Options(workers=workers, optimize=optimize))
-    compiled = _passed(program_of(streams, program, lang, main), passes, run)
+    compiled = _passed(program_of(streams, program, lang, main, params=params), passes, run)
     several = passes is None and run[0] is not None and run[1].cores > 1
     found = explain(compiled.graph, program[0], several=several)
     shown = None if backend is None else _plan(compiled, backend, externs, workers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, MAIN, PROGRAM, backends, check_output, one_of, program_of
+from river.cli.arguments import LANG, MAIN, PARAM, PROGRAM, backends, check_output, one_of, program_of
 from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import say, write
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @PROGRAM
 @LANG
 @MAIN
+@PARAM
 @click.option(
     "-p", "--passes", metavar="PASSES", help="what to apply, in this order; without it, what a run applies"
 )
@@ -41,6 +42,7 @@ def opt_(
     program: tuple[str, ...],
     lang: str | None,
     main: str | None,
+    params: tuple[str, ...],
     passes: str | None,
     backend: str,
     cores: int | None,
@@ -68,7 +70,7 @@ def opt_(
     check_output(streams, program, output)
     wanted: str = getattr(plugins.backend(backend), "passes", "") if passes is None else passes
     found = pipeline(wanted, plugins.pass_) if wanted else ()
-    compiled = program_of(streams, program, lang, main)
+    compiled = program_of(streams, program, lang, main, params=params)
     platform = Platform(here().cores if cores is None else cores, machines)
     applied = apply(compiled.program, found, platform, compiled.library)
     if not quiet:

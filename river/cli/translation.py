@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, MAIN, PROGRAM, check_output, program_of
+from river.cli.arguments import LANG, MAIN, PARAM, PROGRAM, check_output, program_of
 from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import write
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @PROGRAM
 @LANG
 @MAIN
+@PARAM
 @click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
 @click.option("--expand", is_flag=True, help="show the bodies behind template instances")
 @TIME
@@ -28,6 +29,7 @@ def compile_(
     program: tuple[str, ...],
     lang: str | None,
     main: str | None,
+    params: tuple[str, ...],
     output: str | None,
     *,
     expand: bool,
@@ -41,7 +43,7 @@ def compile_(
       echo '...' | river compile --lang cql -
     """  # noqa: D301
     check_output(streams, program, output)
-    compiled = program_of(streams, program, lang, main)
+    compiled = program_of(streams, program, lang, main, params=params)
     if not compiled.lowered:
         compiled.graph  # noqa: B018 - what a person wrote and does not verify is not handed out
     text = compiled.text
