@@ -49,31 +49,32 @@ def unpacked(kept: Mapping[str, Any], sources: Sequence[Source]) -> Any:
     Raises: what Python raises where `kept` is not what `packed` gave: KeyError, IndexError, TypeError, ValueError.
     """
     room()
-    makers = [_classes()[name] for name in kept["classes"]]
+    makers = [_maker(_classes()[name]) for name in kept["classes"]]
     made: list[Any] = []
 
-    def part(value: Any) -> Any:
-        if isinstance(value, list):
-            return made[cast("list[int]", value)[0]]
-        return NAN if value != value else value  # noqa: PLR0124 - NaN is one object
+    def parts(values: list[Any]) -> list[Any]:
+        return [
+            made[value[0]] if value.__class__ is list else value if value == value else NAN  # noqa: PLR0124 - it is one object
+            for value in values
+        ]
 
     for kind, *values in cast("list[list[Any]]", kept["rows"]):
         if kind >= 0:
-            made.append(makers[kind](*map(part, values)))
+            made.append(makers[kind](*parts(values)))
         elif kind == _SPAN:
             source, first, last = cast("list[int]", values)
             made.append(Span(sources[source], first, last))
         elif kind in _SEQUENCES:
-            made.append(_SEQUENCES[kind](map(part, values)))
+            made.append(_SEQUENCES[kind](parts(values)))
         elif kind in _MAPPINGS:
-            made.append(_MAPPINGS[kind](zip(map(part, values[::2]), map(part, values[1::2]), strict=True)))
+            made.append(_MAPPINGS[kind](zip(parts(values[::2]), parts(values[1::2]), strict=True)))
         elif kind == _ENUM:
-            made.append(makers[values[0]](part(values[1])))
+            made.append(makers[values[0]](*parts(values[1:])))
         elif kind == _BYTES:
             made.append(bytes.fromhex(values[0]))
         else:
             raise ValueError(kind)
-    return part(kept["root"])
+    return parts([kept["root"]])[0]
 
 
 @define
@@ -143,10 +144,10 @@ def _name(class_: type) -> str:
 
 
 @cache
-def _classes() -> dict[str, Callable[..., Any]]:
-    """By name what makes an object from its parts."""
+def _classes() -> dict[str, type]:
+    """By name the classes of which objects are kept."""
     return {
-        _name(each): _maker(each) if has_fields(each) else each
+        _name(each): each
         for module in map(import_module, MODULES)
         for each in vars(module).values()
         if isinstance(each, type)
@@ -155,18 +156,20 @@ def _classes() -> dict[str, Callable[..., Any]]:
     }
 
 
+@cache
 def _maker(class_: type) -> Callable[..., Any]:
     """A class, all of whose arguments are given by position."""
+    if not has_fields(class_):
+        return class_
     taken = [each for each in fields(class_) if each.init]
     named = [each.alias for each in taken if each.kw_only]
     if not named:
         return class_
-    first = next(i for i, each in enumerate(taken) if each.kw_only)
-    if len(named) == 1:
-        name, rest = named[0], first + 1
+    if named == [taken[0].alias]:
+        (name,) = named
 
-        def make(*parts: Any) -> Any:
-            return class_(*parts[:first], *parts[rest:], **{name: parts[first]})
+        def make(first: Any, *rest: Any) -> Any:
+            return class_(*rest, **{name: first})
 
         return make
     names = [each.alias for each in taken]
