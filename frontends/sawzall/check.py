@@ -178,6 +178,12 @@ class _Checker:
             case a.FunctionType(params, result):
                 given = tuple(self.resolved(param.type) for param in params)
                 return t.Function(given, None if result is None else self.resolved(result))
+            case a.ProtoOf(name):
+                found = self.resolved(s.TypeName(name, span=expr.span))
+                if not isinstance(found, t.Record):
+                    message = f"`{name}` is no tuple"
+                    raise self.report.error("sawzall-type", message, expr.span)
+                return found
             case a.TupleType():
                 if expr.members:
                     hint = "`type T = {...};` gives it a name"
@@ -200,7 +206,31 @@ class _Checker:
                 message = f"field `{name}` is declared twice"
                 raise self.report.error("sawzall-duplicate", message, part.span)
             fields[name] = self.resolved(part.type, inside=True)
+        self.tags(expr)
         return t.Record(tuple(fields.items()))
+
+    def tags(self, expr: a.TupleType) -> None:
+        """Refuses tags that only some fields have, or that two fields share."""
+        seen: dict[int, str | None] = {}
+        for part in expr.fields:
+            if part.tag is None:
+                if part.value is not None:
+                    message = "a field without a tag has no value of its own"
+                    raise self.report.error("sawzall-tag", message, part.value.span, "`name: T = value @ 1`")
+                continue
+            if part.name is None:
+                raise self.report.error("sawzall-tag", "a field without a name has no tag", part.span)
+            if part.tag in seen:
+                message = f"`{seen[part.tag]}` has the tag {part.tag}, too"
+                raise self.report.error("sawzall-tag", message, part.span)
+            seen[part.tag] = part.name
+            if part.value is not None:
+                self.exprs.check(part.value, self.type(part.type))
+        bare = next((part for part in expr.fields if part.tag is None), None)
+        if bare is not None and (seen or expr.word == "parsedmessage"):
+            raise self.report.error(
+                "sawzall-tag", "this field has no tag", bare.span, "all have one, or none"
+            )
 
     def member_type(self, path: str, span: Span | None) -> t.Type:
         """`T.U`: a type that is declared in a tuple."""

@@ -6,7 +6,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from attrs import define
+from attrs import define, evolve
 
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
@@ -642,6 +642,8 @@ class Expressions:
     def match(self, name: str, pattern: s.Argument, text: s.Argument, span: Span | None) -> z.Expr:
         """`match(pattern, text)` and its like."""
         found = self.pattern(pattern)
+        if name == "match" and isinstance(found, z.Constant):  # what is matched is not asked for
+            found = evolve(found, value=_before_a_line_end(found.value))
         return z.Match(MATCHES[name][1], name, found, self.check(text, t.STRING), span=span)
 
     def saw(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Expr:
@@ -804,11 +806,18 @@ class Expressions:
                 if not items:
                     hint = "state it: `x: array of int = {};`"
                     raise self.error("sawzall-needs-type", "the type of `{}` is not known here", span, hint)
-                nodes = [self.infer(i) for i in items]
-                if len({n.type for n in nodes}) > 1:
-                    type_ = t.Record(tuple((f"_{i}", n.type) for i, n in enumerate(nodes)))
-                    return z.RecordOf(type_, tuple(nodes), span=span)
-                return z.ArrayOf(t.List(nodes[0].type), tuple(nodes), span=span)
+                plain = [self.infer(i) for i in items if not composite(i)]
+                inner = (found for i in items if (found := self.tried(lambda i=i: self.infer(i))) is not None)
+                item = plain[0].type if plain else next((found.type for found in inner), None)
+                if item is not None:
+                    alike = self.tried(
+                        lambda: z.ArrayOf(t.List(item), tuple(self.check(i, item) for i in items), span=span)
+                    )
+                    if alike is not None:
+                        return alike
+                nodes = tuple(map(self.infer, items))
+                type_ = t.Record(tuple((f"_{i}", n.type) for i, n in enumerate(nodes)))
+                return z.RecordOf(type_, nodes, span=span)
 
     def fields(
         self, items: tuple[s.FieldValueItem, ...], wanted: t.Type | None, expr: s.RecordValue
@@ -860,6 +869,16 @@ def _left_out(name: str, given: int) -> tuple[s.Expr, ...]:
     most = 3 if name.startswith("add") or name == "formattime" else 2
     rest = (s.Int(1), s.String(default_zone())) if name.startswith("add") else (s.String(default_zone()),)
     return rest[given - most :] if 0 < most - given <= len(rest) else ()
+
+
+_DOLLAR = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+
+
+def _before_a_line_end(pattern: str) -> str:
+    """A pattern whose `$` is also met in front of a line end that is the last of the text."""
+    if "(?" in pattern.replace("(?:", "") or "\\Q" in pattern:
+        return pattern
+    return _DOLLAR.sub(lambda found: r"(?:\n?\z)" if found[0] == "$" else found[0], pattern)
 
 
 def composite(expr: a.Expr) -> bool:
