@@ -6,7 +6,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from frontends.cql import closed, windows
 from frontends.cql import syntax as c
@@ -76,6 +76,7 @@ class _Named:
     stamp: str
     monotonic: bool
     closed: tuple[tuple[str, int], ...] = ()
+    hidden: str | None = None
 
 
 @define
@@ -161,8 +162,13 @@ class _Checker:
                 raise error(
                     "cql-needs-type", f"`{decl.name}` has no columns but its time stamp", decl.type.span
                 )
+        if decl.hidden and len(row.fields) == 1 and decl.kind == "stream":
+            message = f"`{decl.name}` has no columns but its time stamp, which is hidden"
+            raise error("cql-needs-type", message, decl.type.span)
         kind: ty.Kind = "relation" if decl.kind == "relation" else "stream"
-        self.named[decl.name] = _Named(kind, row, decl.by, monotonic=kind == "stream")
+        self.named[decl.name] = _Named(
+            kind, row, decl.by, monotonic=kind == "stream", hidden=decl.by if decl.hidden else None
+        )
         return ty.Input(decl.name, kind, row, ty.Stamp(decl.by, column=kind == "stream"), span=decl.name_span)
 
     def row(self, type_: s.RecordType) -> t.Record:
@@ -229,6 +235,7 @@ class _Checker:
         before = self.report.errors
         body = query.select
         if isinstance(body, q.Select):
+            body = evolve(body, sources=tuple(map(self.shown, body.sources)))
             if any(x.joining is not None and x.joining.natural for x in body.sources):
                 body = joined_by_name(body, tuple(map(self.row_of, body.sources)))
             body = unnested(body, decl.name, self, named=decl.type is None)
@@ -254,7 +261,9 @@ class _Checker:
         row, stamp = self.stamped(decl, stated, relation.row, sources)
         stays = monotonic and operator != "rstream"
         told = tuple(closed.columns(sources, relation).items()) if stays else ()
-        self.named[decl.name] = _Named(kind, row, stamp.name, monotonic or kind == "stream", told)
+        self.named[decl.name] = _Named(
+            kind, row, stamp.name, monotonic or kind == "stream", told, decl.by if decl.hidden else None
+        )
         found = ty.Query(sources, relation, _OPERATORS[operator], span=query.span)
         return ty.View(decl.name, kind, row, stamp, found, output, span=decl.name_span)
 
@@ -278,6 +287,11 @@ class _Checker:
         return name
 
     # -- rows and stamps
+
+    def shown(self, source: q.Source) -> q.Source:
+        """A source with the column that `*` leaves out."""
+        found = self.named.get(source.name)
+        return source if found is None or found.hidden is None else evolve(source, hidden=found.hidden)
 
     def without_stamp(self, decl: c.Decl, stated: t.Record | None) -> t.Record | None:
         """What the select list must give: all declared columns but the time stamp, which River fills in."""

@@ -168,11 +168,14 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return args[-1]
 
     def decl(self, tree: Tree[Token], args: Args) -> c.Decl:
-        output, name, kind_of_rows, kind, by, query = args
+        output, name, kind_of_rows, kind, by, hidden, query = args
         return c.Decl(
             str(name), kind_of_rows, str(kind).lower(), None if by is None else str(by), query, output is not None,
-            self.token_span(name), span=self.span(tree),
+            self.token_span(name), hidden=hidden is not None, span=self.span(tree),
         )  # fmt: skip
+
+    def hidden_word(self, tree: Tree[Token], args: Args) -> bool:
+        return True
 
     def output_word(self, tree: Tree[Token], args: Args) -> bool:
         return True

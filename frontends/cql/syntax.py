@@ -124,7 +124,7 @@ class Derived(Source):
 class Decl(s.Node):
     """`name: {fields} stream by stamp = query;`; `kind` is stream or relation. `name_span`: the name alone.
 
-    `inner`: it stands inside of another query, and `flatten` has named it.
+    `inner`: it stands inside of another query, and `flatten` has named it. `hidden`: `*` leaves out its time stamp.
     """
 
     name: str
@@ -135,6 +135,7 @@ class Decl(s.Node):
     output: bool = False
     name_span: Span | None = field(default=None, eq=False, repr=False)
     inner: bool = False
+    hidden: bool = False
 
 
 @frozen

@@ -328,12 +328,13 @@ class _Select:
     def every_column(self, label: str | None, span: Span | None) -> list[q.Item]:
         """The columns of one source or of all; of all, those alike get the source's name in front."""
         shown = [(own, row) for own, row in zip(self.labels, self.rows, strict=True) if label in (None, own)]
-        names = [name for _, row in shown for name, _ in row.fields]
         found: list[q.Item] = []
         merged = self.merged() if label is None else dict[str, int]()
+        hidden = {(source.label, source.hidden) for source in self.block.sources}
+        names = [name for own, row in shown for name, _ in row.fields if (own, name) not in hidden]
         for own, row in shown:
             for name, _ in row.fields:
-                if name in merged and self.labels[merged[name]] != own:
+                if (own, name) in hidden or (name in merged and self.labels[merged[name]] != own):
                     continue
                 value = s.Member(s.Name(own, span=span), name, span=span)
                 alike = self.wanted is None and names.count(name) > 1 and name not in merged

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from river.classes import frozen
+from river.classes import field, frozen
 from river.lang import syntax as s
 
 
@@ -39,11 +39,12 @@ class Joining(s.Node):
 
 @frozen
 class Source(s.Node):
-    """`name as alias` after `from`; `joining` says how, if not by a comma."""
+    """`name as alias` after `from`; `joining` says how, if not by a comma. `hidden`: a column that `*` leaves out."""
 
     name: str
     alias: str | None = None
     joining: Joining | None = None
+    hidden: str | None = field(default=None, kw_only=True)
 
     @property
     def label(self) -> str:

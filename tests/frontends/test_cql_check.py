@@ -417,3 +417,31 @@ def test_fields_of_records_are_read_by_their_path() -> None:
     ).views
     assert [spelled(kind) for _, kind in view.row.fields] == ["int", "int?", "string?"]
     assert codes("v: relation = select p.nope as a from s;", inputs) == ["lang-unknown-field"]
+
+
+HIDDEN = """
+h: {ts: int; a: int; k: string} stream by ts hidden;
+t: {ts: int; b: int; k: string} stream by ts;
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("select * from h", ["a", "k"]),
+        ("select h.*, ts + 1 as c from h", ["a", "k", "c"]),
+        ("select * from h[range 3] as x join t[range 3] as y using (k)", ["a", "k", "ts", "b"]),
+        ("select * from tumble(h, 3)", ["a", "k", "window_start", "window_end"]),
+        ("select d.* from (select * from h) d", ["a", "k"]),
+        ("select ts from h", ["ts"]),
+        ("select * from g", ["a"]),
+    ],
+)
+def test_a_hidden_time_stamp_is_not_among_all_columns(query: str, columns: list[str]) -> None:
+    text = f"g: stream by at hidden = select a from h; v: relation = {query};"
+    view = next(view for view in check(text, HIDDEN).views if view.name == "v")
+    assert [name for name, _ in view.row.fields] == columns
+
+
+def test_a_stream_of_hidden_time_stamps_has_no_columns() -> None:
+    assert codes("v: relation = select * from h;", "h: {ts: int} stream by ts hidden;") == ["cql-needs-type"]
