@@ -1000,6 +1000,7 @@ class _Checker:
         """`when`."""
         names = self.names
         bound: list[z.Quantifier] = []
+        inner = frozenset(node.name for node in walk(item.cond) if isinstance(node, a.Declare))
         if not item.quantifiers:
             self.report.warn(
                 "sawzall-no-quantifier", "this `when` has no quantifier", item.span, "write `if`"
@@ -1010,7 +1011,7 @@ class _Checker:
                     raise self.report.error(
                         "sawzall-when", "`all` comes behind `some` and `each`", quantifier.span
                     )
-                later = frozenset(q.name for q in item.quantifiers[i:])
+                later = frozenset(q.name for q in item.quantifiers[i:]) | inner
                 bound.append(self.quantifier(quantifier, item.cond, later))
             cond = self.exprs.check(item.cond, t.BOOL)
             for quantifier in item.quantifiers:
