@@ -14,6 +14,7 @@ from frontends.cql import typed as ty
 from frontends.cql.assume import assumed
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
+from frontends.cql.group_windows import with_tables
 from frontends.cql.inline import inlined
 from frontends.cql.narrow import narrowed
 from frontends.cql.sessions import growing
@@ -64,7 +65,7 @@ def check(program: c.Program) -> ty.Program:
     Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
     """
     report = Report()
-    return _Checker(flat(inlined(program, report)), report).program()
+    return _Checker(flat(with_tables(inlined(program, report), report)), report).program()
 
 
 @frozen

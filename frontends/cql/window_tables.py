@@ -97,7 +97,7 @@ def window_table(builder: Builder, function: Token, given: tuple[Any, ...], span
         refuse(f"`{name}` has no {waiting[0]}")
         return c.Windowed("?", None, None, c.Unbounded(), span=span)
     table = _table(found["data"])
-    lengths = [_length(found[role]) for role in roles]
+    lengths = [length(found[role]) for role in roles]
     stamp = found.get("timecol")
     if table is None or None in lengths or not isinstance(stamp, s.Name | None):
         refuse(f"these are no operands of `{name}`: a stream, its time stamp, and lengths of time")
@@ -118,7 +118,8 @@ def _table(value: Any) -> Table | None:
             return None
 
 
-def _length(value: Any) -> c.Length | None:
+def length(value: Any) -> c.Length | None:
+    """The length of time that an operand is, or None."""
     match value:
         case c.Length():
             return value

@@ -445,3 +445,42 @@ def test_a_hidden_time_stamp_is_not_among_all_columns(query: str, columns: list[
 
 def test_a_stream_of_hidden_time_stamps_has_no_columns() -> None:
     assert codes("v: relation = select * from h;", "h: {ts: int} stream by ts hidden;") == ["cql-needs-type"]
+
+
+@pytest.mark.parametrize(
+    ("grouped", "after_from"),
+    [
+        (
+            """select tumble_start(ts, interval '10' second) as b, k, count(*) as n from s
+               group by tumble(ts, interval '10' second), k""",
+            "select window_start as b, k, count(*) as n from tumble(s, ts, 10 seconds) group by window_start, window_end, k",
+        ),
+        (
+            """select HOP_END(s.ts, interval '2' second, interval '6' second) as e, max(a) as m from s where a > 1
+               group by HOP(s.ts, interval '2' second, interval '6' second) having count(*) > 1""",
+            """select window_end as e, max(a) as m from hop(s, ts, 2, 6) where a > 1
+               group by window_start, window_end having count(*) > 1""",
+        ),
+        (
+            """select k, session_end(ts, interval '5' second) as e, count(*) as n from s
+               group by s.k, session(ts, interval '5' second)""",
+            "select k, window_end as e, count(*) as n from session(s partition by k, ts, 5) group by window_start, window_end, k",
+        ),
+    ],
+)
+def test_windows_that_are_grouped_by_are_windows_as_tables(grouped: str, after_from: str) -> None:
+    assert check(f"v: relation = {grouped};").views == check(f"v: relation = {after_from};").views
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) as n from s, t group by tumble(ts, interval '5' second)",
+        "select count(*) as n from s[range 3] group by tumble(ts, interval '5' second)",
+        "select count(*) as n from s group by tumble(ts)",
+        "select count(*) as n from s group by a + 1, session(ts, interval '5' second)",
+        "select count(*) as n from s group by tumble(ts, interval '5' second), hop(ts, interval '1' second, interval '5' second)",
+    ],
+)
+def test_windows_that_cannot_be_grouped_by(query: str) -> None:
+    assert "cql-group-window" in codes(f"v: relation = {query};")
