@@ -12,6 +12,7 @@ from frontends.cql import syntax as c
 from frontends.cql.window_tables import Named, Table, micros, window_table
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
+from frontends.sql.expressions import aggregate_of
 from frontends.sql.parse import SQL, SqlBuilder
 from river.diagnostics import Rejected, closest
 from river.lang import syntax as s
@@ -90,8 +91,8 @@ INSTEAD = {
     "offset": "`limit n offset m` stands last",
     "fetch": "`limit n` stands last",
     "lateral": "a query after `from` does not see the other sources",
-    "over": "of windows over rows there are `row_number()`, `rank()`, `dense_rank()`: `over (partition by a order by b)`",
-    "rows": "there are no frames: a window of the last rows is `from s[rows 10]`",
+    "over": "what it is over stands behind it: `over (partition by a order by b)`",
+    "rows": "a window of the last rows is `from s[rows 10]`",
     "+": "a number is positive without a sign",
     "~": "it is written `regexp_like(s, 'pattern')`",
     "!~": "it is written `not regexp_like(s, 'pattern')`",
@@ -248,19 +249,49 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return most, self.whole(before)
 
     def over_value(self, tree: Tree[Token], args: Args) -> q.Over:
-        call, keys, order = args
+        call, keys, order, frame = args
         span = self.span(tree)
         name = call.function.lower() if isinstance(call, s.Call) else "?"
-        if name not in ("row_number", "rank", "dense_rank") or call.args:
-            message = "only `row_number()`, `rank()` and `dense_rank()` are over ordered rows"
-            help_line = ABSENT.get(name, "aggregates are of groups: join with a query that has `group by`")
-            self.report("syntax-over", message, span, help_line)
+        if aggregate_of(call) is not None:
+            return q.Over("aggregate", keys or (), order or (), call, frame, span=span)
+        if name not in ("row_number", "rank", "dense_rank") or call.args or frame is not None:
+            message = "over rows there are aggregates, and `row_number()`, `rank()` and `dense_rank()` without a frame"
+            self.report(
+                "syntax-over",
+                message,
+                span,
+                ABSENT.get(name, "number the rows, and compute what it is of the numbers"),
+            )
         return q.Over(
             {"row_number": "number", "dense_rank": "dense"}.get(name, name),
             keys or (),
             order or (),
             span=span,
         )
+
+    def frame(self, tree: Tree[Token], args: Args) -> tuple[int | None, int | None] | None:
+        word, low, high = (*args, 0)[:3]
+        if word == "rows":
+            return low, high
+        if (low, high) != (None, 0):
+            message = "a frame of `range` is of all rows up to the present one"
+            self.report(
+                "syntax-over",
+                message,
+                self.span(tree),
+                "count rows: `rows between 3 preceding and current row`",
+            )
+        return None
+
+    def frame_word(self, tree: Tree[Token], args: Args) -> str:
+        return str(args[0]).lower()
+
+    def bound(self, tree: Tree[Token], args: Args) -> int | None:
+        first, second = (str(arg).lower() for arg in args)
+        if first == "unbounded":
+            return None
+        size = 0 if first == "current" else self.whole(args[0])
+        return -size if second == "preceding" else size
 
     def within_group(self, tree: Tree[Token], args: Args) -> s.Expr:
         call, order = args

@@ -24,11 +24,11 @@ from frontends.sql.check import conjuncts, may_be_none, title, written_out
 from frontends.sql.expressions import ARITHMETIC, COMPARISONS, aggregate_of
 from river.il.trees import children, fresh, rebuild, walk
 from river.lang import syntax as s
+from river.lang import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from river.lang import types as t
     from river.lang.scope import Scope
     from river.report import Report
     from river.source import Span
@@ -90,7 +90,10 @@ def _aggregates(node: s.Node) -> Iterator[s.Expr]:
         yield cast("s.Expr", node)
         return
     for child in children(node):
-        if not (isinstance(node, q.Nested) and child is node.query):
+        if isinstance(node, q.Over) and child is node.call:  # it is of rows that may be groups
+            for argument in children(child):
+                yield from _aggregates(argument)
+        elif not (isinstance(node, q.Nested) and child is node.query):
             yield from _aggregates(child)
 
 
@@ -307,6 +310,7 @@ class _Unnest:
         label = self.label("numbered")
         parts: dict[s.Expr, str] = {}
         ranks: dict[q.Over, str] = {}
+        others, name = self.label("others"), ""
 
         def part(expr: s.Expr) -> str:
             return parts.setdefault(expr, self.fresh(title(expr) or "part"))
@@ -314,8 +318,38 @@ class _Unnest:
         def column(expr: s.Expr) -> s.Expr:
             return _of(label, part(expr), expr.span)
 
+        def of_other(node: s.Node) -> s.Node:
+            match node:
+                case s.Name() | s.Member(s.Name()):
+                    return _of(others, part(node), node.span) if self.names.has(node) else node
+                case _:
+                    return rebuild(node, of_other)
+
+        def peers(node: q.Over, call: s.Expr) -> q.Nested:
+            """The aggregate of the rows of equal keys, and in the frame of a row."""
+            sides = [(_of(others, part(key)), _of(label, part(key))) for key in node.keys]
+            ties: list[s.Expr] = [
+                s.Call("alike", pair) if name and self.loose(name, pair[0]) else s.Binary("==", *pair)
+                for pair in sides
+            ]
+            if node.order or node.frame is not None:
+                own = evolve(node, function="rank" if node.frame is None else "number", call=None, frame=None)
+                number = cast("s.Member", read(own))
+                low, high = (None, 0) if node.frame is None else node.frame
+                for op, bound in ((">=", low), ("<=", high)):
+                    if bound is not None:
+                        ties.append(
+                            s.Binary(op, _of(others, number.name), s.Binary("+", number, s.Int(bound)))
+                        )
+            asked = q.Item(cast("s.Expr", of_other(call)), span=node.span)
+            rows = q.Source(name or self.names.labels[0], others, span=node.span)
+            inner = q.Select((asked,), (rows,), s.joined("and", ties) if ties else None, span=node.span)
+            return q.Nested("value", c.Query(inner, span=node.span), span=node.span)
+
         def read(node: s.Node) -> s.Node:
             match node:
+                case q.Over(_, _, _, call) if call is not None:
+                    return peers(node, call)
                 case q.Over(_, keys, over):
                     own = evolve(
                         node, keys=tuple(s.Name(part(key)) for key in keys),
@@ -332,11 +366,8 @@ class _Unnest:
                 case _:
                     return rebuild(node, read)
 
-        shown = tuple(
-            evolve(item, value=cast("s.Expr", read(item.value)), name=self.name_of(item)) for item in items
-        )
-        where = None if qualify is None else cast("s.Expr", read(qualify))
-        ordered = tuple(evolve(each, value=cast("s.Expr", read(each.value))) for each in order)
+        for each in (*items, *order, *(() if qualify is None else (qualify,))):
+            read(each)  # so it is known which columns there are
         if not parts:  # `row_number() over ()` alone is of all rows
             row = self.names.rows[0].fields[0][0]
             parts[_of(self.names.labels[0], row)] = self.fresh(row)
@@ -344,12 +375,23 @@ class _Unnest:
             block, items=tuple(q.Item(each, name, span=each.span) for each, name in parts.items()), distinct=False, order=(),
             limit=None, offset=0, qualify=None, ranks=tuple((name, over) for over, name in ranks.items()),
         )  # fmt: skip
-        source = q.Source(self.declared(inner), label, span=block.span)
+        name = self.declared(inner)
+        shown = tuple(
+            evolve(item, value=cast("s.Expr", read(item.value)), name=self.name_of(item)) for item in items
+        )
+        where = None if qualify is None else cast("s.Expr", read(qualify))
+        ordered = tuple(evolve(each, value=cast("s.Expr", read(each.value))) for each in order)
+        source = q.Source(name, label, span=block.span)
         around = q.Select(
             shown, (source,), where, distinct=block.distinct, order=ordered, limit=block.limit, offset=block.offset,
             span=block.span,
         )  # fmt: skip
         return unnested(around, self.title, self.world, named=self.named)
+
+    def loose(self, name: str, column: s.Expr) -> bool:
+        """Whether a column of a declaration may be none."""
+        row = self.world.row_of(q.Source(name))
+        return isinstance(dict(row.fields)[cast("s.Member", column).name], t.Optional)
 
     def columns(self, node: s.Node) -> Iterator[s.Expr]:
         """The columns that an item reads outside of aggregates and nested queries."""

@@ -77,11 +77,17 @@ class Nested(s.Node):
 
 @frozen
 class Over(s.Node):
-    """`row_number() over (partition by keys order by order)`."""
+    """`row_number() over (partition by keys order by order)`.
+
+    `function` is number, rank, dense, or aggregate; then `call` is that, of the rows of the `frame`: from so many rows before to
+    so many behind (None: all; -1 behind: the row before). Without a frame it is of all rows up to the last one of equal order.
+    """
 
     function: str
     keys: tuple[s.Expr, ...] = ()
     order: tuple[Order, ...] = ()
+    call: s.Expr | None = None
+    frame: tuple[int | None, int | None] | None = None
 
 
 @frozen

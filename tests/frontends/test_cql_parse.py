@@ -308,12 +308,12 @@ WITHIN = "`string_agg(x, s)` is in the order of `x`; rows are chosen by `row_num
         ("select a from (values (1)) v", "rows that are written out are a file of an input"),
         ("select a from s, lateral (select 1) t", "a query after `from` does not see the other sources"),
         (
-            "select sum(a) over (partition by a) from s",
-            "aggregates are of groups: join with a query that has `group by`",
+            "select sum(a) over (order by a range between 3 preceding and current row) from s",
+            "count rows: `rows between 3 preceding and current row`",
         ),
         (
-            "select rank() over (order by a rows 3 preceding) from s",
-            "there are no frames: a window of the last rows is `from s[rows 10]`",
+            "select sum(a) over w from s",
+            "what it is over stands behind it: `over (partition by a order by b)`",
         ),
         (
             "select f(select a from t) from s",

@@ -230,6 +230,15 @@ NESTED = [
     "select u.a, (select w.a from {t[range 3]} w where w.k = u.k order by a limit 1 offset 1) as m from {s[range 2]} u",
     "select a, k from {s[range 2]} u where a in (select w.a from {t[range 3]} w where w.k = u.k order by 1 limit 2)",
     "select a, k from {s[range 2]} u where exists (select 1 from {t[range 3]} w where w.k = u.k limit 1 offset 1)",
+    # aggregates over other rows
+    "select a, k, sum(a) over (partition by k) as n, count(*) over () as m from {s[range 2]}",
+    "select a, q, ts, avg(a) over (partition by q order by ts, a, k) as n from {s[range 4 slide 2]}",
+    (
+        "select ts, a, k, sum(a) over (partition by k order by ts, a, q nulls last rows between 1 "
+        "preceding and current row) as n from {s[range 2]}"
+    ),
+    "select k, sum(a) as b, sum(sum(a)) over () as n from {s[range 2]} group by k",
+    "select a, k from {s[range 2]} qualify a = max(a) over (partition by k)",
 ]
 """Queries inside of expressions, and of the first rows, of which each version of the sources tries some."""
 
@@ -418,7 +427,7 @@ def refused(text: str) -> list[Diagnostic]:
         ("select (select max(a) from t) + 1 from s", "sql-unnamed-column", None),
         ("select distinct k from s order by a limit 3", "sql-order", None),
         ("select a from s qualify a > 3", "sql-qualify", "these are made by `row_number() over (...)`"),
-        ("select sum(a) over (partition by k) as n from s", "syntax-over", None),
+        ("select lag(a) over (partition by k) as n from s", "syntax-over", None),
         ("select a from s where (a, q) not in (select a, q from t)", "sql-nested-none", None),
     ],
 )
