@@ -468,8 +468,7 @@ class Code:
 
     def switched(self, items: Sequence[c.Stmt], span: Span | None) -> ty.Block:
         """What runs from a label on, up to `break`. One inside of an `if` leaves a loop that turns once."""
-        end = next((i for i, item in enumerate(items) if isinstance(item, c.Break)), len(items))
-        items = items[:end]
+        items = _before_break(items)
         if not any(map(_breaks, items)):
             return self.block(items, span)
         if any(isinstance(node, c.Continue) for item in items for node in walk(item)):
@@ -956,6 +955,19 @@ class Code:
 
 def _either(left: ty.Expr, right: ty.Expr) -> ty.Expr:
     return ty.Logic(ty.BOOLEAN, "or", left, right, span=left.span)
+
+
+def _before_break(items: Sequence[c.Stmt]) -> Sequence[c.Stmt]:
+    """What stands before the first `break` that is sure to be reached, also if that ends a block: `case 1: {...; break; }`."""
+    for i, item in enumerate(items):
+        match item:
+            case c.Break():
+                return items[:i]
+            case c.Block(inner) if len(kept := _before_break(inner)) < len(inner):
+                return [*items[:i], evolve(item, items=tuple(kept))]
+            case _:
+                pass
+    return items
 
 
 def _breaks(item: c.Stmt) -> bool:

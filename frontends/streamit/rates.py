@@ -302,6 +302,8 @@ class _Counter:
             case ty.For():
                 return self.loop(item, seen), seen
             case ty.While(cond, body, late):
+                if late and seen.truth(cond) is False:  # it turns once
+                    return self.block(body.items, seen), seen
                 effect = self.block(body.items, seen).then(self.expr(cond, seen)).times((int(late), None))
                 return self.expr(cond, seen).then(effect), seen
             case _:

@@ -763,6 +763,19 @@ def test_switch() -> None:
     assert lines(text, 5) == ["none023", "few three!023", "few 023", "three!023", "many023"]
 
 
+def test_a_switch_says_how_many_items_it_takes() -> None:
+    text = """int->int filter Main {
+      work {
+        switch (peek(0) % 3) {
+          case 0: { push(pop()); push(pop()); break; }
+          case 1: push(10 * pop()); push(pop()); break;
+          default: { int a = pop(), b = pop(); push(a + b); if (a > 4) b = 7; push(b); }
+        }
+      }
+    }"""
+    assert output(text, [0, 1, 4, 3, 5, 9, 2, 8]) == [0, 1, 40, 3, 14, 7, 10, 8]
+
+
 def test_a_switch_may_choose_streams() -> None:
     text = """
     void->void pipeline Main {
