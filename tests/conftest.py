@@ -43,7 +43,7 @@ RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
 
 COMPILED = pytest.StashKey[str]()
 
-OPTIMISED = 0.25
+OPTIMISED = 0.125
 """In what part of the tests machine code is optimised as it is for users."""
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
@@ -81,21 +81,30 @@ def _calls_nest_as_deeply_in_every_test() -> Iterator[None]:
     sys.setrecursionlimit(limit)
 
 
-@pytest.fixture(autouse=True)
-def _most_machine_code_is_made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
-    """To optimise code takes most of the time of many tests: one in four does so, which ones the seed says.
-
-    So do those that are marked `optimised`, golden cases, and all commands in processes of their own.
-    """
+@pytest.fixture(autouse=True, scope="session")
+def _machine_code_is_made_quickly() -> Iterator[None]:
+    """To optimise code takes most of the time of many tests; what several tests share is never optimised."""
     from backends.native.jit import optimised
+
+    with optimised(0):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _some_machine_code_is_optimised(request: pytest.FixtureRequest) -> Iterator[None]:
+    """That of one test in eight, which ones the seed says; of those that are marked `optimised`, and of golden cases.
+
+    Commands in processes of their own are what users run anyway.
+    """
+    from backends.native.jit import OPTIMISATION, optimised
 
     node = request.node
     asked = node.get_closest_marker("optimised") is not None
     if asked or seeds.chance("optimised", node.nodeid).random() < OPTIMISED:
-        yield
-    else:
-        with optimised(0):
+        with optimised(OPTIMISATION):
             yield
+    else:
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -169,10 +178,11 @@ def read(text: str) -> Case:
 
 
 def run(case: Case) -> tuple[int, str]:
+    from backends.native.jit import OPTIMISATION, optimised
     from river.cli import main
 
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(ROOT):
+    with contextlib.chdir(ROOT), optimised(OPTIMISATION):
         code = main(case.argv, io.StringIO(case.input), out, err)
     printed, errors = out.getvalue(), err.getvalue()
     if errors:

@@ -39,15 +39,8 @@ class Session:
     def schema(self, _: str) -> Session:
         return self
 
-    def parquet(self, folder: str) -> Frame:
-        rows: Rows = []
-        for branch in Path(folder).glob("queue=*"):
-            number = int(branch.name.partition("=")[2])
-            for file in branch.glob("*.parquet"):
-                rows += [{**row, "queue": number} for row in pq.ParquetFile(file).read().to_pylist()]
-        self.random.shuffle(rows)
-        cut = self.random.randint(0, len(rows))
-        return Frame(self, [rows[:cut], rows[cut:]])
+    def parquet(self, folder: str) -> Folder:
+        return Folder(self, Path(folder))
 
     def addTag(self, tag: str) -> None:
         self.jobs += 1
@@ -63,18 +56,33 @@ class Column:
         return wanted
 
 
+class Folder:
+    """A DataFrame that is not read yet: of a tree of files only the branches that are wanted are."""
+
+    def __init__(self, session: Session, folder: Path) -> None:
+        self.session = session
+        self.folder = folder
+
+    def __getitem__(self, _: str) -> Column:
+        return Column()
+
+    def where(self, wanted: list[int]) -> Frame:
+        rows: Rows = []
+        for number in wanted:
+            for file in (self.folder / f"queue={number}").glob("*.parquet"):
+                table = pq.ParquetFile(file).read(use_threads=False)
+                rows += [{**row, "queue": number} for row in table.to_pylist()]
+        self.session.random.shuffle(rows)
+        cut = self.session.random.randint(0, len(rows))
+        return Frame(self.session, [rows[:cut], rows[cut:]])
+
+
 class Frame:
     """A DataFrame, computed at once."""
 
     def __init__(self, session: Session, partitions: list[Rows]) -> None:
         self.session = session
         self.partitions = partitions
-
-    def __getitem__(self, _: str) -> Column:
-        return Column()
-
-    def where(self, wanted: list[int]) -> Frame:
-        return Frame(self.session, [[r for r in rows if r["queue"] in wanted] for rows in self.partitions])
 
     def select(self, columns: list[str]) -> Frame:
         assert tuple(columns) == NAMES
@@ -139,7 +147,8 @@ class Frame:
                 mine = [
                     {k: v for k, v in row.items() if k != "queue"} for row in rows if row["queue"] == queue
                 ]
-                pq.write_table(pa.Table.from_pylist(mine), branch / f"{self.session.jobs}-{n}.parquet")
+                table, file = pa.Table.from_pylist(mine), branch / f"{self.session.jobs}-{n}.parquet"
+                pq.write_table(table, file, use_dictionary=False, compression="none", write_statistics=False)
 
 
 class StandIn:

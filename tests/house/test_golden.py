@@ -16,6 +16,10 @@ def main(argv, stdin, stdout, stderr):
         stderr.write("error[some-code]: no\\n")
     return 1 if "bad" in argv else 0
 """
+JIT = """
+from contextlib import nullcontext as optimised
+OPTIMISATION = 3
+"""
 
 
 @pytest.fixture
@@ -23,14 +27,15 @@ def case(pytester: pytest.Pytester):
     """Write one golden case in a small repository with a command that shouts; run it; its file and the result."""
     conftest = Path(__file__).resolve().parents[1] / "conftest.py"
     pytester.makefile(".ini", pytest="[pytest]\ntestpaths = tests\n")
-    for folder in ("tests/golden", "river/testing"):
+    for folder in ("tests/golden", "river/testing", "backends/native"):
         (pytester.path / folder).mkdir(parents=True)
     (pytester.path / "tests/conftest.py").write_text(conftest.read_text("utf-8"))
-    for needed in ("river/testing/seeds.py", "river/nesting.py"):  # by `conftest.py`
+    for needed in ("river/testing/seeds.py", "river/nesting.py", "river/classes.py"):  # by `conftest.py`
         (pytester.path / needed).write_text((conftest.parents[1] / needed).read_text("utf-8"))
-    (pytester.path / "river/testing/__init__.py").touch()
-    (pytester.path / "river/__init__.py").touch()
+    for package in ("river", "river/testing", "backends", "backends/native"):
+        (pytester.path / package / "__init__.py").touch()
     (pytester.path / "river/cli.py").write_text(CLI)
+    (pytester.path / "backends/native/jit.py").write_text(JIT)
     path = pytester.path / "tests/golden/shout.golden"
 
     def act(text: str, *options: str) -> tuple[Path, pytest.RunResult]:

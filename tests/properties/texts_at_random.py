@@ -8,6 +8,7 @@ the process, or never ends, is known.
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import json
 import random
 import re
@@ -347,6 +348,7 @@ def case(seed: str, index: int, language: str | None = None) -> tuple[str, str, 
 
 def main(seed: str, first: str, end: str, language: str | None = None) -> None:
     """Tries the cases `first` to `end`. Each has two lines: its number, and how it ended, or what was raised."""
+    gc.set_threshold(200_000, 20, 20)  # as for a command
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for index in range(int(first), int(end)):

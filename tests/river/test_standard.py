@@ -68,6 +68,13 @@ def test_what_cannot_be_written_is_told(folder: Path, name: str) -> None:
         "",
         "error[data-output]: cannot write `<stdout>`: no space left on device\n",
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in ("help", "run", "arrow", "compile")],
+)
+def test_an_output_that_is_closed_is_told(folder: Path, name: str) -> None:
     assert river(folder, *COMMANDS[name], redirect=">&-") == (
         1,
         "",
