@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import json
+import os
 import random
 import re
 import resource
@@ -20,6 +21,7 @@ import traceback
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.multicore import BACKEND as MULTICORE
@@ -363,4 +365,6 @@ def main(seed: str, first: str, end: str, language: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    with TemporaryDirectory() as home:
+        os.chdir(home)  # programs may write files
+        main(*sys.argv[1:])
