@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import define, field, fields, has_fields
-from river.lang.values import NAN, FrozenBag, FrozenMap
+from river.lang.values import NAN, FrozenBag, FrozenMap, FrozenOMap
+from river.lang.values.order import ordered_type, total_key
 from river.nesting import room
 from river.source import Source, Span
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MODULES: Final = (
     "river.diagnostics", "river.il.graph", "river.il.program", "river.lang.syntax", "river.lang.typed", "river.lang.types",
 )  # fmt: skip
-_SPAN, _ENUM, _BYTES, _TUPLE, _BAG, _DICT, _MAP = range(-7, 0)
+_SPAN, _ENUM, _BYTES, _TUPLE, _BAG, _DICT, _MAP, _OMAP = range(-8, 0)
 _SEQUENCES: Final[dict[int, Any]] = {_TUPLE: tuple, _BAG: FrozenBag}
 _MAPPINGS: Final[dict[int, Any]] = {_DICT: dict, _MAP: FrozenMap}
 _KINDS: Final[dict[type, int]] = {class_: kind for kind, class_ in (*_SEQUENCES.items(), *_MAPPINGS.items())}
@@ -68,6 +69,10 @@ def unpacked(kept: Mapping[str, Any], sources: Sequence[Source]) -> Any:
             made.append(_SEQUENCES[kind](parts(values)))
         elif kind in _MAPPINGS:
             made.append(_MAPPINGS[kind](zip(parts(values[::2]), parts(values[1::2]), strict=True)))
+        elif kind == _OMAP:
+            type_, *entries = parts(values)
+            order = None if type_ is None else total_key(type_)
+            made.append(FrozenOMap(order, zip(entries[::2], entries[1::2], strict=True)))
         elif kind == _ENUM:
             made.append(makers[values[0]](*parts(values[1:])))
         elif kind == _BYTES:
@@ -119,6 +124,10 @@ class _Packer:
                 return [_SPAN, self.sources[source], start, end]
             case bytes():
                 return [_BYTES, value.hex()]
+            case FrozenOMap():
+                type_ = None if value.order is None else ordered_type(value.order)
+                entries = (self.part(each) for pair in value.items() for each in pair)
+                return [_OMAP, self.part(type_), *entries]
             case Enum():
                 return [_ENUM, self.number(type(value)), self.part(value.value)]
             case _:

@@ -28,6 +28,9 @@ RESERVED = frozenset({
 })  # fmt: skip
 """Words that name nothing. All other keywords are names wherever the grammar does not ask for them."""
 
+BEHIND_A_POINT = frozenset({"trap"})
+"""Those that stand behind a point in the name of an operation, as in `div.trap`."""
+
 PORT_RESERVED = frozenset({"merge", "mark"})
 """Words that name no port, because `on merge(...)` and `on mark(...)` are handlers of their own."""
 
@@ -86,7 +89,8 @@ class Builder:
             deepens = node.data in self.deepening
             for i, child in enumerate(children, 1):
                 if isinstance(child, str):
-                    self._check_name(child)
+                    if not (node.data == "member" and child in BEHIND_A_POINT):
+                        self._check_name(child)
                 elif child is not None:
                     stack.append((child, depth + (self.deeper(i, len(children)) if deepens else 1)))
         return order

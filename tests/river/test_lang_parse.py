@@ -101,6 +101,7 @@ EXPR_CASES = {
     "a! != b": s.Binary("!=", s.Force(a), b),
     "a is none": s.IsNone(a),
     "div.trunc(a, b)": s.Call("div.trunc", (a, b)),
+    "div.trap(a, b)": s.Call("div.trap", (a, b)),
     "any(a, fn(b, c) => b < c)": s.Call("any", (a, s.Lambda(("b", "c"), s.Binary("<", b, c)))),
     "f(fn() => 1)": s.Call("f", (s.Lambda((), one),)),
     "#o(a, b)": s.Hole("o", (a, b)),

@@ -171,6 +171,30 @@ def test_languages_of_one_file_have_versions_too(tmp_path: Path, monkeypatch: py
     assert fingerprint("no_such_language") not in found
 
 
+@pytest.mark.parametrize("key", ["i64", "f64", "list<string>", "{a: i64, b: f64?}"])
+def test_ordered_maps_are_kept(key: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {"i64": (1, -2), "f64": (1.5, -0.5), "list<string>": ('["b"]', '["a"]')}
+    one, other = keys.get(key, ("{a: 1, b: none}", "{a: 0, b: 2.5}"))
+    source = Source(
+        "p.river",
+        f"""river 1;
+input a: {key};
+output b: i64;
+operator o(x: {key}; $m: omap<{key}, i64>) -> (y: i64) {{
+  on x(k) {{ with n = $m[k] else 0 {{ n = n + 1; emit y n; }} }}
+}}
+var $m: omap<{key}, i64> = {{{one}: 1, {other}: 2}};
+(b, $m) <- o(a, $m);
+""",
+    )
+    graph = compile_once(source).graph
+    assert kept(cache)
+    again = from_disk(source, monkeypatch).graph
+    assert again.variables == graph.variables
+    (found,), (first,) = again.variables, graph.variables
+    assert [*found.initial.items()] == [*first.initial.items()]
+
+
 def test_packages_in_a_zip_file_have_versions_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark ships them so."""
     file = tmp_path / "shipped.zip"

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from river.lang import types as t
 
 if TYPE_CHECKING:
     from river.lang.values.scalars import Order
+
+
+_TYPES: Final[dict[Order, t.Type]] = {}
+
+
+def ordered_type(order: Order) -> t.Type:
+    """A type whose values `order`, found by `total_key`, brings into their total order."""
+    return _TYPES[order]
 
 
 @cache
@@ -19,6 +27,13 @@ def total_key(type_: t.Type) -> Order | None:
     records and lists
     lexicographically, maps and bags as their sorted entries, sums by their parts, patterns by their text.
     """
+    order = _order(type_)
+    if order is not None:
+        _TYPES.setdefault(order, type_)
+    return order
+
+
+def _order(type_: t.Type) -> Order | None:
     match type_:
         case t.Primitive("f32" | "f64"):
             return lambda value: (0, value) if value == value else (1, 0.0)  # noqa: PLR0124 - NaN
