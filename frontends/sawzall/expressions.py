@@ -417,6 +417,15 @@ class Expressions:
         types = tuple(None if node is None else node.type for node in nodes)
         found = OPERATIONS.get(named(name, types))
         signature = None if found is None else found.rule(types)
+        if (
+            signature is None and None in types
+        ):  # as in `haskey({"a": 1}, "a")`: the other operand does not say it
+            types = tuple(
+                self.infer(arg).type if type_ is None else type_
+                for arg, type_ in zip(args, types, strict=True)
+            )
+            found = OPERATIONS.get(named(name, types))
+            signature = None if found is None else found.rule(types)
         if signature is None:
             sign = "-" if name == "neg" else name
             shown = ", ".join("`int`" if type_ is None else f"`{spelled(type_)}`" for type_ in types)
