@@ -575,9 +575,8 @@ class _Verifier:
         if why is not None:
             message = f"`{op.name}` must state `on mark`: {why}"
             help_ = "the marks of an ordered output follow those of the input only if the key is passed on unchanged"
-            error = Diagnostic(
-                "il-mark", message, op.span, notes=(Note("used here", instance.use.span),), help=help_
-            )
+            place, note = _place(op.span, instance.use.span)
+            error = Diagnostic("il-mark", message, place, notes=(note,), help=help_)
             if not any(d.code == "il-mark" and d.message == message for d in self.errors):
                 self.errors.append(error)
 
@@ -593,10 +592,17 @@ class _Verifier:
                 "let a function do it in a loop which the key only ends, and call it first in the other handlers, too; "
                 "`@Steady()` promises that the number of marks does not matter"
             )
-            note = Note("used here", instance.use.span)
-            error = Diagnostic("il-mark-counted", message, op.mark.span, notes=(note,), help=help_)
+            place, note = _place(op.mark.span, instance.use.span)
+            error = Diagnostic("il-mark-counted", message, place, notes=(note,), help=help_)
             if not any(d.code == "il-mark-counted" and d.message == message for d in self.errors):
                 self.errors.append(error)
+
+
+def _place(place: Span | None, use: Span | None) -> tuple[Span | None, Note]:
+    """Where a mistake of an operator is told, and what else is shown: in the user's text, if the operator is a template's."""
+    if place is not None and use is not None and place.source is not use.source:
+        return use, Note("the template", place)
+    return place, Note("used here", use)
 
 
 @frozen

@@ -46,6 +46,18 @@ def test_the_program_is_what_the_frontends_and_the_linker_make(pytestconfig: pyt
     assert CROSS.read_text("utf-8") == text, "if the new text is right: pytest --update-golden"
 
 
+def test_what_a_template_may_not_do_is_told_where_it_is_used() -> None:
+    """The user cannot change the template's text, but what is given to it."""
+    source = Source("cross.river", CROSS.read_text("utf-8").replace("end = 9223372036854775807", "end = 1"))
+    with pytest.raises(Rejected) as refused:
+        assert compile_source(source).graph
+    (found,) = refused.value.diagnostics
+    assert (found.code, found.span and found.span.source) == ("il-mark-counted", source)
+    assert [(note.message, note.span and note.span.source.name) for note in found.notes] == [
+        ("the template", "range.river")
+    ]
+
+
 @pytest.fixture(scope="module")
 def cross() -> Compiled:
     program = compile_source(read_source(str(CROSS)))
