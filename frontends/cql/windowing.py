@@ -91,6 +91,7 @@ def _buckets(query: Query, source: ty.Source, window: ty.Buckets, rows: Rows) ->
     args: Args = (
         ("R", rows.type), ("O", shown.type), ("Tau", whole.tau), *numbered(query), ("row", row),
         ("size", s.Int(window.size)), ("step", s.Int(window.step)), ("top", s.Int(whole.last - window.size)),
+        ("end", whole.instant(whole.last)),
     )  # fmt: skip
     state = (
         _kept(query, source, "window", "deque", _timed(rows)),

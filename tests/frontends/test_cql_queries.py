@@ -335,6 +335,7 @@ def test_queries_say_at_every_instant_what_sql_says(duckdb, query: str) -> None:
             duckdb.executemany(f"insert into {name} values (?, ?, ?, ?)", data[name])
         used = [name for name in data if re.search(rf"{{[^}}]*\b{name}\b", query)]
         last = max(row[0] for name in used for row in data[name])
+        assert not found or max(found) <= last  # time ends with the last row
         now: list[Any] = []
         for at in range(last + 1):
             there: list[Any] = []
@@ -520,6 +521,14 @@ def test_a_semi_join_of_what_only_grows_is_a_stream() -> None:
 def test_a_query_after_with_that_nobody_uses_is_told() -> None:
     remarks = checked("v: relation = with d as (select a from s) select k from s;").remarks
     assert ("cql-unused-query", Severity.WARNING) in [(d.code, d.severity) for d in remarks]
+
+
+@pytest.mark.parametrize("source", ["tumble(s, 3)", "hop(s, 1, 3)"])
+def test_a_window_that_ends_behind_the_last_row_is_not_told(source: str) -> None:
+    rows = [(0, 1, "x", None), (2, 2, "y", None)]
+    query = f"select a from {source} w where window_start = 0"
+    assert says(query, {"s": rows}) == {}
+    assert says(query, {"s": [*rows, (3, 3, "z", None)]}) == {3: [(1,), (2,)]}
 
 
 @pytest.mark.parametrize(

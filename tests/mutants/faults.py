@@ -413,6 +413,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_lower.py::test_a_distinct_row_goes_with_its_last_copy",
     ),
     Mutant(
+        "cql-window-after-time",
+        "a mark tells the window that ends with it, though no row says that time came so far",
+        "frontends/cql/templates/tables.river",
+        "if end > now or (end == now and not over) { break; }",
+        "if end > now { break; }",
+        "tests/frontends/test_cql_queries.py::test_a_window_that_ends_behind_the_last_row_is_not_told",
+    ),
+    Mutant(
         "instant-torn-apart",
         "a row is sent before its instant is over",
         "frontends/cql/borders.py",
