@@ -11,7 +11,7 @@ from frontends.sawzall import typed as z
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import OPERATIONS
 from frontends.sawzall.reduce import hidden
-from frontends.sawzall.types import expression
+from frontends.sawzall.types import Proto, expression
 from frontends.sawzall.values import (
     BOOL,
     FALSE,
@@ -239,13 +239,21 @@ class Body(Values):
                 add = OPERATIONS["+"].river
                 inner = add((before, self.expr(value)), (type_, type_))
                 self.out.append(s.Assign(target, add((inner, behind), (type_, type_)), span=span))
+                self.present(whole, target)
             case z.Assign(place, value):
                 target = self.place(place)
                 self.out.append(s.Assign(target, self.expr(value), span=span))
+                self.present(place, target)
                 if isinstance(place, z.Read) and place.variable in self.flags:
                     self.out.append(s.Assign(s.Name(self.flags[place.variable]), TRUE, span=span))
             case z.Step(place, by):
                 self.step(place, by, span)
+            case z.Leave(place):
+                target = self.place(place)
+                self.present(place.value, cast("s.Member", target).value)
+                where, bit = cast("Proto", place.value.type).flag(place.name)
+                flags = s.Member(cast("s.Member", target).value, where)
+                self.out.append(s.Assign(flags, s.Binary("&", flags, s.Unary("~", s.Int(bit))), span=span))
             case z.Evaluate(z.Call() as call):
                 self.evaluate(call)
             case z.Evaluate(value):
@@ -346,10 +354,26 @@ class Body(Values):
             behind = s.Slice(target, s.Binary("+", at, s.Int(1)), s.Call("len", (target,)))
             parts = s.Binary("+", s.Binary("+", s.Slice(target, s.Int(0), at), one), behind)
             self.out.append(s.Assign(target, parts, span=span))
+            self.present(whole, target)
             return
         one = self.expr(z.Apply(t.STRING, "character", (value,), span=value.span))
         changed = OPERATIONS["other character"].river((target, at, one), (t.STRING, t.I64, t.STRING))
         self.out.append(s.Assign(target, changed, span=span))
+        self.present(whole, target)
+
+    def present(self, place: z.Expr, target: s.Expr) -> None:
+        """Notes that the fields on the way to a place are there, of tuples that know it."""
+        match place, target:
+            case z.Field(_, value, name, _), s.Member(whole, _):
+                if isinstance(value.type, Proto):
+                    where, bit = value.type.flag(name)
+                    flags = s.Member(whole, where)
+                    self.out.append(s.Assign(flags, s.Binary("|", flags, s.Int(bit))))
+                self.present(value, whole)
+            case z.Item(_, value, _), s.Index(whole, _):
+                self.present(value, whole)
+            case _:
+                pass
 
     def place(self, place: z.Expr) -> s.Expr:
         """A place to assign to; the last index of a map need not be there."""
@@ -387,6 +411,7 @@ class Body(Values):
         sign = "+" if by > 0 else "-"
         op = sign if place.type == t.F64 else f"{sign}%"
         self.out.append(s.Assign(target, s.Binary(op, before, constant(place.type, 1)), span=span))
+        self.present(place, target)
 
     def evaluate(self, call: z.Call) -> None:
         """A call for its effect."""

@@ -13,7 +13,7 @@ from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, Results, both
 from frontends.sawzall.operations import named
 from frontends.sawzall.tables import KINDS, PRINTED
-from frontends.sawzall.types import BASIC, kept_name, spelled
+from frontends.sawzall.types import BASIC, PACKED, Proto, kept_name, plain, spelled
 from river.diagnostics import closest
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
@@ -149,7 +149,7 @@ class _Checker:
             case s.TypeName("map", (key, value)) if not isinstance(key, s.Expr) and not isinstance(
                 value, s.Expr
             ):
-                found = self.resolved(key)
+                found = plain(self.resolved(key))
                 if not t.is_key(found):
                     message = f"`{spelled(found)}` cannot be the key of a map"
                     raise self.report.error("sawzall-key-type", message, key.span)
@@ -183,7 +183,7 @@ class _Checker:
                 if not isinstance(found, t.Record):
                     message = f"`{name}` is no tuple"
                     raise self.report.error("sawzall-type", message, expr.span)
-                return found
+                return self.numbered(found, expr.span)
             case a.TupleType():
                 if expr.members:
                     hint = "`type T = {...};` gives it a name"
@@ -206,13 +206,57 @@ class _Checker:
                 message = f"field `{name}` is declared twice"
                 raise self.report.error("sawzall-duplicate", message, part.span)
             fields[name] = self.resolved(part.type, inside=True)
-        self.tags(expr)
-        return t.Record(tuple(fields.items()))
+        found = t.Record(tuple(fields.items()))
+        defaults = self.tags(expr)
+        if any(part.tag is not None for part in expr.fields) or expr.word == "parsedmessage":
+            return self.proto(expr, found, defaults)
+        return self.numbered(found, expr.span) if expr.word == "proto" else found
 
-    def tags(self, expr: a.TupleType) -> None:
-        """Refuses tags that only some fields have, or that two fields share."""
+    def proto(self, expr: a.TupleType, found: t.Record, defaults: tuple[object, ...]) -> Proto:
+        """A tuple whose fields have tags."""
+        kinds = tuple(
+            self.packed(type_, part.kind, part.span)
+            for (_, type_), part in zip(found.fields, expr.fields, strict=True)
+        )
+        tags = tuple(part.tag or 0 for part in expr.fields)
+        return Proto(found.fields, tags, kinds, defaults, expr.word == "parsedmessage")
+
+    def packed(self, type_: t.Type, kind: str | None, span: Span | None) -> str:
+        """The type of a field in a protocol buffer; of arrays that of the items, of tuples none."""
+        item = type_.item if isinstance(type_, t.List) else type_
+        if isinstance(item, Proto) and kind is None:
+            return ""
+        if item not in PACKED:
+            message = f"`{spelled(type_)}` has no form in a protocol buffer"
+            if kind is not None and isinstance(item, Proto):
+                message = f"a tuple is no `{kind}`"
+            raise self.report.error("sawzall-tag", message, span, "fields of tuples with tags have tags, too")
+        kind = "bool" if kind == "boolean" else kind
+        if kind is not None and kind not in PACKED[item]:
+            hint = f"`{spelled(item)}` is one of {', '.join(PACKED[item])} there"
+            raise self.report.error("sawzall-tag", f"`{kind}` does not hold `{spelled(item)}`", span, hint)
+        return kind or PACKED[item][0]
+
+    def numbered(self, found: t.Record, span: Span | None) -> Proto:
+        """`proto T`: a tuple whose fields have the numbers from 1 as tags."""
+        if isinstance(found, Proto):
+            return found
+        fields = tuple(
+            (name, self.numbered(type_, span) if isinstance(type_, t.Record) else type_)
+            for name, type_ in found.fields
+        )
+        kinds = tuple(self.packed(type_, None, span) for _, type_ in fields)
+        return Proto(fields, tuple(range(1, len(fields) + 1)), kinds, (None,) * len(fields))
+
+    def tags(self, expr: a.TupleType) -> tuple[object, ...]:
+        """The values that fields have where they are not there, None if it is not said.
+
+        Refused: tags that only some fields have, or that two fields share.
+        """
+        defaults: list[object] = []
         seen: dict[int, str | None] = {}
         for part in expr.fields:
+            defaults.append(None)
             if part.tag is None:
                 if part.value is not None:
                     message = "a field without a tag has no value of its own"
@@ -225,12 +269,20 @@ class _Checker:
                 raise self.report.error("sawzall-tag", message, part.span)
             seen[part.tag] = part.name
             if part.value is not None:
-                self.exprs.check(part.value, self.type(part.type))
+                value = self.exprs.check(part.value, self.type(part.type))
+                if isinstance(value, z.Constant):
+                    defaults[-1] = value.value
+                else:
+                    hint = "a literal is known"
+                    self.report.warn(
+                        "sawzall-default", "this value is not known here, and ignored", value.span, hint
+                    )
         bare = next((part for part in expr.fields if part.tag is None), None)
         if bare is not None and (seen or expr.word == "parsedmessage"):
             raise self.report.error(
                 "sawzall-tag", "this field has no tag", bare.span, "all have one, or none"
             )
+        return tuple(defaults)
 
     def member_type(self, path: str, span: Span | None) -> t.Type:
         """`T.U`: a type that is declared in a tuple."""
@@ -277,8 +329,10 @@ class _Checker:
         """One declaration or statement of the program."""
         match item:
             case a.Declare(name, a_type, s.Name(value)) if (
-                a_type is not None and value == INPUT and self.names.known(INPUT) in (None, self.lines)
-            ) and isinstance(found := self.type(a_type), t.Record):
+                (a_type is not None and value == INPUT and self.names.known(INPUT) in (None, self.lines))
+                and isinstance(found := self.type(a_type), t.Record)
+                and not isinstance(found, Proto)
+            ):
                 self.record(name, found, item)
             case _:
                 self.body += self.statement(item)
@@ -492,7 +546,7 @@ class _Checker:
             raise self.report.error("sawzall-table", message, item.kind_span)
         if item.index and not kind.indexed:
             raise self.report.error("sawzall-table", f"`{item.kind}` has no indices", item.index[0].span)
-        value = self.type(item.value.type)
+        value = plain(self.type(item.value.type))
         if not kind.value(value):
             message = f"`{item.kind}` takes {kind.wants}, not `{spelled(value)}`"
             raise self.report.error("sawzall-table", message, item.value.span)
@@ -570,7 +624,7 @@ class _Checker:
 
     def key(self, element: a.Element) -> t.Type:
         """The type of an index."""
-        type_ = self.type(element.type)
+        type_ = plain(self.type(element.type))
         if not t.is_key(type_):
             raise self.report.error(
                 "sawzall-key-type", f"`{spelled(type_)}` cannot be an index", element.span
@@ -586,7 +640,7 @@ class _Checker:
                     "sawzall-table", f"`{item.kind}` needs a weight", item.kind_span, "... weight w: int"
                 )
             return None
-        type_ = self.type(item.weight.type)
+        type_ = plain(self.type(item.weight.type))
         if takes is None:
             raise self.report.error("sawzall-table", f"`{item.kind}` takes no weight", item.weight.span)
         if not takes(type_):
@@ -859,6 +913,11 @@ class _Checker:
                 said = z.Constant(t.STRING, "assertion failed", span=span)
                 text = exprs.check(rest[0], t.STRING) if rest else said
                 return z.Assert(exprs.check(cond, t.BOOL), text, span=span)
+            case s.Call("clearproto", args) if self.names.known("clearproto") is None:
+                exprs.tagged("clearproto", args, span)
+                place = self.place(cast("s.Expr", args[0]))
+                assert isinstance(place, z.Field)  # noqa: S101 - `tagged` has seen to it
+                return z.Leave(place, span=span)
             case s.Call(name, args) if exprs.is_function(name):
                 return z.Evaluate(exprs.user_call(name, args, value.span), span=span)
             case a.CallValue(callee, args):

@@ -12,7 +12,7 @@ from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import CONSTANTS, CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
 from frontends.sawzall.times import default_zone, microseconds
-from frontends.sawzall.types import BASIC, FINGERPRINT, kept_name, spelled
+from frontends.sawzall.types import BASIC, FINGERPRINT, Proto, kept_name, plain, spelled
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 ABSENT = frozenset({
     "now", "load",
-    "getenv", "inproto",
-    "clearproto", "result", "Gunzip", "print", "unpack", "geo",
+    "getenv", "result", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip
 """Functions of szl that River-Sawzall does not have."""
 
@@ -43,6 +42,10 @@ VERBS: Mapping[str, tuple[t.Type, ...]] = MappingProxyType({
     "s": (t.STRING,), "q": (t.STRING,), "b": (t.BOOL,), "t": (t.TIME,), "p": (FINGERPRINT,), "v": (),
 })  # fmt: skip
 """The places of a format, and the types that they take."""
+
+
+AS_THEY_ARE = frozenset({"len", "+", "keys", "haskey", "lookup"})
+"""Operations on tuples with tags that know of them whether fields are there."""
 
 
 @define
@@ -67,15 +70,74 @@ class Expressions:
         """The typed form of `expr`, which must be a `wanted` (or what is inside, if that is optional)."""
         inner = wanted.inner if isinstance(wanted, t.Optional) else wanted
         node = self.infer(expr, inner)
-        if node.type != inner:
+        if plain(node.type) != plain(inner):
             raise self.mismatch(inner, node.type, expr.span)
-        return node
+        return self.shaped(node, inner)
+
+    def shaped(self, node: z.Expr, wanted: t.Type) -> z.Expr:
+        """A value as one of a type that differs in nothing but the tags of tuples: all fields are there then."""
+        span = node.span
+        match node, wanted:
+            case _, type_ if node.type == type_:
+                return node
+            case z.RecordOf(_, values), t.Record(fields):
+                parts = (self.shaped(value, to) for value, (_, to) in zip(values, fields, strict=True))
+                return z.RecordOf(wanted, tuple(parts), span=span)
+            case z.Read() | z.Field(), t.Record(fields):
+                assert isinstance(node.type, t.Record)  # noqa: S101 - they are alike
+                given = node.type.fields
+                values = (
+                    self.shaped(z.Field(of, node, name, span=span), to)
+                    for (name, to), (_, of) in zip(fields, given, strict=True)
+                )
+                return z.RecordOf(wanted, tuple(values), span=span)
+            case _, t.Record():
+                whole = self.temporary("whole", node.type)
+                result = z.Result(self.shaped(z.Read(node.type, whole, span=span), wanted), span=span)
+                return z.StatementValue(wanted, (z.Declare(whole, node, span=span), result), span=span)
+            case _, t.List(item):
+                return self.items(node, lambda each: self.shaped(each, item), wanted, span)
+            case _, t.Map():
+                return self.reshaped(node, wanted, span)
+            case _:
+                raise self.mismatch(wanted, node.type, span)
+
+    def reshaped(self, node: z.Expr, wanted: t.Map, span: Span | None) -> z.Expr:
+        """As `shaped`, of a map."""
+        assert isinstance(node.type, t.Map)  # noqa: S101 - they are alike
+        keys = t.List(node.type.key)
+        whole, found, named_, at = (
+            self.temporary("map", node.type), self.temporary("shaped", wanted), self.temporary("keys", keys),
+            self.temporary("at", t.I64),
+        )  # fmt: skip
+        index = z.Read(t.I64, at)
+        key = z.Item(node.type.key, z.Read(keys, named_), index, span=span)
+        value = z.Item(node.type.value, z.Read(node.type, whole), key, span=span)
+        put = z.Assign(
+            z.Item(wanted.value, z.Read(wanted, found), key, span=span),
+            self.shaped(value, wanted.value),
+            span=span,
+        )
+        less = z.Apply(t.BOOL, "<", (index, z.Apply(t.I64, "len", (z.Read(keys, named_),))))
+        return z.StatementValue(
+            wanted,
+            (
+                z.Declare(whole, node, span=span),
+                z.Declare(named_, z.Apply(keys, "keys", (z.Read(node.type, whole),))),
+                z.Declare(found, z.MapOf(wanted, ())),
+                z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (z.Step(index, 1),), (put,), span=span),
+                z.Result(z.Read(wanted, found), span=span),
+            ),
+            span=span,
+        )
 
     def initial(self, expr: a.Expr, wanted: t.Type) -> z.Expr:
         """The typed form of what a variable begins with: it is converted to the type of the variable."""
         if not composite(expr):
             node = self.infer(expr, wanted)
-            return node if node.type == wanted else self.converted(node, wanted, expr.span)
+            if plain(node.type) == plain(wanted):
+                return self.shaped(node, wanted)
+            return self.converted(node, wanted, expr.span)
         found = self.tried(lambda: self.check(expr, wanted))
         if found is None:
             found = self.tried(lambda: self.converted(self.infer(expr), wanted, expr.span))
@@ -106,8 +168,12 @@ class Expressions:
     def converted_basic(self, node: z.Expr, wanted: t.Type, span: Span | None) -> z.Expr:
         """A value as one of another basic type, or as a text."""
         wanted = wanted.inner if isinstance(wanted, t.Optional) else wanted
-        if node.type == wanted:
-            return node
+        if plain(node.type) == plain(wanted):
+            return self.shaped(node, wanted)
+        if node.type == t.BYTES and isinstance(wanted, Proto):
+            return z.Unpacked(wanted, node, span=span)
+        if isinstance(node.type, Proto) and wanted == t.BYTES:
+            return z.Packed(t.BYTES, node, span=span)
         if node.type == t.BYTES and wanted not in (t.STRING, t.BYTES, FINGERPRINT):
             node = self.converted_basic(node, t.STRING, span)
         if isinstance(node, z.Constant) and (node.type, wanted) == (t.I64, t.F64):
@@ -414,6 +480,10 @@ class Expressions:
         """An operator or built-in function applied; braces take the type of the other operand."""
         other = len(args) == 2 and name not in CONVERTERS and not all(map(composite, args))
         nodes = [None if other and composite(arg) else self.infer(arg) for arg in args]
+        if name == "bytes" and len(nodes) == 1 and nodes[0] is not None and isinstance(nodes[0].type, Proto):
+            return z.Packed(t.BYTES, nodes[0], span=span)
+        if name not in AS_THEY_ARE or len({node.type for node in nodes if node is not None}) > 1:
+            nodes = [None if node is None else self.shaped(node, plain(node.type)) for node in nodes]
         types = tuple(None if node is None else node.type for node in nodes)
         found = OPERATIONS.get(named(name, types))
         signature = None if found is None else found.rule(types)
@@ -470,6 +540,15 @@ class Expressions:
                 raise self.error("sawzall-no-result", f"`{name}` has no result", span)
             return call
         match name, args:
+            case "inproto", _:
+                place = self.tagged(name, args, span)
+                return z.There(t.BOOL, place.value, place.name, span=span)
+            case "inprotocount", (value,):
+                counted = self.infer(value)
+                if not isinstance(counted.type, Proto):
+                    hint = "tags make it a protocol buffer: `{ a: int @ 1 }`"
+                    raise self.error("sawzall-tag", "`inprotocount` takes a tuple with tags", span, hint)
+                return z.Packed(t.I64, counted, counted=True, span=span)
             case "def", (value,):
                 return z.Defined(t.BOOL, self.infer(value), span=span)
             case "match" | "matchstrs" | "matchposns", (pattern, text):
@@ -508,6 +587,22 @@ class Expressions:
         if name in (*MATCHES, "def", "format"):
             raise self.error("sawzall-arguments", f"`{name}` takes other arguments", span)
         raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, closest(name, known))
+
+    def tagged(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Field:
+        """The field that `inproto` and `clearproto` are about."""
+        match args:
+            case (s.Member(value, field),) if self.member(value, field) is None:
+                found = self.infer(args[0])
+            case _:
+                found = None
+        if not isinstance(found, z.Field):
+            raise self.error(
+                "sawzall-arguments", f"`{name}` takes the field of a tuple", span, f"`{name}(t.f)`"
+            )
+        if not isinstance(found.value.type, Proto):
+            hint = "tags make it a protocol buffer: `{ a: int @ 1 }`"
+            raise self.error("sawzall-tag", "the fields of this tuple have no tags", span, hint)
+        return found
 
     def type_of(self, arg: a.Expr) -> t.Type | None:
         """The type that an argument names, if it does."""
@@ -764,6 +859,7 @@ class Expressions:
         """One value in a format, before it is filled up to its width."""
         verb = part[-1]
         node = self.infer(arg)
+        node = self.shaped(node, plain(node.type))
         if verb == "T":
             return z.Constant(t.STRING, spelled(node.type), span=arg.span)
         if verb not in VERBS:

@@ -13,6 +13,7 @@ from frontends.sawzall.body import PRINTS, binary, handler, local_function, port
 from frontends.sawzall.calls import callees, drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX, needed
+from frontends.sawzall.messages import functions as messages
 from frontends.sawzall.reduce import Reducer, indexed, item_type, reducer
 from frontends.sawzall.tables import DIRECT
 from frontends.sawzall.types import expression
@@ -186,6 +187,7 @@ class _Lowering:
         functions = [local_function(consts, i) for i in range(len(typed.functions))]
         functions += [local_function(consts, i, frozen=True) for i in frozen]
         body = handler(consts)
+        first += messages(consts)
         items = self.numbered(source) if self.draws else self.items(source)
         ports = (s.Port(port(source.name), items, span=source.span),)
         outs = [s.Out(name, type_) for name, type_ in self.outs()]

@@ -127,6 +127,32 @@ class Saw(s.Node):
 
 
 @frozen
+class Unpacked(s.Node):
+    """The tuple in bytes, which are a protocol buffer; undefined if they are none. `type` is a `types.Proto`."""
+
+    type: t.Type
+    value: Expr
+
+
+@frozen
+class Packed(s.Node):
+    """The bytes of a tuple, whose type is a `types.Proto`; `counted`: how many fields in it are there."""
+
+    type: t.Type
+    value: Expr
+    counted: bool = False
+
+
+@frozen
+class There(s.Node):
+    """`inproto(e.name)`: whether the field of a tuple was read, or was assigned to."""
+
+    type: t.Type
+    value: Expr
+    name: str
+
+
+@frozen
 class Logic(s.Node):
     """`and`, `or`: the right side counts only if the left one does not decide."""
 
@@ -214,6 +240,9 @@ Expr = (
     | Apply
     | Match
     | Saw
+    | Unpacked
+    | Packed
+    | There
     | Logic
     | Defined
     | Call
@@ -258,6 +287,13 @@ class Evaluate(s.Node):
     """An expression, for its effect."""
 
     value: Expr
+
+
+@frozen
+class Leave(s.Node):
+    """`clearproto(e.name);`: the field of a tuple is not among its bytes any more."""
+
+    place: Field
 
 
 @frozen
@@ -385,7 +421,7 @@ class Result(s.Node):
 
 
 Stmt = (
-    Declare | Assign | Step | Evaluate | Append | Assert | Emit | If | While | DoWhile | For | Switch | When | Break
+    Declare | Assign | Step | Leave | Evaluate | Append | Assert | Emit | If | While | DoWhile | For | Switch | When | Break
     | Continue | Return | Result
 )  # fmt: skip
 
@@ -459,7 +495,7 @@ def may_fail(node: s.Node, failing: frozenset[int]) -> bool:
             return False
         case Read(_, _, definite):
             return not definite
-        case Item():
+        case Item() | Unpacked():
             return True
         case Field(_, _, _, True):
             return True
@@ -509,7 +545,7 @@ def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
                 return called(part)
             case When(quantifiers, cond, body):
                 return any(map(called, (*quantifiers, cond))) or any(map(ends, body))
-            case Assign() | Step() | Evaluate() | Append() | Assert() | Emit() | Result():
+            case Assign() | Step() | Leave() | Evaluate() | Append() | Assert() | Emit() | Result():
                 return may_fail(part, failing) or called(part)
             case If() | While() | DoWhile() | For() | Switch() | Case():
                 return any(map(ends, children(part)))
@@ -552,7 +588,7 @@ def assigned(node: s.Node) -> frozenset[int]:
     """The variables to which something inside `node` assigns, or of which it changes a part."""
     found: frozenset[int] = frozenset()
     match node:
-        case Assign(place, _) | Step(place, _):
+        case Assign(place, _) | Step(place, _) | Leave(place):
             found = frozenset({root(place)})
         case Saw(rests=rests):
             found = frozenset(root(place) for _, place in rests)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, assert_never, cast
+from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from attrs import define, evolve, field
 
@@ -19,7 +19,7 @@ from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import CLOCKS, DRAWS, MATCHES, OPERATIONS, UNKNOWN_ZONE
 from frontends.sawzall.times import Zone, zone
-from frontends.sawzall.types import FINGERPRINT, expression
+from frontends.sawzall.types import FINGERPRINT, Proto, expression
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
@@ -35,6 +35,9 @@ CLOCKS_TYPE = s.RecordType((
     s.FieldType("offsets", s.TypeName("list", (s.TypeName("i64"),))),
     s.FieldType("names", s.TypeName("list", (s.TypeName("string"),))),
 ))  # fmt: skip
+Message = Literal["read", "write", "count"]
+"""What is done with a tuple that is a protocol buffer."""
+
 TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
 
 
@@ -61,6 +64,9 @@ class Consts:
     names: dict[int, str] = field(factory=dict[int, str])
     regexes: dict[str, str] = field(factory=dict[str, str])
     lists: dict[s.Expr, s.Const] = field(factory=dict["s.Expr", "s.Const"])
+    messages: dict[tuple[Message, Proto], str] = field(
+        factory=dict["tuple[Message, Proto]", str]
+    )  # the functions of tuples that are protocol buffers
 
     @property
     def failing(self) -> frozenset[int]:
@@ -78,6 +84,13 @@ class Consts:
         if text not in self.regexes:
             self.regexes[text] = self.unused("pattern")
         return self.regexes[text]
+
+    def message(self, what: Message, type_: t.Type) -> str:
+        """The function that reads or writes the bytes of a tuple, or counts the fields that are there."""
+        assert isinstance(type_, Proto)  # noqa: S101 - the checker has seen to it
+        if (what, type_) not in self.messages:
+            self.messages[what, type_] = self.unused(f"{what}_tuple")
+        return self.messages[what, type_]
 
     def clocks(self, name: str) -> str:
         """The constant that holds the clocks of a zone."""
@@ -355,6 +368,18 @@ class Values:
                 return s.Call(MATCHES[operation][0], (self.regex(pattern), self.expr(value)))
             case z.Saw():
                 return self.saw(expr)
+            case z.Packed(_, value, counted):
+                function = self.consts.message("count" if counted else "write", value.type)
+                return s.Call(function, (self.expr(value),))
+            case z.Unpacked(type_, value):
+                read = s.Call(self.consts.message("read", type_), (self.expr(value),))
+                found = self.bound(read, t.Optional(type_), "result")
+                self.unless(s.IsNone(found), span, f"`{text_of(span)}`: no protocol buffer")
+                return s.Force(found)
+            case z.There(_, value, name):
+                assert isinstance(value.type, Proto)  # noqa: S101 - the checker has seen to it
+                where, bit = value.type.flag(name)
+                return s.Binary("!=", s.Binary("&", s.Member(self.expr(value), where), s.Int(bit)), s.Int(0))
             case z.Logic(_, op, left, right):
                 return self.logic(op, left, right)
             case z.Defined(_, value):
@@ -696,8 +721,15 @@ def negated(cond: s.Expr) -> s.Expr:
 
 def record(type_: t.Record, values: tuple[s.Expr, ...]) -> s.RecordValue:
     """A record of values in the order of the type's fields."""
-    fields = zip(type_.fields, values, strict=True)
-    return s.RecordValue(tuple(s.FieldValue(name, value) for (name, _), value in fields))
+    found = tuple(s.FieldValue(name, value) for (name, _), value in zip(type_.fields, values, strict=True))
+    if isinstance(type_, Proto):  # all its fields are there
+        flags = zip(type_.there, type_.all_there(), strict=True)
+        hidden = (
+            *(s.FieldValue(name, s.Int(bits)) for name, bits in flags),
+            s.FieldValue(type_.rest, s.Bytes(b"")),
+        )
+        found = (*found, *hidden)
+    return s.RecordValue(found)
 
 
 def constant(type_: t.Type, value: object) -> s.Expr:
