@@ -141,7 +141,7 @@ def _column(expr: s.Node, label: str, *, alone: bool) -> str | None:
     match expr:
         case s.Member(s.Name(source), name) if source == label:
             return name
-        case s.Name(name) if alone:
+        case s.Name(name) if alone and not isinstance(expr, q.Quoted):
             return name
         case _:
             return None

@@ -17,6 +17,7 @@ from frontends.cql.flatten import flat
 from frontends.cql.group_windows import with_tables
 from frontends.cql.inline import inlined
 from frontends.cql.narrow import narrowed
+from frontends.cql.quoted import settled
 from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
@@ -237,6 +238,7 @@ class _Checker:
         body = query.select
         if isinstance(body, q.Select):
             body = evolve(body, sources=tuple(map(self.shown, body.sources)))
+            body = settled(body, self.row_of, self.report)
             if any(x.joining is not None and x.joining.natural for x in body.sources):
                 body = joined_by_name(body, tuple(map(self.row_of, body.sources)))
             body = unnested(body, decl.name, self, named=decl.type is None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
+from frontends.cql.quoted import texts
 from frontends.sql import syntax as q
 from frontends.sql.expressions import AGGREGATES
 from frontends.sql.functions import FUNCTIONS, SEVERAL
@@ -30,6 +31,7 @@ def inlined(program: c.Program, report: Report) -> c.Program:
     """
     functions: dict[str, c.ScalarFunction] = {}
     for function in program.functions:
+        function = evolve(function, body=texts(function.body, frozenset(name for name, _ in function.params)))
         known = function.name.lower() in FUNCTIONS or function.name.lower() in (*SEVERAL, *AGGREGATES)
         if known or function.name in functions:
             message = f"there is a function `{function.name}` already"
@@ -38,9 +40,9 @@ def inlined(program: c.Program, report: Report) -> c.Program:
         if len(set(names)) < len(names):
             report.error("cql-function", f"two parameters of `{function.name}` have one name", function.span)
         functions[function.name] = function
-    values = {parameter.name: parameter.value for parameter in program.parameters}
+    values = {parameter.name: texts(parameter.value) for parameter in program.parameters}
     for parameter in program.parameters:
-        if any(isinstance(node, s.Name | s.Member) for node in walk(parameter.value)):
+        if any(isinstance(node, s.Name | s.Member) for node in walk(values[parameter.name])):
             message = f"the value of `:{parameter.name}` is written out"
             report.error("cql-parameter", message, parameter.span, "write a number, a text or a time")
             values[parameter.name] = s.NoneValue()

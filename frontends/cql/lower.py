@@ -6,6 +6,7 @@ what feeds an `rstream`, or an aggregate without groups, also carries instants w
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field, frozen
@@ -112,12 +113,13 @@ class Lowering:
 
     def fresh(self, name: str) -> str:
         """`name`, or one like it that nothing bears yet."""
-        found = fresh(name, self.taken)
+        found = fresh(_plain(name), self.taken)
         self.taken.add(found)
         return found
 
     def declare(self, title: str, type_: s.TypeExpr, span: Span | None) -> s.TypeExpr:
         """Declares a type under a name like `title`, in capitals; one that is there already is used again."""
+        title = _plain(title)
         name = "".join(part[:1].upper() + part[1:] for part in title.split("_")) or title
         for known in self.types:
             if known.type == type_ and known.name == name:
@@ -506,6 +508,8 @@ class Query:
         key, query = expression(node.key), self.view.query
         sides = (("left", left, node.left), ("right", right, node.right))
         once = closed.apart(query.sources, node)
+        if node.band is not None:
+            return self.banded(node, node.band, (left, right), type_, quiet=quiet, once=once)
         lasting = not once and all(_lasts(self.whole.source, query, side) for _, _, side in sides)
         orders = [lasting and _in_order(query, side) for _, _, side in sides]
         kinds = [
@@ -532,8 +536,6 @@ class Query:
                 )
         else:
             args += (("once", s.Bool(once)),)
-        a, b = _columns((node.left_key.body,), "l"), _columns((node.right_key.body,), "r")
-        keys = a if a == b else None
         made = Rows(self.queue("joined"), node.row, type_)
         template = "join_lasting" if lasting else "join"
         return self.add(
@@ -543,19 +545,59 @@ class Query:
             tuple(state),
             made,
             node,
-            keys=keys or None,
+            keys=_shared_keys(node),
             name="join",
+        )
+
+    def banded(
+        self,
+        node: r.Join,
+        band: r.Band,
+        sides: tuple[Rows, Rows],
+        type_: s.TypeExpr,
+        *,
+        quiet: bool,
+        once: bool,
+    ) -> Rows:
+        """A join of rows whose values lie near one another, which are kept in their order."""
+        (left, right), key, kind = sides, expression(node.key), expression(band.type)
+        state = tuple(
+            self.variable(
+                side,
+                s.TypeName("map", (key, s.TypeName("omap", (kind, s.TypeName("bag", (rows.type,)))))),
+                s.MapValue(()),
+                node.span,
+            )
+            for side, rows in (("left", left), ("right", right))
+        )
+        low, high = band.low, band.high
+        args: Args = (
+            ("L", left.type), ("R", right.type), ("O", type_), ("Tau", self.whole.tau), ("K", key), ("V", kind),
+            ("left", node.left_key), ("right", node.right_key), ("row", node.make),
+            ("left_value", band.left), ("right_value", band.right),
+            ("low", _moved(low)), ("high", _moved(high)),
+            ("low_left", _moved(high and -high)), ("high_left", _moved(low and -low)),
+            ("quiet", s.Bool(quiet)), ("once", s.Bool(once)),
+        )  # fmt: skip
+        made = Rows(self.queue("joined"), node.row, type_)
+        keys = _shared_keys(node)
+        return self.add(
+            "join_band", args, (left.queue, right.queue), state, made, node, keys=keys, name="join"
         )
 
     def outer(self, node: r.Outer, *, quiet: bool) -> Rows:
         """A join that keeps rows without partner."""
         left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
         type_, key = self.row_type("joined", node.row, node.span), expression(node.key)
+        counts = expression(t.Record((("n", t.I64), ("partners", t.I64))))
         state = tuple(
-            self.variable(
-                side, s.TypeName("map", (key, s.TypeName("bag", (rows.type,)))), s.MapValue(()), node.span
-            )
+            self.variable(side, s.TypeName("map", (key, kept)), s.MapValue(()), node.span)
             for side, rows in (("left", left), ("right", right))
+            for kept in (
+                s.TypeName("bag", (rows.type,))
+                if node.meets is None
+                else s.TypeName("map", (rows.type, counts)),
+            )
         )
         nothing = s.Call("zero", ())  # never asked for
         args: Args = (
@@ -568,7 +610,10 @@ class Query:
             ("quiet", s.Bool(quiet)),
         )  # fmt: skip
         made = Rows(self.queue("joined"), node.row, type_)
-        return self.add("outer", args, (left.queue, right.queue), state, made, node)
+        if node.meets is None:
+            return self.add("outer", args, (left.queue, right.queue), state, made, node)
+        args = (*args, ("meets", node.meets))
+        return self.add("outer_on", args, (left.queue, right.queue), state, made, node, name="outer")
 
     def parts(self, node: r.Group) -> Parts:
         """The keys, accumulators and functions of groups; declares their types."""
@@ -690,6 +735,26 @@ class Parts:
     def entry(self, *more: s.FieldType) -> s.TypeExpr:
         """The state of a group."""
         return s.RecordType((s.FieldType("acc", self.acc), *more))
+
+
+def _moved(by: int | None) -> s.Lambda:
+    """A bound: a value and so much, but no more than there is; or none."""
+    value: s.Expr = s.Name("v")
+    if by:
+        wide = s.Binary("+", s.Call("i128", (value,)), s.Call("i128", (s.Int(by),)))
+        value = s.Call("i64.sat", (wide,))
+    return s.Lambda(("v",), s.NoneValue() if by is None else value)
+
+
+def _shared_keys(node: r.Join) -> tuple[str, ...] | None:
+    """The columns that are the key of a join on both sides, if there are such."""
+    a, b = _columns((node.left_key.body,), "l"), _columns((node.right_key.body,), "r")
+    return (a or None) if a == b else None
+
+
+def _plain(name: str) -> str:
+    """A name as a plain word, whatever the text calls it."""
+    return re.sub(r"^(?=[0-9])|[^A-Za-z0-9_]", "_", name)
 
 
 def _columns(values: Iterable[s.Expr], side: str) -> tuple[str, ...] | None:

@@ -16,7 +16,7 @@ from frontends.sql.expressions import aggregate_of
 from frontends.sql.parse import SQL, SqlBuilder
 from river.diagnostics import Rejected, closest
 from river.lang import syntax as s
-from river.lang.grammar import EXPR, LEXICAL, TYPES, compose, module
+from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, TYPES, compose, module
 from river.lang.parse import TypesBuilder
 from river.source import Span
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from river.source import Source
 
 CQL = module("frontends.cql", "grammar.lark")
-PARSER = compose(LEXICAL, TYPES, EXPR, SQL, CQL, start=("program",))
+PARSER = compose(LEXICAL, TYPES, EXPR, QUOTED_NAMES, SQL, CQL, start=("program",))
 
 
 def parse(source: Source) -> c.Program:
@@ -96,7 +96,7 @@ INSTEAD = {
     "+": "a number is positive without a sign",
     "~": "it is written `regexp_like(s, 'pattern')`",
     "!~": "it is written `not regexp_like(s, 'pattern')`",
-    "`": "names stand without quotes",
+    "`": "a name in backquotes ends with another one",
     "#window": "windows stand in brackets behind a stream: `s[range 5 minutes]`",
     "distinct": "`union` alone is of different rows",
     "for": "a query changes nothing: there is nothing to lock",

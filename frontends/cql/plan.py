@@ -201,21 +201,25 @@ def _needs(relation: r.Relation, wanted: set[str], found: dict[int, set[str]]) -
             _needs(
                 input, _members(keep, input) | (wanted if make == r.SAME else _members(make, input)), found
             )
-        case r.Join(left, right, _, _, left_key, right_key, make):
-            _needs(left, _members(left_key, left) | _members(make, left, 0), found)
-            _needs(right, _members(right_key, right) | _members(make, right, 1), found)
+        case r.Join(left, right, _, _, left_key, right_key, make, band):
+            values = (None, None) if band is None else (band.left, band.right)
+            for side, i, own in ((left, 0, (left_key, values[0])), (right, 1, (right_key, values[1]))):
+                read = [_members(f, side) for f in own if f is not None]
+                _needs(side, _members(make, side, i).union(*read), found)
         case r.Group(input, _, keys, aggregates):
             values = [key.value for key in keys] + [a.argument for a in aggregates if a.argument is not None]
             _needs(
                 input, {name for value in values for name in _members(s.Lambda(("r",), value), input)}, found
             )
         case r.Outer(
-            left, right, _, _, left_key, right_key, make, left_can, right_can, left_alone, right_alone
+            left, right, _, _, left_key, right_key, make, left_can, right_can, left_alone, right_alone, meets
         ):
             left_ones = [f for f in (left_key, left_can, left_alone) if f is not None]
             right_ones = [f for f in (right_key, right_can, right_alone) if f is not None]
-            _needs(left, _members(make, left, 0).union(*(_members(f, left) for f in left_ones)), found)
-            _needs(right, _members(make, right, 1).union(*(_members(f, right) for f in right_ones)), found)
+            pairs = [f for f in (make, meets) if f is not None]
+            for side, i, ones in ((left, 0, left_ones), (right, 1, right_ones)):
+                read = [*(_members(f, side, i) for f in pairs), *(_members(f, side) for f in ones)]
+                _needs(side, set[str]().union(*read), found)
         case r.Top(input):
             _needs(input, {name for name, _ in input.row.fields}, found)
         case r.Distinct(input, row):

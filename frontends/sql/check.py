@@ -8,6 +8,7 @@ from attrs import define, evolve, field, frozen
 
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
+from frontends.sql.bands import bands
 from frontends.sql.expressions import (
     Column,
     Found,
@@ -735,8 +736,16 @@ class _Joins:
         pairs = {i: pair for i, c in enumerate(asked) if (pair := self.pair(c, done, index)) is not None}
         own = [c for i, c in enumerate(asked) if i not in pairs and i >= len(self.waiting)]
         self.waiting = [c for i, c in enumerate(self.waiting) if i not in pairs]
-        left = left.filtered([c for p in pairs.values() for c in p.present[0]], source.span)
-        right = right.filtered([c for p in pairs.values() for c in p.present[1]], source.span)
+        found = bands(
+            [*own, *self.waiting],
+            lambda e: sources(e) <= done,
+            lambda e: sources(e) == {index},
+            self.select.seen(index).typed,
+        )
+        found = None if found is None or (pairs and None in (found.low, found.high)) else found
+        sides = [p.present for p in pairs.values()] + ([] if found is None else [found.present])
+        left = left.filtered([c for side, _ in sides for c in side], source.span)
+        right = right.filtered([c for _, side in sides for c in side], source.span)
         kept = self.kept(left, right, index, own)
         names = self.names(kept)
         values = tuple(
@@ -752,6 +761,7 @@ class _Joins:
             s.Lambda(("l",), _key([_renamed(left.read(p.key[0].expr), "l") for p in pairs.values()])),
             s.Lambda(("r",), _key([right.read(p.key[1].expr) for p in pairs.values()])),
             s.Lambda(("l", "r"), s.RecordValue(values)),
+            None if found is None else found.band(lambda e: _renamed(left.read(e), "l"), right.read),
             span=source.span,
         )
         found = _Joined(relation, {c: s.Member(s.Name("r"), names[c]) for c in kept}, ())
@@ -775,6 +785,7 @@ class _Joins:
         pairs: list[_Pair] = []
         left_can: list[s.Expr] = []
         right_can: list[s.Expr] = []
+        both: list[s.Expr] = []
         for condition in self.on[index]:
             pair = self.pair(condition, done, index)
             if pair is not None:
@@ -784,14 +795,15 @@ class _Joins:
             elif index not in sources(condition):
                 left_can.append(condition)
             else:
-                message = "an outer join compares columns of its two sides by `=` alone, and not floats"
-                help_line = "join by `=`, and put other conditions on both sides after `where`"
-                raise self.over.report.error("sql-outer-condition", message, condition.span, help_line)
+                both.append(condition)
         left_can += [c for p in pairs for c in p.present[0]]
         right_can += [c for p in pairs for c in p.present[1]]
         kept = self.kept(left, right, index, [])
         names = self.names(kept)
         places = {c: _renamed(left.places[c], "l") if c in left.places else right.places[c] for c in kept}
+
+        sides = {c: _renamed(value, "l") for c, value in left.places.items()} | dict(right.places)
+        meets = s.Lambda(("l", "r"), _all(substitute(c, sides) for c in both)) if both else None
 
         def made(side: _Joined | None) -> s.Expr:
             return s.RecordValue(
@@ -813,6 +825,7 @@ class _Joins:
             s.Lambda(("r",), _all(map(right.read, right_can))),
             s.Lambda(("l",), made(left)) if kind in ("left", "full") else None,
             s.Lambda(("r",), made(right)) if kind in ("right", "full") else None,
+            meets,
             span=source.span,
         )
         return _Joined(relation, {c: s.Member(s.Name("r"), names[c]) for c in kept}, ())

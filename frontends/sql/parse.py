@@ -166,7 +166,23 @@ class SqlBuilder(ExprBuilder):
             case _:
                 return s.Binary(op, left, right, span=self.span(tree))
 
+    def without_quotes(self, token: Any) -> Any:
+        """See `Builder`; double quotes are those of names, too."""
+        if token.type != "STRING":
+            return super().without_quotes(token)
+        name = self.text(token)
+        if not name or name[0] in "$:":
+            self.report("syntax-name", f"`{name}` is no name", self.token_span(token), _NO_NAME)
+        return token.update(value=name)
+
     def variable(self, tree: Tree[Token], args: Args) -> s.Expr:
+        match args[0].type:
+            case "STRING":
+                return q.Quoted(str(args[0]), span=self.span(tree))
+            case "QUOTED_NAME":
+                return super().variable(tree, args)
+            case _:
+                pass
         match str(args[0]).lower():
             case "null" | "none":
                 return s.NoneValue(span=self.span(tree))
@@ -339,6 +355,10 @@ class SqlBuilder(ExprBuilder):
     def quoted_value(self, tree: Tree[Token], args: list[Any]) -> s.Expr:
         return s.String(_unquoted(args[0]), span=self.span(tree))
 
+
+_NO_NAME = (
+    "names in double quotes are not empty, and do not begin with `$` or `:`; texts stand in single quotes"
+)
 
 _JOINS = {
     "asof": "a relation is seen as it is at the row's instant: join with `s[now]`",

@@ -10,6 +10,11 @@ from river.lang import syntax as s
 
 
 @frozen
+class Quoted(s.Name):
+    """What stands in double quotes where a value is wanted: a name, or a text, if no column is called so (`quoted.settled`)."""
+
+
+@frozen
 class Item(s.Node):
     """`e as name` in the select list."""
 

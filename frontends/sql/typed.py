@@ -30,8 +30,26 @@ class Filter(s.Node):
 
 
 @frozen
+class Band(s.Node):
+    """That pairs of rows need not be looked at where `right(r)` does not lie in a range around `left(l)`.
+
+    A pair meets what the query asks for only if left + low <= right <= left + high; a bound that is None does not hold. Bounds
+    other than 0 are of whole numbers. What is equal to nothing (none, NaN) is no value of either side.
+    """
+
+    type: t.Type
+    left: s.Lambda
+    right: s.Lambda
+    low: int | None = None
+    high: int | None = None
+
+
+@frozen
 class Join(s.Node):
-    """For each pair of rows with equal keys, what `make(l, r)` makes of it. Without a key (unit), of every pair."""
+    """For each pair of rows with equal keys, what `make(l, r)` makes of it. Without a key (unit), of every pair.
+
+    `band`: which pairs may be left out, because a condition behind the join does not hold for them.
+    """
 
     left: Relation
     right: Relation
@@ -40,6 +58,7 @@ class Join(s.Node):
     left_key: s.Lambda
     right_key: s.Lambda
     make: s.Lambda
+    band: Band | None = None
 
 
 @frozen
@@ -119,8 +138,9 @@ class Combine(s.Node):
 class Outer(s.Node):
     """An outer join: `make(l, r)` of each pair of rows with equal keys, and of rows without partner what says `..._alone`.
 
-    Rows for which `left_can` or `right_can` does not hold have no partner; their keys are not computed. A side whose
-    `..._alone` is None says nothing of such rows.
+    Rows for which `left_can` or `right_can` does not hold have no partner; their keys are not computed. Of the other pairs
+    with equal keys those are partners for which `meets(l, r)` holds (None: all). A side whose `..._alone` is None says nothing
+    of rows without partner.
     """
 
     left: Relation
@@ -134,6 +154,7 @@ class Outer(s.Node):
     right_can: s.Lambda
     left_alone: s.Lambda | None = None
     right_alone: s.Lambda | None = None
+    meets: s.Lambda | None = None
 
 
 @frozen

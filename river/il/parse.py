@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from river.diagnostics import Diagnostic, Rejected
 from river.il import program as p
 from river.lang import syntax as s
-from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
+from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, STMT, TYPES, compose, module
 from river.lang.parse import StmtBuilder
 from river.source import Source, Span
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from river.lang.parse import Args
 
 IL = module("river.il", "il.lark")
-PARSER = compose(LEXICAL, TYPES, EXPR, STMT, IL, start=("program",))
+PARSER = compose(LEXICAL, TYPES, EXPR, STMT, QUOTED_NAMES, IL, start=("program",))
 
 VERSION = "1"
 

@@ -15,6 +15,7 @@ from river.lang.pretty import (
     extern_doc,
     fn_doc,
     operator_doc,
+    spelled,
     template_arg_doc,
     template_doc,
     type_doc,
@@ -80,7 +81,7 @@ def decl_doc(decl: p.Decl) -> Doc:
         case p.Lift(name, operator, tag):
             return f"operator {name} = lift({operator}, {tag});"
         case p.Use(outs, operator, ins, annotations):
-            use = (enclosed("(", outs, ")"), " <- ", operator, enclosed("(", ins, ")"), ";")
+            use = (enclosed("(", _ends(outs), ")"), " <- ", operator, enclosed("(", _ends(ins), ")"), ";")
             return _annotated(annotations, use)
         case s.Fn():
             return fn_doc(decl)
@@ -94,7 +95,12 @@ def decl_doc(decl: p.Decl) -> Doc:
 
 
 def _queue(name: str, kind: s.TypeExpr, by: str | None) -> Doc:
-    return (name, ": ", type_doc(kind), "" if by is None else " by " + by)
+    return (spelled(name), ": ", type_doc(kind), "" if by is None else " by " + spelled(by))
+
+
+def _ends(names: tuple[str, ...]) -> list[Doc]:
+    """Queues, and variables behind a `$`."""
+    return [name if name.startswith("$") else spelled(name) for name in names]
 
 
 def _annotated(annotations: tuple[p.Annotation, ...], decl: Doc) -> Doc:

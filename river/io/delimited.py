@@ -443,10 +443,12 @@ def waiting(reader: RowReader) -> int:
 
 
 class Lines:
-    """Text lines as items of a scalar type: one value per line, a string being the line itself."""
+    """Text lines as items of a scalar type, or of a record of one: one value per line, a string being the line itself."""
 
     def __init__(self, type_: Type, origin: Origin) -> None:
-        self._convert = converter(type_)
+        ((_, kind),) = columns(type_)
+        self._convert = converter(kind)
+        self._record = isinstance(type_, Record)
         self._origin = origin
 
     def rows(self, texts: Sequence[str], lines: Sequence[int]) -> Batch:
@@ -457,7 +459,7 @@ class Lines:
             row: mismatch(self._origin, lines[row], fault, values[row], 1)
             for row, fault in column.faults.items()
         }
-        return assemble([column.values], lines, values.__getitem__, [], faults, record=False)
+        return assemble([column.values], lines, values.__getitem__, [], faults, record=self._record)
 
     def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
         """The batches of what follows the first `line` lines."""

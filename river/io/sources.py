@@ -193,6 +193,15 @@ def _open(
     return Source(wanted.type, origin, batches, wanted.refusals, file=described)
 
 
+def _is_line(type_: Type) -> bool:
+    """Whether a line can say an item: a value, or a record of one."""
+    match type_:
+        case Record(((_, kind),)):
+            return is_scalar(kind)
+        case _:
+            return is_scalar(type_)
+
+
 def _at_end(file: Any) -> bool:
     """Whether there is nothing in an open file, as far as that can be told."""
     if not getattr(file, "seekable", bool)():
@@ -224,7 +233,7 @@ def read_text(
         case "csv" | "tsv":
             return delimited.open_delimited(lines, type_, origin, "," if kind == "csv" else "\t")
         case "text":
-            if not is_scalar(type_):
+            if not _is_line(type_):
                 message = f"input `{origin.input}`: lines of text hold single values, not `{show(type_)}`"
                 raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
             reader = delimited.Lines(type_, origin)

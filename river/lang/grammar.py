@@ -41,6 +41,7 @@ LEXICAL = module("river.lang", "lexical.lark")
 TYPES = module("river.lang", "types.lark")
 EXPR = module("river.lang", "expr.lark")
 STMT = module("river.lang", "stmt.lark")
+QUOTED_NAMES = module("river.lang", "quoted.lark")
 
 
 def compose(*modules: Module, start: Iterable[str] = ("start",)) -> Parser:
@@ -188,6 +189,7 @@ def _glued(last: Token, token: Token) -> bool:
 
 _WORDS = {
     "NAME": "a name",
+    "QUOTED_NAME": "a name",
     "CAPITAL": "a name",
     "VAR": "a variable",
     "PATH_VAR": "a variable",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import syntax as s
-from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose
+from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, STMT, TYPES, compose
 from river.nesting import MAX_DEPTH, room
 from river.source import Source, Span
 
@@ -22,19 +22,14 @@ if TYPE_CHECKING:
 
     Args = list[Any]  # children: tokens, nodes that are already built, None for what is left out
 
-RESERVED = frozenset({
-    "let", "var", "with", "drop", "if", "else", "for", "in", "while", "break", "continue", "return", "emit", "trap",
-    "is", "none", "true", "false", "not", "and", "or", "fn",
-})  # fmt: skip
-"""Words that name nothing. All other keywords are names wherever the grammar does not ask for them."""
-
+RESERVED = s.RESERVED
 BEHIND_A_POINT = frozenset({"trap"})
 """Those that stand behind a point in the name of an operation, as in `div.trap`."""
 
 PORT_RESERVED = frozenset({"merge", "mark"})
 """Words that name no port, because `on merge(...)` and `on mark(...)` are handlers of their own."""
 
-PARSER = compose(LEXICAL, TYPES, EXPR, STMT, start=("expr", "type", "block", "operator"))
+PARSER = compose(LEXICAL, TYPES, EXPR, STMT, QUOTED_NAMES, start=("expr", "type", "block", "operator"))
 """The operator language alone."""
 
 _CONNECTIVES = frozenset({"and", "or", "&&", "||"})
@@ -89,6 +84,7 @@ class Builder:
             deepens = node.data in self.deepening
             for i, child in enumerate(children, 1):
                 if isinstance(child, str):
+                    child = children[i - 1] = self.without_quotes(child)
                     if not (node.data == "member" and child in BEHIND_A_POINT):
                         self._check_name(child)
                 elif child is not None:
@@ -135,6 +131,12 @@ class Builder:
 
         node.children = tree(0, len(operands)).children
 
+    def without_quotes(self, token: Any) -> Any:
+        """A token; one in quotes that is a name, as that name."""
+        if token.type == "QUOTED_NAME":
+            return token.update(value=token[1:-1].replace("``", "`"))
+        return token
+
     def _check_name(self, token: Any) -> None:
         if token in self.reserved and token.type in {"NAME", "CAPITAL"}:
             self.report("syntax-reserved", f"`{token}` is a reserved word", self.token_span(token))
@@ -153,7 +155,7 @@ class Builder:
     def token_span(self, token: Token) -> Span:
         """The characters of a token."""
         start = token.start_pos or 0
-        return Span(self.source, start, start + len(token))
+        return Span(self.source, start, token.end_pos or start + len(token))
 
     def tree_span(self, tree: Token | Tree[Token]) -> Span:
         """The characters of a token or of a tree."""

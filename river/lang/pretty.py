@@ -35,6 +35,12 @@ def pretty(node: Printable, width: int = WIDTH) -> str:
     return render(document(node), width)
 
 
+def spelled(name: str) -> str:
+    """A name as it stands in a text: in backquotes, unless it is a plain word that is not reserved."""
+    plain = name.isascii() and (name.isidentifier() or name.isdecimal()) and name not in s.RESERVED
+    return name if plain else "`" + name.replace("`", "``") + "`"
+
+
 def document(node: Printable) -> Doc:
     """The layout of a node of any sort."""
     match node:
@@ -125,7 +131,7 @@ def _type_arg(node: s.TypeExpr | s.Expr, least: int) -> Doc:
 def _field_type(node: s.FieldTypeItem) -> Doc:
     match node:
         case s.FieldType(name, kind):
-            return (name, ": ", type_doc(kind))
+            return (spelled(name), ": ", type_doc(kind))
         case s.SpliceType(hole):
             return "#" + hole
         case s.EachType(name, hole, fields):
@@ -173,15 +179,15 @@ def _bare(node: s.Argument, least: int) -> Doc:
         case s.NoneValue():
             return "none"
         case s.Name(name):
-            return name
+            return spelled(name)
         case s.Var(name):
             return "$" + name
         case s.Hole(name, args):
             return "#" + name if args is None else ("#", name, _args(args))
         case s.Member(s.Int(value), name):
-            return (f"({value}).", name)  # `1.0` is a float
+            return (f"({value}).", spelled(name))  # `1.0` is a float
         case s.Member(value, name):
-            return (expr_doc(value, POSTFIX), ".", name)
+            return (expr_doc(value, POSTFIX), ".", spelled(name))
         case s.Index(value, index):
             return (expr_doc(value, POSTFIX), "[", expr_doc(index), "]")
         case s.Slice(value, low, high):
@@ -235,13 +241,13 @@ def _args(args: tuple[s.Argument, ...]) -> Doc:
 
 def _key(key: s.Expr) -> Doc:
     """The key of a map; a bare name stands in parentheses, since without them it would be a field."""
-    return ("(", key.name, ")") if isinstance(key, s.Name) else expr_doc(key)
+    return ("(", spelled(key.name), ")") if isinstance(key, s.Name) else expr_doc(key)
 
 
 def _field_value(node: s.FieldValueItem) -> Doc:
     match node:
         case s.FieldValue(name, value):
-            return (name, ": ", expr_doc(value))
+            return (spelled(name), ": ", expr_doc(value))
         case s.EachValue(name, hole, fields):
             return ("#each ", name, " in #", hole, " ", enclosed("{", [_field_value(f) for f in fields], "}"))
     assert_never(node)
@@ -399,7 +405,12 @@ def template_arg_doc(node: s.TemplateArg | s.FieldArg) -> Doc:
         case s.FieldsArg(fields):
             return enclosed("{", [template_arg_doc(f) for f in fields], "}")
         case s.FieldArg(name, kind, payload):
-            return (name, ": ", type_doc(kind), () if payload is None else (" = ", expr_doc(payload)))
+            return (
+                spelled(name),
+                ": ",
+                type_doc(kind),
+                () if payload is None else (" = ", expr_doc(payload)),
+            )
         case s.Lambda():
             return _bare(node, SUM)
         case _:
@@ -426,7 +437,7 @@ def _out(node: s.Out) -> Doc:
 
 
 def _by(by: str | None) -> str:
-    return "" if by is None else " by " + by
+    return "" if by is None else " by " + spelled(by)
 
 
 def _rate(node: s.Rate) -> Doc:

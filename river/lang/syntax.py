@@ -223,6 +223,12 @@ class Binary(Node):
     right: Expr
 
 
+RESERVED: Final = frozenset({
+    "let", "var", "with", "drop", "if", "else", "for", "in", "while", "break", "continue", "return", "emit", "trap",
+    "is", "none", "true", "false", "not", "and", "or", "fn",
+})  # fmt: skip
+"""Words that name nothing without quotes. All other keywords are names wherever the grammar does not ask for them."""
+
 LONG: Final = 32
 """Operands of one `and` or `or` that a tree which leans to the left holds; more are held by a balanced one."""
 

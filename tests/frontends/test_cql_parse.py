@@ -134,7 +134,7 @@ def test_select_lists() -> None:
         ("a is null", s.IsNone(s.Name("a"))),
         ("a is none", s.IsNone(s.Name("a"))),
         ("a is not null", s.Unary("not", s.IsNone(s.Name("a")))),
-        ('a = "x"', s.Binary("==", s.Name("a"), s.String("x"))),
+        ('a = "x"', s.Binary("==", s.Name("a"), q.Quoted("x"))),
         ("not a and b", s.Binary("and", s.Unary("not", s.Name("a")), s.Name("b"))),
         ("a or b and c", s.Binary("or", s.Name("a"), s.Binary("and", s.Name("b"), s.Name("c")))),
     ],

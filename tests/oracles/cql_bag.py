@@ -341,14 +341,21 @@ class Run:
             keyed.append([(x, (a(x),) if b(x) else None) for x in rows])
         made = self.function(node.make, (node.left.row, node.right.row), node.row)
         left, right = keyed
-        found = [made(x, y) for x, a in left for y, b in right if a == b is not None]
-        for side, alone, rows, others in (
-            (node.left, node.left_alone, left, right), (node.right, node.right_alone, right, left),
-        ):  # fmt: skip
+        meets = (
+            (lambda _x, _y: True)
+            if node.meets is None
+            else self.function(node.meets, (node.left.row, node.right.row), t.BOOL)
+        )
+        pairs = [(x, y) for x, a in left for y, b in right if a == b is not None and meets(x, y)]
+        found = [made(x, y) for x, y in pairs]
+        for i, side, alone, rows in (
+            (0, node.left, node.left_alone, left),
+            (1, node.right, node.right_alone, right),
+        ):
             if alone is not None:
                 say = self.function(alone, (side.row,), node.row)
-                partners = {key for _, key in others}
-                found += [say(x) for x, key in rows if key is None or key not in partners]
+                met = {pair[i] for pair in pairs}
+                found += [say(x) for x, _ in rows if x not in met]
         return found
 
     def group(self, name: str, node: r.Group, sources: list[Bag], heard: list[bool]) -> Bag:

@@ -144,7 +144,7 @@ def covered(form: Form) -> bool:
             # A name is compared as it is spelled, without escapes.
             return isinstance(form.type, t.Record) and _members(fields)
         case "text":
-            return not isinstance(form.type, t.Record)
+            return len(fields) == 1 and not fields[0].parts
         case _:
             return False
 
