@@ -39,10 +39,6 @@ PRINTS = "stdout"
 """The output of the map operator for what goes to standard output, lines and bytes."""
 
 
-SEED = 0
-"""With it, the input's name, a record's position and how many numbers it has drawn, begin the numbers that it draws."""
-
-
 def binary(table: z.Table) -> bool:
     """Whether a table prints bytes."""
     return table.printed == "stdout" and table.value[0][1] == t.BYTES
@@ -64,6 +60,7 @@ def handler(consts: Consts) -> s.ItemHandler:
     if source.type == t.BYTES:
         name = consts.line
         body.names[program.input] = body.unused(source.name)
+        body.flag(program.input)
         if any(
             isinstance(node, z.Read) and node.variable == program.input
             for part in program.body
@@ -75,10 +72,15 @@ def handler(consts: Consts) -> s.ItemHandler:
             )
     else:
         name = body.parameter(program.input, assigned(program.body))
+        body.flag(program.input)
     if consts.draws:
         numbered = s.Name(body.unused("numbered"))
         body.chance = body.unused("chance")
-        seed = (("seed", s.Int(SEED)), ("input", s.String(source.name)), ("at", s.Member(numbered, "at")))
+        seed = (
+            ("seed", constant(t.I64, program.seed)),
+            ("input", s.String(source.name)),
+            ("at", s.Member(numbered, "at")),
+        )
         first = s.RecordValue(tuple(s.FieldValue(part, value) for part, value in seed))
         body.out[:0] = (
             s.VarDecl(body.chance, s.TypeName("u64"), s.Call("hash64", (first,))),
@@ -107,7 +109,9 @@ def local_function(consts: Consts, index: int, *, frozen: bool = False) -> s.Fn:
         variable = consts.program.variables[inside]
         name = body.parameter(inside, frozenset() if inside in lent else written)
         params.append(s.Param(name, expression(variable.type), ref=inside in lent, span=variable.span))
-        if variable.loose:
+        if inside in function.params:
+            body.flag(inside)
+        elif variable.loose:
             body.flags[inside] = body.unused(f"{variable.name}_set")
             params.append(s.Param(body.flags[inside], BOOL, ref=inside in lent, span=variable.span))
     if function.ends and not frozen:
@@ -120,7 +124,10 @@ def local_function(consts: Consts, index: int, *, frozen: bool = False) -> s.Fn:
     for stmt in function.body:
         body.stmt(stmt)
     if function.result is not None and not z.leaves(function.body):
-        body.out += body.end(function.span, f"`{function.name}` ends without `return`")
+        if consts.program.skips:
+            body.out.append(s.Return(s.NoneValue(), span=function.span))
+        else:
+            body.out += body.end(function.span, f"`{function.name}` ends without `return`")
     result = None if function.result is None else expression(function.result)
     if result is not None and function.fails:
         result = s.OptionalType(result)
@@ -166,6 +173,12 @@ class Body(Values):
 
     targets: list[Target] = field(factory=list[Target])
 
+    def flag(self, index: int) -> None:
+        """What comes with a value may lose it, where statements are skipped: then it has a flag."""
+        if self.variable(index).loose:
+            self.flags[index] = self.unused(f"{self.variable(index).name}_set")
+            self.out.append(s.VarDecl(self.flags[index], None, TRUE))
+
     def keep(self, number: int, body: tuple[z.Stmt, ...]) -> None:
         """Variables of a function that function values may use exist from its beginning."""
         declared = {
@@ -196,7 +209,7 @@ class Body(Values):
         result = s.Name(self.unused("result"))
         self.out.append(s.VarDecl(result.name, expression(expr.type), s.Call("zero", ())))
         with self.loop("value") as loop:
-            self.results.append((result, loop))
+            self.results.append((result, loop, self.leave))
             with self.block() as found:
                 for part in expr.body:
                     self.stmt(part)
@@ -223,7 +236,45 @@ class Body(Values):
     # -- statements
 
     def stmt(self, stmt: z.Stmt) -> None:
-        """Writes a statement."""
+        """Writes a statement; where the program says so, one that can be skipped."""
+        match stmt:
+            case _ if not self.consts.program.skips:
+                self.write(stmt)
+            case z.If(tested) | z.Switch(tested):
+                self.skippable(stmt, tested)
+            case z.Assign() | z.Step() | z.Leave() | z.Evaluate() | z.Append() | z.Assert() | z.Emit():
+                self.skippable(stmt, stmt)
+            case _:
+                self.write(stmt)
+
+    def skippable(self, stmt: z.Stmt, tested: s.Node) -> None:
+        """A statement that is skipped if something in `tested` is undefined; what it would have changed is undefined then."""
+        if not z.may_fail(tested, self.consts.failing):
+            self.write(stmt)
+            return
+        changed = self.flags.get(z.root(stmt.place)) if isinstance(stmt, z.Assign | z.Step) else None
+        done = s.Name(self.unused("done"))
+        if changed is not None:
+            self.out.append(s.VarDecl(done.name, None, FALSE))
+        with self.attempt("skipped") as attempt:
+            self.write(stmt)
+        after = (s.Assign(done, TRUE),) if changed is not None else ()
+        self.out.append(s.While(attempt.loop.written(), TRUE, s.Block((*attempt.found, *after, s.Break()))))
+        if changed is not None:
+            self.out.append(s.If(negated(done), s.Block((s.Assign(s.Name(changed), FALSE),))))
+
+    @contextmanager
+    def ending(self, loop: Loop) -> Generator[None, None, None]:
+        """What is undefined inside ends a loop, where statements are skipped."""
+
+        def leave(span: Span | None, _why: str) -> tuple[s.Stmt, ...]:
+            return (self.jump(s.Break, loop, span),)
+
+        with self.leaving(leave if self.consts.program.skips else self.leave):
+            yield
+
+    def write(self, stmt: z.Stmt) -> None:
+        """Writes a statement that is not skipped."""
         span = stmt.span
         match stmt:
             case z.Declare(variable, value):
@@ -293,8 +344,9 @@ class Body(Values):
             case z.Return(value):
                 self.return_(value, span)
             case z.Result(value):
-                name, loop = self.results[-1]
-                self.out.append(s.Assign(name, self.expr(value), span=span))
+                name, loop, leave = self.results[-1]
+                with self.leaving(leave if self.consts.program.skips else self.leave):
+                    self.out.append(s.Assign(name, self.expr(value), span=span))
                 self.out.append(self.jump(s.Break, loop, span))
             case _:
                 assert_never(stmt)
@@ -530,7 +582,8 @@ class Body(Values):
     ) -> None:
         """`while (cond) {body; step}`; `continue` comes to the step."""
         with self.loop("loop") as loop, self.block() as found:
-            condition = TRUE if cond is None else self.expr(cond)
+            with self.ending(loop):
+                condition = TRUE if cond is None else self.expr(cond)
             if found:
                 found.append(s.If(negated(condition), s.Block((s.Break(),))))
                 condition = TRUE
@@ -563,7 +616,8 @@ class Body(Values):
                 self.targets.append(Target(loop, (s.Continue, loop)))
                 self.out += self.stmts(body).items
             self.targets.pop()
-            self.out.append(s.If(negated(self.expr(cond)), s.Block((s.Break(),))))
+            with self.ending(loop):
+                self.out.append(s.If(negated(self.expr(cond)), s.Block((s.Break(),))))
         self.out.append(s.While(loop.written(), TRUE, s.Block(tuple(found)), span=span))
 
     def for_(self, stmt: z.For) -> None:
@@ -758,7 +812,7 @@ def _counted(stmt: z.For, written: frozenset[int]) -> tuple[int, z.Expr, z.Expr]
     """The variable and bounds of a loop that counts up by one, when the body changes neither."""
     match stmt:
         case z.For(
-            (z.Declare(index, low),), z.Apply(_, "<", (z.Read(t.I64, read, _), high)),
+            (z.Declare(index, low),), z.Apply(_, "<", (z.Read(t.I64, read, True), high)),
             (z.Step(z.Read(_, stepped, _), 1),), _,
         ) if low is not None and index == read == stepped and index not in written:  # fmt: skip
             return (index, low, high) if _steady(high, written | {index}) else None

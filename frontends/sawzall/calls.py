@@ -88,8 +88,10 @@ def closed(
     body: Sequence[z.Stmt],
     statics: Sequence[tuple[int, z.Expr]],
     report: Report,
+    *,
+    skips: bool = False,
 ) -> tuple[Closed, tuple[tuple[int, z.Expr], ...]]:
-    """Functions that capture what those they call capture, and pass it on, and the static values.
+    """Functions that capture what those they call capture, and pass it on, and the static values. `skips`: see `z.Program`.
 
     `variables` grows by these captures. Reported: function values that outlive what they capture.
     """
@@ -154,7 +156,7 @@ def closed(
             if any(inside in z.assigned(part) for part in f.body)
         )
         if more <= changed:
-            return Closed(judged(found), body, kept), statics
+            return Closed(judged(found, skips=skips), body, kept), statics
         changed |= more
 
 
@@ -277,8 +279,11 @@ def _holds(type_: t.Type, wanted: t.Function) -> bool:
     return type_ == wanted or any(_holds(part, wanted) for part in t.parts(type_))
 
 
-def judged(functions: Sequence[z.Function]) -> list[z.Function]:
-    """Functions that know whether their result may be undefined, and whether they may end the record."""
+def judged(functions: Sequence[z.Function], *, skips: bool = False) -> list[z.Function]:
+    """Functions that know whether their result may be undefined, and whether they may end the record.
+
+    Where undefined statements are skipped none does, and a function that ends without `return` has no result.
+    """
     found = list(functions)
     while True:
         failing = frozenset(i for i, f in enumerate(found) if f.fails)
@@ -289,9 +294,13 @@ def judged(functions: Sequence[z.Function]) -> list[z.Function]:
                     isinstance(node, z.Return) and node.value is not None and z.may_fail(node.value, failing)
                     for part in f.body
                     for node in walk(part)
+                )
+                or (skips and f.result is not None and not z.leaves(f.body)),
+                ends=not skips
+                and (
+                    (f.result is not None and not z.leaves(f.body))
+                    or any(z.may_end(part, found) for part in f.body)
                 ),
-                ends=(f.result is not None and not z.leaves(f.body))
-                or any(z.may_end(part, found) for part in f.body),
             )
             for f in found
         ]

@@ -36,7 +36,9 @@ def check(ast: a.Program) -> z.Program:
     Raises: Rejected with all errors.
     """
     report = Report()
-    checker = _Checker(report, Names(report), _reassigned(ast))
+    checker = _Checker(
+        report, Names(report, doubtful=_changed(ast) if ast.skips else frozenset()), _reassigned(ast)
+    )
     for item in reversed(ast.items):
         if isinstance(item, a.FunctionDecl) and item.name not in checker.reassigned:
             checker.later[item.name] = item
@@ -48,7 +50,9 @@ def check(ast: a.Program) -> z.Program:
             checker.names.refuse(item.name)
     checker.finish()
     report.remarks()
-    found, statics = closed(checker.functions, checker.names.variables, checker.body, checker.statics, report)
+    found, statics = closed(
+        checker.functions, checker.names.variables, checker.body, checker.statics, report, skips=ast.skips
+    )
     checker.ordered(found.functions, found.kept)
     checker.steady(found.functions, statics)
     remarks = report.remarks()
@@ -62,6 +66,8 @@ def check(ast: a.Program) -> z.Program:
         found.body,
         found.kept,
         remarks,
+        ast.skips,
+        ast.seed,
         span=ast.span,
     )
 
@@ -71,6 +77,23 @@ def _reassigned(ast: a.Program) -> frozenset[str]:
     return frozenset(
         node.place.name for node in walk(ast) if isinstance(node, a.Assign) and isinstance(node.place, s.Name)
     )
+
+
+def _changed(ast: a.Program) -> frozenset[str]:
+    """The names of variables that statements change, or of which they change a part."""
+    found: set[str] = set()
+    for node in walk(ast):
+        match node:
+            case a.Step(s.Name()):
+                pass  # one that has a value keeps it
+            case a.Assign(place=place) | a.Step(place=place) | a.Piece("rest", place):
+                while isinstance(place, s.Member | s.Index | s.Slice):
+                    place = place.value
+                if isinstance(place, s.Name):
+                    found.add(place.name)
+            case _:
+                pass
+    return frozenset(found)
 
 
 def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) -> list[z.Variable]:

@@ -72,7 +72,7 @@ class Names:
     """All names of a program.
 
     `sure`: the variables that surely have a value here; None where control does not come. `always`: those that have one
-    wherever they can be named.
+    wherever they can be named. `doubtful`: the names of variables that may lose their value, where statements are skipped.
     """
 
     report: Report
@@ -87,6 +87,7 @@ class Names:
     indexed: list[t.Type | None] = field(
         factory=list["t.Type | None"]
     )  # whose index is checked; None in a call inside
+    doubtful: frozenset[str] = frozenset()
 
     @property
     def outer(self) -> Frame:
@@ -217,7 +218,7 @@ class Names:
         """A read of a variable, which is loose if it need not have a value."""
         definite = (
             self.sure is None or index in self.sure or index in self.frame.given or index in self.always
-        )
+        ) and self.variables[index].name not in self.doubtful
         if not definite:
             self.loosen(index)
         return z.Read(self.variables[index].type, index, definite, span=span)

@@ -37,10 +37,32 @@ KEYWORDS = frozenset({
 def parse(source: Source) -> z.Program:
     """The declarations and statements of the text, and of the files that it includes.
 
-    Raises: Rejected with `syntax-*` diagnostics, `sawzall-include`.
+    Raises: Rejected with `syntax-*` diagnostics, `sawzall-include`, `sawzall-option`.
     """
     folder = Path(source.name).parent
-    return cast("z.Program", _whole(_read(source), folder, folder, {Path(source.name).resolve()}))
+    program = cast("z.Program", _whole(_read(source), folder, folder, {Path(source.name).resolve()}))
+    return _with_options(program, source)
+
+
+_OPTION = re.compile(r"^#river[ \t]+(.*?)[ \t]*$", re.MULTILINE)
+
+
+def _with_options(program: z.Program, source: Source) -> z.Program:
+    """The program with what lines such as `#river undefined skip` say of how it runs.
+
+    Raises: Rejected("sawzall-option").
+    """
+    for found in _OPTION.finditer(source.text):
+        match found[1].split():
+            case ["undefined", "skip" | "stop" as how]:
+                program = evolve(program, skips=how == "skip")
+            case ["seed", number] if re.fullmatch(r"-?[0-9]{1,18}", number):
+                program = evolve(program, seed=int(number))
+            case _:
+                hint = "write `#river undefined skip` or `#river seed 1`"
+                span = Span(source, found.start(), found.end())
+                raise Rejected([Diagnostic("sawzall-option", f"`{found[1]}` is no option", span, help=hint)])
+    return program
 
 
 def included(source: Source) -> tuple[Source, ...]:

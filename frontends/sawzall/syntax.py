@@ -378,6 +378,11 @@ Stmt = (
 
 @frozen
 class Program(s.Node):
-    """Declarations and statements in the order of the text."""
+    """Declarations and statements in the order of the text.
+
+    `skips`: something undefined ends the statement that meets it, not the record. `seed`: random numbers begin with it.
+    """
 
     items: tuple[Stmt, ...]
+    skips: bool = False
+    seed: int = 0

@@ -472,7 +472,8 @@ class Table(s.Node):
 class Program(s.Node):
     """`statics`: in order, with their values; `body`: what is done for each record of the input; `remarks`: warnings.
 
-    `kept`: the variables that function values may use, which exist from the beginning to the end of their function.
+    `kept`: the variables that function values may use, which exist from the beginning to the end of their function. `skips`:
+    something undefined ends the statement that meets it, not the record. `seed`: random numbers begin with it.
     """
 
     input: int
@@ -483,6 +484,8 @@ class Program(s.Node):
     body: tuple[Stmt, ...]
     kept: frozenset[int] = frozenset()
     remarks: tuple[Diagnostic, ...] = ()
+    skips: bool = False
+    seed: int = 0
 
 
 # ---------------------------------------------------------------------------------------------- what may be undefined

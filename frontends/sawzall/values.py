@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from river.source import Span
 
+    Leave = Callable[[Span | None, str], tuple[s.Stmt, ...]]
+
 BOOL, REGEX = s.TypeName("bool"), s.TypeName("regex")
 CLOCKS_TYPE = s.RecordType((
     s.FieldType("starts", s.TypeName("list", (s.TypeName("i64"),))),
@@ -166,9 +168,9 @@ class Values:
     frozen: bool = False
     out: list[s.Stmt] = field(factory=list[s.Stmt])
     wholes: list[s.Expr] = field(factory=list[s.Expr])  # what is indexed, innermost last
-    results: list[tuple[s.Name, Loop]] = field(
-        factory=list["tuple[s.Name, Loop]"]
-    )  # of the `?{...}` that are open
+    results: list[tuple[s.Name, Loop, Leave]] = field(
+        factory=list["tuple[s.Name, Loop, Leave]"]
+    )  # of the `?{...}` that are open: the name, the loop, and what is done if it is undefined
     names: dict[int, str] = field(factory=dict[int, str])
     flags: dict[int, str] = field(factory=dict[int, str])
     taken: set[str] = field(init=False)
@@ -176,7 +178,7 @@ class Values:
     within: set[tuple[s.Expr, s.Expr]] = field(factory=set[tuple[s.Expr, s.Expr]])
     ended: str | None = None
     chance: str | None = None
-    leave: Callable[[Span | None, str], tuple[s.Stmt, ...]] = field(init=False)
+    leave: Leave = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Names start from those that all bodies share; what is undefined ends the record."""
@@ -232,7 +234,7 @@ class Values:
         return s.Return(s.NoneValue() if self.function.fails else s.Call("zero", ()), span=span)
 
     @contextmanager
-    def leaving(self, how: Callable[[Span | None, str], tuple[s.Stmt, ...]]) -> Generator[None, None, None]:
+    def leaving(self, how: Leave) -> Generator[None, None, None]:
         """What is undefined inside leaves in another way."""
         before, self.leave = self.leave, how
         try:

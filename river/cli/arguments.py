@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,10 +59,11 @@ def program_of(
     main: str | None,
     run: Run | None = None,
     params: Iterable[str] = (),
+    given: Mapping[str, Any] = MappingProxyType({}),
 ) -> Compiled:
     """The program at `paths` (`-`: standard input), compiled; its warnings are printed. `run`: it is only to run so.
 
-    `params`: values of its parameters, as `NAME=VALUE`.
+    `params`: values of its parameters, as `NAME=VALUE`. `given`: what else the command line says, as `--undefined skip`.
 
     Raises: Rejected.
     """
@@ -80,6 +83,7 @@ def program_of(
         raise Rejected([Diagnostic("usage", "standard input cannot be two texts at once")])
     source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
     source = _with_parameters(source, lang, pairs("--param", tuple(params)))
+    source = _with_options(source, lang, given)
     if run is None:
         compiled = compile_source(source, lang, more=more, main=main)
     else:
@@ -104,6 +108,35 @@ def _with_parameters(source: Source, lang: str | None, params: Mapping[str, str]
             raise Rejected([Diagnostic("usage", f"`--param {name}=...`: this is no name")])
     said = "".join(f"\nparam {name} = {_literal(value)};" for name, value in params.items())
     return Source(source.name, source.text + said)
+
+
+def _with_options(source: Source, lang: str | None, given: Mapping[str, Any]) -> Source:
+    """The text of a program in Sawzall with how it runs behind it, as it says that itself; zones are those of `TZ`.
+
+    Raises: Rejected("usage") where the language knows no such options, and for a zone that there is not.
+    """
+    from river.source import Source
+
+    undefined, zone, seed = (given.get(name) for name in ("undefined", "zone", "seed"))
+    if (lang or source.name.rpartition(".")[2]) not in ("szl", "sawzall"):
+        if undefined is not None or zone is not None:
+            flag = "--zone" if undefined is None else "--undefined"
+            raise Rejected([Diagnostic("usage", f"`{flag}` is of programs in Sawzall", help="leave it out")])
+        return source
+    if zone is not None:
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(zone)
+        except (ValueError, KeyError, OSError):
+            hint = "such as `America/Los_Angeles`"
+            raise Rejected(
+                [Diagnostic("usage", f"`--zone {zone}`: there is no such zone", help=hint)]
+            ) from None
+        os.environ["TZ"] = zone
+    said = {"undefined": undefined, "seed": seed}
+    options = "".join(f"\n#river {name} {value}" for name, value in said.items() if value is not None)
+    return Source(source.name, source.text + options)
 
 
 def _literal(value: str) -> str:
@@ -205,6 +238,14 @@ PARAM = click.option(
 MAIN = click.option(
     "--main", metavar="NAME", help="StreamIt: the stream that is the program, where several could be"
 )
+UNDEFINED = click.option(
+    "--undefined",
+    type=click.Choice(["stop", "skip"]),
+    help="Sawzall: whether what is undefined ends the record, or its statement alone  [default: stop]",
+)
+ZONE = click.option(
+    "--zone", metavar="NAME", help="Sawzall: the time zone, as America/Los_Angeles; without it that of TZ"
+)
 LANG = click.option(
     "--lang",
     metavar="NAME",
@@ -245,7 +286,9 @@ BOUND = click.option(
     help="items a queue holds (soft)",
 )
 SEED = click.option(
-    "--seed", type=int, help="schedule of the reference backend; without it, first come first served"
+    "--seed",
+    type=int,
+    help="schedule of the reference backend (without it, first come first served), and random numbers of Sawzall",
 )
 LATENESS = click.option(
     "--lateness",

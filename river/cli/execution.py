@@ -41,9 +41,11 @@ from river.cli.arguments import (
     SUMMARY,
     TOKEN,
     TOKEN_FILE,
+    UNDEFINED,
     UNTIL,
     WALL,
     WORKERS,
+    ZONE,
     backends,
     checkpoint_of,
     job_of,
@@ -81,6 +83,8 @@ LINES = 12
 @LANG
 @MAIN
 @PARAM
+@UNDEFINED
+@ZONE
 @IN
 @click.option(
     "--out",
@@ -183,9 +187,8 @@ def run_(
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
-    compiled = program_of(
-        streams, program, lang, main, passes_of(given["backend"], job.options), params=given["params"]
-    )
+    run = passes_of(given["backend"], job.options)
+    compiled = program_of(streams, program, lang, main, run, params=given["params"], given=given)
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}

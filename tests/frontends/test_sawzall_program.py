@@ -274,3 +274,35 @@ def test_files_are_included(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     inner = tmp_path / "parts" / "inner.szl"
     inner.write_text('include "../main.szl"\n')
     assert "sawzall-include" in shown(str(inner), "--backend", "reference")[2]
+
+
+def test_the_command_line_says_how_a_script_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    script = tmp_path / "options.szl"
+    script.write_text(
+        "a: array of int = {}; emit stdout <- string(a[0]);\n"
+        "emit stdout <- string(time(0)); emit stdout <- string(nrand(1000));\n"
+    )
+    args = (str(script), "--backend", "reference")
+    assert shown(*args)[:2] == (1, "")
+    status, out, err = shown(*args, "--undefined", "skip", "--zone", "America/Los_Angeles")
+    assert (status, err) == (0, "")
+    assert out.startswith("Wed Dec 31 16:00:00 PST 1969\n")
+    drawn = {shown(*args, "--undefined", "skip", "--zone", "UTC", "--seed", str(n))[1] for n in (1, 1, 2)}
+    assert len(drawn) == 2
+    assert "there is no such zone" in shown(*args, "--zone", "Middle/Earth")[2]
+    query = tmp_path / "query.cql"
+    query.write_text("x")
+    for flags in (("--undefined", "skip"), ("--zone", "UTC")):
+        assert f"`{flags[0]}` is of programs in Sawzall" in shown(str(query), *flags)[2]
+    for line in ("undefined go", "seed x", "speed 1"):
+        script.write_text(f"x := 1;\n#river {line}\n")
+        assert "2:1: error[sawzall-option]" in shown(*args)[2]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_undefined_static_value_ends_the_run_at_its_start(backend: str) -> None:
+    text = 'n: int = 0; emit stdout <- "x"; static a: array of int = {1};\nstatic b := a[3];'
+    with pytest.raises(Rejected) as found:
+        river.compile(text, lang="sawzall").run({}, backend=backend)
+    assert [(d.span and d.span.source.position(d.span.start)[0]) for d in found.value.diagnostics] == [2]
