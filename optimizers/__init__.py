@@ -9,8 +9,9 @@ from optimizers.expand import Expand
 from optimizers.fission import Fission
 from optimizers.fusion import Fusion
 from optimizers.hoisting import Hoisting
+from optimizers.linear import Linear
 from optimizers.placement import Placement
 from optimizers.sharing import Sharing
 from optimizers.zipping import Zipping
 
-__all__ = ["Expand", "Fission", "Fusion", "Hoisting", "Placement", "Sharing", "Zipping"]
+__all__ = ["Expand", "Fission", "Fusion", "Hoisting", "Linear", "Placement", "Sharing", "Zipping"]

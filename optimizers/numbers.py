@@ -49,7 +49,7 @@ class Numbers:
             if index in circling:
                 continue
             inputs = tuple(found.number[queue] for queue in instance.ins)
-            if _duplicates(graph, instance):
+            if plain_duplicate(graph, instance):
                 found.duplicates.add(index)
                 found.number |= dict.fromkeys(instance.outs, inputs[0])
                 continue
@@ -119,7 +119,7 @@ def _other(value: object) -> Hashable:
 # -------------------------------------------------------------------------------------------------------------- guard
 
 
-def _duplicates(graph: g.Graph, instance: g.Instance) -> bool:
+def plain_duplicate(graph: g.Graph, instance: g.Instance) -> bool:
     """Whether an operator sends each of its items once to each output, and does nothing else."""
     op = instance.operator
     if (

@@ -81,11 +81,11 @@ class Options:
     reference takes; `on_trap`: called with the diagnostic of a stateless operator's trap, whose item is then skipped
     (None: a trap ends the run); `native`: operators run as machine code where llvmlite is installed
     (`debug`: which checks every access to memory), or the evaluator runs them (`off`); `optimize`: the backend's passes are
-    applied first; `keeper`: where the state of the run is kept, and what it goes on from; `observe` is called a
-    few times a second with what the run tells of itself; `experiment`: ways to run that the backend offers for comparison,
-    by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps; `until`: behind
-    the last items time goes on to this instant, if it has not come so far; `settings`: of
-    the platform beneath, by the names that it gives them (Spark's `spark.executor.memory`).
+    applied first, and before them `passes`; `keeper`: where the state of the run is kept, and what it goes on from; `observe`
+    is called a few times a second with what the run tells of itself; `experiment`: ways to run that the backend offers for
+    comparison, by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps;
+    `until`: behind the last items time goes on to this instant, if it has not come so far; `settings`: of the platform
+    beneath, by the names that it gives them (Spark's `spark.executor.memory`).
     """
 
     workers: int | None = None
@@ -96,6 +96,7 @@ class Options:
     on_trap: Callable[[Diagnostic], None] | None = None
     native: Literal["on", "off", "debug"] = "on"
     optimize: bool = True
+    passes: str = ""
     stopping: Callable[[], bool] = field(default=lambda: False)
     keeper: Keeper | None = None
     observe: Callable[[Metrics], None] | None = None
@@ -103,6 +104,11 @@ class Options:
     deadline: float | None = None
     until: int | None = None
     settings: Mapping[str, str] = field(factory=dict[str, str])
+
+    def through(self, backend: object) -> str | None:
+        """The pipeline that a program goes through before it runs on a backend; None if it is left as it is."""
+        own = getattr(backend, "passes", None) if self.optimize else None
+        return ",".join(filter(None, (self.passes, own))) or own
 
 
 @frozen

@@ -34,8 +34,7 @@ def passes_of(backend: str, options: Options) -> Run:
     from river import plugins
     from river.platform import here
 
-    passes = getattr(plugins.backend(backend), "passes", None) if options.optimize else None
-    return passes, here(options.workers)
+    return options.through(plugins.backend(backend)), here(options.workers)
 
 
 def pairs(flag: str, values: tuple[str, ...], form: str = "NAME=FILE") -> dict[str, str]:
@@ -318,6 +317,12 @@ OPTIMIZE = click.option(
     default=True,
     help="apply the passes that the backend asks for (default), or run the program as it is",
 )
+PASSES = click.option(
+    "-p",
+    "--passes",
+    metavar="PASSES",
+    help="apply these passes first, before those that the backend asks for",
+)
 DEBUG_NATIVE = click.option(
     "--debug-native",
     is_flag=True,
@@ -485,6 +490,7 @@ def job_of(streams: Streams, program: tuple[str, ...], given: Mapping[str, Any])
         seed=given["seed"],
         externs=functions(given["externs"]),
         optimize=given.get("optimize", False),
+        passes=given.get("passes") or "",
         native="debug" if given["debug_native"] else "on" if given["native"] else "off",
         deadline=given.get("deadline"),
         experiment=pairs("--experiment", given.get("experiments", ()), "NAME=VALUE"),

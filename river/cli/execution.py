@@ -32,6 +32,7 @@ from river.cli.arguments import (
     ON_ERROR,
     OPTIMIZE,
     PARAM,
+    PASSES,
     PROGRAM,
     RESTART,
     SEED,
@@ -146,6 +147,7 @@ LINES = 12
 @STOP_AFTER
 @IDLE_EXIT
 @OPTIMIZE
+@PASSES
 @EXPERIMENT
 @SPARK_MASTER
 @SPARK_CONF

@@ -82,8 +82,7 @@ def observe(
     from river.lang.evaluate import Trap
 
     platform = plugins.backend(backend)
-    passes = getattr(platform, "passes", None) if options.optimize else None
-    graph = compiled.tuned(passes, here(options.workers)).graph
+    graph = compiled.tuned(options.through(platform), here(options.workers)).graph
     outputs: dict[str, list[Any]] = {name: [] for name in graph.outputs}
     step = options.batch
     sources = {

@@ -50,8 +50,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     from river.restart import keeper_of
 
     platform = plugins.backend(backend)
-    if job.options.optimize:
-        compiled = compiled.tuned(getattr(platform, "passes", None), here(job.options.workers))
+    compiled = compiled.tuned(job.options.through(platform), here(job.options.workers))
     graph = compiled.graph
     job = timed(graph, placed(graph.program, job))
     check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)

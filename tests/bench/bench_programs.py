@@ -172,7 +172,7 @@ FM_RADIO = r"""
 #define POP 5
 #define BLOCK 1024
 #define BANDS 10
-static float first[TAPS], low[BANDS][TAPS], high[BANDS][TAPS], gains[BANDS], gain;
+static float first[TAPS], low[BANDS][TAPS], high[BANDS][TAPS], combined[TAPS], gains[BANDS], gain;
 static const float *x; static float *y; static long count, threads;
 static double busy(void) {
   struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
@@ -195,7 +195,9 @@ static void *work(void *number) {
       d[j] = s; }
     for (int j = 0; j < k - 1; j++) d[j] = gain * atanf(d[j] * d[j + 1]);
     memset(to, 0, m * 4);
-#ifdef SHARED
+#ifdef COMBINED
+    filter(d, combined, h, m); memcpy(to, h, m * 4); }
+#elif defined SHARED
     filter(d, low[0], l, m);
     for (int b = 0; b < BANDS; b++) {
       filter(d, high[b], h, m);
@@ -211,7 +213,8 @@ int main(int argc, char **v) {
   double lo = log(55), hi = log(97760000); low_pass(108e6, first); gain = 27000 * 250e6 / (10000 * M_PI);
   for (int b = 1; b <= BANDS; b++) {
     double q = (b - BANDS / 2.0) / 5; gains[b - 1] = q > 0 ? 2 - q : 2 + q;
-    low_pass(exp((b - 1) * (hi - lo) / BANDS + lo), low[b - 1]); low_pass(exp(b * (hi - lo) / BANDS + lo), high[b - 1]); }
+    low_pass(exp((b - 1) * (hi - lo) / BANDS + lo), low[b - 1]); low_pass(exp(b * (hi - lo) / BANDS + lo), high[b - 1]);
+    for (int i = 0; i < TAPS; i++) combined[i] += (high[b - 1][i] - low[b - 1][i]) * gains[b - 1]; }
   x = (const float *)p; count = (n - TAPS) / POP + 1 - 1 - (TAPS - 1); y = aligned_alloc(64, (count * 4 + 4095) / 64 * 64);
   int memory = argc > 4; /* where samples and answers lie in memory, only the work is timed */
   if (memory) { memset(y, 0, count * 4); began = now(); }

@@ -1,8 +1,9 @@
-"""The FM radio of StreamIt's benchmarks against two C programs, in memory and from file to file.
+"""The FM radio of StreamIt's benchmarks against three C programs, in memory and from file to file.
 
-One does the work that the program declares, 20 filters of 64 taps; the other the 11 that are left where two bands share the
-filter of their border, which is the work that River does, too. Both are built by gcc -O3 -march=native -ffast-math, in blocks
-that stay in the first-level cache, and may add up in any order. River keeps the order of every sum. In memory: samples as
+One does the work that the program declares, 20 filters of 64 taps; another the 11 that are left where two bands share the
+filter of their border, which is the work that River does, too; the last has one filter, whose taps were combined by hand, as the
+pass `linear` finds them. All are built by gcc -O3 -march=native -ffast-math, in blocks that stay in
+the first-level cache, and may add up in any order. River keeps the order of every sum, but for `linear`. In memory: samples as
 columns that lie there, answers copied to memory that has been touched. From file to file: Arrow data for River, which reads them
 in pieces in a process that has run the program before, and waits for the disk; raw floats for C, which maps them and does not
 wait. Those of a kind take turns, and each figure is the least of a few: by the clock, and of the processors.
@@ -19,6 +20,7 @@ import ctypes
 import sys
 from array import array
 from functools import partial
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -41,9 +43,12 @@ if TYPE_CHECKING:
 PROGRAM = bench_programs.PROGRAMS / "fm_radio.str"
 DECLARED = "C, 20 filters"
 SHARED = "C, 11 filters"
-NAMES = ("river", DECLARED, SHARED)
-MOST = 0.5
-"""Of the time of C that does the declared work."""
+COMBINED = "C, 1 filter"
+LINEAR = "river, linear"
+NAMES = ("river", LINEAR, DECLARED, SHARED, COMBINED)
+OURS = NAMES[:2]
+MOST = {("river", DECLARED): 0.5, (LINEAR, DECLARED): 0.25, (LINEAR, COMBINED): 1 / 0.7}
+"""Of the time of C."""
 
 SHORT = (0, 382, 383, 384, 1000, 1023, 1024, 1025, 2400)
 """Lengths of signals: the first answer needs 383 samples."""
@@ -73,9 +78,11 @@ def answers_of(samples: int) -> int:
     return max(0, (samples - 64) // 5 + 1 - 1 - 63)
 
 
-def in_memory(program: Compiled, signal: array[float], workers: int) -> Callable[[], measure.Took]:
+def in_memory(
+    program: Compiled, signal: array[float], workers: int, passes: str = ""
+) -> Callable[[], measure.Took]:
     """Runs over samples in memory."""
-    tuned = program.tuned(BACKEND.passes, here(workers))
+    tuned = program.tuned(Options(passes=passes).through(BACKEND), here(workers))
     whole = Batch(tuned.inputs["input"], len(signal), (address_of(signal),), signal)
     ends = Ends(answers_of(len(signal)))
 
@@ -109,15 +116,12 @@ def tell(title: str, took: dict[str, measure.Took], samples: int) -> None:
         found = took[f"{name}, {title}"]
         rates = f"{samples / found.wall / 1e6:6.1f} M samples/s, {samples / found.cpu / 1e6:6.1f} by the processors' time"
         print(f"  {f'{name}, {title}':30} {found.wall:7.4f} s, of the processors {found.cpu:7.4f}; {rates}")
-    ours = took[f"river, {title}"]
-    for name in NAMES[1:]:
-        theirs = took[f"{name}, {title}"]
+    for own, name in product(OURS, NAMES[2:]):
+        ours, theirs = took[f"{own}, {title}"], took[f"{name}, {title}"]
         wall, busy = ours.wall / theirs.wall, ours.cpu / theirs.cpu
-        wanted = measure.target(busy, MOST) if name == DECLARED else ""
-        print(
-            f"  {f'river over {name}, {title}':42} {wall:5.2f}, of the processors {busy:7.2f} {wanted}",
-            flush=True,
-        )
+        wanted = measure.target(busy, MOST[own, name]) if (own, name) in MOST else ""
+        text = f"{own} over {name}, {title}"
+        print(f"  {text:50} {wall:5.2f}, of the processors {busy:7.2f} {wanted}", flush=True)
 
 
 def compare(signal: array[float], folder: Path, workers: int, runs: int) -> None:
@@ -128,8 +132,8 @@ def compare(signal: array[float], folder: Path, workers: int, runs: int) -> None
     raw, ours, theirs = packed.with_suffix(".f32"), folder / "river.arrow", folder / "c.f32"
     text = bench_programs.HEAD + bench_programs.FM_RADIO
     c = {
-        name: measure.built(folder, f"radio{len(more)}", text, "-ffast-math", *more)
-        for name, more in ((DECLARED, ()), (SHARED, ("-DSHARED",)))
+        name: measure.built(folder, f"radio{more}", text, "-ffast-math", *filter(None, [more]))
+        for name, more in ((DECLARED, ""), (SHARED, "-DSHARED"), (COMBINED, "-DCOMBINED"))
     }
 
     def loop(name: str, *mode: str) -> measure.Took:
@@ -138,17 +142,20 @@ def compare(signal: array[float], folder: Path, workers: int, runs: int) -> None
             sys.exit(f"River and {name} differ")
         return measure.Took(wall, cpu)
 
-    def files() -> measure.Took:
-        return measure.timed(
-            lambda: program.run({"input": str(packed)}, {"output": str(ours)}, workers=workers)
-        )
+    def files(passes: str = "") -> measure.Took:
+        ends = {"input": str(packed)}, {"output": str(ours)}
+        return measure.timed(lambda: program.run(*ends, workers=workers, passes=passes))
 
     files()
+    files("linear")
     kinds: dict[str, dict[str, Callable[[], measure.Took]]] = {
-        "in memory": {"river": in_memory(program, signal, workers)},
-        "file to file": {"river": files},
+        "in memory": {
+            "river": in_memory(program, signal, workers),
+            LINEAR: in_memory(program, signal, workers, "linear"),
+        },
+        "file to file": {"river": files, LINEAR: partial(files, "linear")},
     }
-    for name in NAMES[1:]:
+    for name in NAMES[2:]:
         kinds["in memory"][name] = partial(loop, name, "memory")
         kinds["file to file"][name] = partial(loop, name)
     took = {
