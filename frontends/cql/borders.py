@@ -62,6 +62,13 @@ def changes_in(
     return _operator(name, s.Port("x", change, stamp), variables, s.Out("out", delta, "tau"), handlers, span)
 
 
+def table_in(name: str, whole: s.TypeExpr, delta: s.TypeExpr, first: s.Expr, span: Span | None) -> s.Operator:
+    """All rows of a table, which are one item, as what is inserted at the first instant."""
+    sent = s.Emit("out", _record(tau=first, ins=s.Name("rows"), del_=s.ListValue(())))
+    handlers = (s.ItemHandler("x", "rows", s.Block((sent,))),)
+    return _operator(name, s.Port("x", whole), (), s.Out("out", delta, "tau"), handlers, span)
+
+
 def stream_out(
     name: str, delta: s.TypeExpr, row: s.TypeExpr, value: s.Expr, stamp: str, span: Span | None
 ) -> s.Operator:

@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 from frontends.cql import closed, windows
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
-from frontends.cql.assume import assumed
+from frontends.cql.assume import STAMP, assumed
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
 from frontends.cql.group_windows import with_tables
@@ -75,7 +75,7 @@ class _Named:
 
     kind: ty.Kind
     row: t.Record
-    stamp: str
+    stamp: str | None
     monotonic: bool
     closed: tuple[tuple[str, int], ...] = ()
     hidden: str | None = None
@@ -145,6 +145,11 @@ class _Checker:
                 "cql-needs-type", f"the columns of `{decl.name}` are not known", decl.name_span, help_line
             )
         row = self.row(decl.type)
+        if decl.by is None and decl.kind == "relation":
+            self.named[decl.name] = _Named("relation", row, None, monotonic=True)
+            return ty.Input(
+                decl.name, "relation", row, ty.Stamp(STAMP, column=False), table=True, span=decl.name_span
+            )
         if decl.by is None:
             help_line = "say which column is the time stamp: `by ts`"
             raise error("cql-needs-stamp", f"`{decl.name}` has no time stamp", decl.name_span, help_line)
@@ -320,7 +325,8 @@ class _Checker:
                 return stated, ty.Stamp(decl.by, column=True)
             return t.Record(((decl.by, self.tau), *row.fields)), ty.Stamp(decl.by, column=True)
         taken = {name for name, _ in row.fields}
-        first = self.named[sources[0].name].stamp
+        stamps = (stamp for x in sources if (stamp := self.named[x.name].stamp) is not None)
+        first = next(stamps, STAMP)
         return row, ty.Stamp(first if first not in taken else fresh("tau", taken), column=False)
 
     # -- sources and windows
@@ -339,7 +345,7 @@ class _Checker:
         view: ty.Window = ty.Unbounded(span=source.span)
         if window is not None:
             with self.report.recover():  # the columns of a refused window are known all the same
-                view = windows.seen(window, found.row, found.stamp, self.clock, self.report)
+                view = windows.seen(window, found.row, found.stamp or STAMP, self.clock, self.report)
         row = windows.shown(found.row, view, self.tau)
         told = found.closed if isinstance(view, ty.Unbounded) else windows.closed(view)
         return ty.Source(source.name, source.label, row, view, told, span=source.span)

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Args = tuple[tuple[str, s.TemplateArg], ...]
 
+FIRST = {t.I64: -BOUNDS[t.I64][1], t.TIME: -62_135_596_800_000_000}
+"""The instant at which tables are there, before all others; of times, the first that can be written: the year 1."""
+
 
 def lower(program: ty.Program) -> p.Program:
     """The program as River IL; its operators are instances of the templates of namespace `cql`."""
@@ -106,7 +109,7 @@ class Lowering:
         return BOUNDS[self.source.tau][1]
 
     def instant(self, ticks: int) -> s.Expr:
-        """An instant that is not negative."""
+        """An instant."""
         return s.Int(ticks) if self.source.tau == t.I64 else s.Call("time", (s.Int(ticks),))
 
     # -- names and declarations
@@ -170,6 +173,8 @@ class Lowering:
         now = self.variable(f"{one.name}_now", s.OptionalType(self.tau), s.NoneValue(), one.span)
         ins = self.variable(f"{one.name}_ins", s.TypeName("list", (kept,)), s.ListValue(()), one.span)
         variables, carried = (now, ins), row
+        if one.table:
+            return self.table(one, operator, Rows(queue, shown, row))
         if one.kind == "stream":
             made = borders.stream_in(
                 operator,
@@ -205,6 +210,15 @@ class Lowering:
         self.use(queue, operator, (one.name,), variables, one.span)
         self.publish(one.name, Rows(queue, shown, kept), one.span)
         return p.Input(one.name, carried, one.stamp.name, span=one.span)
+
+    def table(self, one: ty.Input, operator: str, rows: Rows) -> p.Input:
+        """A queue of one item, all rows of a table, and the operator that makes the first delta of them."""
+        whole = s.TypeName("list", (rows.type,))
+        first = self.instant(FIRST[self.source.tau])
+        self.operators.append(borders.table_in(operator, whole, self.delta(rows.type), first, one.span))
+        self.use(rows.queue, operator, (one.name,), (), one.span)
+        self.publish(one.name, rows, one.span)
+        return p.Input(one.name, whole, None, (p.Annotation("Whole"),), span=one.span)
 
     def publish(self, name: str, rows: Rows, span: Span | None, *extra: str) -> None:
         """Makes the queue of a name known, duplicated if several read it; `extra`: further readers."""
@@ -819,7 +833,7 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
             if source.name in views:
                 view = views[source.name]
                 return view.kind == "stream" or _lasts(program, view.query, view.query.relation)
-            return all(one.kind == "stream" for one in program.inputs if one.name == source.name)
+            return all(one.kind == "stream" or one.table for one in program.inputs if one.name == source.name)
         case r.Filter(input, _, _, _):
             return _lasts(program, query, input)
         case r.Join(left, right):

@@ -144,12 +144,16 @@ class Stamp:
 
 @frozen
 class Input(s.Node):
-    """A stream or relation from outside. A relation's rows arrive as changes, with the sign in the column `op`."""
+    """A stream or relation from outside. A relation's rows arrive as changes, with the sign in the column `op`.
+
+    `table`: a relation whose rows have no time stamp: they are there before the first instant, and stay.
+    """
 
     name: str
     kind: Kind
     row: t.Record
     stamp: Stamp
+    table: bool = False
 
 
 @frozen

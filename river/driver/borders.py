@@ -73,6 +73,11 @@ def sent(program: Program) -> Mapping[str, Sent]:
     return found
 
 
+def wholes(program: Program) -> frozenset[str]:
+    """The inputs that have one item, all rows of their data."""
+    return frozenset(decl.name for decl in program.inputs if border(decl).whole)
+
+
 def errors(program: Program) -> frozenset[str]:
     """The outputs whose rows are errors of the run."""
     return frozenset(decl.name for decl in program.outputs if border(decl).errors)

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.driver.borders import limited, most, placed
+from river.driver.borders import limited, most, placed, wholes
 from river.driver.instants import timed
 from river.driver.places import check_job
-from river.lang.types import UNIT
+from river.lang.types import UNIT, List
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from river.backend import Backend, Items
     from river.driver.job import Inputs, Job
-    from river.il.graph import Graph
+    from river.il.graph import Graph, Queue
+    from river.io.batches import Source
     from river.io.errors import Refusals
     from river.io.live import Arriving, Live
 
@@ -111,6 +112,8 @@ def open_input(
     if name == CLOCK and job.iterations is not None:
         return _ticks(job.iterations, job.options.batch)
     spec, batch = job.inputs[name], job.options.batch
+    if name in wholes(graph.program):
+        return _whole(queue, spec, format_, refusals, batch)
     if live is not None:
         found = arriving(spec, queue.type, live, name=name, refusals=refusals, format=format_, batch=batch)
         if found is not None:
@@ -127,6 +130,31 @@ def open_input(
     )
     count = most(graph.program, job).get(name)
     return source if count is None else limited(source, count)
+
+
+def _whole(queue: Queue, spec: object, format_: str | None, refusals: Refusals, batch: int) -> Source:
+    """All rows of an input as one item. Raises: Rejected("run-live") for data that do not end."""
+    from river.io.batches import Batch
+    from river.io.live import asked
+    from river.io.sources import open_source
+
+    if asked(spec):
+        message = f"input `{queue.name}` is live, but all of its rows are to be there at the beginning"
+        raise Rejected([Diagnostic("run-live", message, help="give it a file that is complete")])
+    assert isinstance(queue.type, List)  # noqa: S101 - so `@Whole` wants it
+    source = open_source(
+        spec, queue.type.item, name=queue.name, format=format_, on_error=refusals, batch=batch
+    )
+
+    def gathered() -> Iterator[Batch]:
+        rows: list[Any] = []
+        for each in source.batches:
+            if each.errors:
+                yield Batch([], (), [(0, error) for _, error in each.errors])
+            rows += each.items
+        yield Batch([tuple(rows)], (1,))
+
+    return source.derived(queue.type, gathered())
 
 
 def collected(graph: Graph, job: Job) -> dict[str, list[Any]]:
