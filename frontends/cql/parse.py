@@ -21,9 +21,8 @@ from river.lang.parse import TypesBuilder
 from river.source import Span
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
-
     from river.diagnostics import Diagnostic
+    from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
     from river.source import Source
 

@@ -19,8 +19,7 @@ from river.lang import syntax as s
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lark import Token
-
+    from river.lang.lalr import Token
     from river.lang.parse import Builder
     from river.source import Span
 

@@ -18,8 +18,7 @@ from river.lang.parse import ExprBuilder, TypesBuilder
 from river.source import Source, Span
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
-
+    from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
 
 LEXICAL = module("frontends.sawzall", "lexical.lark")

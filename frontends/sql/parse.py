@@ -17,8 +17,7 @@ from river.lang.parse import RESERVED, ExprBuilder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lark import Token, Tree
-
+    from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
     from river.source import Span
 

@@ -12,8 +12,7 @@ from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
 from river.lang.parse import RESERVED, StmtBuilder
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
-
+    from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
     from river.source import Source
 

@@ -13,8 +13,7 @@ from river.lang.parse import StmtBuilder
 from river.source import Source, Span
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
-
+    from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
 
 IL = module("river.il", "il.lark")

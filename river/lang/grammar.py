@@ -1,4 +1,4 @@
-"""Grammar modules joined into one parser, and lark's errors as diagnostics.
+"""Grammar modules joined into one parser, and what it does not expect as diagnostics.
 
 A language states its modules: `compose(LEXICAL, TYPES, EXPR, MINE, start=("query",))`. Their texts are joined, so
 rule and terminal names are flat, and a later module may `%extend` or `%override` a rule of an earlier one (paper
@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from river.classes import frozen
 from river.diagnostics import Diagnostic, InternalError, Rejected
+from river.lang.lalr import Unexpected
 from river.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lark import Token, Tree
+    from river.lang.lalr import Tables, Token, Tree
 
 
 @frozen
@@ -60,27 +61,19 @@ class Parser:
     start: tuple[str, ...]
 
     def parse(self, source: Source, start: str | None = None) -> Tree[Token]:
-        """The tree of `source`, with the offsets of every node in its `meta`.
+        """The tree of `source`, with the offsets of every node.
 
         Raises: Rejected with `syntax-unexpected`, `syntax-end`, `syntax-string`, or `syntax-comment`.
         """
-        from lark import UnexpectedInput
-
         start = start or self.start[0]
-        parser = self.tables.parse_interactive(source.text, start=start)
-        last: Any = None
         try:
-            for token in parser.iter_parse():
-                if last is not None and _glued(last, token):
-                    raise Rejected([self._unexpected(source, token.start_pos, len(token), start)])
-                last = token
-            return parser.feed_eof(last)
-        except UnexpectedInput as error:
+            return self.tables.tree(source.text, start)
+        except Unexpected as error:
             raise Rejected([self._explain(source, error, start)]) from None
 
     @cached_property
-    def tables(self) -> Any:
-        """The compiled grammar: a `lark.Lark`, whose own annotations are partial.
+    def tables(self) -> Tables:
+        """The compiled grammar.
 
         Raises: InternalError when the grammar is wrong, naming the module's file and line.
         """
@@ -90,7 +83,7 @@ class Parser:
         return cached(text, self.start, lambda: self.build(strict=False))
 
     def build(self, *, strict: bool) -> Any:
-        """The compiled grammar; `strict` also proves that no two terminals overlap (slow: for tests)."""
+        """The grammar compiled by lark; `strict` also proves that no two terminals overlap (slow: for tests)."""
         from lark import Lark, LarkError
 
         try:
@@ -120,16 +113,10 @@ class Parser:
                     return f"{part.path}:{part.text.count(chr(10), 0, rule.start()) + 1}: {message}"
         return f"{', '.join(part.path for part in self.modules)}: {message}"
 
-    def _explain(self, source: Source, error: Any, start: str) -> Diagnostic:
+    def _explain(self, source: Source, error: Unexpected, start: str) -> Diagnostic:
         """The diagnostic of a text that the grammar refuses."""
-        end = len(source.text.rstrip())
-        token: Any = getattr(error, "token", None)  # a character that begins no token has none
-        if token is None:
-            at, length = error.pos_in_stream, 1
-        elif token.type != "$END":
-            at, length = token.start_pos, len(token)
-        else:
-            at, length = end, 0
+        length = error.length
+        at = error.at if length else len(source.text.rstrip())
         if string := _STRING.match(source.text, at):
             length = len(string[0])
         return _unfinished(source, at) or self._unexpected(source, at, length, start)
@@ -150,22 +137,17 @@ class Parser:
 
     def _expected(self, source: Source, at: int, start: str) -> list[str]:
         """What could have stood at offset `at`, in words."""
-        from lark import UnexpectedInput
-
-        parser = self.tables.parse_interactive(source.text[:at], start=start)
         try:
-            for _ in parser.iter_parse():
-                pass
-        except UnexpectedInput:
+            accepted = self.tables.accepted(source.text[:at], start)
+        except Unexpected:
             return []  # the text before the fault, cut off there, reads differently
-        patterns = {terminal.name: terminal.pattern for terminal in self.tables.terminals}
         words: set[str] = set()
-        for name in parser.accepts():
+        for name in accepted:
             if name in _WORDS:
                 words.add(_WORDS[name])
-            elif name in patterns:
-                pattern = patterns[name]
-                words.add(f"`{pattern.value}`" if pattern.type == "str" else name.lower())
+            else:
+                text = self.tables.terminals[name].text
+                words.add(name.lower() if text is None else f"`{text}`")
         groups: list[str] = []
         for group, sign, members in _GROUPS:
             if sign in words:
@@ -179,12 +161,6 @@ _WORD = re.compile(r"(?<![A-Za-z0-9_$#])[A-Za-z_][A-Za-z0-9_]*")
 
 
 _STRING = re.compile(r'b?"[^"\\\n]*(\\[^\n][^"\\\n]*)*"')
-
-
-def _glued(last: Token, token: Token) -> bool:
-    """Whether a keyword and what follows it are one word: `orx` is not `or x`, also where no name can stand."""
-    word = _WORD.match(last + token) if token.start_pos == last.end_pos else None
-    return word is not None and word.end() > len(last)
 
 
 _WORDS = {

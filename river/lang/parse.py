@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, STMT, TYPES, compose
+from river.lang.lalr import Tree
 from river.nesting import MAX_DEPTH, room
 from river.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lark import Token, Tree
+    from river.lang.lalr import Token
 
     Args = list[Any]  # children: tokens, nodes that are already built, None for what is left out
 
@@ -116,18 +117,13 @@ class Builder:
             return
         operands.reverse()
         words.reverse()
-        from lark import Tree
-        from lark.tree import Meta
 
         def tree(first: int, end: int) -> Any:
             if end - first == 1:
                 return operands[first]
             middle = (first + end) // 2
-            meta = Meta()
-            meta.start_pos = self.tree_span(operands[first]).start
-            meta.end_pos = self.tree_span(operands[end - 1]).end
-            meta.empty = False
-            return Tree(node.data, [tree(first, middle), words[middle - 1], tree(middle, end)], meta)
+            parts = [tree(first, middle), words[middle - 1], tree(middle, end)]
+            return Tree[Any](node.data, parts, parts[0].start_pos, parts[2].end_pos)
 
         node.children = tree(0, len(operands)).children
 
@@ -147,15 +143,11 @@ class Builder:
 
     def span(self, tree: Tree[Token]) -> Span:
         """The characters of a tree."""
-        meta = tree.meta
-        if meta.empty:
-            return Span(self.source, 0, 0)
-        return Span(self.source, meta.start_pos, meta.end_pos)
+        return Span(self.source, tree.start_pos or 0, tree.end_pos or 0)
 
     def token_span(self, token: Token) -> Span:
         """The characters of a token."""
-        start = token.start_pos or 0
-        return Span(self.source, start, token.end_pos or start + len(token))
+        return Span(self.source, token.start_pos, token.end_pos)
 
     def tree_span(self, tree: Token | Tree[Token]) -> Span:
         """The characters of a token or of a tree."""
@@ -310,7 +302,7 @@ class ExprBuilder(Builder):
             parts.append(body[end : found.start()])
             character = _escaped(found[1], binary=binary)
             if character is None:
-                at = (token.start_pos or 0) + start + found.start()
+                at = token.start_pos + start + found.start()
                 span = Span(self.source, at, at + len(found[0]))
                 other = "\\xHH" if binary else "\\u{HHHH}"
                 hint = f'escapes are \\n \\r \\t \\0 \\\\ \\" and {other}'

@@ -20,6 +20,7 @@ import time
 import traceback
 from decimal import Decimal
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -42,9 +43,11 @@ from river.plugins import pass_
 from river.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from river.il.graph import Graph
+    from river.lang.grammar import Parser
+    from river.lang.lalr import Tables
 
 ROOT: Final = Path(__file__).parents[2]
 SECONDS: Final = 60
@@ -92,51 +95,49 @@ def words(language: str) -> tuple[str, ...]:
 
 
 @cache
-def grammar(language: str) -> tuple[Any, dict[str, list[list[Any]]], dict[str, int]]:
-    """The tables of a language; by symbol what it may be; how many levels the shortest text of a symbol has."""
-    if language == "river":
-        parser = IL
-    else:
-        from importlib import import_module
+def parser(language: str) -> Parser:
+    """That of a language."""
+    return IL if language == "river" else import_module(f"frontends.{language}.parse").PARSER
 
-        parser = import_module(f"frontends.{language}.parse").PARSER
-    rules: dict[str, list[list[Any]]] = {}
-    for rule in parser.tables.rules:
-        rules.setdefault(rule.origin.name, []).append(list(rule.expansion))
+
+@cache
+def grammar(language: str) -> tuple[Tables, dict[str, list[Sequence[str]]], dict[str, int]]:
+    """The tables of a language; by symbol what it may be; how many levels the shortest text of a symbol has."""
+    tables = parser(language).tables
+    rules: dict[str, list[Sequence[str]]] = {}
+    for rule in tables.rules:
+        rules.setdefault(rule.origin, []).append(rule.parts)
     least: dict[str, int] = {}
     while True:
         before = dict(least)
         for name, expansions in rules.items():
             known = [
-                1 + max((0 if part.is_term else least[part.name] for part in parts), default=0)
+                1 + max((least.get(part, 0) for part in parts), default=0)
                 for parts in expansions
-                if all(part.is_term or part.name in least for part in parts)
+                if all(part in tables.terminals or part in least for part in parts)
             ]
             if known:
                 least[name] = min(known)
         if least == before:
-            return parser.tables, rules, least
+            return tables, rules, least
 
 
 def derived(language: str, chance: random.Random, symbol: str, levels: int) -> list[str]:
     """The words of a text of a symbol; where it has become deep, the shortest there is."""
     tables, rules, least = grammar(language)
-    patterns = {terminal.name: terminal.pattern for terminal in tables.terminals}
     found: list[str] = []
-    stack: list[tuple[str, bool, int]] = [(symbol, False, levels)]
+    stack: list[tuple[str, int]] = [(symbol, levels)]
     while stack:
-        name, terminal, left = stack.pop()
-        if terminal:
-            pattern = patterns[name]
-            found.append(
-                pattern.value if pattern.type == "str" else lexeme(language, chance, name, pattern.value)
-            )
+        name, left = stack.pop()
+        terminal = tables.terminals.get(name)
+        if terminal is not None:
+            found.append(terminal.text or lexeme(language, chance, name, terminal.pattern))
             continue
         choices = rules[name]
         if left <= 0 or len(found) > 200:
-            costs = [max((least[p.name] for p in parts if not p.is_term), default=0) for parts in choices]
+            costs = [max((least.get(part, 0) for part in parts), default=0) for parts in choices]
             choices = [parts for parts, cost in zip(choices, costs, strict=True) if cost == min(costs)]
-        stack += [(part.name, part.is_term, left - 1) for part in reversed(chance.choice(choices))]
+        stack += [(part, left - 1) for part in reversed(chance.choice(choices))]
     return found
 
 
@@ -216,7 +217,7 @@ def spoiled(language: str, chance: random.Random) -> str:
 def text_of(language: str, chance: random.Random) -> str:
     """A text that may be a program."""
     if chance.random() < 0.2:
-        parts = derived(language, chance, grammar(language)[0].options.start[0], chance.randrange(2, 40))
+        parts = derived(language, chance, parser(language).start[0], chance.randrange(2, 40))
         return ("river 1;" if language == "river" and chance.random() < 0.9 else "") + " ".join(parts)
     return spoiled(language, chance)
 

@@ -11,8 +11,7 @@ from river.lang.parse import ExprBuilder, TypesBuilder
 from . import syntax as y
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
-
+    from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
     from river.source import Source
 

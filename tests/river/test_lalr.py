@@ -1,0 +1,145 @@
+"""Our way through the tables of a grammar is lark's: the same trees and places of mistakes, the same that could stand there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lark import Lark, Token, UnexpectedInput
+
+from river.lang.lalr import Unexpected
+from river.lang.tables import cached
+from river.testing import seeds
+from tests.properties import texts_at_random as texts
+
+if TYPE_CHECKING:
+    from river.lang.lalr import Tables
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LAST = (0, 0)
+"""Where a text ends too early, wherever that is."""
+
+GRAMMAR = r"""
+start: item* ["last" NAME]
+?item: sum ";" | "(" item ")" | [NAME "="] _list "!" -> named
+_list: NAME ("," NAME)*
+?sum: sum "+" atom | atom
+?atom: NAME | "(" sum ")" | "-" atom -> minus
+!keep: "keep"i NAME
+%extend item: keep | narrow
+narrow: DATE | "<" NAME ">" | "<<" NAME ">>"
+DATE.2: /date\s+'[^']*'/i
+NAME: /[a-z_]+/
+SPACE: /\s+/
+%ignore SPACE
+"""
+"""Rules of each kind: inlined, expanded, kept whole, with placeholders, and words in any letters."""
+
+
+def by_lark(parser: Lark, text: str, start: str) -> Any:
+    """The tree of a text, or where it goes wrong and for how many characters."""
+    at = parser.parse_interactive(text, start=start)
+    last: Any = None
+    try:
+        for token in at.iter_parse():
+            if last is not None and last.end_pos == token.start_pos:  # `orx` is one word to us
+                word = WORD.match(last + token)
+                if word is not None and word.end() > len(last):
+                    return token.start_pos, len(token)
+            last = token
+        return at.feed_eof(last)
+    except UnexpectedInput as error:
+        token: Any = getattr(error, "token", None)
+        if token is None:
+            return error.pos_in_stream, 1
+        return LAST if token.type == "$END" else (token.start_pos, len(token))
+
+
+def by_us(tables: Tables, text: str, start: str) -> Any:
+    try:
+        return tables.tree(text, start)
+    except Unexpected as error:
+        return (error.at, error.length) if error.length else LAST
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Whether two trees are alike, with all places."""
+    pairs = [(ours, theirs)]
+    while pairs:
+        a, b = pairs.pop()
+        if a is None or b is None or isinstance(b, tuple):
+            if a != b:
+                return False
+        elif isinstance(b, Token):
+            if (a, a.type, a.start_pos, a.end_pos) != (b, b.type, b.start_pos, b.end_pos):
+                return False
+        else:
+            place = (None, None) if b.meta.empty else (b.meta.start_pos, b.meta.end_pos)
+            if (a.data, a.start_pos, a.end_pos, len(a.children)) != (b.data, *place, len(b.children)):
+                return False
+            pairs += zip(a.children, b.children, strict=True)
+    return True
+
+
+def agrees(parser: Lark, tables: Tables, text: str, start: str) -> bool:
+    """Whether both say the same of a text; the result: whether it is one of the grammar."""
+    theirs, ours = by_lark(parser, text, start), by_us(tables, text, start)
+    assert same(ours, theirs), f"{ours}\n{theirs}\n{text}"
+    if not isinstance(theirs, tuple):
+        return True
+    before = text if theirs == LAST else text[: theirs[0]]
+    if isinstance(by_lark(parser, before, start), tuple) and by_lark(parser, before, start) != LAST:
+        return False  # cut off there it reads differently
+    at = parser.parse_interactive(before, start=start)
+    for _ in at.iter_parse():
+        pass
+    assert at.accepts() == set(tables.accepted(before, start)), before
+    return False
+
+
+def test_programs_and_what_is_nearly_one_read_alike() -> None:
+    chance = seeds.chance("lalr")
+    language = chance.choice(sorted(texts.LANGUAGES))
+    ours = texts.parser(language)
+    parser, written = ours.build(strict=False), texts.written(language)
+    sys.setrecursionlimit(20_000)  # texts of many brackets, which lark takes apart by recursion
+    for text in chance.sample(written, min(len(written), 6)):
+        agrees(parser, ours.tables, text, ours.start[0])
+    accidents = [texts.text_of(language, chance) for _ in range(30)]
+    read = sum(agrees(parser, ours.tables, text, ours.start[0]) for text in accidents)
+    assert 0 < read < len(accidents), language
+
+
+@cache
+def by_rules_of_each_kind() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, start="start")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("", True),
+        ("a + b; (c); ((d + -e;))", True),
+        ("a, b, c! x = d! last z", True),
+        ("keep a KEEP b last last", True),
+        ("date  '1.1.' DATE '' <a> <<b>>", True),
+        ("a; <a>> last b", False),
+        ("keepa", False),
+        ("a + ", False),
+        ("a ? b", False),
+        ("(a", False),
+        ("DATE", False),
+    ],
+)  # fmt: skip
+def test_rules_of_each_kind(text: str, is_one: bool, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
+    parser = by_rules_of_each_kind()
+    tables = cached(GRAMMAR, ("start",), lambda: parser)
+    assert agrees(parser, tables, text, "start") == is_one
+    assert (
+        agrees(parser, cached(GRAMMAR, ("start",), lambda: pytest.fail("it is kept")), text, "start")
+        == is_one
+    )
