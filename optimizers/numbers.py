@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 from optimizers.queries import topological, users
 from river.classes import define, field, fields, has_fields
 from river.il.annotations import annotated
-from river.il.loops import loops
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Numbers:
     def of(cls, graph: g.Graph) -> Numbers:
         """The numbers of a graph. Operators of loops are never equal, because what they read depends on what they send."""
         found = cls(graph, {name: name for name in graph.queues})
-        circling = frozenset[int]().union(*loops(graph))
+        circling = graph.looping
         seen: dict[Hashable, list[g.Instance]] = {}
         bodies: dict[int, Hashable] = {}
         for index in topological(graph):

@@ -17,7 +17,6 @@ from optimizers.windows import filled, sent
 from river.classes import evolve, frozen
 from river.diagnostics import Note
 from river.il.annotations import annotated
-from river.il.loops import loops
 from river.il.program import Program, Queue, Use
 from river.il.standard import WIDE
 from river.il.trees import fresh, names, rebuild
@@ -126,7 +125,7 @@ MOST: Final = 256
 def _apart(graph: g.Graph, first: g.Instance, second: g.Instance) -> str | None:
     """Why two operators must stay two, whatever they do."""
     one, other = annotated(first.use), annotated(second.use)
-    if {first.index, second.index} & frozenset[int]().union(*loops(graph)):
+    if {first.index, second.index} & graph.looping:
         return "they are part of a loop"
     if one.regions != other.regions:
         return "a border of a parallel region is between them"
@@ -176,7 +175,7 @@ def _endless(graph: g.Graph, join: g.Instance, reader: g.Instance) -> bool:
 
     A join ends with the input at which it stands; the reader with any. At last both end, unless a loop ran dry.
     """
-    behind = join.index in downstream(graph, frozenset[int]().union(*loops(graph)))
+    behind = join.index in downstream(graph, graph.looping)
     heard = (graph.instances[i].operator for i in downstream(graph, [reader.index]))
     return behind and any(port.by is not None for op in heard for port in op.ports)
 

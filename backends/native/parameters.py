@@ -1,8 +1,8 @@
 """Operators that differ in constants only, as instances of a template do: one code, which reads these from a variable.
 
 Code with constants in it is faster, so this is for many operators: compiling each would take longer than it saves. The
-constants that all agree in stay in the code, and so do patterns, and all constants of rated operators, where arithmetic
-on constants is what they are fast by.
+constants that all agree in stay in the code, and so do patterns. Of operators that fire at stated rates, which are fast by
+what the compiler knows, only a crowd shares code, and the bounds of loops and the indices of arrays stay as well.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 MANY: Final = 16
 """Operators that must differ in constants only before they share code."""
 
+CROWD: Final = 32
+"""The same for operators that fire at stated rates."""
+
 _MOVABLE: Final = frozenset((t.I32, t.I64, t.U64, t.F32, t.F64, t.STRING, t.BYTES, t.TIME, t.DURATION))
-_HANDLERS: Final = ("items", "phases", "merge", "mark")
+_HANDLERS: Final = ("items", "phases", "rated", "merge", "mark")
 
 
 @frozen(eq=False)
@@ -43,11 +46,12 @@ def parameters(operators: Sequence[typed.Operator]) -> list[Parameters | None]:
         return found
     alike: dict[tuple[Any, ...], list[tuple[int, _Shape]]] = defaultdict(list)
     for i, operator in enumerate(operators):
-        if operator.first is None and operator.rated is None:
+        if operator.first is None:
             shape = _shape(operator)
             alike[tuple(shape.atoms)].append((i, shape))
     for group in alike.values():
-        if len({shape.told for _, shape in group}) < MANY:
+        rated = operators[group[0][0]].rated is not None
+        if len({shape.told for _, shape in group}) < (CROWD if rated else MANY):
             continue
         columns = zip(*(shape.told for _, shape in group), strict=True)
         moved = [place for place, told in enumerate(columns) if len(set(told)) > 1]
@@ -63,10 +67,11 @@ def parameters(operators: Sequence[typed.Operator]) -> list[Parameters | None]:
 class _Shape:
     """An operator without its movable constants: `atoms`; and these, those of `consts` first.
 
-    `consts`: whether the constants of the operator are movable, each as a whole.
+    `consts`: whether the constants of the operator are movable, each as a whole. `rated`: whether it fires at stated rates.
     """
 
     consts: bool
+    rated: bool
     atoms: list[Any] = field(factory=list[Any])
     types: list[t.Type] = field(factory=list[t.Type])
     values: list[Any] = field(factory=list[Any])
@@ -89,8 +94,12 @@ class _Shape:
                 self.atoms.append(len(node))  # pyright: ignore[reportUnknownArgumentType]
                 for each in node:  # pyright: ignore[reportUnknownVariableType]
                     self.add(each, movable=movable)
+            case typed.At() if self.rated:
+                self.atoms.append(typed.At)
+                self.add((node.type, node.value, node.site), movable=movable)
+                self.add(node.index, movable=False)
             case typed.Node() | typed.Site():
-                inside = movable and not _fixed(node)
+                inside = movable and not _fixed(node, rated=self.rated)
                 self.atoms.append(type(node))
                 for name in _fields(type(node)):
                     self.add(getattr(node, name), movable=inside)
@@ -104,7 +113,7 @@ class _Shape:
 
 def _shape(op: typed.Operator) -> _Shape:
     constants = _constants(op)
-    shape = _Shape(consts=constants is not None)
+    shape = _Shape(consts=constants is not None, rated=op.rated is not None)
     for const, value in zip(op.consts, constants or (), strict=False):
         shape.types.append(const.type)
         shape.values.append(value)
@@ -125,10 +134,13 @@ def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
     from backends.native.shared import unless_abandoned
     from river.lang.evaluate import Trap, evaluate_const
 
-    if not all(const.type in _MOVABLE for const in op.consts):
+    rated = op.rated is not None
+    if not all(_movable(const.type, rated=rated) for const in op.consts):
         return None
     if op.consts and any(
-        _names_pattern(part) for name in ("fns", *_HANDLERS) if (part := getattr(op, name)) is not None
+        _names_fixed(part, rated=rated)
+        for name in ("fns", *_HANDLERS)
+        if (part := getattr(op, name)) is not None
     ):
         return None
     values: list[Any] = []
@@ -169,36 +181,48 @@ def _rewritten(op: typed.Operator, shape: _Shape, type_: t.Tuple, moved: dict[in
             )
             for i, const in enumerate(op.consts)
         )
-    fns = _changed(op.fns, change) if shape.consts else op.fns
-    handlers = {name: _changed(getattr(op, name), change) for name in _HANDLERS}
+    fns = _changed(op.fns, change, rated=shape.rated) if shape.consts else op.fns
+    handlers = {name: _changed(getattr(op, name), change, rated=shape.rated) for name in _HANDLERS}
     variables = (*op.vars, typed.VarParam("constants", type_, written=False))
     return evolve(op, vars=variables, consts=consts, fns=fns, **handlers)
 
 
-def _changed(node: Any, change: Callable[[typed.Expr], typed.Expr]) -> Any:
+def _changed(node: Any, change: Callable[[typed.Expr], typed.Expr], *, rated: bool) -> Any:
     """The tree with other constants; they are met in the order of `_Shape.add`."""
     match node:
         case typed.Literal() | typed.ConstRef():
             return change(node)
         case tuple():
-            return tuple(_changed(each, change) for each in node)  # pyright: ignore[reportUnknownVariableType]
-        case typed.Node() if not _fixed(node):
+            return tuple(_changed(each, change, rated=rated) for each in node)  # pyright: ignore[reportUnknownVariableType]
+        case typed.At(_, value, _, _) if rated:
+            return evolve(node, value=_changed(value, change, rated=rated))
+        case typed.Node() if not _fixed(node, rated=rated):
             parts = {name: getattr(node, name) for name in _fields(type(node))}
-            return evolve(node, **{name.lstrip("_"): _changed(part, change) for name, part in parts.items()})
+            changed = {name.lstrip("_"): _changed(part, change, rated=rated) for name, part in parts.items()}
+            return evolve(node, **changed)
         case _:
             return node
 
 
-def _fixed(node: Any) -> bool:
-    """Whether the constants inside must be known when the code is made: those of patterns."""
-    return isinstance(node, typed.Apply) and node.type == t.REGEX
+def _movable(type_: t.Type, *, rated: bool) -> bool:
+    """Whether a constant of an operator may be read from a variable: of rated ones also arrays, such as taps of filters."""
+    if rated and isinstance(type_, t.Array):
+        return _movable(type_.item, rated=True)
+    return type_ in _MOVABLE
 
 
-def _names_pattern(node: typed.Node | tuple[typed.Node, ...]) -> bool:
-    """Whether a pattern is made from a constant of the operator."""
-    return any(
-        isinstance(inner, typed.ConstRef) for each in nodes(node) if _fixed(each) for inner in nodes(each)
+def _fixed(node: Any, *, rated: bool) -> bool:
+    """Whether the constants inside must be known when the code is made: those of patterns, or the bounds of a loop."""
+    return (rated and isinstance(node, typed.Counted)) or (
+        isinstance(node, typed.Apply) and node.type == t.REGEX
     )
+
+
+def _names_fixed(node: typed.Node | tuple[typed.Node, ...], *, rated: bool) -> bool:
+    """Whether a constant of the operator stands where constants must be known, as the index of an array among them."""
+    places = [each for each in nodes(node) if _fixed(each, rated=rated)]
+    places += [each.index for each in nodes(node) if rated and isinstance(each, typed.At)]
+    return any(isinstance(inner, typed.ConstRef) for place in places for inner in nodes(place))
 
 
 @cache

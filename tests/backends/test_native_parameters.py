@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, compile_native
-from backends.native.parameters import MANY, parameters
+from backends.native.parameters import CROWD, MANY, parameters
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
@@ -163,18 +163,44 @@ def test_patterns_stay_in_the_code() -> None:
     agree(ops, codes=2)
 
 
-def test_rated_operators_keep_their_constants() -> None:
+def filters(count: int) -> list[typed.Operator]:
+    """Operators at stated rates that differ in factors, taps, and one in how far it counts."""
     lines = ["river 1;"]
-    for i in range(MANY):
+    for i in range(count):
         lines += [
             f"input x{i}: i64;",
             f"output y{i}: i64;",
-            f"operator o{i}(x: i64) -> (y: i64) {{ on x[peek 2, pop 1](w) {{ emit y w[0] *% {i} +% w[1]; }} }}",
+            f"operator o{i}(x: i64) -> (y: i64) {{",
+            f"  const taps: array<i64, 3> = [{i}, 5, {-i}];",
+            "  fn scaled(x: i64) -> i64 { return x *% taps[1]; }",
+            f"  on x[peek 3, pop 2](w) {{ var s = {7 * i}; for k in 0 .. {3 if i else 2} {{ s = s +% w[k] *% taps[k]; }}",
+            f"    if w[0] > 2 {{ emit y scaled(s) ^ {i}; }} }}",
+            "}",
             f"(y{i}) <- o{i}(x{i});",
         ]
-    ops = operators("\n".join(lines))
-    assert len(ops) == MANY
-    assert parameters(ops) == [None] * MANY
+    return operators("\n".join(lines))
+
+
+def test_only_a_crowd_of_rated_operators_shares_code() -> None:
+    assert parameters(filters(CROWD)) == [None] * CROWD  # one of them counts otherwise
+
+
+def test_rated_operators_share_code_but_for_their_bounds() -> None:
+    ops = filters(CROWD + 1)
+    found = parameters(ops)
+    assert found[0] is None
+    (code,) = {id(own.operator) for own in found[1:] if own is not None}
+    assert code
+    items = [1, 2, 3, -5, 6, 1 << 62, 7, 1 << 62, 9]
+    for op, own in zip(ops, found, strict=True):
+        native = compile_native(op, parameters=own, lend=True)
+        assert isinstance(native, NativeOperator), native
+        fire = compile_operator(op).rated
+        assert fire is not None
+        outs: list[list[Any]] = [[]]
+        for start in range(0, len(items) - 2, 2):
+            fire([], (tuple(items[start : start + 3]),), outs)
+        assert native.fire_batch([items], "rated")[0] == tuple(outs)
 
 
 @pytest.mark.slow

@@ -701,7 +701,7 @@ GUARDS: Final = (
     _unguarded(_RATED, "rated-traps-wait", "traps wait for another operator's input", "if may_trap(one):"),
     _unguarded(
         _ZIPPING, "zipping-in-a-loop", "turns are dealt by others inside a loop",
-        "if {first.index, second.index} & frozenset[int]().union(*loops(graph)):",
+        "if {first.index, second.index} & graph.looping:",
     ),
     _unguarded(
         _ZIPPING, "zipping-across-a-border", "turns are dealt across the border of a region", "if one.regions != other.regions:"

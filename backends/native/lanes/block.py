@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backends.native.contract import MARK, STOP
+from backends.native.contract import STOP
 from backends.native.idioms import void
 from backends.native.ir import Builder, Function
 from backends.native.jit import host
@@ -122,7 +122,9 @@ def _lanes(
     stop = b.op(f"load volatile i64, ptr {f.context('stop')}")
     b.branch(b.op(f"icmp ne i64 {stop}, 0"), "stopped", "goes", rare=True)
     b.at("goes")
-    _remember(f, op, row)
+    b.do(
+        f"store volatile i64 {row}, ptr {f.context('row')}"
+    )  # memory may be refused in the block (see `lower.guard`)
     again = b.op(f"sub nsw i64 {row}, {start}")
     ends = {i: _reserve(f, op.outs[i].type, outs[i], limit, plan.counts[i], again, width) for i in outs}
     b.do(f"store {body.vector('i1')} zeroinitializer, ptr {body.hits}")
@@ -165,17 +167,6 @@ def _lanes(
     found = b.call("i64", twin, ["ptr %context", "ptr %columns", f"i64 {row}", "i64 %to"])
     b.end(f"ret i64 {found}")
     return b.finish(name, f"define internal i64 @{name}({PARAMETERS}) noinline nounwind")
-
-
-def _remember(f: Frame, op: typed.Operator, row: str) -> None:
-    """Notes where the block begins: memory may be refused in it (see `lower.guard`)."""
-    b = f.b
-    b.do(f"store volatile i64 {row}, ptr {f.context('row')}")
-    tables = [each for i, out in enumerate(op.outs) for each in ((2 * i, out.type), (2 * i + 1, MARK))]
-    for index, type_ in tables:
-        place = f.block("outs", index)
-        for rows, before in outputs.cursors(b, type_, place):
-            b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
 
 
 def _reset(b: Builder) -> None:
@@ -298,7 +289,9 @@ def _deliver(body: Body, out: int, block: str, before: str) -> None:
         else:
             groups = body.lanes // shuffle.square(kind)
             shuffle.gather(b, f.module, kind, count, leaf.base, to, groups, body.lanes)
-    b.do(f"store i64 {b.op(f'add nsw i64 {before}, {count * body.lanes}')}, ptr {block}")
+    after = b.op(f"add nsw i64 {before}, {count * body.lanes}")
+    for place in (block, b.op(f"getelementptr inbounds i64, ptr {block}, i64 2")):
+        b.do(f"store i64 {after}, ptr {place}")
 
 
 __all__ = ["widened"]

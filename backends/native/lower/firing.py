@@ -21,14 +21,15 @@ from backends.native.lower.hints import noted
 from backends.native.lower.statements import block, output
 from backends.native.lower.values import TEMPORARY, Row, Scalar, Value
 from river.classes import define, field
+from river.lang import typed
 from river.lang import types as t
+from river.lang.trees import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backends.native.ir import Function
     from backends.native.module import Module
-    from river.lang import typed
 
 RATE: Final = "rate-violation"
 LARGEST_FRAME: Final = 1 << 16
@@ -74,8 +75,9 @@ class Firing:
     row: str = field(init=False)
     starts: list[int] = field(init=False, factory=list[int])
     limit: str = field(init=False)
-    outs: list[str] = field(init=False)
-    _blocks: list[tuple[t.Type, str]] = field(init=False)
+    _full: dict[int, str] = field(
+        init=False, factory=dict[int, str]
+    )  # by output that firings send to, its block
 
     def __attrs_post_init__(self) -> None:
         op, b = self.operator, Builder()
@@ -88,12 +90,6 @@ class Firing:
             for _ in columns(input_).columns:
                 f.columns.append(self.pointer(len(f.columns) - (i + 1) * self.flagged))
         self.limit = b.op(f"load i64, ptr {f.context('limit')}")
-        self.outs = [output(f, i) for i in range(len(op.outs))]
-        marks = [f.block("outs", 2 * i + 1) for i in range(len(op.outs))]
-        self._blocks = [
-            *zip((out.type for out in op.outs), self.outs, strict=True),
-            *((MARK, each) for each in marks),
-        ]
         self.row = b.slot("i64")
 
     def pointer(self, index: int) -> str:
@@ -106,8 +102,6 @@ class Firing:
         f, b = self.f, self.f.b
         at = b.op(f"load i64, ptr {self.row}")
         b.do(f"store volatile i64 {at}, ptr {f.context('row')}")  # memory may be refused anywhere
-        for rows, before in self._cursors():
-            b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
         f.poll()
         f.slots = {}
         f.noted = noted(body)
@@ -122,6 +116,7 @@ class Firing:
             rows, before = self._cursor(out)
             emitted = b.op(f"sub i64 {b.op(f'load i64, ptr {rows}')}, {b.op(f'load i64, ptr {before}')}")
             f.trap_if(b.op(f"icmp ne i64 {emitted}, {push}"), RATE, out, (emitted,))
+        self._done(body)
         if any(f"ptr {TEMPORARY}" in line for line in b.lines):
             void(b, "reset", f"ptr {TEMPORARY}")
         releases = may_release(self.module.functions, b.calls)  # else nothing waits for the end of the firing
@@ -132,7 +127,7 @@ class Firing:
     def again(self, following: str, next_: str) -> None:
         """Goes on unless an output is full; `following` is returned then."""
         b, full = self.f.b, None
-        for out in self.outs:
+        for out in self._full.values():
             reached = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {out}')}, {self.limit}")
             full = reached if full is None else b.op(f"or i1 {full}, {reached}")
         if full is None:
@@ -151,19 +146,26 @@ class Firing:
         b.move_slots(LARGEST_FRAME, "%context")
         name = f"inside.{self.name}"
         self.module.add(b.finish(name, f"define internal i64 @{name}({PARAMETERS}) noinline nounwind"))
-        blocks = [type_ for type_, _ in self._blocks]
+        outs = self.operator.outs
+        blocks = [*(out.type for out in outs), *(MARK for _ in outs)]
         return guarded(self.module, self.operator, f"fire.{self.name}", name, self.architecture, blocks)
 
     def _cursor(self, out: int) -> tuple[str, str]:
-        b, place = self.f.b, self.outs[out]
+        b, place = self.f.b, output(self.f, out)
         return place, b.op(f"getelementptr inbounds i64, ptr {place}, i64 2")
 
-    def _cursors(self) -> list[tuple[str, str]]:
-        """The addresses of the row counts of all tables of the outputs, and of what they were before the firing."""
-        found: list[tuple[str, str]] = []
-        for type_, place in self._blocks:
-            found += outputs.cursors(self.f.b, type_, place)
-        return found
+    def _done(self, body: typed.Block) -> None:
+        """Notes that what a firing has sent stays: it is what comes before the next firing (at first `guard` notes it)."""
+        f, b = self.f, self.f.b
+        found = tuple(reached(body, self.operator.fns))
+        sent = sorted({each.out for each in found if isinstance(each, typed.Emit)})
+        marked = sorted({each.out for each in found if isinstance(each, typed.Mark)})
+        self._full |= {out: output(f, out) for out in sent}
+        blocks = [(self.operator.outs[out].type, output(f, out)) for out in sent]
+        blocks += [(MARK, f.block("outs", 2 * out + 1)) for out in marked]
+        for type_, place in blocks:
+            for rows, before in outputs.cursors(b, type_, place):
+                b.do(f"store i64 {b.op(f'load i64, ptr {rows}')}, ptr {before}")
 
 
 # ------------------------------------------------------------------------------------------- row after row
