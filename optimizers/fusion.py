@@ -11,12 +11,13 @@ Paper: River §4.3 (fusion optimizer).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from optimizers.joining import Link, joined
 from optimizers.queries import (
+    Alike,
     Names,
-    again,
     changed,
     convex,
     joint,
@@ -41,7 +42,7 @@ from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from river.il import graph as g
     from river.il.program import Decl
@@ -106,26 +107,55 @@ class Fusion:
 
     def rewrite(self, verified: Verified, site: Site, /) -> Program:
         first, second = verified.graph.instances[site.first], _second(verified.graph, site)
-        made = _made(verified, first, second, Names(verified.program))
+        made = _made(verified, (first, second), Names(verified.program))
         program = _fused(verified, [made])
         if made.link is None or made.link.explicit or not _ordered(first, second):
             return program
         if not _unsaid(verified, program):
             return program
-        return _fused(verified, [_made(verified, first, second, Names(verified.program), explicit=True)])
+        return _fused(verified, [_made(verified, (first, second), Names(verified.program), explicit=True)])
 
     def together(self, verified: Verified, sites: Sequence[Site], /) -> Program:
-        """Pairs that have no operator in common; the first of each feeds nobody but the second, so that no circle arises."""
+        """Runs that have no operator in common; whoever is not the last of one feeds only the next, so that no circle arises."""
         graph, names = verified.graph, Names(verified.program)
+        pairs = [(graph.instances[site.first], _second(graph, site)) for site in sites]
+        after = {
+            first.index: second
+            for first, second in pairs
+            if len(first.outs) == 1 and not _ordered(first, second)
+        }
         taken: set[int] = set()
         found: list[_Made] = []
-        for site in sites:
-            first, second = graph.instances[site.first], _second(graph, site)
-            apart = taken.isdisjoint((first.index, second.index))
-            if apart and len(first.outs) == 1 and not _ordered(first, second):
-                found.append(_made(verified, first, second, names))
-                taken |= {first.index, second.index}
+        for first, second in pairs:
+            if after.get(first.index) is second and taken.isdisjoint((first.index, second.index)):
+                run = _run(first, second, after, taken)
+                found.append(_made(verified, run, names))
+                taken |= {member.index for member in run}
         return _fused(verified, found) if found else self.rewrite(verified, sites[0])
+
+
+def _run(
+    first: g.Instance, second: g.Instance, after: Mapping[int, g.Instance], taken: Collection[int]
+) -> list[g.Instance]:
+    """Two operators and, where they fire at stated rates, those that follow in a line, as far as one handler is not too large.
+
+    What approves of two neighbours then approves of all: nothing in a line waits for anything else.
+    """
+    run = [first, second]
+    while (one := after.get(run[-1].index)) is not None and one.index not in taken:
+        members = [*run, one]
+        uses = [a.annotated(member.use) for member in members]
+        variables = [name for member in members for name in member.variables]
+        if (
+            len(one.ins) > 1
+            or not small(*(member.operator for member in members))
+            or any(use.fuse is not None for use in uses)
+            or len({use.group for use in uses if use.group is not None}) > 1
+            or len(set(variables)) < len(variables)
+        ):
+            break
+        run = members
+    return run
 
 
 def _second(graph: g.Graph, site: Site) -> g.Instance:
@@ -144,13 +174,13 @@ def _ids(graph: g.Graph) -> dict[int, str]:
 def _straight(graph: g.Graph, first: int, second: int, *, light: bool) -> bool:
     """Whether two operators are neighbours in a pipeline, and keep their variables to themselves.
 
-    At stated rates, several pipelines may end in one operator, if it does not become too large: the windows keep step.
+    At stated rates, several pipelines may end in one operator: the windows keep step. What does much already gains nothing.
     """
     one, other = graph.instances[first], graph.instances[second]
     rated = any(isinstance(i.operator, typed.Operator) and i.operator.rated for i in (one, other))
     if light and not rated and not (_light(one) and _light(other) and _few(one, other)):
         return False
-    alone = len(one.outs) == 1 and (len(other.ins) == 1 or small(one.operator, other.operator))
+    alone = len(one.outs) == 1 and (small(one.operator, other.operator) if rated else len(other.ins) == 1)
     private = all(len(users(graph, v)) == 1 for v in (*one.variables, *other.variables))
     return alone and private and _obstacle(graph, one, other) is None
 
@@ -272,58 +302,64 @@ def _unsaid(verified: Verified, program: Program) -> bool:
 
 @frozen
 class _Made:
-    """What two operators become; `link`: how they are joined, None at stated rates."""
+    """What operators become, each of which feeds the next; `link`: how two are joined, None at stated rates."""
 
-    first: g.Instance
-    second: g.Instance
+    members: tuple[g.Instance, ...]
     operator: s.Operator
     link: Link | None
 
 
 def _made(
-    verified: Verified, first: g.Instance, second: g.Instance, names: Names, *, explicit: bool = False
+    verified: Verified, members: Sequence[g.Instance], names: Names, *, explicit: bool = False
 ) -> _Made:
     """`explicit`: the marks that pass through are stated."""
-    firsts, seconds = source(verified, first.use.operator), source(verified, second.use.operator)
-    assert isinstance(firsts, s.Operator)  # noqa: S101 - the guard has approved
-    assert isinstance(seconds, s.Operator)  # noqa: S101 - the guard has approved
-    name = names.operator(joint(first.use.operator, second.use.operator))
-    if any(isinstance(handler, s.RatedHandler) for handler in firsts.handlers):
-        return _Made(first, second, rated_joined(name, firsts, seconds, links(first, second)), None)
+    texts = [source(verified, member.use.operator) for member in members]
+    operators = [text for text in texts if isinstance(text, s.Operator)]
+    assert len(operators) == len(members)  # noqa: S101 - the guard has approved
+    name = members[0].use.operator
+    for member in members[1:]:
+        name = joint(name, member.use.operator)
+    name = names.operator(name)
+    if any(isinstance(handler, s.RatedHandler) for handler in operators[0].handlers):
+        linked = [links(one, other) for one, other in pairwise(members)]
+        return _Made(tuple(members), rated_joined(name, operators, linked), None)
+    first, second = members
     link = _link(verified, first, second)
     link = evolve(link, explicit=True) if explicit else link
-    return _Made(first, second, joined(name, firsts, seconds, link), link)
+    return _Made((first, second), joined(name, operators[0], operators[1], link), link)
 
 
-def _fused(verified: Verified, pairs: Sequence[_Made]) -> Program:
-    """The program with one use in place of each two."""
+def _fused(verified: Verified, found: Sequence[_Made]) -> Program:
+    """The program with one use in place of those of each run."""
     ids = _ids(verified.graph)
     uses: dict[int, Use | None] = {}
     inner: set[str] = set()
     added: list[s.Operator] = []
-    for each in pairs:
-        first, second = each.first, each.second
-        known = again(verified.program.decls, each.operator) or again(added, each.operator)
-        if known is None:
+    known = Alike(verified.program.decls)
+    for each in found:
+        name = known.name(each.operator)
+        if name is None:
+            known.add(each.operator)
             added.append(each.operator)
-        between = {queue for queue in first.outs if queue in second.ins}
-        others = [i for i in ids if ids[i] == ids.get(first.index) and i not in (first.index, second.index)]
+        members, indices = each.members, {member.index for member in each.members}
+        between = {queue for one, other in pairwise(members) for queue in one.outs if queue in other.ins}
+        first = members[0]
+        others = [i for i in ids if ids[i] == ids.get(first.index) and i not in indices]
+        for member in members:
+            uses[id(member.use)] = None
         uses[id(first.use)] = Use(
             (
-                *(q for q in first.outs if q not in between),
-                *second.outs,
-                *(f"${v}" for v in _written(first) + _written(second)),
+                *(q for member in members for q in member.outs if q not in between),
+                *(f"${v}" for member in members for v in _written(member)),
             ),
-            known or each.operator.name,
+            name or each.operator.name,
             (
-                *first.ins,
-                *(q for q in second.ins if q not in between),
-                *(f"${v}" for v in (*first.variables, *second.variables)),
+                *(q for member in members for q in member.ins if q not in between),
+                *(f"${v}" for member in members for v in member.variables),
             ),
-            _annotations(first, second, keep_fuse=bool(others)),
+            _annotations(members, keep_fuse=bool(others)),
             span=first.use.span,
         )
-        uses[id(second.use)] = None
         inner |= between
 
     def change(decl: Decl) -> Decl | None:
@@ -339,18 +375,19 @@ def _written(instance: g.Instance) -> tuple[str, ...]:
     return tuple(name for name, param in params if param.written)
 
 
-def _annotations(first: g.Instance, second: g.Instance, *, keep_fuse: bool) -> tuple[Annotation, ...]:
-    """What holds of both: a promise if both give it, the place of either, the unknown of both.
+def _annotations(members: Sequence[g.Instance], *, keep_fuse: bool) -> tuple[Annotation, ...]:
+    """What holds of all: a promise if all give it, the place of any, the unknown of all.
 
-    That neither cares how many marks there are is seen in their handlers, and no more where one is inside the other.
+    That none cares how many marks there are is seen in their handlers, and no more where one is inside the other.
     """
-    kept = tuple(_kept(first.use, second.use, keep_fuse=keep_fuse))
-    told = any(isinstance(each.operator, typed.Operator) and each.operator.mark for each in (first, second))
+    kept = members[0].use.annotations
+    for member in members[1:]:
+        kept = tuple(_kept(kept, member.use.annotations, keep_fuse=keep_fuse))
+    told = any(isinstance(each.operator, typed.Operator) and each.operator.mark for each in members)
     return (*kept, a.annotation(a.Steady())) if told else kept
 
 
-def _kept(first: Use, second: Use, *, keep_fuse: bool) -> Iterator[Annotation]:
-    one, other = first.annotations, second.annotations
+def _kept(one: Sequence[Annotation], other: Sequence[Annotation], *, keep_fuse: bool) -> Iterator[Annotation]:
     for said in one:
         match said.name:
             case "Fuse":

@@ -113,9 +113,27 @@ def changed(
     return Program(tuple(d for d in result.decls if _operator_name(d) not in idle))
 
 
+class Alike:
+    """The operators of a program, by what they are up to their names."""
+
+    def __init__(self, decls: Iterable[Decl]) -> None:
+        self._names: dict[s.Operator, str] = {}
+        for decl in decls:
+            if isinstance(decl, s.Operator):
+                self.add(decl)
+
+    def name(self, operator: s.Operator) -> str | None:
+        """The name of the first operator like this one, if there is one."""
+        return self._names.get(evolve(operator, name=""))
+
+    def add(self, operator: s.Operator) -> None:
+        """Knows one more."""
+        self._names.setdefault(evolve(operator, name=""), operator.name)
+
+
 def again(decls: Iterable[Decl], operator: s.Operator) -> str | None:
-    """The name of an operator among declarations that is `operator` up to its name."""
-    here = (d for d in decls if isinstance(d, s.Operator))
+    """The name of an operator among declarations that is `operator` up to its name; for several ask `Alike`."""
+    here = (d for d in decls if isinstance(d, s.Operator) and d.handlers == operator.handlers)
     return next((d.name for d in here if evolve(d, name=operator.name) == operator), None)
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from optimizers.counting import together
-from optimizers.windows import apart, filled, may_trap, sent
+from optimizers.windows import Known, apart, filled, may_trap, sent
 from river.classes import evolve
-from river.il.trees import fresh, names
+from river.il.trees import fresh
 from river.lang import syntax as s
 from river.lang import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from river.il import graph as g
 
@@ -79,45 +79,53 @@ def links(first: g.Instance, second: g.Instance) -> Mapping[int, int]:
     return {out: ports[queue] for out, queue in enumerate(first.outs) if queue in ports}
 
 
-def rated_joined(name: str, first: s.Operator, second: s.Operator, linked: Mapping[int, int]) -> s.Operator:
-    """The operator that does at each firing what both do. Its ends are those of the first, and the other ones of the second."""
-    inner = {first.outs[out].name: port for out, port in linked.items()}
-    second = apart(second, first)
-    (handler,), (other,) = _rated(first), _rated(second)
-    taken = set(names(first) | names(second))
-    items: dict[int, list[s.Expr]] = {port: [] for port in linked.values()}
-    statements: list[s.Stmt] = []
-    types = {out.name: out.type for out in first.outs}
-    for statement in handler.body.items:
-        match statement:
-            case s.Emit(out, value) if out in inner:
-                local = fresh(out, taken)
-                taken.add(local)
-                items[inner[out]].append(s.Name(local))
-                statements.append(s.Let(local, types[out], value, span=statement.span))
-            case _:
-                statements.append(statement)
-    body = other.body
-    windows = {rate.port: rate.name for rate in other.rates}
-    for port in linked.values():
-        end = second.ports[port]
-        body = s.Block(filled(body, windows[end.name], items[port], end.type))
-    gone = {second.ports[port].name for port in linked.values()}
+def rated_joined(name: str, members: Sequence[s.Operator], linked: Sequence[Mapping[int, int]]) -> s.Operator:
+    """The operator that does at each firing what all do, each of which feeds the next as `linked` says.
+
+    Its ends are those of the first, then the other ones of those that follow.
+    """
+    parts = [members[0]]
+    known = Known.of(members[0])
+    for member in members[1:]:
+        parts.append(apart(member, known))
+        known.add(parts[-1])
+    ports, outs = list[s.Port](), list[s.Out]()
+    rates, statements = list[s.Rate](), list[s.Stmt]()
+    items: dict[str, list[s.Expr]] = {}  # by port that the one before feeds
+    for i, part in enumerate(parts):
+        (handler,) = _rated(part)
+        body = handler.body
+        windows = {rate.port: rate.name for rate in handler.rates}
+        for end in part.ports:
+            if end.name in items:
+                body = s.Block(filled(body, windows[end.name], items[end.name], end.type))
+        ports += (port for port in part.ports if port.name not in items)
+        rates += (rate for rate in handler.rates if rate.port not in items)
+        inner: dict[str, str] = {}
+        if i < len(linked):
+            inner = {part.outs[out].name: parts[i + 1].ports[port].name for out, port in linked[i].items()}
+        outs += (out for out in part.outs if out.name not in inner)
+        items = {port: [] for port in inner.values()}
+        types = {out.name: out.type for out in part.outs}
+        for statement in body.items:
+            match statement:
+                case s.Emit(out, value) if out in inner:
+                    local = fresh(out, known.values)
+                    known.values.add(local)
+                    items[inner[out]].append(s.Name(local))
+                    statements.append(s.Let(local, types[out], value, span=statement.span))
+                case _:
+                    statements.append(statement)
+    (handler,) = _rated(members[0])
     return s.Operator(
         name,
-        (*first.ports, *(port for port in second.ports if port.name not in gone)),
-        (*first.vars, *second.vars),
-        (*(out for out in first.outs if out.name not in inner), *second.outs),
-        (*first.consts, *second.consts),
-        (*first.fns, *second.fns),
-        (
-            evolve(
-                handler,
-                rates=(*handler.rates, *(rate for rate in other.rates if rate.port not in gone)),
-                body=together(s.Block((*statements, *body.items))),
-            ),
-        ),
-        span=first.span,
+        tuple(ports),
+        tuple(var for part in parts for var in part.vars),
+        tuple(outs),
+        tuple(const for part in parts for const in part.consts),
+        tuple(fn for part in parts for fn in part.fns),
+        (evolve(handler, rates=tuple(rates), body=together(s.Block(tuple(statements)))),),
+        span=members[0].span,
     )
 
 

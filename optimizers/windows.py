@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from river.classes import evolve
+from river.classes import evolve, frozen
 from river.il.model import model
 from river.il.trees import binders, fresh, names, rebuild, walk
 from river.lang import syntax as s
@@ -134,16 +134,40 @@ def _inside(type_: t.Type, index: typed.Expr, counters: Mapping[int, tuple[int, 
 # -------------------------------------------------------------------------------------------------------------- names
 
 
-def apart(operator: s.Operator, other: s.Operator) -> s.Operator:
-    """The operator with no name of a value, function, port, output or variable that the other has."""
-    taken = set(names(operator) | names(other))
-    values = _fresh((name for node in walk(operator) for name in binders(node)), names(other), taken)
-    ends = {end.name for end in (*other.ports, *other.outs)}
-    mine = {end.name for end in (*operator.ports, *operator.outs)}
-    ports = _fresh((p.name for p in operator.ports), ends, ends | mine)
-    outs = _fresh((o.name for o in operator.outs), ends, ends | mine | set(ports.values()))
-    state = {v.name for v in other.vars}
-    variables = _fresh((v.name for v in operator.vars), state, state | {v.name for v in operator.vars})
+@frozen
+class Known:
+    """The names of operators that become one: of values and functions, of ports and outputs, of variables."""
+
+    values: set[str]
+    ends: set[str]
+    variables: set[str]
+
+    @classmethod
+    def of(cls, operator: s.Operator) -> Known:
+        """The names of one operator."""
+        found = cls(set(), set(), set())
+        found.add(operator)
+        return found
+
+    def add(self, operator: s.Operator) -> None:
+        """Knows the names of one more."""
+        self.values.update(names(operator))
+        self.ends.update(end.name for end in (*operator.ports, *operator.outs))
+        self.variables.update(var.name for var in operator.vars)
+
+
+def apart(operator: s.Operator, others: Known) -> s.Operator:
+    """The operator with no name of a value, function, port, output or variable that others have."""
+    mine = Known.of(operator)
+    values = _fresh(
+        (name for node in walk(operator) for name in binders(node)),
+        others.values,
+        mine.values | others.values,
+    )
+    ends = others.ends
+    ports = _fresh((p.name for p in operator.ports), ends, ends | mine.ends)
+    outs = _fresh((o.name for o in operator.outs), ends, ends | mine.ends | set(ports.values()))
+    variables = _fresh((v.name for v in operator.vars), others.variables, others.variables | mine.variables)
     return _respelled(operator, values, ports, outs, variables)
 
 

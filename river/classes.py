@@ -157,10 +157,17 @@ def astuple(value: object) -> tuple[Any, ...]:
 
 def evolve(value: T, /, **changes: Any) -> T:
     """A copy of an object in which some fields are others, by their names as arguments."""
-    for each in fields(type(value)):
-        if each.init and each.alias not in changes:
-            changes[each.alias] = getattr(value, each.name)
-    return type(value)(**changes)
+    cls = type(value)
+    for alias, name in _given(cls):
+        if alias not in changes:
+            changes[alias] = getattr(value, name)
+    return cls(**changes)
+
+
+@cache
+def _given(cls: type) -> tuple[tuple[str, str], ...]:
+    """The arguments that objects of a class are made of, with the fields that have them."""
+    return tuple((each.alias, each.name) for each in fields(cls) if each.init)
 
 
 # ---------------------------------------------------------------------------------------------- making a class

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from river.classes import evolve, fields
 from river.lang import syntax as s
@@ -33,35 +33,48 @@ class Same(Generic[T]):
 
 
 @cache
-def _fields(kind: type[s.Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name != "span")
+def _inside(kind: type[s.Node]) -> tuple[str, ...]:
+    """The fields of a class that may hold nodes."""
+    return tuple(each.name for each in fields(kind) if each.type not in _LEAVES)
+
+
+_LEAVES: Final = ("str", "str | None", "int", "bool", "float", "tuple[str, ...]", "Span | None")
+"""Types of fields that hold no nodes, as they are written in trees."""
 
 
 def children(node: s.Node) -> Iterator[s.Node]:
     """The nodes directly inside `node`, in the order of the text."""
-    for name in _fields(type(node)):
-        yield from _nodes(getattr(node, name))
+    for name in _inside(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, s.Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _nodes(cast("tuple[object, ...]", value))
 
 
-def _nodes(value: object) -> Iterator[s.Node]:
-    if isinstance(value, s.Node):
-        yield value
-    elif isinstance(value, tuple):
-        for item in cast("tuple[object, ...]", value):
-            yield from _nodes(item)
+def _nodes(values: tuple[object, ...]) -> Iterator[s.Node]:
+    for value in values:
+        if isinstance(value, s.Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _nodes(cast("tuple[object, ...]", value))
 
 
 def walk(node: s.Node) -> Iterator[s.Node]:
     """`node` and all nodes inside it, each before what is inside it."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    left = [node]
+    while left:
+        node = left.pop()
+        yield node
+        inside = [*children(node)]
+        inside.reverse()
+        left += inside
 
 
 def rebuild(node: N, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -> N:
     """`node` with each child rewritten; the same object if nothing changed."""
     changes: dict[str, Any] = {}
-    for name in _fields(type(node)):
+    for name in _inside(type(node)):
         before = getattr(node, name)
         after = _rebuilt(before, rewrite)
         if after is not before:
