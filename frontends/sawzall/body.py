@@ -293,10 +293,7 @@ class Body(Values):
                 self.present(whole, target)
             case z.Assign(place, value):
                 target = self.place(place)
-                self.out.append(s.Assign(target, self.expr(value), span=span))
-                self.present(place, target)
-                if isinstance(place, z.Read) and place.variable in self.flags:
-                    self.out.append(s.Assign(s.Name(self.flags[place.variable]), TRUE, span=span))
+                self.put(place, target, self.expr(value), span)
             case z.Step(place, by):
                 self.step(place, by, span)
             case z.Leave(place):
@@ -350,6 +347,17 @@ class Body(Values):
                 self.out.append(self.jump(s.Break, loop, span))
             case _:
                 assert_never(stmt)
+
+    def stored(self, place: z.Expr, value: s.Expr) -> None:
+        """Writes what is assigned to a place."""
+        self.put(place, self.place(place), value, place.span)
+
+    def put(self, place: z.Expr, target: s.Expr, value: s.Expr, span: Span | None) -> None:
+        """Writes what is assigned to a place, which is `target`; a variable has a value then."""
+        self.out.append(s.Assign(target, value, span=span))
+        self.present(place, target)
+        if isinstance(place, z.Read) and place.variable in self.flags:
+            self.out.append(s.Assign(s.Name(self.flags[place.variable]), TRUE, span=span))
 
     def declare(self, index: int, value: z.Expr | None, span: Span | None) -> None:
         """A variable comes into being. One that may be read too early has a flag that says whether it has a value."""

@@ -36,9 +36,9 @@ def check(ast: a.Program) -> z.Program:
     Raises: Rejected with all errors.
     """
     report = Report()
-    checker = _Checker(
-        report, Names(report, doubtful=_changed(ast) if ast.skips else frozenset()), _reassigned(ast)
-    )
+    changed = _changed(ast)
+    names = Names(report, doubtful=changed if ast.skips else frozenset(), changed=changed)
+    checker = _Checker(report, names, _reassigned(ast))
     for item in reversed(ast.items):
         if isinstance(item, a.FunctionDecl) and item.name not in checker.reassigned:
             checker.later[item.name] = item
@@ -129,8 +129,12 @@ class _Checker:
         """The checker of expressions, as things stand."""
         return Expressions(
             self.report, self.names, self.type, self.functions, self.announce, self.line, self.place, self.statement_value,
-            self.function_value,
+            self.function_value, self.known_static,
         )  # fmt: skip
+
+    def known_static(self, variable: int) -> z.Expr | None:
+        """The value of a static variable, None of another one."""
+        return next((value for index, value in self.statics if index == variable), None)
 
     def finish(self) -> None:
         """What must be true of the whole program: it has an input."""
@@ -713,8 +717,12 @@ class _Checker:
         weights = (
             () if weight is None or item.weight is None else ((named(item.weight.name, "weight"), weight),)
         )
-        output = fresh(kept_name(name), {table.name for table in self.tables})
-        return z.Table(output, item.kind, limit, keys, values, weights, whole, span=span)
+        if kept_name(name) in {table.name for table in self.tables}:
+            message = (
+                f"another block has a table `{name}`: tables are known by their names when the run has ended"
+            )
+            raise self.report.error("sawzall-duplicate", message, span, "rename one of them")
+        return z.Table(kept_name(name), item.kind, limit, keys, values, weights, whole, span=span)
 
     # -- statements
 
@@ -870,7 +878,9 @@ class _Checker:
         type_ = wanted or (value.type if value is not None else t.UNIT)
         if index is None:
             index = self.names.variable(item.name, type_, "local", item.span)
-        if value is not None and not z.may_fail(value, self.failing()):
+        if value is None:
+            self.names.empty.add(index)
+        elif not z.may_fail(value, self.failing()):
             self.names.assign(index)
         return z.Declare(index, value, span=item.span)
 
@@ -1058,6 +1068,9 @@ class _Checker:
         """`switch`."""
         names = self.names
         value = self.exprs.infer(item.value)
+        if not isinstance(value.type, t.Primitive):
+            message = f"a `switch` is over a value of a basic type, not `{spelled(value.type)}`"
+            raise self.report.error("sawzall-type-mismatch", message, item.value.span)
         before, outer = names.sure, names.frame.broken
         ends: list[frozenset[int] | None] = []
         names.frame.broken = False

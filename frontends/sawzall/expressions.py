@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from attrs import define, evolve
 
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
-from frontends.sawzall.operations import CONSTANTS, CONVERTERS, MATCHES, NUMBERS, OPERATIONS, named, shown
-from frontends.sawzall.times import default_zone, microseconds
+from frontends.sawzall.operations import (
+    CONSTANTS,
+    CONVERTERS,
+    INTEGERS,
+    MATCHES,
+    NUMBERS,
+    OPERATIONS,
+    named,
+    shown,
+)
+from frontends.sawzall.times import default_zone, microseconds, zone
 from frontends.sawzall.types import BASIC, FINGERPRINT, Proto, kept_name, plain, spelled
 from river.diagnostics import closest
 from river.lang import syntax as s
@@ -44,6 +53,15 @@ VERBS: Mapping[str, tuple[t.Type, ...]] = MappingProxyType({
 """The places of a format, and the types that they take."""
 
 
+ENCODED = frozenset({"string", "bytes", "int", "uint"})
+ENCODINGS = ("utf-8", "latin-1", "hex")
+PACKINGS = (
+    "varint", "zigzag", "fixed32-little", "fixed32-big", "fixed64-little", "fixed64-big", "szl",
+)  # fmt: skip
+"""How texts and whole numbers are written as bytes by the conversions `ENCODED`."""
+
+_NOT_ZONED = OPERATIONS["=="]
+
 AS_THEY_ARE = frozenset({"len", "+", "keys", "haskey", "lookup"})
 """Operations on tuples with tags that know of them whether fields are there."""
 
@@ -61,6 +79,7 @@ class Expressions:
     place: Callable[[s.Expr], z.Expr]
     statement_value: Callable[[a.StatementValue, t.Type | None], z.Expr]
     function_value: Callable[[a.FunctionValue], z.Expr]
+    static: Callable[[int], z.Expr | None]
 
     def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
         """Notes an error, to be raised."""
@@ -512,7 +531,25 @@ class Expressions:
             self.check(arg, param) if node is None else node
             for arg, node, param in zip(args, nodes, params, strict=True)
         )
+        self.certain(name, operands, span)
         return z.Apply(result, named(name, params), operands, span=span)
+
+    def certain(self, name: str, operands: tuple[z.Expr, ...], span: Span | None) -> None:
+        """Warns of what is undefined for certain: division by a zero, an encoding or a zone that there is not."""
+        last = operands[-1] if operands else None
+        if not isinstance(last, z.Constant):
+            return
+        if name in ("/", "%") and last.value == 0:
+            self.report.warn("sawzall-zero", "division by zero: this has no value", span)
+        elif OPERATIONS.get(named(name, tuple(each.type for each in operands)), _NOT_ZONED).zoned:
+            if zone(last.value) is None:
+                hint = "such as `America/Los_Angeles`"
+                self.report.warn("sawzall-zone", f"there is no zone `{last.value}`", last.span, hint)
+        elif name in ENCODED and len(operands) == 2 and last.type == t.STRING:
+            known = PACKINGS if {*INTEGERS} & {operands[0].type, BASIC[name]} else ENCODINGS
+            if isinstance(operands[0].type, t.Primitive) and last.value.lower() not in known:
+                hint = f"known are {', '.join(known)}"
+                self.report.warn("sawzall-encoding", f"there is no encoding `{last.value}`", last.span, hint)
 
     def doubtful(self, name: str, given: t.Type, result: t.Type, span: Span | None) -> None:
         """Warns of conversions that do nothing, or whose base the data decide."""
@@ -550,7 +587,10 @@ class Expressions:
                     raise self.error("sawzall-tag", "`inprotocount` takes a tuple with tags", span, hint)
                 return z.Packed(t.I64, counted, counted=True, span=span)
             case "def", (value,):
-                return z.Defined(t.BOOL, self.infer(value), span=span)
+                node = self.infer(value)
+                if not z.may_fail(node, frozenset(i for i, f in enumerate(self.functions) if f.fails)):
+                    self.report.warn("sawzall-def", "this always has a value", span, "leave `def` out")
+                return z.Defined(t.BOOL, node, span=span)
             case "match" | "matchstrs" | "matchposns", (pattern, text):
                 return self.match(name, pattern, text, span)
             case "format", (pattern, *rest):
@@ -768,11 +808,9 @@ class Expressions:
                 case a.Piece("rest", variable):
                     if name != "saw" and i + 1 < len(given):
                         raise self.error("sawzall-arguments", f"`rest` comes last in `{name}`", arg.span)
-                    place = self.place(variable) if isinstance(variable, s.Name) else None
-                    if place is None or place.type != t.STRING:
-                        raise self.error(
-                            "sawzall-arguments", "`rest` names a variable of type string", arg.span
-                        )
+                    place = self.place(cast("s.Expr", variable))
+                    if place.type != t.STRING:
+                        raise self.error("sawzall-arguments", "`rest` takes a place for a string", arg.span)
                     rests.append((len(patterns) if name == "saw" else 1, place))
                 case a.Piece("skip" | "submatch" as how, pattern):
                     takes.append(how)
@@ -820,11 +858,13 @@ class Expressions:
 
     def format(self, pattern: s.Argument, args: list[s.Argument], span: Span | None) -> z.Expr:
         """`format("... %d ...", ...)` as a sum of strings."""
-        if not isinstance(pattern, s.String):
-            raise self.error("sawzall-format", "the format must be a string literal", pattern.span)
+        form = self.known_text(self.check(pattern, t.STRING))
+        if form is None:
+            hint = "write it, or make it a static value"
+            raise self.error("sawzall-format", "the format is not known before the run", pattern.span, hint)
         rest = iter(args)
         found: list[z.Expr] = []
-        for place in re.finditer(r"[^%]+|%([-+ 0#]*)(\d*)(\.\d*)?(.?)", pattern.value, re.DOTALL):
+        for place in re.finditer(r"[^%]+|%([-+ 0#]*)(\d*)(\.\d*)?(.?)", form, re.DOTALL):
             flags, width, precision, verb = place.groups()
             if verb is None or place[0] == "%%":
                 found.append(z.Constant(t.STRING, "%" if verb else place[0], span=pattern.span))
@@ -854,6 +894,19 @@ class Expressions:
         for i, part in enumerate(found):
             whole = part if i == 0 else z.Apply(t.STRING, "+", (whole, part), span=span)
         return whole
+
+    def known_text(self, node: z.Expr) -> str | None:
+        """A text that is made of literals and of static values that are, if it is."""
+        match node:
+            case z.Constant(t.STRING, str() as value):
+                return value
+            case z.Read(_, variable) if (value := self.static(variable)) is not None:
+                return self.known_text(value)
+            case z.Apply(_, "+", (left, right)):
+                first, second = self.known_text(left), self.known_text(right)
+                return None if first is None or second is None else first + second
+            case _:
+                return None
 
     def formatted(self, part: str, arg: s.Argument) -> z.Expr:
         """One value in a format, before it is filled up to its width."""

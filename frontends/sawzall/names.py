@@ -73,6 +73,7 @@ class Names:
 
     `sure`: the variables that surely have a value here; None where control does not come. `always`: those that have one
     wherever they can be named. `doubtful`: the names of variables that may lose their value, where statements are skipped.
+    `changed`: those to which something is assigned anywhere; `empty`: the variables that begin without a value.
     """
 
     report: Report
@@ -88,6 +89,8 @@ class Names:
         factory=list["t.Type | None"]
     )  # whose index is checked; None in a call inside
     doubtful: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    empty: set[int] = field(factory=set[int])
 
     @property
     def outer(self) -> Frame:
@@ -209,10 +212,7 @@ class Names:
 
     def origin(self, index: int) -> z.Variable:
         """The variable that a capture of the current function is of, or itself."""
-        for outside, inside in self.frame.captures.items():
-            if inside == index:
-                return self.variables[outside]
-        return self.variables[index]
+        return self.variables[self.first(index)]
 
     def read(self, index: int, span: Span | None) -> z.Read:
         """A read of a variable, which is loose if it need not have a value."""
@@ -221,7 +221,14 @@ class Names:
         ) and self.variables[index].name not in self.doubtful
         if not definite:
             self.loosen(index)
+            if self.first(index) in self.empty and self.variables[index].name not in self.changed:
+                name = self.variables[index].name
+                self.report.warn("sawzall-undefined", f"`{name}` never has a value", span, f"`{name} = ...;`")
         return z.Read(self.variables[index].type, index, definite, span=span)
+
+    def first(self, index: int) -> int:
+        """The variable that a variable of the current function is a capture of, or itself."""
+        return next((outside for outside, inside in self.frame.captures.items() if inside == index), index)
 
     def loosen(self, index: int) -> None:
         """Notes that variable `index`, and what it captures, may be read before it has a value."""

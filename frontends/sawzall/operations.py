@@ -386,8 +386,8 @@ def _outside(low: float, high: float) -> Callable[[Args, Types], s.Expr]:
 
 
 def shown(type_: t.Type) -> bool:
-    """Whether values have a text: all but byte strings."""
-    return not t.contains(type_, t.BYTES)
+    """Whether values have the text that a program would write for them: bytes themselves have one in an encoding."""
+    return type_ != t.BYTES
 
 
 def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
@@ -419,7 +419,11 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
         case t.Record(fields):
             texts = [_shown(s.Member(value, field), inner, depth) for field, inner in fields]
             return _braces(s.Call("join", (s.ListValue(tuple(texts)), s.String(", "))))
-        case type_ if type_ in (FINGERPRINT, t.TIME):
+        case t.BYTES:
+            return s.Call(f"{PREFIX}bytes_text", (value,))
+        case t.TIME:
+            return _joined_texts(s.String('"'), _text((value,), (type_,)), s.String('"'))
+        case type_ if type_ == FINGERPRINT:
             return _text((value,), (type_,))
         case t.Optional(inner):
             some = _shown(s.Force(value), inner, depth)
