@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext as nothing
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
 from backends.native.deadline import Deadline
 from backends.native.shared import spent
+from backends.native.tiers import while_running
 from river.backend import Summary
 from river.classes import evolve
 from river.lang.evaluate import Trap
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from backends.multicore.partial import Blocks
     from backends.multicore.plan import Plan
+    from backends.native.tiers import Improver
     from river.backend import Sinks, Sources
     from river.metrics import Metrics
 
@@ -60,15 +63,17 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     views = {view.name for view in plan.graph.views}
     if strangers := sorted(set(sinks) - set(plan.graph.outputs) - views):
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
-    engine = Engine(plan, sinks)
-    return engine.run(sources)
+    with nothing() if plan.options.deadline is not None else while_running() as improver:
+        engine = Engine(plan, sinks, improver)
+        return engine.run(sources)
 
 
 class Engine:
     """One run of a plan."""
 
-    def __init__(self, plan: Plan, sinks: Sinks) -> None:
+    def __init__(self, plan: Plan, sinks: Sinks, improver: Improver | None) -> None:
         self.plan = plan
+        self._improver = improver
         self._reports = threading.Lock()
         self._spent = spent()
         self._shown = time.monotonic()
@@ -171,6 +176,8 @@ class Engine:
                 observe(metrics)
             if deadline is not None:
                 deadline.look()
+            if self._improver is not None:
+                self._improver.look()
             if stopping():
                 raise KeyboardInterrupt
 

@@ -24,19 +24,44 @@ _DIGEST: Final = 32
 
 def kept(parts: tuple[str, ...], build: Callable[[], bytes]) -> bytes:
     """What `build` makes from `parts`, from the cache if it is there and whole, else built and kept."""
-    name = hashlib.sha256("\x00".join((FORMAT, *parts)).encode()).hexdigest()
-    folder = own_folder("native")
-    if folder is None:
-        return build()
-    file = folder / f"{name[:40]}.o"
-    found = _read(file)
-    if found is not None:
-        return found
-    made = build()
-    with suppress(OSError):  # a cache that cannot be written is slow, not wrong
-        keep(file, hashlib.sha256(made).digest() + made)
-        evict(folder, MOST)
+    there = found(parts)
+    if there is not None:
+        return there
+    made, file = build(), _file(parts)
+    if file is not None:
+        with suppress(OSError):  # a cache that cannot be written is slow, not wrong
+            keep(file, hashlib.sha256(made).digest() + made)
+            evict(file.parent, MOST)
     return made
+
+
+def found(parts: tuple[str, ...]) -> bytes | None:
+    """What was built from `parts`, if it is in the cache and whole."""
+    file = _file(parts)
+    return None if file is None else _read(file)
+
+
+def noted(parts: tuple[str, ...]) -> float:
+    """The sum of what was noted of `parts`."""
+    file = _file(parts)
+    try:
+        return 0.0 if file is None else float(file.with_suffix(".s").read_text())
+    except (OSError, ValueError):
+        return 0.0
+
+
+def note(parts: tuple[str, ...], number: float) -> None:
+    """Adds to what is noted of `parts`."""
+    file = _file(parts)
+    if file is not None:
+        with suppress(OSError):
+            keep(file.with_suffix(".s"), str(noted(parts) + number).encode())
+
+
+def _file(parts: tuple[str, ...]) -> Path | None:
+    folder = own_folder("native")
+    name = hashlib.sha256("\x00".join((FORMAT, *parts)).encode()).hexdigest()
+    return None if folder is None else folder / f"{name[:40]}.o"
 
 
 def _read(file: Path) -> bytes | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.native.batch import Batch
 from backends.native.contract import ARENA_SIZE, Reason
 from backends.native.layout import Unsupported, is_plain, register, size_align
-from backends.native.shared import unless_abandoned
+from backends.native.tiers import unless_abandoned
 from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import reached

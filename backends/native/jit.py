@@ -24,6 +24,8 @@ from river.lang import memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
 
+    from backends.native.tiers import Tier
+
 LIBM: Final = ("fmod",)
 """Functions of the C library that code may call as `river_<name>`: exact ones (il.md P7), of two operands."""
 
@@ -104,6 +106,11 @@ def level() -> int:
     return _LEVELS[-1]
 
 
+def stated() -> bool:
+    """Whether somebody has said how much code is optimised; then it is from the start."""
+    return len(_LEVELS) > 1
+
+
 @contextmanager
 def optimised(level_: int) -> Generator[None]:
     """For tests: has the code of programs made quickly (0), where only what it computes matters."""
@@ -116,10 +123,14 @@ def optimised(level_: int) -> Generator[None]:
 
 @frozen
 class Code:
-    """Linked functions, by name, as addresses; `facts` is what whoever made them wants to know of them (JSON)."""
+    """Linked functions, by name, as addresses; `facts` is what whoever made them wants to know of them (JSON).
+
+    `tier`: through what they are called, if better code may come later.
+    """
 
     addresses: dict[str, int] = field(hash=False)
     facts: Any = field(default=None, eq=False)
+    tier: Tier | None = field(default=None, eq=False)
 
     def function(
         self, name: str, params: Iterable[Any], result: Any = None, *, short: bool = False
@@ -128,7 +139,9 @@ class Code:
 
         `short`: with the GIL, for what is sooner done than other threads give it back.
         """
-        return _callable(self.addresses[name], tuple(params), result, short)
+        own = tuple(params)
+        made = _callable(self.addresses[name], own, result, short)
+        return made if self.tier is None else self.tier.function(name, made, own, result, short=short)
 
 
 @cache

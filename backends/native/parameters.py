@@ -131,7 +131,7 @@ def _shape(op: typed.Operator) -> _Shape:
 
 def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
     """The values of the operator's constants if all are movable."""
-    from backends.native.shared import unless_abandoned
+    from backends.native.tiers import unless_abandoned
     from river.lang.evaluate import Trap, evaluate_const
 
     rated = op.rated is not None

@@ -10,13 +10,15 @@ import json
 from contextlib import contextmanager
 from ctypes import c_bool
 from hashlib import sha256
-from threading import RLock, Thread, local
+from threading import RLock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
-from backends.native.cache import kept
-from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code
+from backends.native import tiers
+from backends.native.cache import found, kept, note, noted
+from backends.native.jit import OPTIMISATION, Code, host, linked, machine_code, stated
+from backends.native.tiers import Tier, job
 from river.classes import define, evolve, frozen
 from river.diagnostics import InternalError
 from river.lang.tables import fingerprint
@@ -33,7 +35,6 @@ BASE: Final = "base"
 _LOCK: Final = RLock()
 _MAKING: Final[dict[str, RLock]] = {}  # by key, what the others wait for
 _KNOWN: Final[dict[str, Code]] = {}
-_JOB: Final = local()
 
 
 @define
@@ -102,68 +103,96 @@ class Texts:
 def shared(
     key: str,
     make: Callable[[], Made],
-    level: int = OPTIMISATION,
+    level: int | None = None,
     begin: Callable[[Code], None] | None = None,
 ) -> Code:
     """The code that `make` gives the text of, unless code with this key is there already.
 
-    `begin` is called once, when the code has been linked: if it raises, the code is not there. Threads that want different code
-    do not wait for each other.
+    `level`: how much it is optimised (see `jit.level`); where a run waits for it, it may be made quickly at first (see
+    `tiers`). None: it is common to many programs, and optimised at once. `begin` is called once, when the code has been linked:
+    if it raises, the code is not there. Threads that want different code do not wait for each other.
     """
     with _LOCK:
         if key in _KNOWN:
-            return _KNOWN[key]
+            return _known(key)
         lock = _MAKING.setdefault(key, RLock())
     with lock:
         if key not in _KNOWN:
-            code = _made(key, make, level)
-            if begin is not None:
-                begin(code)
+            effort = OPTIMISATION if level is None else level
+            if level is not None and effort and not stated() and tiers.wanted():
+                code = _begun(key, make, effort, begin)
+            else:
+                code = _ready(key, make, effort, begin)
             _KNOWN[key] = code
             _MAKING.pop(key, None)
-        return _KNOWN[key]
+        return _known(key)
+
+
+def _known(key: str) -> Code:
+    """Code that this process has. Where nobody would improve it later, it is good."""
+    code = _KNOWN[key]
+    if code.tier is not None and not tiers.wanted():
+        code.tier.improve()
+    return code
+
+
+def _begun(key: str, make: Callable[[], Made], level: int, begin: Callable[[Code], None] | None) -> Code:
+    """The code as the cache has it, else made quickly: it is improved when it has run for long."""
+    depends = _depends(key)
+    there = found(depends)
+    if there is not None:
+        return _linked(there, begin)
+    if noted(depends) > tiers.NEXT:
+        return _ready(key, make, level, begin)
+    tier = Tier(
+        lambda: _linked(kept(depends, lambda: _built(make, level)), begin), lambda ran: note(depends, ran)
+    )
+    quick = evolve(_ready(f"quick {key}", make, 0, begin), tier=tier)
+    tiers.known(tier)
+    return quick
+
+
+def _ready(key: str, make: Callable[[], Made], level: int, begin: Callable[[Code], None] | None) -> Code:
+    """The code as the cache has it, else made now."""
+
+    def build() -> bytes:
+        with _CLOCK.running():
+            return _built(make, level)
+
+    return _linked(kept(_depends(key), build), begin)
 
 
 BEGIN: Final = "river_begin"
 """A function without parameters that code may define: it is called once, when the code has been linked. False: it failed."""
 
 
-def _made(key: str, make: Callable[[], Made], level: int) -> Code:
-    machine = host()
+def _depends(key: str) -> tuple[str, ...]:
+    """What code depends on."""
+    machine, compiler = host(), fingerprint("backends.native", "river.lang")
+    return compiler, key, machine.triple, machine.cpu, machine.features, machine.llvm
 
-    def build() -> bytes:
-        from backends.native.library import parts
 
-        with _CLOCK.running():
-            made = make()
-            exports = [*made.exports, BEGIN] if f"define i1 @{BEGIN}(" in made.text else made.exports
-            told = {"exports": exports, "facts": made.facts, "imports": parts(made.text)}
-            return json.dumps(told).encode() + b"\n" + machine_code(made.text, level)
+def _built(make: Callable[[], Made], level: int) -> bytes:
+    """What is kept: a line of facts, and the code."""
+    from backends.native.library import parts
 
-    compiler = fingerprint("backends.native", "river.lang")
-    depends = (compiler, key, machine.triple, machine.cpu, machine.features, machine.llvm)
-    head, _, code = kept(depends, build).partition(b"\n")
+    made = make()
+    exports = [*made.exports, BEGIN] if f"define i1 @{BEGIN}(" in made.text else made.exports
+    told = {"exports": exports, "facts": made.facts, "imports": parts(made.text)}
+    return json.dumps(told).encode() + b"\n" + machine_code(made.text, level)
+
+
+def _linked(data: bytes, begin: Callable[[Code], None] | None) -> Code:
+    """The code that was kept, ready to be called."""
+    head, _, code = data.partition(b"\n")
     told = json.loads(head)
     imports = {name: part_code(of).addresses[name] for name, of in told["imports"].items()}
-    found = evolve(linked(code, tuple(told["exports"]), imports), facts=told["facts"])
-    if BEGIN in found.addresses and not found.function(BEGIN, (), c_bool)():
+    made = evolve(linked(code, tuple(told["exports"]), imports), facts=told["facts"])
+    if BEGIN in made.addresses and not made.function(BEGIN, (), c_bool)():
         raise InternalError("the index of a constant has no room for its keys")
-    return found
-
-
-class Unwanted(BaseException):
-    """What a thread makes is not wanted any more."""
-
-
-def abandoned() -> bool:
-    """Whether nobody waits any more for what this thread makes."""
-    return bool(getattr(_JOB, "failures", None))
-
-
-def unless_abandoned() -> None:
-    """To be called now and then by what takes long while code is made. Raises: Unwanted."""
-    if abandoned():
-        raise Unwanted
+    if begin is not None:
+        begin(made)
+    return made
 
 
 def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> list[Result]:
@@ -174,17 +203,17 @@ def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: in
     workers = min(workers, len(jobs))
     if workers <= 1:
         return list(map(make, jobs))
-    left, found, failures = iter(range(len(jobs))), dict[int, Result](), list[BaseException]()
+    left, done, failures = iter(range(len(jobs))), dict[int, Result](), list[BaseException]()
 
     def work() -> None:
-        _JOB.failures = failures
+        job.failures = failures
         while not failures:
             with _LOCK:
                 number = next(left, None)
             if number is None:
                 return
             try:
-                found[number] = make(jobs[number])
+                done[number] = make(jobs[number])
             except BaseException as failure:  # noqa: BLE001 - it is raised again below
                 failures.append(failure)
 
@@ -199,7 +228,7 @@ def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: in
         raise
     if failures:
         raise failures[0]
-    return [found[number] for number in range(len(jobs))]
+    return [done[number] for number in range(len(jobs))]
 
 
 def part_code(name: str) -> Code:

@@ -528,6 +528,14 @@ PASSES: Final = (
         "tests/backends/test_multicore_keyed.py::test_a_region_that_cannot_be_obeyed_is_a_remark",
     ),
     Mutant(
+        "improved-least-first",
+        "code that hardly runs is optimised before what runs longest",
+        "backends/native/tiers.py",
+        "found = max(_KNOWN, key=lambda tier: tier.seconds, default=None)",
+        "found = min(_KNOWN, key=lambda tier: tier.seconds, default=None)",
+        "tests/backends/test_native_tiers.py::test_what_runs_longest_is_improved_first",
+    ),
+    Mutant(
         "rows-by-shard",
         "rows of one instant that shards sent stand shard by shard, not by their tags",
         "backends/native/runtime/deltas.rt",

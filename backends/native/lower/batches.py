@@ -35,7 +35,7 @@ from backends.native.lower.literals import literal
 from backends.native.lower.statements import Refusal, block
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from backends.native.module import Module
-from backends.native.shared import unless_abandoned
+from backends.native.tiers import unless_abandoned
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t

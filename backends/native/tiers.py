@@ -1,0 +1,164 @@
+"""Code that is made quickly at first, and well when it pays.
+
+To optimise code takes LLVM ten times as long as to make it, most of what a user waits for before the first row of a program
+that is new. So a run has all code that is in no cache made without optimisation. What then runs for longer than `NOW` is made
+once more by a thread, one after the other; as soon as the better code is there, calls go to it. Both do the same on the same
+memory, so any call may be the first of the better one. At its end a run waits for the code that is being made, no other.
+
+How long code has run is noted in the cache: what has run for longer than `NEXT` in all runs together is optimised when the next
+one begins. So what is run again on much is as quick as it can be from the third time on, and what only ever sees a few rows is
+never optimised.
+
+What a process makes outside of runs (`while_running`), or on a stated level, is optimised at once.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from threading import RLock, Thread, local
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from river.classes import define, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from backends.native.jit import Code
+
+NOW: Final = 0.25
+"""Seconds in code that was made quickly until it is optimised, about as long as that takes."""
+
+NEXT: Final = 0.05
+"""Seconds in all runs until it is optimised before the next one."""
+
+job: Final = local()
+"""Of a thread that makes code: `failures`, a list that is empty as long as what it makes is wanted."""
+
+_LOCK: Final = RLock()
+_RUNS: Final[list[Improver]] = []
+_KNOWN: Final[list[Tier]] = []  # all of this process that are not better yet
+
+
+class Unwanted(BaseException):
+    """What a thread makes is not wanted any more."""
+
+
+def abandoned() -> bool:
+    """Whether nobody waits any more for what this thread makes."""
+    return bool(getattr(job, "failures", None))
+
+
+def unless_abandoned() -> None:
+    """To be called now and then by what takes long while code is made. Raises: Unwanted."""
+    if abandoned():
+        raise Unwanted
+
+
+@define(eq=False)
+class Tier:
+    """How code is called that was made quickly: through functions that go over to the better code when it is there."""
+
+    make: Callable[[], Code] = field(repr=False)
+    """Makes the better code."""
+
+    note: Callable[[float], None] = field(repr=False)
+    """Notes for how many seconds it has run."""
+
+    seconds: float = 0.0
+    """For how long calls have run."""
+
+    better: Code | None = None
+
+    def function(
+        self, name: str, quick: Callable[..., Any], params: tuple[Any, ...], result: Any, *, short: bool
+    ) -> Callable[..., Any]:
+        """A function that calls `quick`, and later the one of this name of the better code."""
+        target, last = quick, False
+
+        def call(*args: Any) -> Any:
+            nonlocal target, last
+            if last:
+                return target(*args)
+            better = self.better
+            if better is not None:
+                target, last = better.function(name, params, result, short=short), True
+                return target(*args)
+            began = perf_counter()
+            try:
+                return target(*args)
+            finally:
+                self.seconds += perf_counter() - began
+
+        return call
+
+    def improve(self) -> None:
+        """Makes the better code, unless it is there. Raises: Unwanted."""
+        with _LOCK:
+            if self not in _KNOWN:
+                return
+            _KNOWN.remove(self)
+        try:
+            self.better = self.make()
+        except Unwanted:
+            known(self)
+            raise
+
+
+@define(eq=False)
+class Improver:
+    """Improves code while something runs, in a thread of its own that works only while there is something to do."""
+
+    thread: Thread | None = None
+    stopped: list[BaseException] = field(factory=list[BaseException])
+
+    def look(self) -> None:
+        """To be called now and then: begins with the code that has run longest, if it is worth it."""
+        if self.thread is not None and self.thread.is_alive():
+            return
+        with _LOCK:
+            found = max(_KNOWN, key=lambda tier: tier.seconds, default=None)
+        if found is not None and found.seconds >= NOW:
+            self.thread = Thread(target=self._work, args=(found,), name="improve")
+            self.thread.start()
+
+    def _work(self, tier: Tier) -> None:
+        job.failures = self.stopped
+        with suppress(Unwanted):
+            tier.improve()
+
+    def stop(self) -> None:
+        """Waits for what is being made: the code that LLVM is at now. Notes for how long the others have run."""
+        self.stopped.append(KeyboardInterrupt())
+        if self.thread is not None:
+            self.thread.join()
+        with _LOCK:
+            for tier in _KNOWN:
+                ran, tier.seconds = tier.seconds, 0.0
+                if ran > NEXT / 50:
+                    tier.note(ran)
+
+
+@contextmanager
+def while_running() -> Generator[Improver]:
+    """Has code that is not in a cache made quickly, as long as the run lasts; `look` improves it."""
+    improver = Improver()
+    with _LOCK:
+        _RUNS.append(improver)
+    try:
+        yield improver
+    finally:
+        with _LOCK:
+            _RUNS.remove(improver)
+        improver.stop()
+
+
+def wanted() -> bool:
+    """Whether code is to be made quickly: somebody improves it later."""
+    return bool(_RUNS)
+
+
+def known(tier: Tier) -> None:
+    """Code that is to be improved when it has run for long."""
+    with _LOCK:
+        _KNOWN.append(tier)
