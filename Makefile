@@ -9,7 +9,7 @@ CANDIDATES := python3.13 python3.12 python3.11 python3
 
 FLIGHTS := examples/flights/delays.cql --in flights=examples/flights/flights.csv
 PYTEST := $(BIN)/python -m pytest -q
-# loadgroup: the tests of one group, those of Spark, share one session
+# loadgroup: the tests on Spark share one session (tests/conftest.py)
 PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help

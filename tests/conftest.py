@@ -19,13 +19,14 @@ import contextlib
 import gc
 import io
 import os
+import re
 import shlex
 import shutil
 import sys
 from difflib import unified_diff
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import frozen
@@ -129,9 +130,32 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # a million objects, which the tests need to the end
 
 
+ON_SPARK = re.compile(r"tests/backends/test_spark\.py::|::test_the_blocks_on_spark")
+"""The names of tests that are marked `spark`."""
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives all tests on Spark to one worker: each session of its own would start Java and Python anew, and warm them up.
+
+    The mark `xdist_group` should do that. With pytest 9.2 it does nothing: xdist 3.8 cannot write it into the names of tests.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class Scheduling(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if ON_SPARK.search(nodeid) else nodeid
+
+    return Scheduling(config, log)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long comes first: else, at the end, one worker is busy with it while the others have nothing to do."""
+    for item in items:
+        if (item.get_closest_marker("spark") is None) != (ON_SPARK.search(item.nodeid) is None):
+            raise pytest.UsageError(f"{item.nodeid}: is it marked `spark`, and does `ON_SPARK` know it?")
     marks = ("spark", "slow")  # the tests on Spark are one task of one worker
     items.sort(key=lambda item: next((i for i, mark in enumerate(marks) if item.get_closest_marker(mark)), 2))
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.xdist_group("spark"),
     # Spark's sockets are closed when Python's garbage is collected.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

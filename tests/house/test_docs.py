@@ -281,7 +281,6 @@ def test_the_blocks_of_a_document(path, tmp_path, pytestconfig, monkeypatch):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.xdist_group("spark")  # one session for all such tests
 @pytest.mark.parametrize(
     "path",
     [path for path in DOCUMENTS if any("spark" in b.info for b in blocks(path.read_text(encoding="utf-8")))],
