@@ -162,6 +162,7 @@ def _trap(graph: Graph, queue: str, head: Any, fault: Fault) -> Trap:
         found.span = operator.span
     if not isinstance(head, Mark):
         found.item = graph.queues[queue].type, head
+    found.happened(graph.instances[end.instance].use.within)
     return found
 
 

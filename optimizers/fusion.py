@@ -358,6 +358,7 @@ def _fused(verified: Verified, found: Sequence[_Made]) -> Program:
                 *(f"${v}" for member in members for v in member.variables),
             ),
             _annotations(members, keep_fuse=bool(others)),
+            tuple(place for member in members for place in member.use.within),
             span=first.use.span,
         )
         inner |= between

@@ -492,9 +492,13 @@ class _Rewriting:
             operator = evolve(operator, name=self.names.operator("linear"))
             self.added.append(operator)
         assert queue.producer is not None  # noqa: S101 - inputs are not made
-        span = self.verified.graph.instances[queue.producer.instance].use.span
+        uses = [self.verified.graph.instances[i].use for i in sorted(stream.operators)]
         return Use(
-            (sends.get(name, name),), known or operator.name, tuple(reads.get(i, i) for i in ins), span=span
+            (sends.get(name, name),),
+            known or operator.name,
+            tuple(reads.get(i, i) for i in ins),
+            within=tuple(place for use in uses for place in use.within),
+            span=self.verified.graph.instances[queue.producer.instance].use.span,
         )
 
 

@@ -248,6 +248,7 @@ def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Made)
         known or operator.name,
         (*made.ins, *variables),
         said,
+        (*first.use.within, *second.use.within),
         span=second.use.span,
     )
     inner = set(first.outs) & set(second.ins)

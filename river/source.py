@@ -56,6 +56,9 @@ class Span:
         """The span from the start of this one to the end of `other` (of the same source)."""
         return Span(self.source, self.start, other.end)
 
+    def __contains__(self, other: Span) -> bool:
+        return self.source == other.source and self.start <= other.start and other.end <= self.end
+
     @property
     def text(self) -> str:
         """The characters themselves."""

@@ -34,6 +34,7 @@ class Failures:
     def trapped(self, task: Task, trap: Trap, now: float) -> None:
         """Notes the trap of a task."""
         self._without_unread(task, trap)
+        trap.happened(self._plan.graph.instances[task.index].use.within)
         self._traps.append(((self._plan.nodes[task.index].component, task.index), trap))
         if self.failed_at is None:
             self.failed_at = now

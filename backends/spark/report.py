@@ -167,6 +167,7 @@ def _heard(graph: Graph, said: Plain) -> Caught:
     operands = tuple(map(_spelled, said["operands"]))
     site: int | None = said["site"]
     trap = Trap(said["code"], operands, said["operator"], site, _span(instance, site), said["text"])
+    trap.happened(instance.use.within)
     if said["item"] is not None:
         port: int = said["item"]["port"]
         type_ = instance.operator.ports[port].type

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import define, field, frozen
 
 from frontends.streamit import typed as ty
-from frontends.streamit.paths import parts, path
+from frontends.streamit.paths import parts, paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,7 +97,8 @@ class _Balance:
     def unbalanced(self, graph: ty.Graph, message: str, *between: ty.Graph) -> Exception:
         """The error that items would pile up or run out; `between`: the parts between which they would."""
         failed = self.report.error("streamit-unbalanced", message, graph.span)
-        self.report.note(" and ".join(f"`{path(self.graph, part)}`" for part in between or (graph,)))
+        names = paths(self.graph)
+        self.report.note(" and ".join(f"`{names[id(part)]}`" for part in between or (graph,)))
         return failed
 
     def pipeline(self, graph: ty.Pipeline, inner: Iterable[ty.Graph]) -> Flow:

@@ -346,7 +346,7 @@ class _Checker:
         params = (*around.params.values(), *around.captures.values())
         found = ty.Filter(
             stream.name, params, around.input, around.output, tuple(fields), helpers, init, normal[0],
-            first[0] if first else None, span=ast.name_span,
+            first[0] if first else None, ast.span, span=ast.name_span,
         )  # fmt: skip
         usage = Usage.of(found)
         if init is not None and (usage.prints((init,)) or usage.streams((init,))):

@@ -15,7 +15,7 @@ from frontends.streamit.check import SCOPE
 from frontends.streamit.complex import COMPLEX, complex_functions
 from frontends.streamit.elaborate import CALLS, leaves, prints
 from frontends.streamit.operators import Used, operators
-from frontends.streamit.paths import parts
+from frontends.streamit.paths import parts, paths
 from frontends.streamit.translate import literal
 from river.il import program as p
 from river.il.standard import GROUP, WIDE
@@ -42,6 +42,7 @@ def lower(program: ty.Program) -> p.Program:
 class _Lowering:
     typed: ty.Program
     queues: set[str] = field(factory=set[str])
+    paths: dict[int, str] = field(factory=dict[int, str])
     count: int = 0
     taken: set[str] = field(factory=set[str])
     borders: list[p.Decl] = field(factory=list[p.Decl])
@@ -60,6 +61,7 @@ class _Lowering:
     def program(self) -> p.Program:
         """The whole program."""
         graph = self.typed.graph
+        self.paths = paths(graph)
         every = leaves(graph)
         self.queues = {
             INPUT,
@@ -229,7 +231,8 @@ class _Lowering:
         if use.begun:
             self.begins.append(self.queue())
             ins.append(self.begins[-1])
-        self.use((*outs, *names), use.instance, (*ins, *names), node.span)
+        within = ((self.paths[id(node)], node.filter.text),)
+        self.uses.append(p.Use((*outs, *names), use.instance, (*ins, *names), within=within, span=node.span))
 
     def tick(self) -> str:
         """A queue of ticks."""

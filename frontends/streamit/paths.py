@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, assert_never
 
 from frontends.streamit import typed as ty
@@ -27,17 +28,20 @@ def label(names: Sequence[str], index: int) -> str:
     return name if names.count(name) == 1 else f"{name}[{names[:index].count(name)}]"
 
 
-def path(graph: ty.Graph, part: ty.Graph) -> str:
-    """The names of all streams from the whole graph down to one of its parts."""
+def paths(graph: ty.Graph) -> dict[int, str]:
+    """The names of all streams from the whole graph down to each of its parts, by identity."""
+    found: dict[int, str] = {}
     stack = [(graph, _name(graph))]
     while stack:
-        at, found = stack.pop()
-        if at is part:
-            return found
+        at, path = stack.pop()
+        found[id(at)] = path
         inner = parts(at)
         names = [_name(each) for each in inner]
-        stack += [(each, f"{found}/{label(names, i)}") for i, each in enumerate(inner)]
-    return _name(part)
+        often, seen = Counter(names), Counter[str]()
+        for each, name in zip(inner, names, strict=True):
+            stack.append((each, f"{path}/{name}[{seen[name]}]" if often[name] > 1 else f"{path}/{name}"))
+            seen[name] += 1
+    return found
 
 
 def _name(part: ty.Graph) -> str:

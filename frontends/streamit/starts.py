@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, assert_never
 from attrs import define, field, frozen
 
 from frontends.streamit import typed as ty
-from frontends.streamit.paths import path
+from frontends.streamit.paths import paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +93,7 @@ def starts(graph: ty.Graph, firings: Mapping[int, int], report: Report) -> Mappi
         items = "1 item" if wanted == 1 else f"{wanted} items"
         message = f"this loop stops: its joiner waits for {items} from the loop, and {there or 'none'} will be there"
         report.warn("streamit-starved", message, loop.span, "put something in: `enqueue 0;`")
-        report.note(f"in `{path(graph, loop)}`")
+        report.note(f"in `{paths(graph)[id(loop)]}`")
     return found
 
 

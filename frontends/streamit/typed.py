@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from river.diagnostics import Diagnostic
+    from river.source import Span
 
 # ---------------------------------------------------------------------------------------------- types
 
@@ -392,7 +393,7 @@ class Work(s.Node):
 
 @frozen
 class Filter(s.Node):
-    """A filter. `params` are those of the declaration, then the captures."""
+    """A filter. `params` are those of the declaration, then the captures. `text`: the whole declaration."""
 
     name: str
     params: tuple[Parameter, ...]
@@ -403,6 +404,7 @@ class Filter(s.Node):
     init: Block | None
     work: Work
     prework: Work | None
+    text: Span | None = field(default=None, eq=False, repr=False)
 
 
 @frozen

@@ -7,9 +7,13 @@ The graph language is the paper's (section 3.4 and 4.2); operators, types and fu
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from river.classes import frozen
+from river.classes import field, frozen
 from river.lang import syntax as s
+
+if TYPE_CHECKING:
+    from river.source import Span
 
 
 @frozen
@@ -108,12 +112,16 @@ class Lift(s.Node):
 
 @frozen
 class Use(s.Node):
-    """`@A() (q, $v) <- f(p, $v);`; variables are spelled with their dollar sign in `outs` and `ins`."""
+    """`@A() (q, $v) <- f(p, $v);`; variables are spelled with their dollar sign in `outs` and `ins`.
+
+    `within`: what users call the parts of their program whose work it does, and where the text of each stands.
+    """
 
     outs: tuple[str, ...]
     operator: str
     ins: tuple[str, ...]
     annotations: tuple[Annotation, ...] = ()
+    within: tuple[tuple[str, Span | None], ...] = field(default=(), eq=False, repr=False)
 
 
 Decl = (

@@ -302,6 +302,40 @@ def test_a_division_by_zero_names_its_place() -> None:
     assert found.span.text == "1 / pop()"
 
 
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_a_trap_names_the_stream(backend: str) -> None:
+    text = """
+      int->int filter Band(int k) { work pop 1 push 1 { push(12 / (pop() - k)); } }
+      int->int pipeline Equalizer {
+        add splitjoin { split roundrobin; for (int i = 1; i < 4; i++) add Band(i); join roundrobin; }
+      }
+      int->int filter Odd { int[2] t; work pop 1 push 1 { push(t[pop() % 3]); } }
+      int->int pipeline Main { add Odd; add Identity<int>; add Equalizer; }
+    """
+    program = river.compile(text, lang="streamit")
+    for items, path in (([0, 1, 2], "Main/Odd"), ([0, 0, 0, 0], "")):
+        if not path:
+            program = river.compile(text.replace("t[pop() % 3]", "1 + iter()"), lang="streamit")
+            path = "Main/Equalizer/splitjoin_1/Band[0]"
+        with pytest.raises(Rejected) as raised:
+            program.run({"input": items}, backend=backend)
+        (found,) = raised.value.diagnostics
+        assert found.code in ("trap-index-range", "trap-division-by-zero")
+        assert f"in `{path}`" in [note.message for note in found.notes]
+
+
+def test_a_trap_in_what_runs_as_one_names_all_that_share_the_text() -> None:
+    text = """
+      int->int filter Over(int k) { work pop 1 push 1 { push(12 / (pop() - k)); } }
+      int->int pipeline Main { add Over(1); add Over(4); add int->int filter { work pop 1 push 1 { push(-pop()); } }; }
+    """
+    with pytest.raises(Rejected) as raised:
+        river.compile(text, lang="streamit").run({"input": [4]})
+    assert [n.message for n in raised.value.diagnostics[0].notes] == [
+        "in one of `Main/Over[0]`, `Main/Over[1]`"
+    ]
+
+
 def test_a_firing_that_takes_too_much_is_a_trap() -> None:
     text = (
         "int->int filter F { work pop 2 push 1 { int n = peek(0); while (n > 0) { n--; pop(); } push(n); } }"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from river.diagnostics import Diagnostic
+from river.diagnostics import Diagnostic, Note
 from river.lang.types import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from river.lang.typed import Value
     from river.lang.types import Type
     from river.source import Span
@@ -36,6 +38,8 @@ _REASONS = {
     "stopped": "the run was stopped",
 }
 _SHOWN = 80
+_MOST = 4
+"""Parts of a program that are named as where it may have happened."""
 
 
 class Trap(Exception):  # noqa: N818 - the word of the IL
@@ -57,6 +61,16 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
         """The item that was being handled, with its type: whoever fires knows it and says so."""
         self.partly = False
         """Whether the item has further fields that nobody reads, and that therefore are not here."""
+        self.within: tuple[str, ...] = ()
+        """What users call the parts of their program in one of which it happened."""
+
+    def happened(self, within: Iterable[tuple[str, Span | None]]) -> None:
+        """Notes where it happened, of the parts whose work the operator does: those in whose text the trap stands, else all."""
+        places = tuple(within)
+        inside = [
+            name for name, span in places if span is not None and self.span is not None and self.span in span
+        ]
+        self.within = tuple(inside) or tuple(name for name, _ in places)
 
     def show(self, fields: frozenset[str]) -> None:
         """Leaves of the item, a record, these fields: the others were not read, and may say anything."""
@@ -68,7 +82,11 @@ class Trap(Exception):  # noqa: N818 - the word of the IL
 
     def diagnostic(self) -> Diagnostic:
         """The trap as a message: code `trap-...`, the reason with its operands, the place."""
-        return Diagnostic(f"trap-{self.code}", self._reason(), self.span)
+        shown = [f"`{name}`" for name in self.within[:_MOST]]
+        more = len(self.within) - len(shown)
+        places = f"{', '.join(shown)}{f' and {more} more' if more else ''}"
+        where = () if not shown else (Note(f"in {'one of ' if len(shown) > 1 else ''}{places}"),)
+        return Diagnostic(f"trap-{self.code}", self._reason(), self.span, notes=where)
 
     def _reason(self) -> str:
         if self.text is not None:
