@@ -313,9 +313,10 @@ class _Checker:
 
     def member_type(self, path: str, span: Span | None) -> t.Type:
         """`T.U`: a type that is declared in a tuple."""
-        first, *rest = path.split(".")
-        known = self.names.known(first)
-        for name in rest:
+        words = path.split(".")
+        first = next((i for i in range(len(words), 1, -1) if self.names.known(".".join(words[:i]))), 1)
+        known = self.names.known(".".join(words[:first]))  # the first words may be those of a package
+        for name in words[first:]:
             members = {} if known is None or known.what != "type" else self.names.members.get(known.index, {})
             known = members.get(name)
             if known is None:
@@ -329,6 +330,11 @@ class _Checker:
     def type_decl(self, item: a.TypeDecl) -> None:
         """`type T = ...;`; what a tuple declares is known in it, and behind it as a part of `T`."""
         names = self.names
+        if isinstance(item.type, s.TypeName) and not item.type.args:
+            known = names.known(item.type.name)
+            if known is not None and known.what == "type":  # another name of it
+                names.declare(item.name, known, item.span)
+                return
         if not isinstance(item.type, a.TupleType) or not item.type.members:
             found = self.type(item.type)
             names.declare(item.name, Known("type", len(names.types)), item.span)
@@ -809,12 +815,9 @@ class _Checker:
                 return (self.do(value, span),)
             case a.Result(value):
                 return (self.result(value, span),)
-            case a.Include("include", path):
+            case a.Include(_, path):
                 self.report.warn("sawzall-included", f"`{path}` is included already", span, "leave it out")
                 return ()
-            case a.Include(_, path):
-                hint = "declare its messages as tuples"
-                raise self.report.error("sawzall-unsupported", f"`proto` of `{path}`", span, hint)
             case a.Emit():
                 return self.emit(item)
             case a.If(cond, then, other):

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from attrs import evolve
+from attrs import define, evolve, field
 
+from frontends.sawzall import protofile
 from frontends.sawzall import syntax as z
 from frontends.sawzall.types import kept_name
 from river.diagnostics import Diagnostic, Rejected
@@ -36,11 +37,11 @@ KEYWORDS = frozenset({
 def parse(source: Source) -> z.Program:
     """The declarations and statements of the text, and of the files that it includes.
 
-    Raises: Rejected with `syntax-*` diagnostics, `sawzall-include`, `sawzall-option`.
+    Raises: Rejected with `syntax-*` diagnostics, `sawzall-include`, `sawzall-proto`, `sawzall-option`.
     """
     folder = Path(source.name).parent
-    program = cast("z.Program", _whole(_read(source), folder, folder, {Path(source.name).resolve()}))
-    return _with_options(program, source)
+    files = _Files(folder, {Path(source.name).resolve()})
+    return _with_options(cast("z.Program", files.whole(_read(source), folder)), source)
 
 
 _OPTION = re.compile(r"^#river[ \t]+(.*?)[ \t]*$", re.MULTILINE)
@@ -70,8 +71,8 @@ def included(source: Source) -> tuple[Source, ...]:
     left = [source]
     while left:
         each = left.pop()
-        for match in _INCLUDE.finditer(each.text):
-            path = Path(each.name).parent / (match[1] or match[2])
+        for match in (_IMPORT if each.name.endswith(".proto") else _INCLUDE).finditer(each.text):
+            path = Path(each.name).parent / next(filter(None, match.groups()), "")
             if path.is_file() and path.resolve() not in found:
                 text = Source(str(path), path.read_text(encoding="utf-8", errors="replace"))
                 found[path.resolve()] = text
@@ -79,7 +80,8 @@ def included(source: Source) -> tuple[Source, ...]:
     return tuple(found.values())
 
 
-_INCLUDE = re.compile(r"""\binclude\s*(?:"([^"\n]*)"|`([^`\n]*)`)""")
+_INCLUDE = re.compile(r"""\b(?:include|proto)\s*(?:"([^"\n]*)"|`([^`\n]*)`)""")
+_IMPORT = re.compile(r"""\bimport\s*(?:public\s*|weak\s*)?(?:"([^"\n]*)"|'([^'\n]*)')""")
 
 
 def _read(source: Source) -> z.Program:
@@ -87,40 +89,65 @@ def _read(source: Source) -> z.Program:
     return SawzallBuilder(source).build(PARSER.parse(source))
 
 
-def _whole(node: s.Node, folder: Path, top: Path, seen: set[Path]) -> s.Node:
-    """The tree with the statements of included files, which lie in `folder`, and not outside of `top`.
+@define
+class _Files:
+    """The files of a program: those `seen`, none outside of the folder `top`, and what protocol buffers declare in them."""
 
-    A file that is among those `seen` is left out: the checker says so.
-    """
+    top: Path
+    seen: set[Path]
+    known: protofile.Known = field(factory=protofile.Known)
 
-    def rewrite(part: s.Node) -> s.Node | tuple[s.Node, ...]:
-        if not isinstance(part, z.Include) or part.word != "include":
-            return rebuild(part, rewrite)
-        place = folder / part.path
+    def whole(self, node: s.Node, folder: Path) -> s.Node:
+        """The tree with the statements of included files, which lie in `folder`.
+
+        A file that is among those seen is left out: the checker says so.
+        """
+
+        def rewrite(part: s.Node) -> s.Node | tuple[s.Node, ...]:
+            if not isinstance(part, z.Include):
+                return rebuild(part, rewrite)
+            found = self.source(folder / part.path, part.path, part.span)
+            if found is None:
+                return part
+            if part.word == "proto":
+                return self.messages(found)
+            return cast("z.Program", self.whole(_read(found), Path(found.name).parent)).items
+
+        return rebuild(node, rewrite)
+
+    def source(self, place: Path, written: str, span: Span | None) -> Source | None:
+        """The text of a file; None if it is seen already.
+
+        Raises: Rejected("sawzall-include").
+        """
         path = place.resolve()
-        if path in seen:
-            return part
-        if not path.is_relative_to(top.resolve()):
-            message, hint = f"`{part.path}` is outside of the program's folder", "copy it there"
-            raise Rejected([Diagnostic("sawzall-include", message, part.span, help=hint)])
+        if path in self.seen:
+            return None
+        if not path.is_relative_to(self.top.resolve()):
+            message, hint = f"`{written}` is outside of the program's folder", "copy it there"
+            raise Rejected([Diagnostic("sawzall-include", message, span, help=hint)])
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:
-            message = f"`{part.path}` cannot be read: {error}"
-            raise Rejected([Diagnostic("sawzall-include", message, part.span)]) from None
-        seen.add(path)
-        inner = cast(
-            "z.Program", _whole(_read(Source(str(folder / part.path), text)), path.parent, top, seen)
-        )
-        return inner.items
+            message = f"`{written}` cannot be read: {error}"
+            raise Rejected([Diagnostic("sawzall-include", message, span)]) from None
+        self.seen.add(path)
+        return Source(str(place), text)
 
-    return rebuild(node, rewrite)
+    def messages(self, source: Source) -> tuple[z.Stmt, ...]:
+        """What a file declares of protocol buffers, behind what those declare that it imports."""
+        before: list[z.Stmt] = []
+        for name, span in protofile.imports(source):
+            found = self.source(Path(source.name).parent / name, name, span)
+            before += () if found is None else self.messages(found)
+        return (*before, *protofile.declarations(source, self.known))
 
 
 class SawzallBuilder(TypesBuilder, ExprBuilder):
     """`sawzall/grammar.lark`."""
 
     reserved: ClassVar[frozenset[str]] = KEYWORDS
+    behind_a_point: ClassVar[frozenset[str]] = KEYWORDS  # fields of messages may be called so
 
     # -- declarations
 

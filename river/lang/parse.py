@@ -41,6 +41,7 @@ class Builder:
     """The walk itself, and what all mixins need."""
 
     reserved: ClassVar[frozenset[str]] = RESERVED
+    behind_a_point: ClassVar[frozenset[str]] = BEHIND_A_POINT
     deepening: ClassVar[frozenset[str]] = frozenset()
     """Rules that put children inside of what becomes of those before them: how deep, `deeper` says."""
 
@@ -86,7 +87,7 @@ class Builder:
             for i, child in enumerate(children, 1):
                 if isinstance(child, str):
                     child = children[i - 1] = self.without_quotes(child)
-                    if not (node.data == "member" and child in BEHIND_A_POINT):
+                    if not (node.data == "member" and child in self.behind_a_point):
                         self._check_name(child)
                 elif child is not None:
                     stack.append((child, depth + (self.deeper(i, len(children)) if deepens else 1)))

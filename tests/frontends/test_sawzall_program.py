@@ -306,3 +306,78 @@ def test_an_undefined_static_value_ends_the_run_at_its_start(backend: str) -> No
     with pytest.raises(Rejected) as found:
         river.compile(text, lang="sawzall").run({}, backend=backend)
     assert [(d.span and d.span.source.position(d.span.start)[0]) for d in found.value.diagnostics] == [2]
+
+
+SHAPES = """syntax = "proto2";
+package shapes;
+message Point { required int32 x = 1; optional sint32 y = 2 [default = -7]; }
+"""
+SHOP = r"""// Orders.
+syntax = "proto2";
+package shop;
+import "parts/shapes.proto";
+option java_package = "x";
+/* message Not { } */
+message Order {
+  enum State { NEW = 0; PAID = 1; LOST = -1; }
+  message Line { required string what = 1; optional double price = 2 [default = 1.5, deprecated = true]; }
+  repeated Line line = 1;
+  optional State state = 2 [default = PAID];
+  optional Customer customer = 3;
+  optional shapes.Point at = 4;
+  oneof how { bool fast = 5; bytes note = 6 [default = "a\001"]; }
+  map<string, Line> by = 7;
+  repeated uint32 many = 8 [packed = true];
+  optional group Extra = 9 { optional fixed64 f = 1; }
+  optional string type = 10 [default = "no\"ne"];
+  reserved 100 to 200;
+  extensions 1000 to max;
+}
+message Customer { optional .shop.Kind kind = 1; optional string name = 2; }
+enum Kind { GOOD = 0; BAD = 0x5; }
+service S { rpc F(Order) returns (Order) { option x = 1; } }
+"""
+BUYS = r"""
+proto "shop.proto"
+proto `shop.proto`;
+o: Order = B"";
+assert(o.state == Order.PAID && o.customer.name == "" && o.at.y == -7 && o.note == B"a\x01" && o.type == "no\"ne");
+o.line = { { "book", 3.5 } };
+o.customer.kind = BAD;
+o.at = { 1, 2 };
+o.many = { 1U, 300U };
+o.extra.f = 3U;
+q: shop.Order = bytes(o);
+assert(q == o && q.line[0].what == "book");
+wire: string = "0a0f0a04626f6f6b110000000000000c40" + "1a020805" + "220408011004" + "4001" + "40ac02" + "4b0903000000000000004c";
+assert(string(bytes(q), "hex") == wire);
+l: Order.Line = { "x", 1.0 };
+o.by = o.by + { { "k", l } };
+p: shapes.Point = o.at;
+"""
+
+
+def test_declarations_of_protocol_buffers_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "parts").mkdir()
+    shapes, shop, script = tmp_path / "parts" / "shapes.proto", tmp_path / "shop.proto", tmp_path / "buys.szl"
+    shapes.write_text(SHAPES)
+    shop.write_text(SHOP)
+    script.write_text(BUYS)
+    status, _, err = shown(str(script), "--backend", "reference")
+    assert status == 0, err
+    assert err.count("sawzall-included") == 1
+    shapes.write_text(SHAPES.replace("-7", "-8"))
+    assert shown(str(script), "--backend", "reference")[0] == 1, "what is kept depends on it"
+    for wrong, why in (
+        ("message M { optional N n = 1; }", "2:22: error[sawzall-proto]: unknown type `N`"),
+        ("message M { optional int32 n = x; }", "2:32: error[sawzall-proto]: expected a whole number"),
+        ("message M {", "3:1: error[sawzall-proto]: expected a name, found the end"),
+        ("message M { optional int32 n = 0; }", "2:22: error[sawzall-proto]"),
+        ('import "../../etc/passwd";', "2:8: error[sawzall-include]"),
+        ("message M { optional int32 a = 1; optional int32 b = 1; }", "2:44: error[sawzall-tag]"),
+    ):
+        shop.write_text(f"\n{wrong}\n")
+        script.write_text('proto "shop.proto"\n')
+        status, _, err = shown(str(script), "--backend", "reference")
+        assert (status, why in err) == (1, True), err
