@@ -21,7 +21,8 @@ rows relies on.
 These are the rules of the papers, by which `expand` can write a region out (`rules=paper`). A platform whose runtime gives every
 firing a serial number, and sends what firings made in that order, can do more (`rules=runtime`): each operator is a region of its
 own, its queues may be ordered, it may have several outputs, which all keep their order, and be part of a loop if it has no state.
-Where it divides deltas by their rows, these carry tags by which it puts them in order again (`time_merge`).
+Where it divides deltas by their rows, these carry tags by which it puts them in order again (`time_merge`). Neighbours that can
+be divided by one key are one region then, windows included: rows are dealt once, and put in order once.
 
 Paper: River §4.4 (fission optimizer); Auto-parallelizing §3.1, §3.3 (region formation), Table 1 (strategies).
 """
@@ -39,11 +40,12 @@ from river.classes import evolve
 from river.diagnostics import Note
 from river.il import annotations as a
 from river.il.annotations import annotated, annotation, row_type
+from river.il.carried import carries
 from river.il.flow import item_findings
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
 from river.il.partial import Partial, partial
 from river.il.program import Program, Use
-from river.il.regions import BY_TIME, ByRows, Sharded, divided, pays
+from river.il.regions import BY_TIME, ByRows, Sharded, divided, divided_together, pays
 from river.il.rows import rowwise
 from river.lang import typed
 from river.lang import types as t
@@ -126,19 +128,46 @@ class Fission:
                 members = (*found.maps, *found.reducers)
                 if not all(annotated(graph.instances[i].use).combined for i in members):
                     yield Site(members, 1, blocks=True)
+        seen = set[int]()
         for index in topological(graph):
+            if index in seen:
+                continue
             instance = graph.instances[index]
             degree = self.wanted(instance, platform)
-            told = self.asked(graph, (index,)) and index not in gathering
-            if degree > 1 and (told or isinstance(_alone(graph, instance), Plan)):
-                yield Site((index,), degree)
+            members = (index,) if degree == 1 else self.by_one_key(graph, index, degree, platform)
+            seen.update(members)
+            told = self.asked(graph, members) and index not in gathering
+            if degree > 1 and (told or isinstance(self.serially(graph, members), Plan)):
+                yield Site(members, degree)
+
+    def by_one_key(self, graph: g.Graph, first: int, degree: int, platform: Platform) -> tuple[int, ...]:
+        """An operator and those behind it that can be divided together with it; itself alone if it is none of several."""
+        members = (first,)
+        while len(after := successors(graph, graph.instances[members[-1]])) == 1 and after[0] not in members:
+            if self.wanted(graph.instances[after[0]], platform) != degree:
+                break
+            if isinstance(divided_together(graph, (*members, after[0])), str):
+                break
+            members = (*members, after[0])
+        return members if any(_keeps_apart(graph.instances[m]) for m in members) else (first,)
+
+    def serially(self, graph: g.Graph, members: tuple[int, ...]) -> Plan | Note:
+        """How operators can be a region where the runtime puts results in order."""
+        if len(members) == 1:
+            return _alone(graph, graph.instances[members[0]])
+        found = divided_together(graph, members)
+        return (
+            Note(found, graph.instances[members[0]].use.span)
+            if isinstance(found, str)
+            else Plan(BY_TIME, found.names)
+        )
 
     def plan(self, graph: g.Graph, site: Site) -> Plan | Note:
         """How a site can be a region, or why it cannot."""
         if site.blocks:
             return Plan(a.COMBINE, ())
         if self.rules == "runtime":
-            return _alone(graph, graph.instances[site.members[0]])
+            return self.serially(graph, site.members)
         return region(graph, site.members)
 
     def wanted(self, instance: g.Instance, platform: Platform) -> int:
@@ -216,6 +245,13 @@ def _alone(graph: g.Graph, instance: g.Instance) -> Plan | Note:
     if isinstance(found, ByRows):
         return Plan(BY_TIME, found.names)
     return Plan("round_robin" if exact else "seqno_marks", ())
+
+
+def _keeps_apart(instance: g.Instance) -> bool:
+    """Whether what an operator keeps of rows depends on those with the same key."""
+    op, said = instance.operator, annotated(instance.use)
+    kept = said.apart is not None or isinstance(instance_model(instance).state, Keyed)
+    return kept and isinstance(op, typed.Operator) and not carries(op)
 
 
 # ------------------------------------------------------------------------------------------------------------- fusion

@@ -20,7 +20,7 @@ from river.il.forwards import forwarded
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
-from river.lang.values import INFINITY
+from river.lang.values import INFINITY, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,8 @@ _LEAST = -(1 << 63)
 class Machine(plain.Instance):
     """What is common to all kinds of handlers. Handlers are named as in `NativeOperator.fire`.
 
-    `noted`: all items that were fired on, for whoever wants to fire on them again; None if nobody does.
+    `noted`: all items that were fired on, and the marks between them, for whoever wants to fire on them again; None if nobody
+    does.
     """
 
     native: NativeOperator
@@ -53,7 +54,7 @@ class Machine(plain.Instance):
         self.native = native
         self._fired_on: list[Any] = []  # what the columns lie in that were fired on since the last `settle`
         self._pace = self.batch
-        self.noted: list[Batch] | None = None
+        self.noted: list[Batch | Mark] | None = None
         if self.operator.mark is not None:
             self._mark = self._fire_mark
 
@@ -77,6 +78,8 @@ class Machine(plain.Instance):
         else:
             key = Batch.of(type_, [level])  # its columns live as long as this name
             self.shoot("mark", key.addresses, 0, 1, None)
+        if self.noted is not None:
+            self.noted.append(Mark(level))
         self.fired -= 1  # who calls this counts it
 
     def shoot(

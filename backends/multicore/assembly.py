@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from backends.firing.instance import Report
     from backends.firing.machine import Machine
+    from backends.multicore.by_rows import ByRowsOperate
     from backends.multicore.compiled import Compiled
+    from backends.multicore.parallel import Parallel
     from backends.multicore.plan import Node, Plan
     from backends.multicore.scheduling.task import Task
     from backends.native.deadline import Deadline
@@ -109,6 +111,10 @@ def assemble(
         return Deliver(places[name], port, sink, plan.batch)
 
     operators = [operate(node) for node in plan.nodes]
+    for node, task in zip(plan.nodes, operators, strict=True):
+        behind = node.region.behind if isinstance(node.region, Region) else ()
+        if behind and compiled.native.keys() >= {task.index, *behind}:
+            cast("ByRowsOperate", task).lead([cast("Parallel", operators[i]) for i in behind])
     entries = {
         name: Out(queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
         for name in graph.inputs

@@ -63,7 +63,10 @@ class Firings:
 
 @define
 class Made:
-    """What firings made: batches by output with their marks, how many there were, and the traps of rows left out."""
+    """What firings made: batches by output with their marks, how many there were, and the traps of rows left out.
+
+    `behind`: how many there were of each operator that is divided together with the first.
+    """
 
     batches: list[tuple[int, Batch, Sequence[tuple[int, Any]]]] = field(
         factory=list[tuple[int, "Batch", "Sequence[tuple[int, Any]]"]]
@@ -71,6 +74,7 @@ class Made:
     fired: int = 0
     skipped: list[Trap] = field(factory=list[Trap])
     mark: Mark | None = None
+    behind: Sequence[int] = ()
 
 
 class Parallel(Operate, Divided):
@@ -94,7 +98,7 @@ class Parallel(Operate, Divided):
         self._part = part = min(part, instance.batch)
         self._whole = instance.batch
         instance.batch = max(1, part // 8)  # until it is known how long that takes
-        self._machine = instance
+        self.machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
         self._stopping = False
@@ -148,9 +152,9 @@ class Parallel(Operate, Divided):
         self._steps += 1
         if self._steps % LOOK and self._fired:
             return Operate.step(self, control)
-        began, fired = time.thread_time(), self._machine.fired
+        began, fired = time.thread_time(), self.machine.fired
         outcome = Operate.step(self, control)
-        if (count := self._machine.fired - fired) > 0:
+        if (count := self.machine.fired - fired) > 0:
             self._took(began, count)
         return outcome
 
@@ -180,7 +184,7 @@ class Parallel(Operate, Divided):
 
     def _take(self) -> Firings | Made | None:
         """What comes next in the input: firings, a mark that is passed on, or the end."""
-        machine = self._machine
+        machine = self.machine
         port = cast("ColumnPort", machine.ports[0])
         if machine.over:
             return None
@@ -205,11 +209,11 @@ class Parallel(Operate, Divided):
             return None
         batch, start, stop = port.next(count)
         port.pop(stop - start)
-        (handler,) = self._machine.operator.items
+        (handler,) = self.machine.operator.items
         return Firings(f"item.{handler.port}", batch.addresses, start, stop, batch)
 
     def _windows(self, port: ColumnPort) -> Firings | None:
-        rated = self._machine.operator.rated
+        rated = self.machine.operator.rated
         assert rated is not None  # noqa: S101 - by the kind of machine
         (rate,) = rated.rates
         limit = portion(self._part, self._fired, self._spent, self._slice)
@@ -232,15 +236,15 @@ class Parallel(Operate, Divided):
         made, at, began = Made(), firings.start, time.thread_time()
         try:
             while True:
-                fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self._machine.most)
+                fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self.machine.most)
                 made.fired += fired.row - at
                 at = fired.row
                 for out, batch, marks in native.take([firings.kept.kept]):
                     made.batches.append((out, batch, () if marks is None else marks.values()))
                 if fired.trap is not None:
-                    trap = told(self._machine.operator, fired.trap)
+                    trap = told(self.machine.operator, fired.trap)
                     trap.item = self._item(firings, at)
-                    if not self._machine.skips(trap):
+                    if not self.machine.skips(trap):
                         return Failed(trap, made)
                     made.skipped.append(trap)
                     at += 1
@@ -256,17 +260,17 @@ class Parallel(Operate, Divided):
         """So many firings have taken since `began`: not by the clock, which others may have had a part of."""
         self._spent += (time.thread_time() - began - self._spent) / 8
         self._fired += (firings - self._fired) / 8
-        self._machine.batch = self._part if self._worth else self._whole
+        self.machine.batch = self._part if self._worth else self._whole
 
     def _item(self, firings: Firings, row: int) -> Any:
         """What was handled in a row that trapped; a window is not shown."""
         if firings.handler == "rated":
             return None
-        return self._machine.operator.ports[0].type, *firings.kept[row : row + 1].values()
+        return self.machine.operator.ports[0].type, *firings.kept[row : row + 1].values()
 
     def _send(self, made: Made) -> None:
         """Passes on what firings made, in order."""
-        machine = self._machine
+        machine = self.machine
         machine.fired += made.fired
         for trap in made.skipped:
             machine.skip(trap)

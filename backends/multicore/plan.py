@@ -13,7 +13,7 @@ from backends.multicore.regions import Alone, Region, region
 from backends.native.batch import strides
 from backends.native.layout import is_plain
 from river.backend import BATCH, BOUND
-from river.classes import field, frozen
+from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il.annotations import annotated
 from river.il.extern import not_given
@@ -115,7 +115,7 @@ class Plan:
                 f"  {use.name}: ({', '.join(use.outs)}) <- ({ins}), component {node.component}{held}"
             )
             if node.region is not None:
-                lines.append(f"    {self._shared(node.region)}")
+                lines.append(f"    {self._shared(node.region, use.index)}")
         return "\n".join(lines)
 
     def native_report(self) -> str:
@@ -124,10 +124,12 @@ class Plan:
 
         return native_report([node.instance for node in self.nodes])
 
-    def _shared(self, found: Region | Alone) -> str:
+    def _shared(self, found: Region | Alone, index: int) -> str:
         """How several workers run an operator."""
         if isinstance(found, Alone):
             return f"one worker at a time: {found.reason}"
+        if found.first != index:
+            return f"together with {self._name(found.first)}; else {self._shared(evolve(found, first=index), index)}"
         order = "reorder buffer" + (" with a lock" if self.choices.reordering == "locked" else "")
         if isinstance(found.how, Stateless):
             return f"up to {found.degree} workers where it pays: without state, shared worklist, {order}"
@@ -135,7 +137,10 @@ class Plan:
         queue = {"partitioned": "partitioned queues"}.get(
             self.choices.sharding, f"{self.choices.sharding} queue"
         )
-        return f"up to {found.degree} workers where it pays: {found.how}, {shards} shards, {queue}, {order}"
+        text = f"up to {found.degree} workers where it pays: {found.how}, {shards} shards, {queue}, {order}"
+        if found.behind:
+            text += f"; together with {', '.join(map(self._name, found.behind))}"
+        return text
 
     def _name(self, instance: int | None) -> str:
         return "outside" if instance is None else self.nodes[instance].instance.name

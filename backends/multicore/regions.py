@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import frozen
 from river.il.annotations import ROLES, annotated
-from river.il.regions import ByRows, Sharded, divided
+from river.il.regions import BY_TIME, ByRows, Sharded, chain, divided, divided_together
 
 if TYPE_CHECKING:
     from river.il.graph import Graph, Instance
@@ -33,10 +33,16 @@ class Alone:
 
 @frozen
 class Region:
-    """An operator on several workers. `degree`: how many at most."""
+    """An operator on several workers. `degree`: how many at most.
+
+    `first`: the operator by whose rows it is divided; `behind`: those that are divided together with it, if it is the first. How
+    another one is divided, `how`, is what it does where the whole is not divided.
+    """
 
     degree: int
     how: Stateless | Sharded | ByRows
+    behind: tuple[int, ...]
+    first: int
 
     def shards(self, partitioned: bool) -> int:
         """How many parts the state of a keyed operator is in; `partitioned`: each belongs to one worker's queue.
@@ -57,12 +63,20 @@ def region(graph: Graph, instance: Instance, workers: int, *, kept: bool) -> Reg
     degree = workers if said.parallel is None or said.parallel.degree is None else said.parallel.degree
     if min(degree, workers) < 2:
         return None
-    keys = said.region.keys
-    how = divided(graph, instance, keys)
+    keys, own = said.region.keys, () if said.keys is None else said.keys.fields
+    members = chain(graph, said.region.id) if said.region.what == BY_TIME else (instance.index,)
+    first, behind = members[0], members[1:]
+    how = divided(graph, instance, own if behind else keys)
+    if behind:
+        head = annotated(graph.instances[first].use).region
+        whole = divided_together(graph, members, () if head is None else head.keys)
+        if isinstance(whole, str):
+            return Alone(f"is in a region that cannot be divided: {whole}")
+        how = whole if instance.index == first else how
     if isinstance(how, str):
         return Alone(how)
     if isinstance(how, Sharded | ByRows) and not keys:
         return Alone(f"is {how}, and its region names no keys")
     if isinstance(how, ByRows) and kept:
         return Alone("keeps rows apart in variables that a checkpoint would have to hold in one piece")
-    return Region(min(degree, workers), how)
+    return Region(min(degree, workers), how, behind if first == instance.index else (), first)

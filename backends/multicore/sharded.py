@@ -100,7 +100,7 @@ class ShardedOperate(Parallel):
     def step(self, control: Control) -> Outcome:
         queue = self._queue
         if queue is None:
-            if self.dead or not self._pays() or not self._machine.drain() or not self._divided():
+            if self.dead or not self._pays() or not self.machine.drain() or not self._divided():
                 return self._together(control)
             queue = self._queue
             assert queue is not None  # noqa: S101 - it has just been divided
@@ -141,7 +141,7 @@ class ShardedOperate(Parallel):
         if not (self._possible and self._worth):
             return False
         if self._dealing is None:
-            port = cast("ColumnPort", self._machine.ports[0])
+            port = cast("ColumnPort", self.machine.ports[0])
             if not port.fill(1) or not (count := min(port.run, self._part)):
                 return False
             self._dealer = self._dealing_of(port.type)
@@ -153,7 +153,7 @@ class ShardedOperate(Parallel):
             self._dealer.deal(rows)
             began = time.thread_time()  # not the clock: others may use the processors
             self._dealer.deal(rows)
-            both = 2 if self._machine.outs else 1  # what comes out is put in order again
+            both = 2 if self.machine.outs else 1  # what comes out is put in order again
             self._dealing = both * (time.thread_time() - began) / len(rows)
         costs = self._dealing * self._fired + PIECE * self._shards
         return self._open or self._spent >= GAIN * costs
@@ -166,7 +166,7 @@ class ShardedOperate(Parallel):
     def _divided(self) -> bool:
         """Deals the state to shards; False if that cannot be done."""
         assert isinstance(self._how, Sharded)  # noqa: S101 - by `concurrent`
-        native, code = self._machine.native, self._machine.native
+        native, code = self.machine.native, self.machine.native
         self._possible = False  # unless all goes well
         if not self._how.exact:
             counted = compile_native(counting(native.operator), debug=native.debug, lend=True)
@@ -220,7 +220,7 @@ class ShardedOperate(Parallel):
         fired = native.fire(piece.handler, rows.addresses, 0, len(rows))
         shot = Shot(tuple(native.take([rows.kept])), fired.row)
         if fired.trap is not None:
-            return Failed(told(self._machine.operator, fired.trap), shot)
+            return Failed(told(self.machine.operator, fired.trap), shot)
         return Failed(Trap("stopped"), shot) if fired.stopped else shot
 
     def _join(
@@ -238,7 +238,7 @@ class ShardedOperate(Parallel):
             if isinstance(result, Failed) and part.positions[shot.fired] < stop:
                 stop, error = part.positions[shot.fired], result.error
         made = Made(fired=stop)
-        for out in range(len(self._machine.outs)):
+        for out in range(len(self.machine.outs)):
             shares = [
                 Share(items, positions, shot.fired, firsts)
                 for positions, shot in shots

@@ -1,7 +1,8 @@
 """Deltas divided by the keys of their rows, and put together again: one for an instant, its rows in the order of their tags.
 
 A part is a column of deltas whose rows carry tags (`river.il.tagged`): the number of a row among the insertions of the batch,
-or, of a deletion, among its deletions, above those of all insertions. Nothing here looks at a row from Python.
+or, of a deletion, among its deletions, above those of all insertions. Where rows may stay for longer, numbers go on from batch to
+batch. Nothing here looks at a row from Python.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _FUNCTIONS: Final = {
     "cut": ((_P, _P, _P, _P, _P, _I, _P, _P, _I, _I, _P, _P, _I, _I, _I), _I),
     "rising": ((_P, _I), _I),
     "raised": ((_P, _I, _I), None),
+    "instants": ((_P, _P, _I, _P), _I),
     "woven": ((_P, _P, _P, _P, _P, _P, _P, _I, _P, _P, _P, _P, _P, _P), _I),
 }
 
@@ -70,27 +72,31 @@ def rising(batch: Batch) -> int:
 class DeltaDealer:
     """Deals the rows of deltas of a type to `count` shards by a key; used by one thread at a time.
 
-    Instants are whole numbers of 64 bits.
+    Instants are whole numbers of 64 bits. `lasting`: all shards get all instants, and no two rows ever have the same tag.
     """
 
-    def __init__(self, type_: t.Type, rows: Dealer) -> None:
+    def __init__(self, type_: t.Type, rows: Dealer, *, lasting: bool = False) -> None:
         self._type = tag_delta(type_)
         self._rows = rows
+        self._lasting = lasting
+        self._next = 0  # tag
         row = row_type(type_)
         assert row is not None  # noqa: S101 - by `of`
         self._row = row
 
     @classmethod
-    def of(cls, type_: t.Type, keys: tuple[Path, ...], count: int) -> DeltaDealer | None:
+    def of(
+        cls, type_: t.Type, keys: tuple[Path, ...], count: int, *, lasting: bool = False
+    ) -> DeltaDealer | None:
         """One for deltas whose rows have keys that machine code can hash; `keys`: where in the rows their parts are."""
         row = row_type(type_)
         if row is None or t.parts(type_)[0] not in (t.I64, t.TIME):
             return None
         rows = Dealer.of(row, keys, count)
-        return None if rows is None else cls(type_, rows)
+        return None if rows is None else cls(type_, rows, lasting=lasting)
 
     def deal(self, batch: Batch) -> list[PartOfDeltas]:
-        """The parts of deltas that have any; one without rows is the first shard's."""
+        """The parts of deltas that have any; one without rows is the first shard's, if not all get it."""
         width, count = widths(self._row)[0], len(batch)
         taus, ins, *rest = batch.addresses
         sides: list[tuple[int, Dealt]] = []
@@ -100,7 +106,12 @@ class DeltaDealer:
             sides.append((offsets, self._rows.deal(rows)))
         (_, inserted), (_, deleted) = sides
         found = [self._part(batch, taus, sides, shard) for shard in range(self._rows.count)]
-        _function("raised")(deleted.order, len(deleted.rows), len(inserted.rows))
+        raised, come, gone = _function("raised"), len(inserted.rows), len(deleted.rows)
+        raised(deleted.order, gone, self._next + come)
+        if self._next:
+            raised(inserted.order, come, self._next)
+        if self._lasting:
+            self._next += come + gone
         return [part for part in found if part is not None]
 
     def _part(
@@ -118,13 +129,36 @@ class DeltaDealer:
             rows = dealt.rows[start:end]
             columns.append((ctypes.addressof(dealt.order) + 8 * start, *rows.addresses))
             kept += [rows.kept, dealt.order]
-        made: int = _function("cut")(*room, taus, count, *given, int(shard == 0))
+        made: int = _function("cut")(*room, taus, count, *given, 2 if self._lasting else int(shard == 0))
         if not made:
             return None
         at, ins, gone = (ctypes.addressof(room[i]) for i in (0, 2, 3))
         addresses = (at, ins, *columns[0], gone, *columns[1])
         positions: Any = (ctypes.c_int64 * made).from_buffer(room[1])
         return PartOfDeltas(shard, Batch(self._type, made, addresses, kept), positions)
+
+
+def behind(deltas: Batch, bit: int) -> None:
+    """Gives deletions, which nobody else has seen yet, tags above those of all insertions: theirs, below 2 ^ `bit`, and that."""
+    row = row_type(deltas.type)
+    assert row is not None  # noqa: S101 - they are deltas
+    _, _, *rest = deltas.addresses
+    offsets, tags = rest[widths(row)[0] :][:2]
+    first, end = _long(offsets), _long(offsets + 8 * len(deltas))
+    _function("raised")(tags + 8 * first, end - first, 1 << bit)
+
+
+def instants(parts: Sequence[Batch]) -> int:
+    """How many instants there are of which any of the parts has a delta."""
+    if len(parts) < 2:
+        return sum(map(len, parts))
+    taus = concat([Batch(t.I64, len(part), part.addresses[:1], part.kept) for part in parts])
+    heads, ends = words(len(parts)), words(len(parts))
+    total = 0
+    for s, part in enumerate(parts):
+        heads[s] = total
+        ends[s] = total = total + len(part)
+    return _function("instants")(heads, ends, len(parts), taus.addresses[0])
 
 
 def woven(type_: t.Type, parts: Sequence[Batch]) -> Batch:
@@ -164,4 +198,4 @@ def _long(address: int) -> int:
     return ctypes.c_int64.from_address(address).value
 
 
-__all__ = ["DeltaDealer", "PartOfDeltas", "rising", "woven"]
+__all__ = ["DeltaDealer", "PartOfDeltas", "behind", "instants", "rising", "woven"]

@@ -363,7 +363,8 @@ class Query:
                 )
                 args += (*whole.range(length), ("end", whole.instant(whole.last)))
                 made = Rows(self.queue(f"range_{title}"), rows.row, rows.type)
-                return self.add("range", args, (rows.queue,), (kept,), made, source, title=title)
+                apart = tuple(name for name, _ in rows.row.fields)  # rows have nothing to do with one another
+                return self.add("range", args, (rows.queue,), (kept,), made, source, title=title, apart=apart)
             case ty.Expiring() | ty.RowSteps() | ty.Buckets() | ty.Sessions():
                 return windowing.window(self, source, source.window, rows)
             case ty.Rows(count, ()):

@@ -54,8 +54,8 @@ def _program(explanation: Explanation) -> Iterator[str]:
         yield f"memory: ${kept.name} of {name} {kept.growth}"
     alike: dict[str, list[str]] = {}
     for region in explanation.regions:
-        if explanation.several and len(region.operators) == 1 and region.strategy in (*SERIAL, BY_TIME):
-            alike.setdefault(_workers(region), []).append(region.operators[0])
+        if explanation.several and region.strategy in (*SERIAL, BY_TIME):
+            alike.setdefault(_workers(region), []).append(" with ".join(region.operators))
             continue
         count = "replicas as the platform has cores" if region.degree is None else f"{region.degree} replicas"
         divided = f"divided by {', '.join(region.keys)}" if region.keys else "any replica takes any item"
@@ -73,7 +73,7 @@ def _program(explanation: Explanation) -> Iterator[str]:
 
 
 def _workers(region: Region) -> str:
-    """How several workers run one operator whose results keep their order."""
+    """How several workers run operators whose results keep their order."""
     count = (
         "as many workers as there are cores" if region.degree is None else f"up to {region.degree} workers"
     )

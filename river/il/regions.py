@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import frozen
 from river.il.annotations import annotated, row_type
+from river.il.carried import carries
 from river.il.flow import Made, Part, item_findings
 from river.il.forwards import Path, forwarded
 from river.il.model import Keyed, Selectivity, Stateless, instance_model
@@ -24,8 +25,9 @@ from river.lang import types as t
 from river.lang.values import default
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from river.il.annotations import Region
     from river.il.flow import Access
     from river.il.graph import Graph, Instance
 
@@ -57,7 +59,8 @@ class Sharded:
 class ByRows:
     """Deltas are divided by a key of their rows: the positions of its fields in a row.
 
-    Each shard begins with variables that are empty. `promised`: by `@Apart`; then what is in them is no part of the result.
+    Each shard begins with variables that are empty. `promised`: by `@Apart`; then what is in them is no part of the result. Where
+    several operators are divided together, this is how the first is.
     """
 
     names: tuple[str, ...]
@@ -79,10 +82,10 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
         return "is a function of Python"
     if len(op.ports) != 1:
         return f"has {len(op.ports)} inputs"
-    if op.mark is not None:
-        return "acts on marks, of which each worker would see its own"
-    if annotated(instance.use).apart is not None:
+    if annotated(instance.use).apart is not None and (op.mark is None or carries(op)):
         return _by_rows(graph, instance, keys)
+    if op.mark is not None:
+        return MARKS
     if not any(var.written for var in op.vars):
         return Stateless() if _fires_apart(op) else "keeps items waiting between firings"
     model = instance_model(instance)
@@ -112,9 +115,107 @@ def divided(graph: Graph, instance: Instance, keys: Sequence[str] = ()) -> State
     return Sharded(names, tuple((place,) for place in places), tuple(variables), exact)
 
 
+def divided_together(graph: Graph, members: Sequence[int], keys: Sequence[str] = ()) -> ByRows | str:
+    """How operators may be divided by rows, all by one key: each by itself, and what it sends is what the next one gets.
+
+    Or why they may not; of the last of them, if the others may. `keys`: the fields of the rows of the first by which they are
+    to be divided; without them, all that may be.
+    """
+    first = graph.instances[members[0]]
+    row = row_type(first.operator.ports[0].type)
+    if not isinstance(row, t.Record):
+        return f"`{first.use.operator}` does not turn deltas into deltas"
+    if looping := [member for member in members if member in graph.looping]:
+        return f"`{graph.instances[looping[0]].use.operator}` {LOOPS}"
+    if len(members) > LONGEST:
+        return f"there are more than {LONGEST} operators in it"
+    alive = {name: name for name, _ in row.fields}
+    found: tuple[str, ...] | None = None
+    before, instance = None, first
+    for instance in (graph.instances[member] for member in members):
+        own = _joining(graph, instance, before)
+        if isinstance(own, str):
+            return f"`{instance.use.operator}` {own}"
+        if own is not None:
+            reached = {alive[name] for name in own if name in alive}
+            found = tuple(name for name in (alive if found is None else found) if name in reached)
+        alive = {to: alive[name] for to, name in _kept(instance) if name in alive}
+        before = instance
+    if not found:
+        return f"no key of `{instance.use.operator}` reaches it unchanged"
+    if strangers := [name for name in keys if name not in found]:
+        return f"not all of them keep rows apart by `{strangers[0]}`"
+    names, promised = tuple(keys) or found, annotated(first.use).apart is not None
+    return ByRows(
+        names, tuple((place,) for name in names if (place := row.index(name)) is not None), promised
+    )
+
+
+LONGEST: Final = 6
+"""Operators that may be divided together: each takes a bit of the tags of rows."""
+
+MARKS: Final = "acts on marks, of which each worker would see its own"
+
+
+def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple[str, ...] | str | None:
+    """By which fields of its rows an operator may be divided together with the one before it, None if by any; or why not."""
+    from river.il.rows import rowwise
+    from river.il.tagged import tagged
+
+    op, said = instance.operator, annotated(instance.use).keys
+    how = divided(graph, instance, () if said is None else said.fields)
+    if isinstance(how, str):
+        return how
+    assert isinstance(op, typed.Operator)  # noqa: S101 - else it is not divided
+    if before is not None:
+        end = graph.queues[before.outs[0]].consumer
+        if len(before.outs) != 1 or end is None or end.instance != instance.index:
+            return "does not get what the one before it sends"
+        if op.mark is not None:
+            return MARKS
+    if isinstance(how, ByRows):
+        return how.names
+    if isinstance(how, Sharded):
+        return "does not turn deltas into deltas"
+    if (reason := rowwise(op).obstacle) is not None:
+        return APART.format(reason)
+    if tagged(op) is None or any(end.by != TAU for end in (*op.ports, *op.outs)):
+        return UNSEEN
+    return None
+
+
+def _kept(instance: Instance) -> Iterable[tuple[str, str]]:
+    """The fields of the rows that an operator sends that are fields of those it gets, with the names of these."""
+    op = instance.operator
+    row = row_type(op.ports[0].type)
+    if isinstance(op, typed.Operator) and isinstance(row, t.Record) and carries(op):
+        return ((name, name) for name, _ in row.fields)
+    return instance_model(instance).forwarded[0]
+
+
+def chain(graph: Graph, id_: str) -> tuple[int, ...]:
+    """The operators of a region that is divided by the keys of rows, each before the one that gets what it sends."""
+    members = [i for i in graph.instances if any(_is(id_, each) for each in annotated(i.use).regions)]
+    made = {queue: i.index for i in members for queue in i.outs}
+    after = {made[queue]: i.index for i in members for queue in i.ins if queue in made}
+    found: list[int] = []
+    for index in (i.index for i in members if not made.keys() & set(i.ins)):
+        found.append(index)
+        while found[-1] in after:
+            found.append(after[found[-1]])
+    return tuple(found)
+
+
+def _is(id_: str, region: Region) -> bool:
+    return region.id == id_ and region.what == BY_TIME
+
+
 def pays(op: typed.Operator) -> bool:
-    """Whether firing an operator is work that could be shared: one that only passes on is not fired, where there are columns."""
-    return forwarded(op) is None
+    """Whether firing an operator is work that could be shared: one that only passes on is not fired, where there are columns.
+
+    A window only passes on what it gets, later; with what is done with its rows it may be shared, but not alone.
+    """
+    return forwarded(op) is None and not carries(op)
 
 
 def _fires_apart(op: typed.Operator) -> bool:
@@ -138,7 +239,7 @@ def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | 
         assert isinstance(state, Keyed)  # noqa: S101 - by the caller
         names = state.keys[0]
         if (reason := rowwise(op).obstacle) is not None:
-            return f"cannot be given parts of a delta: {reason}"
+            return APART.format(reason)
     else:
         names = said.fields
     if reason := _obstacle(graph, instance, any_type=said is not None):
@@ -146,7 +247,7 @@ def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | 
     if strangers := [name for name in keys if name not in names]:
         return f"keeps rows apart by ({', '.join(names)}), not by `{strangers[0]}`"
     if tagged(op) is None or any(end.by != TAU for end in (*op.ports, *op.outs)):
-        return "may send rows of which it is not seen what they are made of"
+        return UNSEEN
     initial = {variable.name: variable.initial for variable in graph.variables}
     for var, name in zip(op.vars, instance.variables, strict=True):
         if var.written and initial[name] != default(var.type):
@@ -160,6 +261,12 @@ def _by_rows(graph: Graph, instance: Instance, keys: Sequence[str]) -> ByRows | 
         names, tuple((place,) for name in names if (place := row.index(name)) is not None), said is not None
     )
 
+
+APART: Final = "cannot be given parts of a delta: {}"
+
+LOOPS: Final = "is part of a loop"
+
+UNSEEN: Final = "may send rows of which it is not seen what they are made of"
 
 TAU: Final = "tau"
 """The key of queues of deltas."""
@@ -177,10 +284,10 @@ def _obstacle(graph: Graph, instance: Instance, *, any_type: bool = False) -> st
     op = instance.operator
     assert isinstance(op, typed.Operator)  # noqa: S101 - of all others nothing is known
     if instance.index in graph.looping:
-        return "is part of a loop"
+        return LOOPS
     if op.ports[0].initial:
         return "has an input that does not start empty"
-    if any(found.marks for found in item_findings(op)):
+    if op.mark is None and any(found.marks for found in item_findings(op)):
         return "sends marks of its own"
     for var, name in zip(op.vars, instance.variables, strict=True):
         if not var.written:

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from river.classes import define, evolve, field, fields
 from river.il.annotations import row_type
+from river.il.carried import carries, with_rows
 from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
@@ -50,6 +51,10 @@ def tagged(op: typed.Operator) -> typed.Operator | None:
 @lru_cache(1_000)
 def _tagged(same: Same[typed.Operator]) -> typed.Operator | None:
     op = same.value
+    if carries(op):
+        row = row_type(op.ports[0].type)
+        assert row is not None  # noqa: S101 - it has rows to carry
+        return with_rows(op, row, tag(row))
     if len(op.ports) != 1 or len(op.outs) != 1 or len(op.items) != 1 or op.mark is not None:
         return None
     if row_type(op.ports[0].type) is None or row_type(op.outs[0].type) is None:
@@ -118,11 +123,13 @@ class _Tagging:
     """The rewriting of one handler, whose delta is in slot 0.
 
     `lists`: the slots of the lists whose items carry tags. `rows`: the names of rows, or of items of such lists, in scope.
-    `loop`: the outermost loop that is open, and `over` the sides whose rows it goes through, if it does.
+    `named`: the names of sides of the delta. `loop`: the outermost loop that is open, and `over` the sides whose rows it goes
+    through, if it does.
     """
 
     delta: t.Record
     lists: frozenset[int]
+    named: dict[int, int] = field(factory=dict[int, int])
     rows: dict[int, t.Record] = field(factory=dict[int, t.Record])
     loop: int | None = None
     over: tuple[int, int] | None = None
@@ -133,10 +140,13 @@ class _Tagging:
     def node(self, node: typed.Node) -> Any:
         """A node with tags."""
         match node:
-            case typed.Var(slot, _, value) if slot in self.lists:
+            case typed.Var(slot, _, value) | typed.Let(slot, _, value) if slot in self.lists:
                 if self.loop is not None or slot in self.made:
                     raise _Unseen
                 self.made.add(slot)
+                return evolve(node, value=self.list_of(value))
+            case typed.Let(slot, _, value) if (side := _side(value)) is not None:
+                self.named[slot] = side
                 return evolve(node, value=self.list_of(value))
             case typed.For(range=typed.Counted()) | typed.While():
                 return self.within(node)
@@ -161,7 +171,7 @@ class _Tagging:
                 return evolve(node, value=evolve(delta, type=self.delta))
             case typed.Local(type_, slot) if slot in self.rows:
                 return typed.Get(type_, evolve(node, type=self.rows[slot]), 1, "v")
-            case typed.Local(_, slot) if slot == 0 or slot in self.lists:
+            case typed.Local(_, slot) if slot == 0 or slot in self.lists or slot in self.named:
                 raise _Unseen
             case typed.Return() | typed.Mark():
                 raise _Unseen
@@ -216,6 +226,8 @@ class _Tagging:
         match range_:
             case typed.Get(_, _, side, _):
                 return side, side
+            case typed.Local(_, slot) if slot in self.named:
+                return self.named[slot], self.named[slot]
             case typed.Local(_, slot) if slot in self.filled:
                 return self.filled[slot].first, self.filled[slot].last
             case _:
@@ -229,16 +241,18 @@ class _Tagging:
             case typed.Get(_, typed.Local(_, 0), side, _):
                 return side in SIDES
             case typed.Local(_, slot):
-                return slot in self.lists
+                return slot in self.lists or slot in self.named
             case _:
                 return False
 
     def list_of(self, expr: typed.Expr) -> typed.Expr:
         """A list with tags."""
         match expr:
+            case typed.If(_, typed.Literal(_, bool() as holds), then, other):
+                return self.list_of(then if holds else other)
             case typed.Get(type_, typed.Local(_, 0) as delta, side, _) if side in SIDES:
                 return evolve(expr, type=_tag_list(type_), value=evolve(delta, type=self.delta))
-            case typed.Local(type_, slot) if slot in self.lists:
+            case typed.Local(type_, slot) if slot in self.lists or slot in self.named:
                 return evolve(expr, type=_tag_list(type_))
             case typed.MakeList(type_, ()) | typed.MakeMap(type_, ()):
                 return evolve(expr, type=_tag_list(type_))
@@ -285,6 +299,17 @@ class _Tagging:
                 return evolve(value, type=self.delta)
             case _:
                 raise _Unseen
+
+
+def _side(expr: typed.Expr) -> int | None:
+    """Which side of the delta an expression is, if it is one."""
+    match expr:
+        case typed.If(_, typed.Literal(_, bool() as holds), then, other):
+            return _side(then if holds else other)
+        case typed.Get(_, typed.Local(_, 0), side, _) if side in SIDES:
+            return side
+        case _:
+            return None
 
 
 def _tag_list(type_: t.Type) -> t.List:

@@ -249,6 +249,8 @@ class Reading(ABC, Generic[F]):
                 value = self.of(expr.value)
                 self.looped(expr)
                 return self.made(expr, (value,))
+            case typed.If(_, typed.Literal(_, bool() as holds), then, other):  # as templates have it
+                return self.of(then if holds else other)
             case typed.If(_, cond, then, other):
                 return self.choice(expr, cond, (then, other))
             case typed.Logic(_, _, left, right):

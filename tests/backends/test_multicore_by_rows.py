@@ -17,13 +17,16 @@ from backends.multicore import BACKEND, by_rows, sharded
 from backends.multicore.by_rows import ByRowsOperate
 from backends.multicore.regions import Alone, Region, region
 from backends.native.batch import Batch
-from backends.native.deltas import DeltaDealer, rising, woven
+from backends.native.deltas import DeltaDealer, behind, instants, rising, woven
 from river.backend import Options
 from river.driver import Compiled, compile_source, observe
+from river.il.annotations import annotated
+from river.il.carried import carries
 from river.il.parse import parse
-from river.il.regions import ByRows, divided
+from river.il.regions import ByRows, chain, divided, divided_together
 from river.il.templates import Library
 from river.il.verify import verify
+from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.platform import Platform
@@ -157,7 +160,7 @@ def test_what_is_seen_to_be_kept_apart_is_the_same_for_all_workers(done: list[bo
     for options in (*WAYS, Options(3, 7, 9, native="debug", experiment=OPEN)):
         found = observe(program, "multicore", given_, options)
         assert found == expected, options
-    assert done == [True] * 8
+    assert done == [True] * 4
 
 
 def test_order_inside_deltas_is_kept(now: list[bool]) -> None:
@@ -175,7 +178,7 @@ def test_order_inside_deltas_is_kept(now: list[bool]) -> None:
         )
         assert found == whole
         assert summary.fired == {"sums#0": 60, "last#1": 60}
-    assert now == [True] * 4
+    assert now == [True] * 2
 
 
 @pytest.mark.parametrize("at", [(17,), (23, 8, 9)])
@@ -196,6 +199,61 @@ def test_what_stands_before_a_delta_that_traps_is_delivered(at: tuple[int, ...],
         assert caught.value.item[1] == given_[min(at)]
     assert found[0] == found[1]
     assert done
+
+
+WINDOW = """stays: relation = select origin, size, count(*) as n from requests[range 3] group by origin, size;
+most: stream by ts = istream(select origin, max(n) as n, sum(size) as m from stays group by origin);
+"""
+
+
+def test_a_chain_from_a_window_on_is_one_region(now: list[bool]) -> None:
+    """Rows come, stay, and leave in shards: what is sent stands in the order of one worker, marks and the end included."""
+    graph = compiled(HEAD + WINDOW).graph
+    given_ = requests(400, 7)
+    found: list[list[Any]] = []
+    summaries: list[Any] = []
+    for options in (Options(1), Options(2, 3, 8), Options(5, 40, 64)):
+        workers = options.workers or 1
+        chosen = graph if workers == 1 else laws.after(graph, laws.REGIONS, workers)
+        plan = BACKEND.plan(chosen, Platform(workers), options)
+        found.append([])
+        source = [given_[i : i + options.batch] for i in range(0, len(given_), options.batch)]
+        summaries.append(BACKEND.run(plan, {"requests": source}, {"most": found[-1].extend}))
+        if workers > 1:
+            (first, *others) = (node.region for node in plan.nodes if isinstance(node.region, Region))
+            assert len(first.behind) == len(others) == 3
+    assert found[1:] == found[:1] * 2
+    assert len(found[0]) > 100
+    for each in summaries:
+        for name in ("stays_groups", "most_groups"):
+            assert sorted(each.variables[name].items()) == sorted(summaries[0].variables[name].items())
+        for name in ("group_stays#2", "group_most#3", "istream_most#4"):
+            assert each.fired[name] == summaries[0].fired[name]
+    assert now == [True] * 2
+
+
+@pytest.mark.parametrize(("head", "then"), [("r.v", "7"), ("0", "7 - r.v")])
+def test_a_trap_in_a_chain_is_told_at_its_operator_and_instant(head: str, then: str, now: list[bool]) -> None:
+    text = (TYPES + CHAIN).replace("div.trunc(100, 7 - r.v)", f"div.trunc(100, 7 - {head})")
+    text = text.replace("for r in x.ins { with w", f"for r in x.ins {{ let p = div.trunc(9, {then}); with w")
+    graph = laws.after(verify(parse(Source("chain.river", text)), Library.of({})), laws.REGIONS, 3)
+    given_ = [
+        (tau, (*ins, *(9 * [("k1", 7), ("k2", 7), ("k3", 7)])) if tau == 54 else tuple(ins), tuple(gone))
+        for tau, ins, gone in deltas(30, 4)
+    ]
+    found: list[Any] = []
+    for options in (Options(1), Options(3, 2, 4)):
+        sent: list[Any] = []
+        with pytest.raises(Trap) as caught:
+            BACKEND.run(
+                BACKEND.plan(graph, Platform(3), options),
+                {"d": [given_[i : i + 6] for i in range(0, 30, 6)]},
+                {"o": sent.extend},
+            )
+        found.append((sent, caught.value.code, caught.value.operator, caught.value.item))
+    assert found[0] == found[1]
+    assert found[0][1] == "division-by-zero"
+    assert now == [True]
 
 
 def test_instants_that_come_twice_are_not_joined(done: list[bool]) -> None:
@@ -244,6 +302,23 @@ def test_they_are_divided_where_the_run_waits_for_them_and_processors_are_left(
     assert done == [True] * wanted
 
 
+def test_a_chain_is_divided_only_if_it_would_wait_for_one_of_its_operators(
+    done: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All steps take as long: alone one would be waited for, but two that run side by side keep two workers busy."""
+    monkeypatch.setattr(by_rows, "LARGE", 0)
+    monkeypatch.setattr(by_rows, "time", Clocks(0.95, 1.2))
+    graph = laws.after(verify(parse(Source("chain.river", TYPES + CHAIN)), Library.of({})), laws.REGIONS, 2)
+    given_ = [deltas(60, 6)[i : i + 5] for i in range(0, 60, 5)]
+    found: list[Any] = []
+    summary = BACKEND.run(BACKEND.plan(graph, TWO, Options(2, 5, 8)), {"d": given_}, {"o": found.extend})
+    assert done == []
+    assert summary.fired == {"sums#0": 60, "last#1": 60}
+    whole: list[Any] = []
+    BACKEND.run(BACKEND.plan(graph, TWO, Options(1)), {"d": given_}, {"o": whole.extend})
+    assert found == whole
+
+
 def test_cheap_ones_and_those_with_few_rows_stay_whole(done: list[bool]) -> None:
     program = compile_source(Source("by_rows.cql", HEAD + NOW))
     observe(program, "multicore", {"requests": requests(200, 3)}, Options(2))
@@ -278,6 +353,32 @@ def test_what_is_dealt_and_put_together_is_as_before(
     if parts:
         assert woven(DELTA, [part.deltas for part in parts]).values() == values
     assert sum(len(part.deltas) for part in parts) >= len(values)
+    assert instants([part.deltas for part in parts]) == len(values)
+
+
+@given(st.lists(st.tuples(SIDE, SIDE), min_size=1, max_size=6), st.integers(1, 4))
+def test_where_rows_may_stay_all_shards_get_all_instants_and_no_tag_comes_twice(
+    sides: list[tuple[list[Any], list[Any]]], count: int
+) -> None:
+    dealer = DeltaDealer.of(DELTA, ((0,),), count, lasting=True)
+    assert dealer is not None
+    tags: list[int] = []
+    for turn in range(3):
+        values = [(10 * i + turn, tuple(ins), tuple(gone)) for i, (ins, gone) in enumerate(sides)]
+        parts = dealer.deal(Batch.of(DELTA, values))
+        assert [part.shard for part in parts] == list(range(count))
+        assert {tuple(part.positions) for part in parts} == {tuple(range(len(values)))}
+        found = sorted(
+            seq for part in parts for _, ins, gone in part.deltas.values() for seq, _ in (*ins, *gone)
+        )
+        assert not tags or not found or found[0] > tags[-1]
+        tags += found
+        for part in parts:
+            behind(part.deltas, 56)
+        assert woven(DELTA, [part.deltas for part in parts]).values() == values
+        gone_ = [seq for part in parts for _, _, gone in part.deltas.values() for seq, _ in gone]
+        assert all(seq >> 56 == 1 for seq in gone_)
+    assert len(set(tags)) == len(tags) == 3 * sum(len(ins) + len(gone) for ins, gone in sides)
 
 
 def test_how_far_instants_rise() -> None:
@@ -343,3 +444,95 @@ def test_what_is_kept_for_a_restart_stays_in_one_piece() -> None:
     (node,) = graph.instances
     assert isinstance(region(graph, node, 2, kept=False), Region)
     assert isinstance(region(graph, node, 2, kept=True), Alone)
+
+
+# ------------------------------------------------------------------------------------------------ chains
+
+
+def chained(*uses: str) -> Graph:
+    """The operators of CHAIN, and what is used of them."""
+    text = TYPES + CHAIN[: CHAIN.index("(q, $m) <-")] + " ".join(uses)
+    return verify(parse(Source("chained.river", text)), Library.of({}))
+
+
+TWICE = (
+    "@Parallel(2) @Region(r, time_merge, {}) (q, $m) <- sums(d, $m);",
+    "{} (o, $w) <- last(q, $w);",
+    "output o: E by tau;",
+)
+
+
+def chained_by(key: str, other: str) -> Graph:
+    first, second, output = TWICE
+    return chained(first.format(key), second.format(other), output)
+
+
+SAME = "@Parallel(2) @Region(r, time_merge, k)"
+
+
+@pytest.mark.parametrize(
+    ("graph", "wanted"),
+    [
+        (chained_by("k", SAME), ByRows(("k",), ((0,),), promised=False)),
+        (chained_by("v", SAME), "not all of them keep rows apart by `v`"),
+        (chained_by("k", f"@Keys(v, k) {SAME}"), "`last` keeps rows apart by (k), not by `v`"),
+        (chained_by("k", f"@Keys(k) {SAME}"), ByRows(("k",), ((0,),), promised=False)),
+    ],
+)
+def test_what_may_be_divided_together(graph: Graph, wanted: ByRows | str) -> None:
+    members = chain(graph, "r")
+    assert members == (0, 1)
+    keys = annotated(graph.instances[0].use).regions[0].keys
+    assert divided_together(graph, members, keys) == wanted
+    found = [region(graph, each, 2, kept=False) for each in graph.instances]
+    if isinstance(wanted, str):
+        assert found == [Alone(f"is in a region that cannot be divided: {wanted}")] * 2
+    else:
+        assert [(each.behind, each.first) for each in found if isinstance(each, Region)] == [
+            ((1,), 0),
+            ((), 0),
+        ]
+
+
+WAITS = """operator wait(d: D by tau; $w: deque<{t: i64, r: R}>) -> (o: D by tau) {
+  fn leave(ref w: deque<{t: i64, r: R}>, now: i64) {
+    while len(w) > 0 and front(w).t + 5 < now {
+      let came = front(w).t;
+      var gone: list<R> = [];
+      while len(w) > 0 { if front(w).t != came { break; } push(gone, pop_front(w).r); }
+      emit o {tau: came + 5, ins: [], del: gone};
+    }
+  }
+  on d(x) { leave($w, x.tau); for r in x.ins { push_back($w, {t: x.tau, r: r}); } emit o {tau: x.tau, ins: x.ins, del: []}; }
+  on mark(k) { leave($w, k); mark o k; }
+}
+var $w: deque<{t: i64, r: R}> = []; @Steady() (o, $w) <- wait(d, $w); output o: D by tau;
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("", "", True),
+        ("push(gone, pop_front(w).r)", "push(gone, pop_back(w).r)", False),
+        ("push(gone, pop_front(w).r)", "push(gone, front(w).r); let a = pop_front(w)", False),
+        ("push(gone, pop_front(w).r);", "let a = pop_front(w); if a.r.v > 0 { push(gone, a.r); }", False),
+        ("push(gone, pop_front(w).r)", 'let a = pop_front(w); push(gone, {k: "", v: 0})', False),
+        ("r: r}); }", "r: r}); push_back($w, {t: x.tau, r: r}); }", False),
+        ("for r in x.ins { push_back", "for r in x.del { push_back", False),
+        (
+            "{ push_back($w, {t: x.tau, r: r}); }",
+            "{ for i in 0 .. 2 { push_back($w, {t: 0, r: r}); } }",
+            False,
+        ),
+        ("ins: x.ins, del: []", "ins: x.ins, del: x.del", False),
+        ("ins: x.ins, del: []", "ins: reverse(x.ins), del: []", False),
+        ("ins: x.ins, del: []", "ins: [r for r in x.ins], del: []", False),
+        ("emit o {tau: x.tau, ins: x.ins, del: []}", "emit o x", False),
+    ],
+)
+def test_what_only_keeps_rows_and_passes_them_on(old: str, new: str, *, wanted: bool) -> None:
+    text = (TYPES + WAITS).replace(old, new) if old else TYPES + WAITS
+    (node,) = verify(parse(Source("waits.river", text)), Library.of({})).instances
+    assert isinstance(node.operator, typed.Operator)
+    assert carries(node.operator) == wanted

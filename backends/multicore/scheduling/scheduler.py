@@ -370,6 +370,8 @@ class Scheduler:
 
     def _wake(self, task: Task) -> None:
         """Input has come for the task."""
+        if task.led:
+            return
         if task.state is State.IDLE:
             self._queue(task)
         else:

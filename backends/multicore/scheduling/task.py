@@ -64,9 +64,10 @@ class Control(Protocol):
 class Task:
     """Something that a worker runs.
 
-    `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran.
-    `working`: workers that go on with something that they took out of it (`Outcome.SPLIT`), `most` so far.
-    `seconds`: how long workers ran it; `batches`: how often something was fired, `counted` firings so far.
+    `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran. `led`:
+    another task runs it in its own steps. `working`: workers that go on with something that they took out of it
+    (`Outcome.SPLIT`), `most` so far. `seconds`: how long workers ran it; `batches`: how often something was fired, `counted`
+    firings so far.
     """
 
     several: ClassVar[bool] = False
@@ -78,6 +79,7 @@ class Task:
         self.outs = outs
         self.state = State.IDLE
         self.missed = False
+        self.led = False
         self.cost = math.inf  # seconds of a step, smoothed; not known yet
         self.locks: tuple[Lock, ...] = ()
         self.held = 0

@@ -77,6 +77,7 @@ class Effect:
     may be combined by them. `borrows`: what the result may share. `matches`: items of the first operand are told by being equal
     to items of the second. `measure`: what the result says. `distinct`: different operands have different results. `sorts`:
     the items of the result stand in the order of what the function gives that is the second operand, equal ones as they stood.
+    `first`: the result is the first item.
     """
 
     order: Order = Order.READS
@@ -90,6 +91,7 @@ class Effect:
     measure: Measure | None = None
     distinct: bool = False
     sorts: bool = False
+    first: bool = False
 
     @property
     def appends(self) -> bool:

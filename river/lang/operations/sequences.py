@@ -341,7 +341,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "pop_front", on_items(t.Deque, result="item"), plain(_popper(lambda items: items.popleft())),
         "removes and returns the item at the front; traps if there is none", ("remove-missing",),
-        mutates="container", effect=TAKES,
+        mutates="container", effect=evolve(TAKES, first=True),
     ),
     Operation(
         "pop_back", on_items(t.Deque, result="item"), plain(_popper(lambda items: items.pop())),
@@ -350,7 +350,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation("front", on_items(t.Deque, result="item"), plain(_reader(0)),
         "the item at the front; traps if there is none",
-              ("remove-missing",), effect=LOOKS),
+              ("remove-missing",), effect=evolve(LOOKS, first=True)),
     Operation("back", on_items(t.Deque, result="item"), plain(_reader(-1)),
         "the item at the back; traps if there is none",
               ("remove-missing",), effect=LOOKS),
