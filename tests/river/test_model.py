@@ -122,7 +122,8 @@ def test_a_whole_item_is_forwarded_unread() -> None:
     [
         ("on x(v) { $m = v.n; }", ("n",)),
         ('on x(v) { var m = v.n; if v.x > 0.0 { m = 0; } emit o {k: "", m: m}; }', ("n", "x")),
-        ('on x(v) { emit o {k: "", m: if true {v.n} else {1}}; }', ("n",)),
+        ('on x(v) { emit o {k: "", m: if v.x > 0.0 {v.n} else {1}}; }', ("n", "x")),
+        ('on x(v) { emit o {k: "", m: if true {v.n} else {i64(v.x)}}; }', ()),
         ('on x(v) { let l = [v.n, 1]; emit o {k: "", m: l[0]}; }', ("n",)),
         ('on x(v) { if v == {k: "", n: 0, x: 0.0} { emit o {k: "", m: 0}; } }', ("k", "n", "x")),
         (
