@@ -10,12 +10,14 @@ Paper: River §2.4, §4.6 (the platform is chosen late); Auto-parallelizing §4 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from river.diagnostics import Diagnostic, Rejected
 from river.lang.memory import limited
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from backends.spark.plan import Plan
     from river.backend import Options, Sinks, Sources, Summary
     from river.il.graph import Graph
@@ -50,6 +52,19 @@ class Spark:
         from backends.spark.run import run
 
         return run(plan, sources, sinks)
+
+    def frames(
+        self,
+        graph: Graph,
+        inputs: Mapping[str, Any],
+        *,
+        order_by: Mapping[str, Sequence[str]],
+        externs: Mapping[str, Callable[..., Any]],
+    ) -> dict[str, Any]:
+        """The outputs as DataFrames, made of the inputs' (`river.driver.Compiled.on_spark`). Raises: Rejected."""
+        from backends.spark.door import frames
+
+        return frames(graph, inputs, order_by=order_by, externs=externs)
 
 
 BACKEND = Spark()

@@ -170,7 +170,7 @@ class _Planner:
         if len(self.together[instance.index]) > 1 or any(q in instance.outs for q in instance.ins):
             shared = sorted(set(instance.variables) & self.sharing)
             return _ordered(f"shares ${shared[0]}" if shared else "part of a loop")
-        if reason := _in_one_order(op):
+        if reason := in_one_order(op):
             return _ordered(reason)
         found = instance_model(instance)
         match found.state:
@@ -216,7 +216,7 @@ class _Planner:
         """An instance after this one to which the order of rows in a delta matters; what has marks or waits may."""
         for i in sorted(self.below[index]):
             other = self.graph.instances[i]
-            if _in_one_order(other.operator) or instance_model(other).order_reading:
+            if in_one_order(other.operator) or instance_model(other).order_reading:
                 return other.name
         return None
 
@@ -336,7 +336,7 @@ def _ordered(reason: str) -> Role:
     return Role(Kind.ORDERED, reason)
 
 
-def _in_one_order(op: typed.Operator | typed.Extern) -> str | None:
+def in_one_order(op: typed.Operator | typed.Extern) -> str | None:
     """Why all that the operator gets must come to one place and in order; None if its kind does not ask for that."""
     if len(op.ports) != 1:
         return "reads several queues"

@@ -151,7 +151,7 @@ def _pieces(
 # ------------------------------------------------------------------------------------------------------ map, channels
 
 
-class _Chain:
+class Chain:
     """Instances without state, each fired on what the one before it has made of a piece."""
 
     def __init__(self, work: Task, report: Report) -> None:
@@ -185,7 +185,7 @@ class _Chain:
 
 def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     report = Report()
-    chain = _Chain(work, report)
+    chain = Chain(work, report)
     for chunk, queue, piece in _pieces(work, rows, chain.columns):
         try:
             for out, made in chain(chunk, queue, piece):
@@ -198,7 +198,7 @@ def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
 
 def _scattered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     report = Report()
-    chain = _Chain(work, report)
+    chain = Chain(work, report)
     by_value = _split_rows(work) if work.rows else _split_items(work)
     by_column = None if work.native == "off" or report.missing else _split_columns(work)
     alone = by_column is not None and not work.prefix  # nothing is fired before the items are divided

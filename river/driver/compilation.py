@@ -174,6 +174,26 @@ class Compiled:
         )
         return execute(self, backend, job)
 
+    def on_spark(
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        order_by: Mapping[str, Sequence[str]] | None = None,
+        externs: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> dict[str, Any]:
+        """The outputs as Spark DataFrames made of the inputs', by name; nothing is computed before Spark is asked for rows.
+
+        A DataFrame has no order. Where the result depends on it, rows come in that of the input's time stamp, then of the
+        columns that `order_by` names for the input, then of all columns. Outputs are bags of rows. Numbers without sign
+        are `decimal(20,0)` there. `externs`: functions for `extern python`, which executors must be able to import.
+
+        Raises: Rejected("spark-order") where there is neither time stamp nor `order_by`; for columns that do not fit; for
+            programs that executors cannot run. What is wrong with rows is raised by Spark, with the diagnostic in its text.
+        """
+        spark: Any = plugins.backend("spark")
+        graph = self.tuned(spark.passes).graph
+        return spark.frames(graph, inputs, order_by=order_by or {}, externs=externs or {})
+
 
 def _of(
     kept: Kept, name: str | None, more: tuple[str, ...], after: tuple[str, Platform] | None = None

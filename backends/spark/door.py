@@ -1,0 +1,231 @@
+"""Programs over DataFrames: from the inputs' frames to a frame for each output, of which nothing is computed yet.
+
+| how | which outputs | tasks |
+|---|---|---|
+| `apart` | what operators without state make of the rows of one input | one for each partition of the input |
+| `in parts` | views of variables into which copies of the operators accumulate (`river.il.partial`) | the same, then one |
+| `whole` | all others: the order of rows, or more than one input, matters | one |
+
+A DataFrame has no order. Rows are put in that of the input's time stamp (`by`), of the columns that the caller names, and
+then of all their columns, so that equal data give equal results however they are partitioned.
+
+Paper: River §2.4 (the platform is chosen late), §4.4 (mappers, reducers).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from backends.spark import kernels, task
+from backends.spark.kernels import NUMBER, PARTS, VARIABLE, Work
+from backends.spark.plan import in_one_order, plan
+from river.backend import Options
+from river.classes import field, frozen
+from river.diagnostics import Diagnostic, Rejected, closest
+from river.il.model import Stateless, instance_model
+from river.io import columnar, deltas
+from river.io.batches import Origin
+from river.io.schema import arrow_schema, columns
+from river.lang import types as t
+from river.platform import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from river.il.graph import Graph
+
+Frame = Any
+"""A DataFrame of pyspark, of a session of this process or of Spark Connect."""
+
+
+def frames(
+    graph: Graph,
+    inputs: Mapping[str, Frame],
+    *,
+    order_by: Mapping[str, Sequence[str]],
+    externs: Mapping[str, Callable[..., Any]],
+) -> dict[str, Frame]:
+    """The outputs' frames, by name; no job is run.
+
+    Raises: Rejected("unknown-input", "missing-input", "data-column", "data-type", "spark-order", "spark-extern", "run-extern").
+    """
+    _same_names(graph, inputs)
+    made = plan(graph, here(), Options(externs=externs))
+    door = _Door(graph, inputs, order_by, task.portable(made), tuple(externs))
+    return {name: door.frame(name) for name in (*graph.outputs, *(view.name for view in graph.views))}
+
+
+def _same_names(graph: Graph, inputs: Mapping[str, Frame]) -> None:
+    """Sees that each input has a frame, and each frame an input. Raises: Rejected("unknown-input", "missing-input")."""
+    known = ", ".join(f"`{name}`" for name in graph.inputs) or "none"
+    errors = [
+        Diagnostic(
+            "unknown-input",
+            f"the program has no input `{name}`",
+            help=closest(name, graph.inputs) or f"inputs: {known}",
+        )
+        for name in inputs
+        if name not in graph.inputs
+    ]
+    errors += [
+        Diagnostic(
+            "missing-input", f"input `{name}` has no data", help=f'give it: `on_spark({{"{name}": frame}})`'
+        )
+        for name in graph.inputs
+        if name not in inputs
+    ]
+    if errors:
+        raise Rejected(errors)
+
+
+@frozen
+class _Door:
+    graph: Graph
+    inputs: Mapping[str, Frame]
+    order_by: Mapping[str, Sequence[str]]
+    program: task.Program
+    externs: tuple[str, ...]
+    parts: dict[str, Frame] = field(factory=dict[str, Frame], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        strangers = [name for name in self.order_by if name not in self.graph.inputs]
+        if strangers:
+            names = ", ".join(f"`{name}`" for name in self.graph.inputs) or "none"
+            message = f"`order_by` names `{strangers[0]}`, which is no input"
+            help_ = closest(strangers[0], self.graph.inputs) or f"inputs: {names}"
+            raise Rejected([Diagnostic("spark-order", message, help=help_)])
+        for name in self.inputs:
+            self.check(name)
+
+    def check(self, name: str) -> None:
+        """Sees that an input's frame has the columns. Raises: Rejected."""
+        frame = self.inputs[name]
+        if not hasattr(frame, "mapInArrow"):
+            message = f"input `{name}`: a {type(frame).__name__} is no DataFrame of Spark"
+            raise Rejected(
+                [Diagnostic("data-format", message, help="make one: `spark.createDataFrame(...)`")]
+            )
+        type_ = kernels.spoken(self.graph.queues[name].type)
+        columnar.check(_types().to_arrow_schema(frame.schema), type_, Origin(name))
+        for column in self.order_by.get(name, ()):
+            if column not in frame.columns:
+                message = f"`order_by` names the column `{column}`, which the frame of `{name}` does not have"
+                known = ", ".join(f"`{each}`" for each in frame.columns)
+                help_ = closest(column, frame.columns) or f"the columns are {known}"
+                raise Rejected([Diagnostic("spark-order", message, help=help_)])
+
+    def frame(self, output: str) -> Frame:
+        """That of an output."""
+        text = Work(self.program, output, self.externs).text()
+        schema = _schema(self.row(output))
+        found = kernels.parts_of(self.graph, output)
+        if found is not None:
+            if found.input not in self.parts:
+                self.parts[found.input] = self.plain(found.input).mapInArrow(
+                    partial(kernels.reduced, text), PARTS
+                )
+            number = [variable.name for variable in self.graph.variables].index(self.variable(output))
+            one = self.parts[found.input].where(f"{VARIABLE} = {number}").repartition(1)
+            return one.mapInArrow(partial(kernels.united, text), schema)
+        if self.apart(output):
+            (name,) = self.graph.inputs
+            frame = self.plain(name)
+            if self.graph.queues[name].by is not None:
+                frame = frame.sortWithinPartitions(*map(_quoted, self.order(name, output)))
+            return frame.mapInArrow(partial(kernels.apart, text), schema)
+        return self.ordered(output).mapInArrow(partial(kernels.whole, text), schema)
+
+    def row(self, output: str) -> t.Type:
+        """The type of an output's rows; those of a relation are its change log."""
+        for view in self.graph.views:
+            if view.name == output:
+                return view.type
+        found = self.graph.queues[output].type
+        return deltas.changelog(found) if deltas.is_delta(found) else found
+
+    def variable(self, output: str) -> str:
+        """The variable that an output is a view of."""
+        return next(view.variable for view in self.graph.views if view.name == output)
+
+    def apart(self, output: str) -> bool:
+        """Whether an output is made of one input, row by row."""
+        if output not in self.graph.outputs or len(self.graph.inputs) != 1:
+            return False
+        end = self.graph.queues[output].producer
+        while end is not None:
+            instance = self.graph.instances[end.instance]
+            if in_one_order(instance.operator) is not None or instance.index in self.graph.looping:
+                return False
+            if not isinstance(instance_model(instance).state, Stateless) or self.written(instance.variables):
+                return False
+            end = self.graph.queues[instance.ins[0]].producer
+        return True
+
+    def written(self, names: Sequence[str]) -> bool:
+        """Whether some operator writes one of these variables."""
+        return any(
+            param.written and name in names
+            for instance in self.graph.instances
+            for param, name in zip(instance.operator.vars, instance.variables, strict=True)
+        )
+
+    # -- rows of inputs
+
+    def plain(self, name: str) -> Frame:
+        """The columns of an input that the program has, in any order of rows."""
+        frame, type_ = self.inputs[name], self.graph.queues[name].type
+        wanted = [column for column, _ in columns(type_)]
+        if not isinstance(type_, t.Record) and len(frame.columns) == 1:
+            return frame.toDF(*wanted)
+        extra = [column for column in self.order_by.get(name, ()) if column not in wanted]
+        return frame.select(*map(_quoted, [*wanted, *extra]))
+
+    def order(self, name: str, output: str) -> list[str]:
+        """The columns that put the rows of an input in order, for an output. Raises: Rejected("spark-order")."""
+        by, given = self.graph.queues[name].by, self.order_by.get(name, ())
+        if by is None and not given:
+            message = f"the output `{output}` depends on the order of the rows of `{name}`, and a DataFrame has none"
+            help_ = f'say which columns put them in order: `order_by={{"{name}": [...]}}`'
+            raise Rejected([Diagnostic("spark-order", message, help=help_)])
+        every = self.plain(name).columns
+        return list(dict.fromkeys([*([by] if by is not None else ()), *given, *every]))
+
+    def ordered(self, output: str) -> Frame:
+        """All rows of all inputs in one partition, one input after the other, each in its order."""
+        if len(self.inputs) == 1:
+            ((name, _),) = self.inputs.items()
+            return (
+                self.plain(name).repartition(1).sortWithinPartitions(*map(_quoted, self.order(name, output)))
+            )
+        names = self.graph.inputs
+        kinds = [self.plain(name).schema.simpleString() for name in names]
+        tagged: list[Frame] = []
+        for number, name in enumerate(names):
+            fields = ", ".join(map(_quoted, self.plain(name).columns))
+            rows = [f"cast(null as {kind}) as {NUMBER}_{each}" for each, kind in enumerate(kinds)]
+            rows[number] = f"struct({fields}) as {NUMBER}_{number}"
+            tagged.append(self.plain(name).selectExpr(f"{number} as {NUMBER}", *rows))
+        together = tagged[0]
+        for each in tagged[1:]:
+            together = together.unionAll(each)
+        keys = [
+            f"{NUMBER}_{n}.{_quoted(key)}" for n, name in enumerate(names) for key in self.order(name, output)
+        ]
+        return together.repartition(1).sortWithinPartitions(NUMBER, *keys)
+
+
+def _quoted(name: str) -> str:
+    """A column's name as Spark's expressions have it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _schema(type_: t.Type) -> Any:
+    """The columns of rows of a type, as Spark has them."""
+    return _types().from_arrow_schema(arrow_schema(kernels.spoken(type_)))
+
+
+def _types() -> Any:
+    """What PySpark knows of Arrow's types."""
+    return import_module("pyspark.sql.pandas.types")

@@ -1,0 +1,353 @@
+"""What runs inside Spark's Python processes for programs over DataFrames: rows of inputs in, rows of an output out.
+
+Each function is the body of one `mapInArrow`; its first argument is the work as text (`door.Work`). What the data or the
+program has wrong is raised: Spark has nothing else to tell its caller by.
+
+Paper: River §4.4 (mappers and reducers of one program), §4.6.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from backends.native.arrow import to_arrow
+from backends.native.combine import compile_combine
+from backends.native.jit import available
+from backends.native.operator import NativeOperator, Refused, compile_native
+from backends.native.ranking import ranked
+from backends.native.views import compile_view
+from backends.spark.columns import as_batch
+from backends.spark.marshal import Piece, coder
+from backends.spark.report import Report
+from backends.spark.rowwise import Rowwise, Trapped, imported
+from backends.spark.task import Program, Task, verified
+from backends.spark.worker import Chain
+from river.backend import BATCH, Options
+from river.classes import frozen
+from river.diagnostics import Rejected
+from river.driver import Compiled, Job, execute, trap_diagnostic
+from river.il.combine import combining, start
+from river.il.partial import Partial, partial
+from river.il.views import rows_of
+from river.io.columnar import Tables
+from river.io.errors import OnError
+from river.io.schema import arrow, arrow_schema, arrow_type, columns, growable, to_batch
+from river.io.sinks import Collector
+from river.io.sources import open_source
+from river.lang import typed
+from river.lang import types as t
+from river.lang.evaluate import Trap, compile_operator
+from river.lang.values import freezer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+
+    from backends.native.combine import NativeCombine
+    from backends.native.operator import Variable
+    from river.il.combine import Combine
+    from river.il.graph import Graph, Instance, View
+    from river.io.batches import Source
+
+NUMBER: Final = "river_input"
+"""The column that tells to which input a row belongs, by its number, where there are several."""
+
+VARIABLE: Final = "variable"
+"""The column that tells which variable a part is of, by its number in the graph."""
+
+LEAST: Final = 1 << 20
+"""Bytes of parts from which on machine code puts them together: the evaluator takes some tenths of a second."""
+
+PARTS: Final = "variable int, value binary"
+"""What copies of a program leave: one row for each variable that they have accumulated into."""
+
+
+@frozen
+class Work:
+    """What to compute, as a worker sees it: one output of a program. `externs`: the functions of Python that it may call."""
+
+    program: Program
+    output: str
+    externs: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps([self.program.text, self.program.namespaces, self.output, self.externs])
+
+    @staticmethod
+    def read(text: str) -> Work:
+        """The work that a text states."""
+        program, namespaces, output, externs = json.loads(text)
+        return Work(Program(program, tuple(namespaces)), output, tuple(externs))
+
+
+def apart(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The output's rows for the rows of one input, of which no result depends on another."""
+    work = Work.read(text)
+    (name,) = verified(work.program).inputs
+    for batch in batches:
+        yield from _ran(work, {name: _readable(work, name, arrow().Table.from_batches([batch]))})
+
+
+def whole(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The output's rows for all rows of all inputs: those of an input stand together, in their order."""
+    work = Work.read(text)
+    inputs = verified(work.program).inputs
+    if len(inputs) == 1:
+        found = list(batches)
+        tables = {inputs[0]: arrow().Table.from_batches(found)} if found else {}
+    else:
+        tables = _by_input(inputs, batches)
+    yield from _ran(work, {name: _readable(work, name, table) for name, table in tables.items()})
+
+
+def _by_input(inputs: Iterable[str], batches: Iterable[Any]) -> dict[str, Any]:
+    """The tables of several inputs."""
+    pa, compute = arrow(), arrow("compute")
+    found: dict[str, list[Any]] = {name: [] for name in inputs}
+    for batch in batches:
+        for number, parts in enumerate(found.values()):
+            rows = batch.column(1 + number).filter(compute.equal(batch.column(0), number))
+            if len(rows):
+                parts.append(pa.RecordBatch.from_struct_array(rows))
+    return {name: pa.Table.from_batches(parts) for name, parts in found.items() if parts}
+
+
+def _readable(work: Work, name: str, table: Any) -> Any:
+    """A table with numbers of 64 bits where Spark has decimals for want of such without sign."""
+    type_ = verified(work.program).queues[name].type
+    fields = dict(columns(type_))
+    for at, column in enumerate(table.column_names):
+        if column in fields and _signed(fields[column]) != fields[column]:
+            table = table.set_column(at, column, table.column(at).cast(arrow_type(growable(fields[column]))))
+    return table
+
+
+def _ran(work: Work, tables: dict[str, Any]) -> Iterator[Any]:
+    """The output's rows, as Spark's columns; an input without a table has no rows."""
+    compiled = _compiled(work.program)
+    inputs = {name: tables.get(name, []) for name in compiled.graph.inputs}
+    options = Options(workers=1, externs={target: imported(target) for target in work.externs})
+    job = Job(inputs, {}, OnError.parse("stop"), options=options, default=_wanted(work.output))
+    found = execute(compiled, "multicore", job).collected[work.output]
+    yield from told(compiled.outputs[work.output], found.table())
+
+
+class _Lost(Collector):
+    """A sink that keeps nothing."""
+
+    def write(self, items: Any) -> None:
+        """Nobody wants them."""
+
+    def write_table(self, batch: Any) -> None:
+        """Nobody wants it."""
+
+
+def _wanted(name: str) -> Callable[[str, t.Type], Collector]:
+    """What keeps the rows of one output, and lets those of others go."""
+    return lambda output, type_: (Collector if output == name else _Lost)(type_)
+
+
+@lru_cache(maxsize=16)
+def _compiled(program: Program) -> Compiled:
+    """The program, ready to run."""
+    graph = verified(program)
+    found = Compiled(graph.program, lowered=True)
+    vars(found)["graph"] = graph
+    return found
+
+
+def told(type_: t.Type, table: Any) -> Iterator[Any]:
+    """Rows of a type as batches of Spark's columns."""
+    schema = arrow_schema(spoken(type_))
+    if not isinstance(type_, t.Record):
+        table = table.rename_columns(schema.names)
+    if table.num_rows:
+        yield from table.cast(schema).to_batches()
+
+
+def spoken(type_: t.Type) -> t.Type:
+    """A type in Spark's words: which has no numbers without sign, and lists alone."""
+    return _signed(growable(type_))
+
+
+def _signed(type_: t.Type) -> t.Type:
+    match type_:
+        case t.Primitive("u64"):
+            return t.Decimal(20, 0)
+        case t.List(item):
+            return t.List(_signed(item))
+        case t.Optional(inner):
+            return t.Optional(_signed(inner))
+        case t.Record(fields):
+            return t.Record(tuple((name, _signed(field)) for name, field in fields))
+        case t.Tuple(items):
+            return t.Tuple(tuple(map(_signed, items)))
+        case t.Map(key, value):
+            return t.Map(_signed(key), _signed(value))
+        case _:
+            return type_
+
+
+# ------------------------------------------------------------------------------------------------- in parts
+
+
+def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """What a copy of the program's operators accumulates of some rows of its input: rows as `PARTS` says."""
+    work = Work.read(text)
+    graph = verified(work.program)
+    found = parts_of(graph, work.output)
+    assert found is not None  # noqa: S101 - by who made the plan
+    copy = _Copy(work.program, graph, found)
+    for batch in batches:
+        copy.take(_readable(work, found.input, arrow().Table.from_batches([batch])))
+    names = [variable.name for variable in graph.variables]
+    types = {variable.name: variable.type for variable in graph.variables}
+    rows = [(names.index(name), coder(types[name]).encode(copy.left(name))) for name, _ in found.combined]
+    pa = arrow()
+    yield pa.record_batch(
+        [
+            pa.array([number for number, _ in rows], pa.int32()),
+            pa.array([value for _, value in rows], pa.binary()),
+        ],
+        [VARIABLE, "value"],
+    )
+
+
+def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The rows of a view of a variable, of which the batches have the parts."""
+    work = Work.read(text)
+    graph = verified(work.program)
+    found = parts_of(graph, work.output)
+    assert found is not None  # noqa: S101 - by who made the plan
+    view = next(each for each in graph.views if each.name == work.output)
+    (index,) = graph.users[view.variable]
+    how = dict(found.combined)[view.variable]
+    (variable,) = (each for each in graph.variables if each.name == view.variable)
+    parts = [value.as_py() for batch in batches for value in batch.column(1)]
+    with _traps_told():
+        table = _shown(view, graph.instances[index], how, variable.initial, parts)
+    yield from told(view.type, table)
+
+
+def parts_of(graph: Graph, output: str) -> Partial | None:
+    """The operators that accumulate apart into the variable that an output is a view of; None if they do not."""
+    view = next((each for each in graph.views if each.name == output), None)
+    if view is None or len(graph.inputs) != 1:
+        return None
+    found = partial(graph, graph.inputs[0])
+    if not isinstance(found, Partial) or view.variable not in dict(found.combined):
+        return None
+    return found if len(graph.users[view.variable]) == 1 else None
+
+
+class _Copy:
+    """A copy of the operators behind an input, with variables of its own that begin with what is neutral."""
+
+    def __init__(self, program: Program, graph: Graph, found: Partial) -> None:
+        members = (*found.maps, *found.reducers)
+        nothing: dict[str, bool] = {}
+        task = Task(
+            program, graph, 0, members, (found.input,), (), members, None, (), rows=False, channels=1,
+            guarded=(), joins=nothing, batch=BATCH, skip=False, native="on" if available() else "off",
+        )  # fmt: skip
+        self._graph = graph
+        self._input = found.input
+        self._chain = Chain(task, Report())
+        initial = {variable.name: variable.initial for variable in graph.variables}
+        types = {variable.name: variable.type for variable in graph.variables}
+        self._homes: dict[str, tuple[Any, int]] = {}
+        for name, how in found.combined:
+            (index,) = graph.users[name]
+            instance = graph.instances[index]
+            step, at = self._chain.steps[instance.ins[0]], instance.variables.index(name)
+            first = start(how, types[name], initial[name])
+            self._homes[name] = step, at
+            if isinstance(step, Rowwise):
+                step.variables[at] = first
+            else:
+                step.native.variables[at].set(first)
+
+    def take(self, table: Any) -> None:
+        """Fires on rows. Raises: Rejected for rows that are none, and for a trap."""
+        type_ = self._graph.queues[self._input].type
+        source = open_source(table, type_, name=self._input)
+        try:
+            for items in _columns(source) if self._chain.columns(self._input) else source:
+                for _ in self._chain(0, self._input, Piece(range(len(items)), items)):
+                    pass
+        except Trapped as trapped:
+            raise Rejected([trap_diagnostic(trapped.caught.trap)]) from trapped
+
+    def left(self, name: str) -> Any:
+        """What a variable holds, as the one item of a piece."""
+        step, at = self._homes[name]
+        type_ = next(variable.type for variable in self._graph.variables if variable.name == name)
+        if isinstance(step, Rowwise):
+            freeze = freezer(type_)
+            return [step.variables[at] if freeze is None else freeze(step.variables[at])]
+        if coder(type_).records is None:
+            return [step.native.variables[at].get()]
+        with step.native.variables[at].columns() as batch:
+            return to_arrow(type_, batch, copied=True)
+
+
+def _columns(source: Source) -> Iterator[Any]:
+    """The items of a source of Arrow data as columns."""
+    from backends.native.ingest.tables import converted
+
+    tables = source.unordered
+    assert isinstance(tables, Tables)  # noqa: S101 - it is
+    return converted(source, tables, BATCH)
+
+
+def _shown(view: View, instance: Instance, how: Combine, initial: Any, parts: Sequence[bytes]) -> Any:
+    """The rows of a view, as an Arrow table, of a variable that begins with `initial` and of which there are parts."""
+    op = instance.operator
+    assert isinstance(op, typed.Operator)  # noqa: S101 - its variables have a combine
+    at = instance.variables.index(view.variable)
+    type_ = op.vars[at].type
+    large = sum(map(len, parts)) > LEAST
+    native = compile_native(op) if large and available() else None
+    code = compile_combine(op, at, how) if isinstance(native, NativeOperator) else None
+    if isinstance(native, NativeOperator) and code is not None:
+        return _shown_natively(view, native.variables[at], native.again().variables[at], code, initial, parts)
+    (fire,) = compile_operator(combining(op, at, how)).item
+    assert fire is not None  # noqa: S101 - it has one handler
+    variables = [initial]
+    for part in parts:
+        (value,) = coder(type_).decode(part)
+        fire(variables, value, [])
+    freeze = freezer(type_)
+    rows = rows_of(view, variables[0] if freeze is None else freeze(variables[0]))
+    return arrow().Table.from_batches([to_batch(view.type, rows)])
+
+
+def _shown_natively(
+    view: View, into: Variable, other: Variable, code: NativeCombine, initial: Any, parts: Sequence[bytes]
+) -> Any:
+    into.set(initial)
+    found = coder(into.type)
+    for part in parts:
+        if found.records is None:
+            other.set(found.decode(part)[0])
+        else:
+            other.fill(as_batch(into.type, found.records(part)))
+        code.combine(into, other)
+    made = compile_view(view, into.type)
+    if isinstance(made, Refused):
+        return arrow().Table.from_batches([to_batch(view.type, rows_of(view, into.get()))])
+    rows = made.rows([into], lambda _done, _of: None)
+    batches = [to_arrow(view.type, part, copied=True) for part in ranked(rows, view.order).parts(BATCH)]
+    return arrow().Table.from_batches(batches, arrow_schema(view.type))
+
+
+@contextmanager
+def _traps_told() -> Generator[None]:
+    """Traps as people read them."""
+    try:
+        yield
+    except Trap as trap:
+        raise Rejected([trap_diagnostic(trap)]) from trap
