@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
+import river
 from backends.reference import BACKEND as REFERENCE
 from backends.spark import BACKEND as SPARK
 from backends.spark import session as sessions
@@ -25,6 +26,7 @@ from river.io.errors import OnError
 from river.io.sources import open_source
 from river.lang.evaluate import Trap
 from tests.backends.spark_programs import HEAD, data, go, programs
+from tests.backends.test_spark_frames import TABLES
 from tests.properties.test_catalogue import DRAWN, computes, explored
 
 if TYPE_CHECKING:
@@ -226,3 +228,48 @@ def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) ->
     (found,) = refused.value.diagnostics
     assert found.code == "spark-failed"
     assert any("AssertionError" in note.message for note in found.notes)
+
+
+# ------------------------------------------------------------------------------------------------------------ frames
+
+
+@pytest.fixture
+def users() -> Any:
+    """The session that users have."""
+    return import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+
+
+JOINED = """
+a: {ts: int, k: int, v: int} stream by ts;
+b: {ts: int, k: int, w: string} stream by ts;
+output o: {k: int, v: int, w: string} stream
+  = istream(select a.k, a.v, b.w from a[range 5], b[range 5] where a.k = b.k);
+"""
+
+
+def test_tables_over_frames(users: Any) -> None:
+    compiled = river.compile(TABLES, "sawzall")
+    rows = [{"s": "ab"[i % 2], "k": i % 5, "f": 0.1 * i} for i in range(200)]
+    found = compiled.on_spark({"x": users.createDataFrame(rows).repartition(3)})
+    expected = compiled.run({"x": rows})
+    assert found["by"].toArrow().to_pylist() == expected["by"].to_pylist()
+
+
+def test_several_frames(users: Any) -> None:
+    compiled = river.compile(JOINED, "cql")
+    a = [{"ts": i, "k": i % 3, "v": i} for i in range(60)]
+    b = [{"ts": i * 2, "k": i % 5, "w": str(i)} for i in range(40)]
+    found = compiled.on_spark({n: users.createDataFrame(r).repartition(3) for n, r in (("a", a), ("b", b))})
+    expected = compiled.run({"a": a, "b": b})
+    assert sorted(map(str, found["o"].toArrow().to_pylist())) == sorted(map(str, expected["o"].to_pylist()))
+
+
+def test_a_row_of_a_frame_that_is_wrong_is_told_of_in_what_spark_says(users: Any) -> None:
+    text = (
+        HEAD
+        + """operator div(x: R) -> (y: R) { on x(r) { emit y {k: div.trunc(6, r.v), s: r.s, v: 0}; } }
+input a: R; output o: R; (o) <- div(a);"""
+    )
+    frame = users.createDataFrame([{"k": 1, "s": "a", "v": 0}])
+    with pytest.raises(Exception, match=r"error\[trap-division-by-zero\]"):
+        river.compile(text, "river").on_spark({"a": frame})["o"].toArrow()

@@ -1,4 +1,4 @@
-"""Programs over DataFrames: plans on a stand-in for Spark, against a run of all rows in their order; and on Spark itself."""
+"""Programs over DataFrames: plans on a stand-in for Spark, against a run of all rows in their order."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
 import river
 from backends.spark import door, kernels
-from backends.spark import session as sessions
 from river.diagnostics import Rejected
 from river.io.schema import arrow
 from tests.backends.spark_programs import HEAD, PLAIN, ROWS, chain, some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from river.driver import Compiled
 
@@ -84,11 +83,10 @@ def dealt(table: pa.Table, count: int, random: Random) -> Frame:
 
 
 @pytest.fixture(autouse=True)
-def _types(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _types(monkeypatch: pytest.MonkeyPatch) -> None:
     """Schemas stay Arrow's."""
-    if "spark" not in request.keywords:
-        same = SimpleNamespace(to_arrow_schema=lambda schema: schema, from_arrow_schema=lambda schema: schema)
-        monkeypatch.setattr(door, "_types", lambda: same)
+    same = SimpleNamespace(to_arrow_schema=lambda schema: schema, from_arrow_schema=lambda schema: schema)
+    monkeypatch.setattr(door, "_types", lambda: same)
 
 
 def canonical(rows: list[dict[str, Any]]) -> list[str]:
@@ -203,66 +201,3 @@ def test_an_order_that_is_missing_is_asked_for() -> None:
     (found,) = refused.value.diagnostics
     assert found.code == "spark-order"
     assert found.message == "the output `o` depends on the order of the rows of `a`, and a DataFrame has none"
-
-
-# --------------------------------------------------------------------------------------------------------- on Spark
-
-JOINED = """
-a: {ts: int, k: int, v: int} stream by ts;
-b: {ts: int, k: int, w: string} stream by ts;
-output o: {k: int, v: int, w: string} stream
-  = istream(select a.k, a.v, b.w from a[range 5], b[range 5] where a.k = b.k);
-"""
-
-
-def on_spark(test: Any) -> Any:
-    """Marks of the tests that run on Spark itself."""
-    for mark in (
-        pytest.mark.spark,
-        pytest.mark.xdist_group("spark"),
-        pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    ):
-        test = mark(test)
-    return test
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    """One session for all."""
-    try:
-        sessions.check({})
-    except Rejected as rejected:
-        pytest.skip(rejected.diagnostics[0].message)
-    with sessions.session(2, {}) as found:
-        yield found
-
-
-@on_spark
-def test_tables(spark: Any) -> None:
-    compiled = river.compile(TABLES, "sawzall")
-    rows = [{"s": "ab"[i % 2], "k": i % 5, "f": 0.1 * i} for i in range(200)]
-    found = compiled.on_spark({"x": spark.createDataFrame(rows).repartition(3)})
-    expected = compiled.run({"x": rows})
-    assert found["by"].toArrow().to_pylist() == expected["by"].to_pylist()
-
-
-@on_spark
-def test_several_inputs(spark: Any) -> None:
-    compiled = river.compile(JOINED, "cql")
-    a = [{"ts": i, "k": i % 3, "v": i} for i in range(60)]
-    b = [{"ts": i * 2, "k": i % 5, "w": str(i)} for i in range(40)]
-    found = compiled.on_spark({n: spark.createDataFrame(r).repartition(3) for n, r in (("a", a), ("b", b))})
-    expected = compiled.run({"a": a, "b": b})
-    assert canonical(found["o"].toArrow().to_pylist()) == canonical(expected["o"].to_pylist())
-
-
-@on_spark
-def test_a_row_that_is_wrong_is_told_of_in_what_spark_says(spark: Any) -> None:
-    text = (
-        HEAD
-        + """operator div(x: R) -> (y: R) { on x(r) { emit y {k: div.trunc(6, r.v), s: r.s, v: 0}; } }
-input a: R; output o: R; (o) <- div(a);"""
-    )
-    frame = spark.createDataFrame([{"k": 1, "s": "a", "v": 0}])
-    with pytest.raises(Exception, match=r"error\[trap-division-by-zero\]"):
-        river.compile(text, "river").on_spark({"a": frame})["o"].toArrow()
