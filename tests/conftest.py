@@ -44,8 +44,8 @@ RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
 
 COMPILED = pytest.StashKey[str]()
 
-OPTIMISED = 0.125
-"""In what part of the tests machine code is optimised as it is for users."""
+OPTIMISED = 0.125 if "RIVER_CASES" in os.environ else 0.03
+"""In what part of the tests machine code is optimised as it is for users: of campaigns, and of other runs."""
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
 for profile, examples in (("check", 10), ("dev", 30), ("ci", 200), ("long", 50_000)):
@@ -93,7 +93,7 @@ def _machine_code_is_made_quickly() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _some_machine_code_is_optimised(request: pytest.FixtureRequest) -> Iterator[None]:
-    """That of one test in eight, which ones the seed says; of those that are marked `optimised`, and of golden cases.
+    """That of a few tests, which ones the seed says; of those that are marked `optimised`, and of golden cases.
 
     Commands in processes of their own are what users run anyway.
     """
