@@ -68,6 +68,9 @@ class Instance:
         self.skipped = 0
         self.over = False
         self._woken = False
+        self._full = (
+            False  # what the firings of this call have sent is so much that others have to take it first
+        )
         self._pace = min(batch, FIRST_BATCH)
         self._emitted: list[list[Any]] = [[] for _ in outs]
         self._keyed = [port for port in ports if port.key is not None]
@@ -122,6 +125,7 @@ class Instance:
             if not self._woken:
                 return False
         limit, before = min(self._pace, self.batch), self._made
+        self._full = False
         try:
             left = self.work(limit)
         except Trap as trap:
@@ -136,7 +140,7 @@ class Instance:
         if done:
             made = self._made - before
             self._pace = max(1, min(self.batch, self.batch * done // max(made, done)))
-        return left <= 0
+        return left <= 0 or self._full
 
     @property
     def _made(self) -> int:
@@ -324,7 +328,7 @@ class Items(Instance):
 
     def work(self, limit: int) -> int:
         left, idle = limit, 0
-        while left > 0 and idle < len(self.ports):
+        while left > 0 and idle < len(self.ports) and not self._full:
             turn = self._turn
             self._turn = (turn + 1) % len(self.ports)
             done = self._port(self.ports[turn], self._fires[turn], left)
@@ -366,7 +370,7 @@ class Rated(Instance):
 
     def work(self, limit: int) -> int:
         left = limit
-        while left > 0:
+        while left > 0 and not self._full:
             handler, fire = self._due[0]
             count = self._possible(handler, left)
             if count:
@@ -437,7 +441,7 @@ class Phases(Instance):
 
     def work(self, limit: int) -> int:
         left = limit
-        while left > 0 and self._cycle:
+        while left > 0 and self._cycle and not self._full:
             cycles = self._cycles(left)
             done = self._whole(cycles) if cycles else self._one(left)
             if not done:
@@ -507,7 +511,7 @@ class Merge(Instance):
 
     def work(self, limit: int) -> int:
         left = limit
-        while left > 0:
+        while left > 0 and not self._full:
             taken = 0
             for port in self._sides:
                 port.fill(left)

@@ -48,6 +48,7 @@ class Machine(plain.Instance):
     operator: typed.Operator
     fired: int
     skipped: int
+    _full: bool
 
     def prepare(self, native: NativeOperator) -> None:
         """Gives it its code."""
@@ -109,6 +110,7 @@ class Machine(plain.Instance):
             elif fired.stopped:
                 raise Trap("stopped")
             else:
+                self._full |= fired.full
                 return at
 
     def skips(self, trap: Trap) -> bool:
@@ -123,7 +125,7 @@ class Machine(plain.Instance):
 
     @property
     def most(self) -> int:
-        """No firing begins when an output has so many items."""
+        """No firing begins when an output has so many items, or one of its lists so many in all."""
         return min(UNLIMITED, 4 * self.batch)
 
     def _next(self, port: ColumnPort) -> tuple[Batch, int, int]:
@@ -279,6 +281,7 @@ class MachinePhases(Machine, plain.Phases):
             raise trap
         if fired.stopped:
             raise Trap("stopped")
+        self._full |= fired.full
         for port, need in self._needs.items():
             port.pop(fired.row // self._length * need)
         return fired.row
@@ -325,6 +328,7 @@ class MachineMerge(Machine, plain.Merge):
             raise told(self.operator, fired.trap)
         if fired.stopped:
             raise Trap("stopped")
+        self._full |= fired.full
         for i, port in enumerate(self._sides):
             port.pop(state[SIDE * i] - starts[i])
         return fired.row

@@ -165,7 +165,7 @@ class Out:
         self.keyed = keyed
         self.mixed = mixed  # firings may put marks among the items
         self.back = back  # closes a loop: gets no end
-        self.made = 0  # items and marks so far, for the pace
+        self.made = 0  # items and marks so far, or items of their lists if these are more, for the pace
         self.marked: Any = -INFINITY
         self.sent = False  # whether the last drain put something
         self._chunks: deque[Chunk] = deque()
@@ -195,7 +195,7 @@ class Out:
             self.add_mark(Mark(key))
         if done < len(batch):
             self._chunks.append(batch[done:])
-        self.made += len(batch)
+        self.made += batch.weight
 
     def add(self, elements: Items | Rows) -> None:
         """Appends what firings emitted."""

@@ -12,10 +12,13 @@ pytest.importorskip("llvmlite")
 
 import river
 from backends.multicore import parallel
+from backends.multicore.plan import plan
+from backends.multicore.run import run
 from backends.native import jit
 from backends.native.lower import expressions
 from river.backend import Options
 from river.driver import Compiled, compile_source, observe
+from river.platform import Platform
 from river.source import Source
 from river.testing import seeds
 
@@ -260,3 +263,24 @@ output o: list<string>;
     assert results.summary.metrics.host_calls == results.summary.host_calls
     with pytest.raises(river.Rejected, match="not a regular expression"):
         compiled.run({"r": [("(", "")]})
+
+
+@pytest.mark.parametrize(("handler", "t"), [("on x(r)", "r.t"), ("on merge(x(r))", "key")])
+def test_lists_that_firings_send_are_passed_on_before_they_are_many(handler: str, t: str) -> None:
+    """So what waits between operators is bounded by the rows inside of items, too: one firing of a join makes thousands."""
+    text = f"""river 1;
+    input x: {{t: i64}} by t;
+    operator many(x: {{t: i64}} by t) -> (y: {{t: i64, of: list<i64>}} by t) {{
+      {handler} {{ var of: list<i64> = []; for i in 0 .. 100 {{ push(of, i); }} emit y {{t: {t}, of: of}}; }}
+    }}
+    (y) <- many(x); output y: {{t: i64, of: list<i64>}} by t;
+    """
+    graph = compile_source(Source("test.river", text)).graph
+    seen: list[int] = []
+    run(
+        plan(graph, Platform(1), Options(workers=1, batch=64, bound=64)),
+        {"x": iter([[(i,) for i in range(1000)]])},
+        {"y": lambda items: seen.append(len(items))},
+    )
+    assert sum(seen) == 1000
+    assert max(seen) == 3  # with 256 rows no further firing begins

@@ -536,6 +536,14 @@ PASSES: Final = (
         "tests/backends/test_native_tiers.py::test_what_runs_longest_is_improved_first",
     ),
     Mutant(
+        "lists-weigh-nothing",
+        "an output is full by its items only, however many rows are in their lists",
+        "backends/native/lower/firing.py",
+        "for rows in (rows for tables in self._full.values() for rows in tables):",
+        "for rows in (tables[0] for tables in self._full.values()):",
+        "tests/backends/test_multicore_native.py::test_lists_that_firings_send_are_passed_on_before_they_are_many",
+    ),
+    Mutant(
         "rows-by-shard",
         "rows of one instant that shards sent stand shard by shard, not by their tags",
         "backends/native/runtime/deltas.rt",

@@ -75,9 +75,9 @@ class Firing:
     row: str = field(init=False)
     starts: list[int] = field(init=False, factory=list[int])
     limit: str = field(init=False)
-    _full: dict[int, str] = field(
-        init=False, factory=dict[int, str]
-    )  # by output that firings send to, its block
+    _full: dict[int, tuple[str, ...]] = field(
+        init=False, factory=dict[int, "tuple[str, ...]"]
+    )  # by output that firings send to, where the rows of its tables are counted: items, and those of lists inside
 
     def __attrs_post_init__(self) -> None:
         op, b = self.operator, Builder()
@@ -127,8 +127,8 @@ class Firing:
     def again(self, following: str, next_: str) -> None:
         """Goes on unless an output is full; `following` is returned then."""
         b, full = self.f.b, None
-        for out in self._full.values():
-            reached = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {out}')}, {self.limit}")
+        for rows in (rows for tables in self._full.values() for rows in tables):
+            reached = b.op(f"icmp sge i64 {b.op(f'load i64, ptr {rows}')}, {self.limit}")
             full = reached if full is None else b.op(f"or i1 {full}, {reached}")
         if full is None:
             b.go(next_)
@@ -160,7 +160,10 @@ class Firing:
         found = tuple(reached(body, self.operator.fns))
         sent = sorted({each.out for each in found if isinstance(each, typed.Emit)})
         marked = sorted({each.out for each in found if isinstance(each, typed.Mark)})
-        self._full |= {out: output(f, out) for out in sent}
+        self._full |= {
+            out: tuple(rows for rows, _ in outputs.cursors(b, self.operator.outs[out].type, output(f, out)))
+            for out in sent
+        }
         blocks = [(self.operator.outs[out].type, output(f, out)) for out in sent]
         blocks += [(MARK, f.block("outs", 2 * out + 1)) for out in marked]
         for type_, place in blocks:
