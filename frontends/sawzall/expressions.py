@@ -497,7 +497,7 @@ class Expressions:
         self, name: str, args: tuple[s.Argument, ...], wanted: t.Type | None, span: Span | None
     ) -> z.Expr:
         """An operator or built-in function applied; braces take the type of the other operand."""
-        other = len(args) == 2 and name not in CONVERTERS and not all(map(composite, args))
+        other = len(args) > 1 and name not in CONVERTERS and not all(map(composite, args))
         nodes = [None if other and composite(arg) else self.infer(arg) for arg in args]
         if name == "bytes" and len(nodes) == 1 and nodes[0] is not None and isinstance(nodes[0].type, Proto):
             return z.Packed(t.BYTES, nodes[0], span=span)
@@ -785,10 +785,32 @@ class Expressions:
 
     def match(self, name: str, pattern: s.Argument, text: s.Argument, span: Span | None) -> z.Expr:
         """`match(pattern, text)` and its like."""
+        whole = self.infer(text)
+        if whole.type == t.BYTES:
+            return self.match_bytes(name, pattern, whole, span)
         found = self.pattern(pattern)
         if name == "match" and isinstance(found, z.Constant):  # what is matched is not asked for
             found = evolve(found, value=_before_a_line_end(found.value))
         return z.Match(MATCHES[name][1], name, found, self.check(text, t.STRING), span=span)
+
+    def match_bytes(self, name: str, pattern: s.Argument, whole: z.Expr, span: Span | None) -> z.Expr:
+        """`match(pattern, bytes)`: of a text with a character for each byte, and the pattern is one, too, if it is of bytes."""
+        form = self.infer(pattern)
+        if isinstance(form, z.Constant) and isinstance(form.value, bytes):
+            form = z.Constant(t.STRING, form.value.decode("latin-1"), span=form.span)
+        elif form.type == t.BYTES:
+            form = z.Apply(t.STRING, "characters", (form,), span=form.span)
+        elif form.type != t.STRING:
+            raise self.mismatch(t.STRING, form.type, form.span)
+        self.right(form)
+        text = z.Apply(t.STRING, "characters", (whole,), span=span)
+        found = z.Match(MATCHES[name][1], name, form, text, span=span)
+        if name != "matchstrs":
+            return found
+        wanted = t.List(t.BYTES)
+        return self.items(
+            found, lambda each: z.Apply(t.BYTES, "bytes of characters", (each,), span=span), wanted, span
+        )
 
     def saw(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Expr:
         """`saw(text, pattern, skip pattern, submatch pattern, rest variable)`, `sawn(n, text, ...)`, `sawzall(text, ...)`."""
@@ -825,12 +847,18 @@ class Expressions:
     def pattern(self, expr: a.Expr) -> z.Expr:
         """A pattern; what is wrong with one that is known is an error."""
         found = self.check(expr, t.STRING)
-        if isinstance(found, z.Constant):
-            try:
-                compile_pattern(found.value)
-            except BadPattern as bad:
-                raise self.error("sawzall-pattern", f"not a regular expression: {bad}", expr.span) from None
+        self.right(found)
         return found
+
+    def right(self, pattern: z.Expr) -> None:
+        """Refuses a pattern that is known and wrong."""
+        if isinstance(pattern, z.Constant):
+            try:
+                compile_pattern(pattern.value)
+            except BadPattern as bad:
+                raise self.error(
+                    "sawzall-pattern", f"not a regular expression: {bad}", pattern.span
+                ) from None
 
     def pattern_of(self, type_: a.Expr, rest: list[s.Argument], span: Span | None) -> str:
         """The pattern `regex(int)`, `regex(int, base)` or `regex(float)`."""

@@ -112,7 +112,7 @@ def _has_length(type_: t.Type) -> bool:
 
 def _sort(types: Known) -> Signature | None:
     match types:
-        case (t.List(item) as whole,) if t.is_key(item):
+        case (t.List(item) as whole,) if item in (*SCALARS, t.BYTES):
             return (whole,), whole
         case _:
             return None
@@ -732,6 +732,8 @@ PLACES: tuple[Operation, ...] = (
     Operation(
         "other character", _fixed(t.STRING, t.STRING, t.I64, t.STRING), _library("changed"), "a text with another character"
     ),
+    Operation("characters", _fixed(t.STRING, t.BYTES), _library("characters"), "a text with a character for each byte"),
+    Operation("bytes of characters", _fixed(t.BYTES, t.STRING), _library("of_characters"), "the way back"),
     Operation("new", _filled, _filled_array, "so many times a value", repeats=True),
     Operation("quote", _fixed(t.STRING, t.STRING), lambda args, types: _shown(args[0], types[0], 0), "as a literal"),
     Operation(

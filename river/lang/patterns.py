@@ -1,8 +1,9 @@
 r"""Regular expressions in RE2's syntax: text to tree, and the value of type regex.
 
 Matching is leftmost-first, like RE2 and Perl, and linear in the text (`river.lang.automata`). `\d \s \w \b` and `(?i)`
-are ASCII; `\B` never holds inside a code point. There are no look-around, back references, possessive or nested
-quantifiers, nor `\p{..}` classes (il.md P6).
+are ASCII; `\B` never holds inside a code point. `\p{Lu}` is a general category of Unicode, or `Any`. A possessive quantifier
+stands where no match depends on giving back what it took, or where the text says what may not follow. There are no
+look-around, back references or nested quantifiers (il.md P6).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from river.lang.automata.tree import (
     Ranges,
     Repeat,
     Sequence,
+    nullable,
 )
 
 MOST_REPEATS: Final = 1000  # RE2's bound on counted repetition, nested counts multiplied
@@ -106,6 +108,52 @@ def _others(ranges: Ranges) -> Ranges:
     return tuple(found)
 
 
+def _without(ranges: Ranges, others: Ranges) -> Ranges:
+    """The ranges without what is in others."""
+    return _others(_union((*_others(ranges), *others)))
+
+
+def _first(tree: Pattern) -> Ranges:
+    """The characters with which a match may begin."""
+    match tree:
+        case Chars(ranges):
+            return ranges
+        case Assertion(kind):
+            return () if kind in ("text-end", "line-end") else ((0, LAST_CODE_POINT),)
+        case Sequence(items):
+            found: Ranges = ()
+            for item in items:
+                found = _union((*found, *_first(item)))
+                if not nullable(item):
+                    break
+            return found
+        case Choice(items):
+            return _union(tuple(part for item in items for part in _first(item)))
+        case Repeat(item) | Group(_, item):
+            return _first(item)
+        case _:
+            assert_never(tree)
+
+
+@lru_cache(maxsize=64)
+def _category(name: str) -> Ranges:
+    """The code points of a general category of Unicode, or of all that begin with its letter; none if there is none."""
+    if name == "Any":
+        return ((0, LAST_CODE_POINT),)
+    if len(name) > 2:
+        return ()
+    from unicodedata import category
+
+    found: list[tuple[int, int]] = []
+    for code in range(LAST_CODE_POINT + 1):
+        if category(chr(code)).startswith(name):
+            if found and found[-1][1] == code - 1:
+                found[-1] = (found[-1][0], code)
+            else:
+                found.append((code, code))
+    return tuple(found)
+
+
 def _folded(ranges: Ranges) -> Ranges:
     """The ranges with the other case of each ASCII letter in them."""
     found = list(ranges)
@@ -127,9 +175,12 @@ class _Parser:
         self.names: set[str] = set()
         self.flags: frozenset[str] = frozenset()
         self.depth = 0
+        self.ending: list[Repeat] = []  # possessive, and what follows is not known yet
 
     def parse(self) -> Pattern:
         tree = self.choice()
+        if self.ending:
+            self.settle(tree, ())
         if self.at < len(self.text):
             self.fail("unbalanced `)`")
         if _repeats(tree) > MOST_REPEATS:
@@ -165,6 +216,7 @@ class _Parser:
 
     def sequence(self) -> Pattern:
         items: list[Pattern] = []
+        keeping: list[int] = []  # what is possessive
         while self.peek() not in ("", "|", ")"):
             atom = self.quoted(items) if self.peek(2) == "\\Q" else self.atom()
             if atom is None:
@@ -172,12 +224,58 @@ class _Parser:
             bounds = self.quantifier()
             if bounds is not None:
                 lazy = self.peek() == "?"
-                self.at += lazy
+                possessive = self.peek() == "+"
+                self.at += lazy or possessive
                 if self.peek() in ("*", "+", "?") or self.quantifier() is not None:
-                    self.fail("nested or possessive quantifier")
-                atom = Repeat(atom, *bounds, greedy=lazy == ("U" in self.flags))
+                    self.fail("nested quantifier")
+                atom = Repeat(atom, *bounds, greedy=possessive or lazy == ("U" in self.flags))
+                if possessive:
+                    keeping.append(len(items))
             items.append(atom)
+        for i in reversed(keeping):
+            items[i + 1 :] = self.behind(items[i], items[i + 1 :])
         return items[0] if len(items) == 1 else Sequence(tuple(items))
+
+    def behind(self, taken: Pattern, rest: list[Pattern]) -> list[Pattern]:
+        """What comes behind a possessive repetition of characters: it begins with none that this would have taken."""
+        if not isinstance(taken, Repeat) or not isinstance(taken.item, Chars):
+            self.fail("a possessive quantifier is for one character")
+        own = taken.item.ranges
+        for i, item in enumerate(rest):
+            match item:
+                case Assertion("text-end" | "line-end"):
+                    return rest
+                case Chars(ranges) if taken.high is None:
+                    return [*rest[:i], Chars(_without(ranges, own)), *rest[i + 1 :]]
+                case Repeat(Chars(ranges) as first, low, high, greedy) if low > 0 and taken.high is None:
+                    left = Repeat(first, low - 1, None if high is None else high - 1, greedy)
+                    return [*rest[:i], Chars(_without(ranges, own)), left, *rest[i + 1 :]]
+                case Chars(ranges) | Repeat(Chars(ranges)) if _without(ranges, own) == ranges:
+                    if isinstance(item, Chars) or item.low > 0:
+                        return rest
+                case _:
+                    break
+        self.ending.append(taken)
+        return rest
+
+    def settle(self, tree: Pattern, follow: Ranges) -> None:
+        """Refuses the possessive quantifiers `ending` behind which may stand what they take, among `follow`."""
+        match tree:
+            case Sequence(items) | Choice(items):
+                for item in reversed(items):
+                    self.settle(item, follow)
+                    if isinstance(tree, Sequence):
+                        follow = _union((*_first(item), *(follow if nullable(item) else ())))
+            case Repeat(item):
+                if any(tree is each for each in self.ending) and _without(_first(item), follow) != _first(
+                    item
+                ):
+                    self.fail("a possessive quantifier in front of what it takes")
+                self.settle(item, _union((*follow, *_first(item))))
+            case Group(_, item):
+                self.settle(item, follow)
+            case _:
+                pass
 
     def quoted(self, before: list[Pattern]) -> Pattern | None:
         r"""The last literal of `\Q...\E`; those before it join the sequence."""
@@ -234,6 +332,12 @@ class _Parser:
         if c.lower() in _PERL:
             ranges = _PERL[c.lower()]
             return Chars(_others(ranges) if c.isupper() else ranges)
+        if c in "pP":
+            name = self.until("}") if self.peek() == "{" and self.next() else self.next()
+            ranges = _category(name.removeprefix("^"))
+            if not ranges:
+                self.fail(f"unknown class `\\p{{{name}}}`")
+            return Chars(_others(ranges) if (c == "P") != name.startswith("^") else ranges)
         if c in _CONTROL:
             return Chars(((_CONTROL[c], _CONTROL[c]),))
         if c == "x":
@@ -291,7 +395,7 @@ class _Parser:
         escaped = self.escape()
         if isinstance(escaped, Assertion):
             self.fail("an assertion inside a class")
-        return escaped.ranges if letter.lower() in _PERL else escaped.ranges[0][0]
+        return escaped.ranges if letter.lower() in (*_PERL, "p") else escaped.ranges[0][0]
 
     def group(self) -> Pattern | None:
         outer = self.flags

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import product
+
 import pytest
 
 from river.lang import types as t
@@ -41,8 +44,8 @@ def test_matches(pattern: str, text: str, expected: list[str] | None) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1", "a++", "a**", "a*+", "a{2}{3}", "(", ")", "a)", "[",
-        "[a", "[b-a]", "*", "|*", "a{1001}", "(a{100}){11}", "a{3,2}", r"\pN", r"\p{Greek}",
+        "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1", "a**", "(ab)*+c", "a++?", "(a*+)a", r"a*+\b", "a{2}{3}", "(", ")", "a)",
+        "[", "[a", "[b-a]", "*", "|*", "a{1001}", "(a{100}){11}", "a{3,2}", r"\p{Nope}", r"\p{L",
         r"\C", r"\Z", r"\8", "(?P<n>a)(?P<n>b)", "(?P<>a)", "(?P=n)", "(?#c)", "(?>a)", "(?x)a", "[[:foo:]]",
         r"[\b]", r"[a-\d]", r"\x{110000}", r"\x4", "\\", "(?", "(?i", "(?)",
         "(" * 300 + ")" * 300,
@@ -52,6 +55,43 @@ def test_refusals(pattern: str) -> None:
     with pytest.raises(BadPattern) as bad:
         compile_pattern(pattern)
     assert str(bad.value)
+
+
+def test_categories_of_unicode() -> None:
+    for pattern, yes, no in (
+        (r"^\p{Lu}\pL+$", "Éclair", "éclair"), (r"^[\p{Nd}x]+$", "7٣x", "7½"), (r"^\P{L}$", "1", "a"), (r"^\p{^L}$", "1", "a"),
+        (r"^\p{Any}$", "\n", ""),
+    ):  # fmt: skip
+        matches = OPERATIONS["re_test"].meaning((), t.BOOL)
+        assert (matches(compile_pattern(pattern), yes), matches(compile_pattern(pattern), no)) == (
+            True,
+            False,
+        )
+
+
+def test_possessive_quantifiers_give_nothing_back() -> None:
+    texts = ["".join(letters) for n in range(6) for letters in product("abc", repeat=n)]
+    posns = OPERATIONS["re_find"].meaning((), t.List(t.I64))
+    for pattern in (
+        "a*+b",
+        "a*+ab",
+        "a++a",
+        "(a++)b",
+        "a*+[abc]c",
+        "(a*+)(b|c)",
+        "x|a?+b",
+        "(?:a*+b)+c",
+        "[ab]++c",
+        "a*+b?c",
+        "c(a++)",
+    ):
+        ours, theirs = compile_pattern(pattern), re.compile(pattern)
+        for text in texts:
+            found = theirs.search(text)
+            assert list(posns(ours, text))[:2] == ([] if found is None else list(found.span())), (
+                pattern,
+                text,
+            )
 
 
 def test_the_tree() -> None:
