@@ -171,6 +171,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @click.option(
     "--native", is_flag=True, help="which operators run as machine code and how, and why others do not"
 )
+@click.option("--algebra", is_flag=True, help="CQL: the relational algebra of each query, and nothing else")
 @click.option("--json", "json_", is_flag=True, help="for programs: one JSON object")
 @TIME
 @MEMORY
@@ -188,6 +189,7 @@ def explain_(
     *,
     optimize: bool,
     native: bool,
+    algebra: bool,
     json_: bool,
 ) -> None:
     """Tell what River knows of PROGRAM and its operators, as they run here.
@@ -204,11 +206,17 @@ def explain_(
       river explain delays.cql -p fission,fusion
       river explain delays.cql --native
       river explain delays.cql --json
+      river explain delays.cql --algebra
     """  # noqa: D301
     from river.backend import Options
     from river.explain.explain import explain
     from river.explain.show import as_json, text
 
+    if algebra:
+        from river.driver.compilation import algebra as algebra_of
+
+        streams.stdout.write(algebra_of(program_of(streams, program, lang, main, params=params)))
+        return
     run = passes_of(backend or "multicore", Options(workers=workers, optimize=optimize))
     compiled = _passed(program_of(streams, program, lang, main, params=params), passes, run)
     several = passes is None and run[0] is not None and run[1].cores > 1
