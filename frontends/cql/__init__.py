@@ -1,7 +1,8 @@
 """River-CQL: continuous queries over streams and relations (paper sections 3.1 to 3.3, Figure 3 b).
 
 Nouns: `syntax` (what a text says), `typed` (windows, relational algebra, stream operators). Verbs: `parse`, `assume` (sources
-that are not declared), `check`, `lower`, `algebra` (for people). The operators are templates, in `templates/*.river`, namespace `cql`.
+that are not declared), `check`, `lower`, `algebra` (for people). The operators are templates, in `templates/*.river`, namespace
+`cql`.
 """
 
 from __future__ import annotations

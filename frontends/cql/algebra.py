@@ -1,7 +1,7 @@
 """Typed programs as text: of each view the relational algebra that its query is, as a tree.
 
-What is shown is what is lowered: subqueries have become joins with relations of their own, which stand before the view that asked for
-them; conditions stand where they are applied, and columns that nobody reads are gone.
+What is shown is what is lowered: subqueries have become joins with relations of their own, which stand before the view that
+asked for them; conditions stand where they are applied, and columns that nobody reads are gone.
 """
 
 from __future__ import annotations
@@ -64,10 +64,16 @@ def _lines(program: ty.Program, query: ty.Query, node: r.Relation) -> Iterator[t
             near = "" if band is None else f", {_near(band)}"
             yield 0, f"join {_keys(left_key, right_key)}{near}"
             below = (left, right)
-        case r.Outer(left, right, _, _, left_key, right_key, _, left_can, right_can, left_alone, right_alone, meets):
+        case r.Outer(
+            left, right, _, _, left_key, right_key, _, left_can, right_can, left_alone, right_alone, meets
+        ):
             kinds = {(True, False): "left", (False, True): "right", (True, True): "full"}
             kind = kinds[left_alone is not None, right_alone is not None]
-            conditions = [_text(each) for each in (left_can, right_can, meets) if each is not None and each.body != r.ALL.body]
+            conditions = [
+                _text(each)
+                for each in (left_can, right_can, meets)
+                if each is not None and each.body != r.ALL.body
+            ]
             also = f" if {' and '.join(conditions)}" if conditions else ""
             yield 0, f"{kind} join {_keys(left_key, right_key)}{also}"
             below = (left, right)
@@ -77,8 +83,15 @@ def _lines(program: ty.Program, query: ty.Query, node: r.Relation) -> Iterator[t
             if keep != r.EVERY_GROUP:
                 yield deep, f"filter {_text(keep)}"
                 deep += 1
-            by = f" by {', '.join(_named(key.name, _text(s.Lambda(('r',), key.value))) for key in keys)}" if keys else ""
-            yield deep, f"aggregate {', '.join(_named(a.name, _aggregate(a)) for a in aggregates) or 'nothing'}{by}"
+            by = (
+                f" by {', '.join(_named(key.name, _text(s.Lambda(('r',), key.value))) for key in keys)}"
+                if keys
+                else ""
+            )
+            yield (
+                deep,
+                f"aggregate {', '.join(_named(a.name, _aggregate(a)) for a in aggregates) or 'nothing'}{by}",
+            )
             deep += 1
             below = (input,)
         case r.Distinct(input, _):
@@ -192,7 +205,9 @@ def _shown(value: s.Expr, row: str | None = None) -> str:
             case s.Call("is_true", (inner,)):
                 return rewrite(inner)
             case s.Call(function, (left, right)) if function in _COMPARED:
-                return s.Binary(_COMPARED[function], cast("s.Expr", rewrite(left)), cast("s.Expr", rewrite(right)))
+                return s.Binary(
+                    _COMPARED[function], cast("s.Expr", rewrite(left)), cast("s.Expr", rewrite(right))
+                )
             case s.Call("and3" | "or3" as function, (left, right)):
                 return s.Binary(function[:-1], cast("s.Expr", rewrite(left)), cast("s.Expr", rewrite(right)))
             case s.Call("not3", (inner,)):

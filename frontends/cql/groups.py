@@ -18,7 +18,7 @@ from river.lang import types as t
 from river.lang.scope import expression
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from frontends.sql import typed as r
 
@@ -29,10 +29,12 @@ KINDS = ("Sums", "FSums", "Orders", "Options", "Decimals")
 class Accumulator:
     """The fields of `#Acc` beside `n`, by kind, and the values of aggregates read from `a`.
 
-    `always`: whether a group has at least one row.
+    `always`: whether a group has at least one row. `listed`: the name of a function that lists counted values of a type, or the
+    parts of that number of them (-1: themselves).
     """
 
     always: bool
+    listed: Callable[[t.Type, int], str]
     fields: dict[str, list[s.FieldArg]] = field(factory=lambda: {kind: [] for kind in KINDS})
 
     def read(self, aggregate: r.Aggregate) -> s.Expr:
@@ -60,13 +62,12 @@ class Accumulator:
                 other = self.truths(argument, title, truth=function == "bool_or", loose=loose)
                 sign = "==" if function == "bool_and" else ">"
                 return self.there(argument, title, s.Binary(sign, other, s.Int(0)), aggregate)
-            case "string_agg" | "quantile":
+            case "string_agg" | "array_agg" | "quantile":
                 place = self.order(argument, title, kind, loose=loose)
-                if function == "string_agg" and distinct:
-                    value = s.Call("join", (s.Call("keys", (place,)), *aggregate.parameters))
+                if function == "quantile":
+                    value: s.Expr = s.Call("cql.quantile_of", (place, *aggregate.parameters))
                 else:
-                    name = "cql.joined" if function == "string_agg" else "cql.quantile_of"
-                    value = s.Call(name, (place, *aggregate.parameters))
+                    value = self.in_order(function, place, kind, aggregate.parameters, distinct=distinct)
                 some = s.Binary("==", s.Call("len", (place,)), s.Int(0))
                 return (
                     s.IfExpr(some, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
@@ -106,6 +107,18 @@ class Accumulator:
                 if self.always and not loose:
                     return value
                 return s.IfExpr(s.Binary("==", count, s.Int(0)), s.NoneValue(), value)
+
+    def in_order(
+        self, function: str, place: s.Expr, kind: t.Type, parameters: tuple[s.Expr, ...], *, distinct: bool
+    ) -> s.Expr:
+        """Values in an order, as a list or as one text."""
+        *separator, part, falling = parameters
+        if separator and part == s.Int(-1) and falling == s.Bool(value=False) and not distinct:
+            return s.Call("cql.joined", (place, *separator))
+        name = "keys" if distinct else self.listed(kind, cast("s.Int", part).value)
+        value = s.Call(name, (place,))
+        value = s.Call("reverse", (value,)) if falling == s.Bool(value=True) else value
+        return s.Call("join", (value, *separator)) if separator else value
 
     def there(self, argument: s.Expr, title: str, value: s.Expr, aggregate: r.Aggregate) -> s.Expr:
         """`value`, or none where no value is there, if that can be."""

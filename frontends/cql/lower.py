@@ -63,6 +63,7 @@ class Lowering:
     taken: set[str] = field(factory=set[str])
     copies: dict[str, list[str]] = field(factory=dict[str, list[str]])
     named: dict[str, Rows] = field(factory=dict[str, Rows])
+    functions: dict[tuple[t.Type, int], s.Fn] = field(factory=dict["tuple[t.Type, int]", s.Fn])
     loud: frozenset[str] = frozenset()
     plan: Plan = field(init=False)
 
@@ -84,7 +85,17 @@ class Lowering:
         self.types.append(p.TypeDecl("delta", ("R",), delta))
         inputs = [self.input(one) for one in self.source.inputs]
         outputs = [output for view in self.source.views for output in self.view(view)]
-        return p.Program((*self.types, *inputs, *self.variables, *self.operators, *self.uses, *outputs))
+        return p.Program(
+            (
+                *self.types,
+                *self.functions.values(),
+                *inputs,
+                *self.variables,
+                *self.operators,
+                *self.uses,
+                *outputs,
+            )
+        )
 
     @property
     def tau(self) -> s.TypeExpr:
@@ -154,6 +165,27 @@ class Lowering:
         name = self.fresh(title)
         self.operators.append(p.Instance(name, f"cql.{template}", args, span=span))
         return name
+
+    def listed(self, kind: t.Type, part: int) -> str:
+        """The name of a function that lists counted values in their order, or part number `part` of each (-1: the values)."""
+        known = self.functions.get((kind, part))
+        if known is not None:
+            return known.name
+        item: s.Expr = s.Name("v") if part < 0 else s.Member(s.Name("v"), str(part))
+        found = s.TypeName(
+            "list", (expression(kind.items[part] if isinstance(kind, t.Tuple) and part >= 0 else kind),)
+        )
+        once = s.Block((s.Do(s.Call("push", (s.Name("found"), item))),))
+        copies = s.For(None, ("i",), s.Range(s.Int(0), s.Name("c")), once)
+        body = (
+            s.VarDecl("found", found, s.ListValue(())),
+            s.For(None, ("v", "c"), s.Name("values"), s.Block((copies,))),
+            s.Return(s.Name("found")),
+        )
+        values = s.Param("values", s.TypeName("omap", (expression(kind), expression(t.I64))))
+        made = s.Fn(self.fresh("listed"), (values,), found, s.Block(body))
+        self.functions[kind, part] = made
+        return made.name
 
     def delta(self, row: s.TypeExpr) -> s.TypeExpr:
         """The type of a queue of deltas."""
@@ -633,7 +665,7 @@ class Query:
     def parts(self, node: r.Group) -> Parts:
         """The keys, accumulators and functions of groups; declares their types."""
         whole, title = self.whole, self.view.name
-        kept = Accumulator(always=bool(node.keys))
+        kept = Accumulator(always=bool(node.keys), listed=whole.listed)
         places = {a.name: kept.read(a) for a in node.aggregates}
         single = len(node.keys) == 1
         for key in node.keys:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
 from frontends.cql import syntax as c
+from frontends.cql.views import viewed
 from frontends.cql.window_tables import Named, Table, micros, window_table
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
@@ -81,6 +82,14 @@ BEGUN = (
     (re.compile(r"(?i)\b(array)\s*\[[^\]]*$"), "a column holds one value, no array"),
     (re.compile(r"(?i)\b(if)\s*\([^{};]*$"), "write `case when c then a else b end`"),
     (re.compile(r"(?i)\b(date|time)\s+$"), "write `timestamp '2026-01-31'`"),
+    (
+        re.compile(r"(?i)\bfrom\s+(pattern)\s*\[[^\]]*$"),
+        "there are no patterns over rows: join the stream with itself",
+    ),
+    (
+        re.compile(r"(?i)\b(unnest)\s*\([^()]*\)\s*(?:as\s+)?\w*\s*$"),
+        "a list is read by its positions: `xs[0]`",
+    ),
 )
 """What SQL has of more than a word, as it stands before the place where it is not understood."""
 
@@ -109,6 +118,11 @@ INSTEAD = {
     "delete": "rows of a relation go by changes with `-`",
     "update": "rows of a relation change by `-` and `+`",
     "merge": "rows of a relation come and go by changes",
+    "output": "a relation tells its changes; at steps of time it is `[range n slide m]`",
+    "timestamp": "the time stamp is declared with the stream: `s: {ts: time; ...} stream by ts;`",
+    "within": "windows stand behind the sources: `a[range 1 hour] join b[range 1 hour] on ...`",
+    "partition": "what is kept apart stands in brackets, `s[partition by k rows 3]`, or behind `over`",
+    "zone": "times are UTC: add the offset, `t + interval '1' hour`",
     "emit": "a relation tells its changes; at steps of time it is `[range n slide m]`",
     "into": "the name of a result stands before its query: `name: stream = select ...;`",
     "match_recognize": "there are no patterns over rows: join the stream with itself",
@@ -121,11 +135,48 @@ INSTEAD = {
     "symmetric": "write `between least(a, b) and greatest(a, b)`",
     "tablesample": "rows are not sampled",
     "top": "the first rows are `order by ... limit n`",
-    "window": "windows stand in brackets: `s[range 5 minutes]`; what `over` is of stands behind each `over`",
+    "window": "windows stand behind the source, `s[range 5 minutes]`, or around it, `tumble(s, 5 minutes)`; `over` names none",
     "minus": "the difference of queries is `except`",
     "values": "rows that are written out are a file of an input",
 }
 """Help at words that people know from SQL and from other kinds of CQL."""
+
+
+def _as_of(block: q.Select) -> q.Select:
+    """A block in which relations are seen as they are at the instants of a stream's rows: the `rstream` of these rows."""
+    stamps = [source for source in block.sources if isinstance(source, c.AsOf)]
+    if not stamps:
+        return block
+    found: list[q.Source] = []
+    for place, source in enumerate(block.sources):
+        of = next(
+            (each for each in stamps if each.label_of in (source.label, None if place == 0 else "")), None
+        )
+        if isinstance(source, c.AsOf):
+            source = q.Source(source.name, source.alias, source.joining, span=source.span)
+        elif of is not None and type(source) is q.Source:
+            window = c.Now(of.stamp, span=source.span)
+            source = c.Windowed(source.name, source.alias, source.joining, window, span=source.span)
+        found.append(source)
+    return evolve(block, sources=tuple(found), operator="rstream")
+
+
+def _other_row(
+    name: str, call: s.Expr, keys: tuple[s.Expr, ...], order: tuple[q.Order, ...], span: Span
+) -> q.Over | None:
+    """`lag`, `lead` and `first_value`: an aggregate of one row of the same part."""
+    match name, call:
+        case "lag" | "lead", s.Call(_, (value, *rest)) if order and rest[1:] == []:
+            away = rest[0] if rest else s.Int(1)
+            if not isinstance(away, s.Int):
+                return None
+            place = -away.value if name == "lag" else away.value
+            one = s.Call("min", (value,), span=span)
+            return q.Over("aggregate", keys, order, one, (place, place), span=span)
+        case "first_value", s.Call(_, (value,)) if order:
+            return q.Over("aggregate", keys, order, s.Call("min", (value,), span=span), first=True, span=span)
+        case _:
+            return None
 
 
 class CqlBuilder(SqlBuilder, TypesBuilder):
@@ -195,7 +246,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def combination(self, tree: Tree[Token], args: Args) -> c.Combined:
         left, (word, every), right = args
-        return c.Combined(word, every, left, right, span=self.span(tree))
+        return c.Combined(word, every, self.relation(left), self.relation(right), span=self.span(tree))
 
     def derived(self, tree: Tree[Token], args: Args) -> q.Source:
         query, window, alias = args[0], args[1], args[-1]
@@ -251,8 +302,15 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         call, keys, order, frame = args
         span = self.span(tree)
         name = call.function.lower() if isinstance(call, s.Call) else "?"
+        other = _other_row(name, call, keys or (), order or (), span) if frame is None else None
+        if other is not None:
+            return other
+        rows, reach = (None, frame) if isinstance(frame, s.Int | s.Call) else (frame, None)
+        if reach is not None and (len(order or ()) != 1 or aggregate_of(call) is None):
+            message = "a frame of `range` is of an aggregate, by one order"
+            self.report("syntax-over", message, span, "write `sum(x) over (order by ts range between ...)`")
         if aggregate_of(call) is not None:
-            return q.Over("aggregate", keys or (), order or (), call, frame, span=span)
+            return q.Over("aggregate", keys or (), order or (), call, rows, reach, span=span)
         if name not in ("row_number", "rank", "dense_rank") or call.args or frame is not None:
             message = "over rows there are aggregates, and `row_number()`, `rank()` and `dense_rank()` without a frame"
             self.report(
@@ -268,25 +326,31 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             span=span,
         )
 
-    def frame(self, tree: Tree[Token], args: Args) -> tuple[int | None, int | None] | None:
+    def frame(self, tree: Tree[Token], args: Args) -> tuple[int | None, int | None] | s.Expr | None:
         word, low, high = (*args, 0)[:3]
-        if word == "rows":
+        if word == "rows" and not isinstance(low, s.Call) and not isinstance(high, s.Call):
             return low, high
-        if (low, high) != (None, 0):
-            message = "a frame of `range` is of all rows up to the present one"
-            self.report(
-                "syntax-over",
-                message,
-                self.span(tree),
-                "count rows: `rows between 3 preceding and current row`",
-            )
+        if word == "range" and (low, high) == (None, 0):
+            return None
+        if word == "range" and high == 0 and (isinstance(low, s.Call) or low < 0):
+            return s.Int(-low) if isinstance(low, int) else low
+        message = "a frame is of so many rows, or of a range up to the present one"
+        help_line = "write `rows between 3 preceding and 1 following`, or `range interval '1' hour preceding`"
+        self.report("syntax-over", message, self.span(tree), help_line)
         return None
 
     def frame_word(self, tree: Tree[Token], args: Args) -> str:
         return str(args[0]).lower()
 
-    def bound(self, tree: Tree[Token], args: Args) -> int | None:
+    def at_zone(self, tree: Tree[Token], args: Args) -> s.Expr:
+        zone = self.quoted_value(tree, [args[2]])
+        return s.Call("at_zone", (args[0], zone), span=self.span(tree))
+
+    def bound(self, tree: Tree[Token], args: Args) -> int | s.Expr | None:
         first, second = (str(arg).lower() for arg in args)
+        if args[0].type == "INTERVAL":
+            length = self.interval_value(tree, args[:1])
+            return length if second == "preceding" and length.function == "duration" else 1
         if first == "unbounded":
             return None
         size = 0 if first == "current" else self.whole(args[0])
@@ -314,10 +378,18 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return s.NoneValue(span=span)
 
     def nested_value(self, tree: Tree[Token], args: Args) -> q.Nested:
+        self.value_of(args[0])
         return q.Nested("value", args[0], span=self.span(tree))
+
+    def value_of(self, query: c.Query) -> None:
+        """Sees that a query inside of an expression is a relation."""
+        if query.operator is not None:
+            message = f"`{query.operator}` makes a stream, which is no value"
+            self.report("syntax-nested", message, query.span or Span(self.source, 0, 0), "leave it out")
 
     def nested_call(self, tree: Tree[Token], args: Args) -> q.Nested:
         callee, query = args
+        self.value_of(query)
         word = callee.name.lower() if isinstance(callee, s.Name) else "?"
         if word not in ("exists", "any", "some", "all"):
             message = "a query is no operand"
@@ -325,11 +397,60 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             self.report("syntax-nested", message, self.span(tree), help_line)
         return q.Nested({"some": "any"}.get(word, word), query, span=self.span(tree))
 
+    def select(self, tree: Tree[Token], args: Args) -> q.Select:
+        return _as_of(super().select(tree, args))
+
+    def select_stream(self, tree: Tree[Token], args: Args) -> q.Select:
+        word, *rest = args
+        block = self.select(tree, rest)
+        match block.items:
+            case (q.Item(s.TupleValue(values), None),):  # `istream(a, b)`
+                block = evolve(block, items=tuple(q.Item(value, span=value.span) for value in values))
+            case _:
+                pass
+        return evolve(block, operator=str(word).lower())
+
+    def select_stream_of_all(self, tree: Tree[Token], args: Args) -> q.Select:
+        word, *rest = args
+        block = self.select(tree, [None, (q.Star(span=self.token_span(word)),), *rest])
+        return evolve(block, operator=str(word)[:7].lower())
+
     def plain_query(self, tree: Tree[Token], args: Args) -> c.Query:
-        return c.Query(args[0], span=self.span(tree))
+        body, span = args[0], self.span(tree)
+        if isinstance(body, q.Select) and body.operator is not None:
+            return c.Query(evolve(body, operator=None), body.operator, span=span)
+        return c.Query(self.relation(body), span=span)
 
     def stream_query(self, tree: Tree[Token], args: Args) -> c.Query:
-        return c.Query(args[1], str(args[0]).lower(), span=self.span(tree))
+        return c.Query(self.relation(args[1]), str(args[0]).lower(), span=self.span(tree))
+
+    def relation(self, body: q.Select | c.Combined) -> q.Select | c.Combined:
+        """A part of a query, which is no stream by itself."""
+        if isinstance(body, q.Select) and body.operator is not None:
+            message = f"`{body.operator}` makes a stream, but this is a part of a query"
+            help_line = "it stands around the whole: `istream(select ...)`"
+            self.report("syntax-stream", message, body.span or Span(self.source, 0, 0), help_line)
+            return evolve(body, operator=None)
+        return body
+
+    def as_of(self, tree: Tree[Token], args: Args) -> q.Source:
+        name, _, first, second, alias = args
+        label, stamp = (None, first) if second is None else (str(first), second)
+        own, column = None if alias is None else str(alias), s.Name(str(stamp), span=self.token_span(stamp))
+        return c.AsOf(str(name), own, label_of=label, stamp=column, span=self.span(tree))
+
+    def view(self, tree: Tree[Token], args: Args) -> tuple[Token, tuple[c.Length | str, ...]]:
+        word, *operands = args
+        return word, tuple(
+            one if isinstance(one, c.Length) else str(one) for one in operands if one is not None
+        )
+
+    def viewed(self, tree: Tree[Token], args: Args) -> q.Source:
+        name, *views, alias = args
+        window = viewed(self, views, self.span(tree))
+        return c.Windowed(
+            str(name), None if alias is None else str(alias), None, window, span=self.span(tree)
+        )
 
     def windowed(self, tree: Tree[Token], args: Args) -> q.Source:
         name, window, alias = args[0], args[1], args[-1]
@@ -359,7 +480,13 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def length(self, tree: Tree[Token], args: Args) -> c.Length:
         span = self.span(tree)
         if len(args) == 1:
-            return micros(self.interval_value(tree, args), span)
+            interval = self.interval_value(tree, args)
+            if interval.function != "duration":
+                self.report(
+                    "syntax-interval", "windows are of lengths of time, months have none", span, "count days"
+                )
+                return c.Length(Fraction(1), span=span)
+            return micros(interval, span)
         number, unit = args
         count = Fraction(int(number, 16) if number[:2] in ("0x", "0X") else str(number))
         return c.Length(count, None if unit is None else str(unit), span=span)
@@ -392,6 +519,24 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
                 "syntax-type", f"`{name}` takes no length", self.span(tree), "texts are `string` or `char(n)`"
             )
         return s.TypeName("string", span=self.span(tree))
+
+    def ordered_call(self, tree: Tree[Token], args: Args) -> s.Expr:
+        callee, *values, orders = args
+        name, span = callee.name if isinstance(callee, s.Name) else "?", self.span(tree)
+        return self.in_order(s.Call(name, tuple(values), span=span), orders, span)
+
+    def ordered_distinct(self, tree: Tree[Token], args: Args) -> s.Expr:
+        *call, orders = args
+        return self.in_order(cast("s.Call", self.distinct_call(tree, call)), orders, self.span(tree))
+
+    def in_order(self, call: s.Call, orders: tuple[q.Order, ...], span: Span) -> s.Expr:
+        """An aggregate of rows in an order."""
+        directions = {order.descending for order in orders}
+        if len(directions) > 1 or any(order.first is not None for order in orders):
+            message = "the rows of an aggregate are in an order that ascends, or descends, as a whole"
+            self.report("syntax-within", message, span, "order by the first value alone")
+        by = s.TupleValue(tuple(order.value for order in orders), span=span)
+        return s.Call("ordered", (call, by, s.Bool(value=True in directions)), span=span)
 
     def whole(self, token: Token) -> int:
         """The value of a whole number."""

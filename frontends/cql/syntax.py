@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @frozen
 class Now(s.Node):
-    """`[now]`."""
+    """`[now]`. `stamp` is the column that the text takes for the time stamp."""
+
+    stamp: s.Name | None = None
 
 
 @frozen
@@ -34,11 +36,15 @@ class Length(s.Node):
 
 @frozen
 class Range(s.Node):
-    """`[range 5 minutes slide 1 minute]`; with keys the same, because what is young does not depend on them."""
+    """`[range 5 minutes slide 1 minute]`; with keys the same, because what is young does not depend on them.
+
+    `open`: its older end does not belong to it, whatever the program says of its windows.
+    """
 
     length: Length
     slide: Length | None = None
     keys: tuple[s.Expr, ...] = ()
+    open: bool = False
 
 
 @frozen
@@ -80,6 +86,14 @@ class Windowed(Source):
     """`name [window] as alias` after `from`."""
 
     window: Window = Unbounded()
+
+
+@frozen
+class AsOf(Source):
+    """`name for system_time as of label.stamp`: a relation as it is at the instants of rows of the source `label`."""
+
+    label_of: str | None = None
+    stamp: s.Name | None = None
 
 
 @frozen

@@ -333,14 +333,23 @@ class _Unnest:
                 for pair in sides
             ]
             if node.order or node.frame is not None:
-                own = evolve(node, function="rank" if node.frame is None else "number", call=None, frame=None)
+                function = "rank" if node.frame is None and not node.first else "number"
+                own = evolve(node, function=function, call=None, frame=None, reach=None, first=False)
                 number = cast("s.Member", read(own))
                 low, high = (None, 0) if node.frame is None else node.frame
+                if node.first:
+                    ties.append(s.Binary("==", _of(others, number.name), s.Int(1)))
+                    low, high = None, None
                 for op, bound in ((">=", low), ("<=", high)):
                     if bound is not None:
                         ties.append(
                             s.Binary(op, _of(others, number.name), s.Binary("+", number, s.Int(bound)))
                         )
+            if node.reach is not None:
+                (by,) = node.order
+                away, near = _of(others, part(by.value)), _of(label, part(by.value))
+                sign, op = ("+", "<=") if by.descending else ("-", ">=")
+                ties.append(s.Binary(op, away, s.Binary(sign, near, node.reach)))
             asked = q.Item(cast("s.Expr", of_other(call)), span=node.span)
             rows = q.Source(name or self.names.labels[0], others, span=node.span)
             inner = q.Select((asked,), (rows,), s.joined("and", ties) if ties else None, span=node.span)
@@ -500,7 +509,8 @@ class _Unnest:
         if len(found) != count:
             wanted = "one column" if count == 1 else f"{count} columns"
             message = f"this query has {len(found)} columns, {wanted} can be compared"
-            raise self.world.report.error("sql-nested-columns", message, span)
+            help_line = "rows are compared by `(a, b) in (select ...)`" if count == 1 else None
+            raise self.world.report.error("sql-nested-columns", message, span, help_line)
         return tuple(found)
 
     # -- what nested queries come to

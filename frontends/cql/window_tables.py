@@ -71,7 +71,11 @@ def window_table(builder: Builder, function: Token, given: tuple[Any, ...], span
         builder.report("syntax-window-function", message, at or span, help_line or usage)
 
     if name not in LENGTHS:
-        near = closest(name, LENGTHS) or "there are `tumble`, `hop` and `session`"
+        filtered = any(isinstance(one, s.Binary) for one in given)
+        help_line = (
+            "conditions stand after `where`" if filtered else "there are `tumble`, `hop` and `session`"
+        )
+        near = closest(name, LENGTHS) or help_line
         refuse(f"no function `{function}` makes windows", builder.token_span(function), near)
         return c.Windowed("?", None, None, c.Unbounded(), span=span)
     roles, found = LENGTHS[name], dict[str, Any]()

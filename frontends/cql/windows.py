@@ -6,7 +6,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
@@ -104,7 +104,8 @@ def seen(window: c.Window, row: t.Record, stamp: str, clock: Clock, report: Repo
     """
     span = window.span
     match window:
-        case c.Now():
+        case c.Now(named):
+            _same_stamp(named, stamp, report)
             return ty.Range(0, span=span)
         case c.Unbounded():
             return ty.Unbounded(span=span)
@@ -114,7 +115,8 @@ def seen(window: c.Window, row: t.Record, stamp: str, clock: Clock, report: Repo
                 raise report.error("cql-window-step", "a window slides by more than 0", span)
             for key in keys:
                 _key(key, row, report)
-            return ty.Range(clock.recent(length, report), step, span=span)
+            own = evolve(clock, half_open=True) if window.open else clock
+            return ty.Range(own.recent(length, report), step, span=span)
         case c.Rows(count, keys, slide, expiry):
             return _rows(
                 count, tuple(_key(key, row, report) for key in keys), slide, expiry, window, clock, report
@@ -147,9 +149,7 @@ def _rows(
 def _table(
     window: c.WindowTable, row: t.Record, stamp: str, clock: Clock, report: Report
 ) -> ty.Buckets | ty.Sessions:
-    if window.stamp is not None and window.stamp.name != stamp:
-        message = f"windows go by the time stamp of the stream, which is `{stamp}`"
-        raise report.error("cql-window-stamp", message, window.stamp.span)
+    _same_stamp(window.stamp, stamp, report)
     for name in (ty.START, ty.END):
         if row.field(name) is not None:
             message = f"the stream has a column `{name}` already"
@@ -169,6 +169,13 @@ def _table(
             return ty.Buckets(size, size, span=window.span)
         case _:
             raise AssertionError(window)
+
+
+def _same_stamp(named: s.Name | None, stamp: str, report: Report) -> None:
+    """Sees that the column which a text takes for the time stamp is that. Raises: Failed (cql-window-stamp)."""
+    if named is not None and named.name != stamp:
+        message = f"windows go by the time stamp of the stream, which is `{stamp}`"
+        raise report.error("cql-window-stamp", message, named.span)
 
 
 def _positive(length: c.Length, clock: Clock, report: Report) -> int:

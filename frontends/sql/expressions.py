@@ -26,6 +26,7 @@ from frontends.sql.functions import (
 )
 from frontends.sql.time_formats import formatted
 from frontends.sql.typed import Aggregate, Key, mean_type
+from frontends.sql.zones import clocks
 from river.diagnostics import Rejected, closest
 from river.il.trees import children, fresh, rebuild, walk
 from river.lang import check
@@ -51,12 +52,16 @@ AGGREGATES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "stddev": ("stddev_samp", 1), "quantile_cont": ("quantile", 2), "percentile_cont": ("quantile", 2),
         "arg_min": ("min_by", 2), "arg_max": ("max_by", 2), "listagg": ("string_agg", 2), "count_if": ("count_if", 1),
         "countif": ("count_if", 1), "first_value": ("first", 1), "last_value": ("last", 1), "std": ("stddev_samp", 1),
-        "first": ("first", 1), "last": ("last", 1),
+        "first": ("first", 1), "last": ("last", 1), "array_agg": ("array_agg", 1), "collect_list": ("array_agg", 1),
     }
 )  # fmt: skip
 """Aggregates by each of their names: the name that they have from then on, and how many operands they take."""
 PAIRS = frozenset({"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2"})
 """Aggregates of two numbers, of the rows that have both."""
+_OF_DIFFERENT = {"approx_count_distinct": "count", "count_distinct": "count", "collect_set": "array_agg"}
+"""Other names of aggregates of different values; for some, exact is close enough."""
+IN_ORDER = frozenset({"array_agg", "string_agg"})
+"""Aggregates to which the order of the rows matters; without one it is that of the values."""
 EXTREMES = frozenset({"min", "max", "min_by", "max_by", "bool_and", "bool_or"})
 """Aggregates that count copies once anyhow."""
 COMPARISONS = {"==": "eq3", "!=": "ne3", "<": "lt3", "<=": "le3", ">": "gt3", ">=": "ge3"}
@@ -83,12 +88,12 @@ class Column:
 def aggregate_of(expr: s.Node) -> str | None:
     """The aggregate function that `expr` calls, or None. With two arguments `min` and `max` are ordinary functions."""
     match expr:
-        case s.Call("filter", (s.Call() as call, _)):
+        case s.Call("filter" | "ordered", (s.Call() as call, *_)):
             return aggregate_of(call)
         case s.Call(function, args):
             name, _, distinct = function.lower().partition(".")
-            if name == "approx_count_distinct" and not distinct:
-                name, distinct = "count", "distinct"  # exact is close enough
+            if name in _OF_DIFFERENT and not distinct:
+                name, distinct = _OF_DIFFERENT[name], "distinct"
             known = AGGREGATES.get(name)
             if known is None or distinct not in ("", "distinct") or len(args) > known[1]:
                 return None
@@ -166,7 +171,8 @@ class Rows:
         """An unknown column, with the nearest one."""
         known = list(dict.fromkeys(field for row in rows for field, _ in row.fields))
         listed = f"there are {', '.join(f'`{k}`' for k in known)}" if known else None
-        absent = ABSENT.get(name.lower()) if name.lower().startswith("current_") else None
+        word = name.lower()
+        absent = ABSENT.get(word) if word.startswith("current_") or word == "irstream" else None
         return self.report.error(
             "sql-unknown-column", f"unknown column `{name}`", span, absent or closest(name, known) or listed
         )
@@ -203,6 +209,11 @@ class Rows:
                 return self.logic(op, *self.both(left, right), expr)
             case s.Binary(op, left, right) if op in COMPARISONS:
                 return self.comparison(op, *self.both(left, right), expr)
+            case s.Binary("+", s.Call("months", (s.Int(),)) as length, at):
+                return self.find(evolve(expr, left=at, right=length))
+            case s.Binary("+" | "-" as op, at, s.Call("months", (s.Int(count),))):
+                months = Found(s.Int(count if op == "+" else -count), t.I64)
+                return self.later(self.find(at), months, expr)
             case s.Binary(op, left, right) if op in ARITHMETIC:
                 return self.arithmetic(op, *self.both(left, right), expr)
             case s.Binary("||", left, right):
@@ -331,6 +342,16 @@ class Rows:
                 return self.time_text(name, self.find(value), pattern, expr)
             case "date_diff" | "datediff" | "timestampdiff", (unit, begin, end):
                 return self.difference(name, _unit(unit), (begin, end), expr)
+            case "date_add" | "timestampadd" | "dateadd", (unit, count, value) if _unit(unit) in (
+                "month",
+                "year",
+            ):
+                size = s.Int(12 if _unit(unit) == "year" else 1)
+                return self.later(self.find(value), self.find(s.Binary("*", count, size)), expr)
+            case "months", (s.Int(),):
+                message = "months are of different lengths, so they are only added to a time, and taken away"
+                help_line = "write `t + interval '1' month`, or count days"
+                raise self.report.error("sql-month", message, expr.span, help_line)
             case "date_add" | "timestampadd" | "dateadd", (unit, count, value) if _unit(unit) is not None:
                 moved = s.Binary(
                     "+", value, s.Binary("*", s.Call("duration", (s.Int(self.unit(unit, expr)),)), count)
@@ -343,6 +364,8 @@ class Rows:
             case "unknown", ():
                 no = s.Bool(value=False)
                 return self.typed(s.IfExpr(no, no, s.NoneValue(), span=expr.span))
+            case "at_zone", (value, s.String(zone)):
+                return self.in_zone(self.find(value), zone, expr)
             case "alike", (left, right):
                 a, b = promote(*self.both(left, right))
                 return self.typed(s.Call("same", (a.expr, b.expr), span=expr.span))
@@ -459,6 +482,29 @@ class Rows:
         return self.typed(
             s.Call("cql.concat_ws", (separator.expr, s.ListValue(tuple(texts))), span=expr.span)
         )
+
+    def in_zone(self, at: Found, zone: str, expr: s.Call) -> Found:
+        """What the clocks of a zone show at a time."""
+        if strip(at.type) != t.TIME:
+            message = f"clocks show a `time`, this is `{spelled(at.type)}`"
+            raise self.report.error("sql-zone", message, expr.span)
+        found = clocks(zone)
+        if found is None:
+            message = f"there is no time zone `{zone}`"
+            raise self.report.error("sql-zone", message, expr.span, "such as `Europe/Berlin`, or `+02:00`")
+        since, offsets = (s.ListValue(tuple(map(_whole, part))) for part in found)
+        return self.lifted(
+            (at,), lambda parts: s.Call("cql.in_zone", (*parts, since, offsets), span=expr.span), expr
+        )
+
+    def later(self, at: Found, months: Found, expr: s.Expr) -> Found:
+        """A time so many months later; the last day of a month that has no such day."""
+        if strip(at.type) != t.TIME:
+            message = f"months are added to a `time`, this is `{spelled(at.type)}`"
+            raise self.report.error(
+                "sql-month", message, expr.span, "seconds become a time by `to_timestamp(x)`"
+            )
+        return self.lifted((at, months), lambda parts: s.Call("cql.later", parts, span=expr.span), expr)
 
     def time_text(self, name: str, value: Found, pattern: str, expr: s.Call) -> Found:
         """`to_char(t, 'YYYY-MM-DD')`, and the same in other signs."""
@@ -749,6 +795,15 @@ class Groups(Rows):
             call, test = expr.args
             condition = inside.condition(cast("s.Expr", test))
             expr = cast("s.Call", call)
+        by: tuple[s.Expr, ...] = ()
+        down = False
+        if expr.function == "ordered":
+            call, order, falling = expr.args
+            expr, by = cast("s.Call", call), cast("s.TupleValue", order).items
+            down = cast("s.Bool", falling).value
+            if function.removesuffix("_distinct") not in IN_ORDER:
+                message = f"`{function}` is the same in any order"
+                raise self.report.error("sql-aggregate-order", message, expr.span, "leave `order by` out")
         if function in ("first", "last", "first_distinct", "last_distinct"):
             better = "min_by" if function.startswith("first") else "max_by"
             message = (
@@ -781,6 +836,8 @@ class Groups(Rows):
         if not t.is_key(kind):
             message = f"values of `{spelled(argument.type)}` cannot be compared"
             raise self.report.error("sql-aggregate-argument", message, expr.span)
+        if function.removesuffix("_distinct") in IN_ORDER:
+            argument, parameters = self.in_order(function, argument, parameters, (by, down), expr, inside)
         result = t.Optional(type_) if loose or function.endswith("_samp") or function in PAIRS else type_
         if function.startswith("count"):
             result = t.I64
@@ -791,6 +848,26 @@ class Groups(Rows):
         if function == "median":
             function, parameters = "quantile", (s.Float(0.5),)
         return Aggregate("", result, function, argument.expr, argument.type, parameters, span=expr.span)
+
+    def in_order(
+        self, function: str, value: Found, parameters: tuple[s.Expr, ...], order: tuple[tuple[s.Expr, ...], bool], expr: s.Call,
+        inside: Rows,
+    ) -> tuple[Found, tuple[s.Expr, ...]]:  # fmt: skip
+        """What an aggregate in an order is of: the value, or what orders it and the value behind that."""
+        by, down = order
+        keys = inside.operands(by)
+        if not keys or [key.expr for key in keys] == [value.expr]:
+            return value, (*parameters, s.Int(-1), s.Bool(value=down))
+        if function.endswith("_distinct"):
+            message = "different values are in their own order"
+            raise self.report.error("sql-aggregate-order", message, expr.span, "order by the value itself")
+        behind = tuple(  # none comes last
+            part
+            for key in keys
+            for part in ((s.IsNone(key.expr), key.expr) if isinstance(key.type, t.Optional) else (key.expr,))
+        )
+        made = inside.lifted((value,), lambda parts: s.TupleValue((*behind, *parts)), expr)
+        return made, (*parameters, s.Int(len(behind)), s.Bool(value=down))
 
     def when(self, condition: s.Expr, value: Found, inside: Rows) -> Found:
         """A value where a condition holds, else none."""
@@ -855,6 +932,8 @@ class Groups(Rows):
                 return kind.items[1]
             case "string_agg":
                 return t.STRING
+            case "array_agg":
+                return t.List(kind)
             case _ if function in PAIRS:
                 return t.F64
             case "bool_and" | "bool_or" if kind == t.BOOL:
@@ -956,6 +1035,10 @@ def _fitted(found: Found, kind: str) -> Found | None:
             return found if number else None
         case _:
             return found
+
+
+def _whole(number: int) -> s.Expr:
+    return s.Int(number) if number >= 0 else s.Unary("-", s.Int(-number))
 
 
 def _unit(given: s.Argument) -> str | None:

@@ -334,14 +334,18 @@ class SqlBuilder(ExprBuilder):
             self.report("syntax-time", message, span, "write it as in `timestamp '2026-01-31 12:00:00'`")
         return s.Call("time", (s.Int(found or 0),), span=span)
 
-    def interval_value(self, tree: Tree[Token], args: Args) -> s.Expr:
+    def interval_value(self, tree: Tree[Token], args: Args) -> s.Call:
         span, text = self.span(tree), _quoted_part(args[0])
         if "'" not in args[0]:
             text = re.sub(r"(?i)^interval", "", args[0])
         unit = str(args[0]).rpartition("'")[2] if "'" in args[0] else ""
-        found = _micros(f"{text} {re.sub(r'[(].*', '', unit)}")
+        whole = f"{text} {re.sub(r'[(].*', '', unit)}"
+        if (months := _MONTHS.fullmatch(whole.lower())) is not None:
+            count = int(months[1]) * (12 if months[2] == "year" else 1)
+            return s.Call("months", (s.Int(count),), span=span)
+        found = _micros(whole)
         if found is None:
-            help_line = "units are weeks and below: `interval '5 minutes'`, `interval '5' minute`"
+            help_line = "months and years stand alone, weeks and below together: `interval '1' month`, `interval '1 day 2 hours'`"
             self.report("syntax-interval", "this is no length of time", span, help_line)
             return s.Call("duration", (s.Int(0),), span=span)
         return s.Call("duration", (s.Int(found),), span=span)
@@ -367,6 +371,8 @@ _JOINS = {
 """Words of joins that would be read as names."""
 
 _SPELLED = {"=": "==", "<>": "!="}
+
+_MONTHS = re.compile(r"\s*([-+]?\d+)\s+(month|year)s?\s*")
 
 _LENGTH = re.compile(
     r"\s*(?P<sign>[-+]?)(?:(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?|(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z]+))"

@@ -85,7 +85,8 @@ class Over(s.Node):
     """`row_number() over (partition by keys order by order)`.
 
     `function` is number, rank, dense, or aggregate; then `call` is that, of the rows of the `frame`: from so many rows before to
-    so many behind (None: all; -1 behind: the row before). Without a frame it is of all rows up to the last one of equal order.
+    so many behind (None: all; -1 behind: the row before). Without a frame it is of all rows up to the last one of equal order;
+    with a `reach`, of those of them whose order lies at most so much before; if it is `first`, of the first row alone.
     """
 
     function: str
@@ -93,6 +94,8 @@ class Over(s.Node):
     order: tuple[Order, ...] = ()
     call: s.Expr | None = None
     frame: tuple[int | None, int | None] | None = None
+    reach: s.Expr | None = None
+    first: bool = False
 
 
 @frozen
@@ -108,7 +111,8 @@ class Stated(s.Node):
 class Select(s.Node):
     """`select items from sources where cond group by keys having cond order by order limit n offset m`.
 
-    `ranks` are columns behind the others, by name; what they are over are columns of the result.
+    `ranks` are columns behind the others, by name; what they are over are columns of the result. `operator`: the word behind
+    `select` by which a language makes a stream of the rows.
     """
 
     items: tuple[Item | Star, ...]
@@ -122,3 +126,4 @@ class Select(s.Node):
     offset: int = 0
     qualify: s.Expr | None = None
     ranks: tuple[tuple[str, Over], ...] = ()
+    operator: str | None = None

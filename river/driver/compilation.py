@@ -238,14 +238,14 @@ def compile_source(
 
 
 def algebra(compiled: Compiled) -> str:
-    """The algebra of a program as its language tells it, for people. Raises: Rejected("explain-algebra")."""
+    """The algebra of a program as its language tells it, for people. Raises: Rejected("usage-algebra")."""
     texts = compiled.texts
     name = None if texts is None else texts.lang or _language(texts.texts[0].name)
     frontend = None if name is None or name in IL_NAMES else plugins.frontend(name)
     told = getattr(frontend, "algebra", None)
     if frontend is None or texts is None or told is None:
         message = "no algebra is known of programs in this language"
-        raise Rejected([Diagnostic("explain-algebra", message, help="`--algebra` is of programs in CQL")])
+        raise Rejected([Diagnostic("usage-algebra", message, help="`--algebra` is of programs in CQL")])
     return told(frontend.check(frontend.parse(texts.texts[0])))
 
 

@@ -308,8 +308,8 @@ WITHIN = "`string_agg(x, s)` is in the order of `x`; rows are chosen by `row_num
         ("select a from (values (1)) v", "rows that are written out are a file of an input"),
         ("select a from s, lateral (select 1) t", "a query after `from` does not see the other sources"),
         (
-            "select sum(a) over (order by a range between 3 preceding and current row) from s",
-            "count rows: `rows between 3 preceding and current row`",
+            "select sum(a) over (order by a range between 3 preceding and 1 following) from s",
+            "write `rows between 3 preceding and 1 following`, or `range interval '1' hour preceding`",
         ),
         (
             "select sum(a) over w from s",

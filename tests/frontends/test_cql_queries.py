@@ -250,6 +250,10 @@ NESTED = [
         "preceding and current row) as n from {s[range 2]}"
     ),
     "select k, sum(a) as b, sum(sum(a)) over () as n from {s[range 2]} group by k",
+    "select a, k, lag(a) over (partition by k order by ts, a, q nulls last) as b from {s[range 2]}",
+    "select a, ts, lead(a, 2) over (order by ts, a, k, q nulls last) as b from {s}",
+    "select a, k, first_value(q) over (partition by k order by a desc, q nulls last) as b from {t[range 3]}",
+    "select ts, a, sum(a) over (partition by k order by ts range between 2 preceding and current row) as n from {s}",
     "select a, k from {s[range 2]} qualify a = max(a) over (partition by k)",
 ]
 """Queries inside of expressions, and of the first rows, of which each version of the sources tries some."""

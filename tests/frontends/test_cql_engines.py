@@ -1,0 +1,115 @@
+"""What is written as other engines write it, and means there what it means here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import river
+from river.diagnostics import Rejected
+
+HEAD = """
+s: { ts: int; a: int; k: string; q: int? } stream by ts;
+r: { ts: int; k: string; n: int } relation by ts;
+"""
+ROWS = [(1, 3, "x", None), (2, 1, "x", 5), (2, 3, "x", 4), (3, 2, "y", 1), (9, 1, "y", None)]
+CHANGES = [(1, "+", "x", 10), (2, "-", "x", 10), (2, "+", "x", 20), (5, "+", "y", 30)]
+DATA = {"s": ROWS, "r": CHANGES}
+
+
+def told(query: str, kind: str, *, backend: str = "reference") -> list[tuple[Any, ...]]:
+    program = river.compile(f"{HEAD}v: {kind} = {query};", lang="cql")
+    given = {name: rows for name, rows in DATA.items() if name in program.inputs}
+    return [tuple(row.values()) for row in program.run(given, backend=backend)["v"].to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("query", "same"),
+    [
+        (
+            "select istream(a, k) from s[range 5] where a > 1",
+            "istream(select a, k from s[range 5] where a > 1)",
+        ),
+        ("select rstream(*) from s[rows 2]", "rstream(select * from s[rows 2])"),
+        ("select dstream a, k as b from s[range 1]", "dstream(select a, k as b from s[range 1])"),
+        (
+            "select o.a, u.n from s as o left join r for system_time as of o.ts as u on o.k = u.k",
+            "rstream(select o.a, u.n from s[now] as o left join r as u on o.k = u.k)",
+        ),
+        (
+            "select o.a, n from s o join r for system_time as of ts on o.k = r.k",
+            "rstream(select a, n from s[now] o join r on o.k = r.k)",
+        ),
+    ],
+)
+def test_streams(query: str, same: str) -> None:
+    assert told(query, "stream") == told(same, "stream") != []
+
+
+@pytest.mark.parametrize(
+    ("query", "same"),
+    [
+        ("select a, k from s#time(2 sec)", "select a, k from s[range 1]"),
+        ("select a, k from s.win:time(2 sec) w", "select a, k from s[range 1]"),
+        ("select a from s#window.length(2)", "select a from s[rows 2]"),
+        ("select a from s#groupwin(k)#length(1)", "select a from s[partition by k rows 1]"),
+        ("select a from s#unique(k, a)", "select a from s[partition by k, a rows 1]"),
+        ("select a from s#keepall() emit changes", "select a from s"),
+        ("select a from s.std:lastevent()", "select a from s[rows 1]"),
+    ],
+)
+def test_windows(query: str, same: str) -> None:
+    assert told(query, "relation") == told(same, "relation") != []
+
+
+LISTS = """select k, array_agg(a) as xs, array_agg(a order by ts desc) as ys, string_agg(a, '-' order by ts desc) as zs,
+  array_agg(q order by a) as qs, collect_set(a) as c, array_agg(a order by q) as n from s[range 3] group by k"""
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_lists_in_their_order(backend: str) -> None:
+    assert told(LISTS, "relation", backend=backend)[1:4] == [
+        (2, "-", "x", [3], [3], "3", None, [3], [3]),
+        (2, "+", "x", [1, 3, 3], [3, 1, 3], "3-1-3", [5, 4], [1, 3], [3, 1, 3]),
+        (3, "+", "y", [2], [2], "2", [1], [2], [2]),
+    ]
+
+
+def test_months_and_zones() -> None:
+    query = """select to_timestamp('2024-01-31 10:30:00') + interval '1' month as a, date '2024-02-29' - interval '1' year as b,
+      timestampadd(month, q, date '2023-12-31') as c, timestamp '2024-07-01 12:00:00' at time zone 'Europe/Berlin' as d,
+      timestamp '2024-01-01 12:00:00' at time zone '-03:30' as e, date '1899-01-01' at time zone 'UTC' as f from s where a = 2"""
+    ((_, _, *found),) = told(query, "relation")
+    assert [None if at is None else at.strftime("%Y-%m-%d %H:%M") for at in found] == [
+        "2024-02-29 10:30", "2023-02-28 00:00", "2024-01-31 00:00", "2024-07-01 14:00", "2024-01-01 08:30", "1899-01-01 00:00",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("select a from s union select istream a from s", "syntax-stream"),
+        ("select a from s where a in (select rstream a from s)", "syntax-nested"),
+        ("select a from s#length(2)#time(3)", "syntax-view"),
+        ("select a from s#sort(3, a)", "syntax-view"),
+        ("select o.a from s o join r for system_time as of o.a on o.k = r.k", "cql-window-stamp"),
+        ("select interval '1' month as m from s", "sql-month"),
+        ("select a + interval '1' month as m from s", "sql-month"),
+        ("select a at time zone 'UTC' as z from s", "sql-zone"),
+        ("select date '2024-01-01' at time zone 'Berlin' as z from s", "sql-zone"),
+        ("select sum(a order by ts) as n from s", "sql-aggregate-order"),
+        ("select array_agg(distinct a order by ts) as n from s", "sql-aggregate-order"),
+        ("select array_agg(a order by ts, k desc) as n from s", "syntax-within"),
+        ("select a from s[range interval '1' month]", "syntax-interval"),
+        (
+            "select sum(a) over (order by ts range between 1 preceding and 1 following) as n from s",
+            "syntax-over",
+        ),
+        ("select rank() over (order by ts range 1 preceding) as n from s", "syntax-over"),
+    ],
+)
+def test_what_cannot_be_so(query: str, code: str) -> None:
+    with pytest.raises(Rejected) as found:
+        river.compile(f"{HEAD}v: stream = {query};", lang="cql")
+    assert code in [each.code for each in found.value.diagnostics]
