@@ -48,7 +48,7 @@ def handler(consts: Consts) -> s.ItemHandler:
     """The body of the program as the handler of its input."""
     program = consts.program
     source = program.variables[program.input]
-    body = Body(consts)
+    body = Body(consts, written=assigned(program.body))
 
     if any(
         isinstance(n, z.Call) and program.functions[n.function].ends
@@ -71,7 +71,7 @@ def handler(consts: Consts) -> s.ItemHandler:
                 s.VarDecl(body.names[program.input], expression(source.type), first, span=source.span)
             )
     else:
-        name = body.parameter(program.input, assigned(program.body))
+        name = body.parameter(program.input, body.written)
         body.flag(program.input)
     if consts.draws:
         numbered = s.Name(body.unused("numbered"))
@@ -101,8 +101,8 @@ def port(name: str) -> str:
 def local_function(consts: Consts, index: int, *, frozen: bool = False) -> s.Fn:
     """A function of the program as a local function of the map operator. `frozen`: as static values call it."""
     function = consts.program.functions[index]
-    body = Body(consts, function=function, frozen=frozen)
     written = assigned(function.body)
+    body = Body(consts, function=function, frozen=frozen, written=written)
     params: list[s.Param] = []
     lent = {inside for outside, inside in function.captures if outside in function.lent}
     for inside in (*function.params, *(inside for _, inside in function.captures)):
@@ -138,7 +138,7 @@ def local_function(consts: Consts, index: int, *, frozen: bool = False) -> s.Fn:
 def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, s.Fn | None]:
     """A static value as a constant; one that needs statements is the result of a function."""
     variable = consts.program.variables[index]
-    body = Body(consts, frozen=True)
+    body = Body(consts, frozen=True, written=z.assigned(value))
     expr = body.expr(value)
     consts.names[index] = consts.unused(variable.name)
     type_ = expression(variable.type)
@@ -169,8 +169,9 @@ class Target:
 
 @define
 class Body(Values):
-    """One function, or the handler, while it is being written."""
+    """One function, the handler or a static value, while it is being written. `written`: the variables that it changes."""
 
+    written: frozenset[int] = frozenset()
     targets: list[Target] = field(factory=list[Target])
 
     def flag(self, index: int) -> None:
@@ -373,9 +374,7 @@ class Body(Values):
             return
         first = s.Call("zero", ()) if value is None else self.expr(value)
         name = self.names[index] = self.unused(variable.name)
-        program = self.consts.program
-        body = program.body if self.function is None else self.function.body
-        fixed = value is not None and t.is_flat(variable.type) and index not in assigned(body)
+        fixed = value is not None and t.is_flat(variable.type) and index not in self.written
         self.out.append((s.Let if fixed else s.VarDecl)(name, expression(variable.type), first, span=span))
         if variable.loose:
             flag = self.flags[index] = self.unused(f"{variable.name}_set")

@@ -140,12 +140,31 @@ def outcome(text: str, backend: str) -> object:
     return [*doubtful, *([] if undefined is None else undefined.to_pylist())]
 
 
-def test_small_scripts_hold() -> None:
-    scripts = small("small.txt")
-    drawn = seeds.chance("small scripts", "native").sample(range(len(scripts)), 3)
-    cases = [*enumerate(["reference"] * len(scripts)), *((i, "multicore") for i in drawn)]
-    found = [(scripts[i], outcome(scripts[i], backend)) for i, backend in cases]
-    assert [(text, why) for text, why in found if why != []] == []
+TOGETHER = 40
+"""How many small scripts are one program, each a block of it: the first that fails has all of them tried alone."""
+
+
+@pytest.mark.parametrize("name", ["small.txt", "pairs.txt"])
+def test_small_scripts_hold(name: str) -> None:
+    scripts = small(name)
+    for i in range(0, len(scripts), TOGETHER):
+        some = scripts[i : i + TOGETHER]
+        if outcome("".join(f"{{\n{text}\n}}\n" for text in some), "reference") != []:
+            found = [(text, outcome(text, "reference")) for text in some]
+            assert [(text, why) for text, why in found if why != []] == []
+            pytest.fail(f"only together: {some}")
+    drawn = seeds.chance(f"small scripts {name}", "native").sample(scripts, 2)
+    cases = [(text, backend) for text in drawn for backend in BACKENDS]
+    assert [case for case in cases if outcome(*case) != []] == []
+
+
+def test_a_small_script_that_ends_early_or_fails_is_found() -> None:
+    block = "{ assert(true); }\n{ %s }\n{ assert(true); }"
+    assert outcome(block % "", "reference") == []
+    assert outcome(block % "a: array of int = {1}; a[1] = 2;", "reference") == [
+        {"at": "2:26", "why": "`a[1]`: index out of range"}
+    ]
+    assert "trap-assert" in str(outcome(block % "assert(false);", "reference"))
 
 
 def refusals(text: str) -> list[tuple[int, str]]:
