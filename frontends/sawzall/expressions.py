@@ -833,7 +833,7 @@ class Expressions:
                     place = self.place(cast("s.Expr", variable))
                     if place.type != t.STRING:
                         raise self.error("sawzall-arguments", "`rest` takes a place for a string", arg.span)
-                    rests.append((len(patterns) if name == "saw" else 1, place))
+                    rests.append((len(patterns), place))
                 case a.Piece("skip" | "submatch" as how, pattern):
                     takes.append(how)
                     patterns.append(self.pattern(pattern))
@@ -842,7 +842,10 @@ class Expressions:
                     patterns.append(self.pattern(pattern))
         if not patterns:
             raise self.error("sawzall-arguments", f"`{name}` takes patterns behind the text", span)
-        return z.Saw(t.List(t.STRING), rounds, text, tuple(patterns), tuple(takes), tuple(rests), span=span)
+        once = name == "saw"
+        return z.Saw(
+            t.List(t.STRING), rounds, text, tuple(patterns), tuple(takes), tuple(rests), once, span=span
+        )
 
     def pattern(self, expr: a.Expr) -> z.Expr:
         """A pattern; what is wrong with one that is known is an error."""

@@ -116,6 +116,7 @@ class Saw(s.Node):
 
     `rounds`: how often the patterns come in turn, until the text is at its end if it is negative. `takes`: what is kept of
     what each pattern finds. `rests`: places for what remains of the text behind so many patterns; of several rounds, at the end.
+    `once`: it is `saw`.
     """
 
     type: t.Type
@@ -124,6 +125,7 @@ class Saw(s.Node):
     patterns: tuple[Expr, ...]
     takes: tuple[Literal["whole", "skip", "submatch"], ...]
     rests: tuple[tuple[int, Expr], ...]
+    once: bool
 
 
 @frozen

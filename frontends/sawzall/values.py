@@ -18,6 +18,7 @@ from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import CLOCKS, DRAWS, MATCHES, OPERATIONS, UNKNOWN_ZONE
+from frontends.sawzall.saw import saw
 from frontends.sawzall.times import Zone, zone
 from frontends.sawzall.types import FINGERPRINT, Proto, expression
 from river.il.trees import fresh, rebuild, walk
@@ -326,6 +327,12 @@ class Values:
         self.out.append((s.Let if borrows else s.VarDecl)(name, shown, expr, span=expr.span))
         return s.Name(name, span=expr.span)
 
+    def begun(self, hint: str, first: s.Expr, type_: s.TypeExpr | None = None) -> s.Name:
+        """A new variable that may be changed, by its first value."""
+        name = self.unused(hint)
+        self.out.append(s.VarDecl(name, type_, first, span=first.span))
+        return s.Name(name)
+
     def is_call(self, expr: s.Expr) -> bool:
         """Whether it is a call of a function of the program: its result is fresh."""
         return isinstance(expr, s.Call) and (
@@ -369,7 +376,7 @@ class Values:
             case z.Match(_, operation, pattern, value):
                 return s.Call(MATCHES[operation][0], (self.regex(pattern), self.expr(value)))
             case z.Saw():
-                return self.saw(expr)
+                return saw(self, expr)
             case z.Packed(_, value, counted):
                 function = self.consts.message("count" if counted else "write", value.type)
                 return s.Call(function, (self.expr(value),))
@@ -457,44 +464,9 @@ class Values:
             return s.Name(self.consts.pattern(pattern.value))
         return s.Call("regex", (self.expr(pattern),), span=pattern.span)
 
-    def saw(self, expr: z.Saw) -> s.Expr:
-        """The parts of a text; what is left of it goes to the places for that."""
-        rounds, text, *patterns = self.every((expr.rounds, expr.text, *expr.patterns))
-        found: list[s.Expr] = []
-        for pattern, value in zip(expr.patterns, patterns, strict=True):
-            constant_ = isinstance(pattern, z.Constant)
-            found.append(
-                s.Name(self.consts.pattern(pattern.value))
-                if constant_
-                else s.Call("regex", (value,), span=pattern.span)
-            )
-        takes = s.ListValue(tuple(s.Int(("whole", "skip", "submatch").index(take)) for take in expr.takes))
-        parts = (
-            self.fixed("patterns", s.TypeName("list", (REGEX,)), s.ListValue(tuple(found))),
-            self.fixed("takes", s.TypeName("list", (s.TypeName("i64"),)), takes),
-        )
-        call = s.Call(f"{PREFIX}saw", (text, rounds, *parts, s.Bool(value=bool(expr.rests))))
-        if not expr.rests:
-            return s.Member(call, "found")
-        whole = s.Name(self.unused("sawn"))
-        self.out.append(s.VarDecl(whole.name, None, call, span=expr.span))
-        rests = s.Member(whole, "rests")
-        for behind, place in expr.rests:
-            there = s.Binary(">", s.Call("len", (rests,)), s.Int(behind))
-            with self.block() as body:
-                self.stored(place, s.Index(rests, s.Int(behind)))
-            self.out.append(s.If(there, s.Block(tuple(body)), span=place.span))
-        return s.Member(whole, "found")
-
     def stored(self, place: z.Expr, value: s.Expr) -> None:
         """Writes what is assigned to a place."""
         raise NotImplementedError  # Body has statements
-
-    def fixed(self, hint: str, type_: s.TypeExpr, value: s.ListValue) -> s.Expr:
-        """A list as a constant, if all its items are."""
-        if not all(isinstance(item, s.Name | s.Int) for item in value.items):
-            return value
-        return s.Name(self.consts.list(hint, type_, value))
 
     def item(self, expr: z.Item) -> s.Expr:
         """`value[index]`, tested."""

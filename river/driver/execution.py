@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from river import plugins
 from river.backend import chosen
-from river.classes import evolve
+from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver.borders import most, placed
 from river.driver.inputs import (
@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     from river.lang.evaluate import Trap
     from river.metrics import Metrics, Recorder
     from river.restart import Kept
+    from river.source import Span
+
+
+CAUSES: Final = 10
+"""Causes of skipped items that are told, one by one."""
+SHOWN: Final = 1_000
+"""Characters of an item that are shown beside its trap."""
 
 
 def execute(compiled: Compiled, backend: str, job: Job) -> Results:
@@ -89,8 +96,8 @@ def _execute(
 
     graph = compiled.graph
     refusals = Counter(job.on_error)
-    trapped: list[Diagnostic] = []
-    options = job.options if job.on_error.action == "stop" else evolve(job.options, on_trap=trapped.append)
+    trapped = _Trapped()
+    options = job.options if job.on_error.action == "stop" else evolve(job.options, on_trap=trapped.take)
     options = options if keeper is None else evolve(options, keeper=keeper)
     recorder = _recorder(job, platform)
     if recorder is not None:
@@ -227,7 +234,10 @@ def trap_diagnostic(trap: Trap) -> Diagnostic:
 
     type_, item = trap.item
     rest = "; fields that nobody reads are not shown" if trap.partly else ""
-    return evolve(found, notes=(*found.notes, Note(f"while handling the item {encoder(type_)(item)}{rest}")))
+    shown = encoder(type_)(item)
+    if len(shown) > SHOWN:
+        shown = f"{shown[:SHOWN]}... ({len(shown):,} characters)"
+    return evolve(found, notes=(*found.notes, Note(f"while handling the item {shown}{rest}")))
 
 
 def _of_view(view: View, sink: Counted) -> Callable[[Items], None]:
@@ -247,14 +257,37 @@ def _view_rows(view: View, summary: Summary) -> list[Any]:
         raise Rejected([trap_diagnostic(trap)]) from trap
 
 
-def _skipped(summary: Summary, trapped: list[Diagnostic]) -> list[Diagnostic]:
+@define
+class _Trapped:
+    """Why items were skipped: of each code and place the first trap, and how many there were."""
+
+    causes: dict[tuple[str, Span | None], tuple[Diagnostic, int]] = field(factory=dict[Any, Any])
+
+    def take(self, trap: Diagnostic) -> None:
+        """Notes a trap."""
+        cause = trap.code, trap.span
+        first, count = self.causes.get(cause, (trap, 0))
+        self.causes[cause] = first, count + 1
+
+    def notes(self) -> tuple[Note, ...]:
+        """The causes, the most frequent ones first."""
+        ranked = sorted(self.causes.values(), key=lambda found: -found[1])
+        if len(ranked) == 1:
+            return (Note(f"first: {ranked[0][0].message}"),)
+        told = [
+            Note(f"{count} {'were' if count > 1 else 'was'} {first.code}, first: {first.message}", first.span)
+            for first, count in ranked[:CAUSES]
+        ]
+        rest = sum(count for _, count in ranked[CAUSES:])
+        return (*told, Note(f"{rest} had other causes")) if rest else tuple(told)
+
+
+def _skipped(summary: Summary, trapped: _Trapped) -> list[Diagnostic]:
     total = sum(summary.skipped.values())
     if not total:
         return []
     message = f"{total} item{'s' * (total != 1)} skipped because an operator trapped"
-    if not trapped:  # all of them before the checkpoint from which the run went on
+    if not trapped.causes:  # all of them before the checkpoint from which the run went on
         return [Diagnostic("run-skipped", message, severity=Severity.WARNING)]
-    first = trapped[0]
-    return [
-        Diagnostic("run-skipped", message, first.span, Severity.WARNING, (Note(f"first: {first.message}"),))
-    ]
+    first, _ = next(iter(trapped.causes.values()))
+    return [Diagnostic("run-skipped", message, first.span, Severity.WARNING, trapped.notes())]

@@ -282,6 +282,13 @@ def apply(f: Frame, expr: typed.Apply) -> Value:
     name = expr.operation
     if OPERATIONS[name].mutates is not None:
         return _change(f, expr)
+    match expr:
+        case typed.Apply(
+            _, "slice", (typed.Local(t.STRING) as text, low, typed.Apply(_, "len", (same,)))
+        ) if text == same and not isinstance(low, typed.Lambda) and not changes(f, low):
+            return lists.behind(f, expr, *operands(f, (text, low)))
+        case _:
+            pass
     plain = [arg for arg in expr.args if not isinstance(arg, typed.Lambda)]
     if len(plain) != len(expr.args):
         if name not in lambdas.WITH_FUNCTION:

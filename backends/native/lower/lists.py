@@ -81,20 +81,39 @@ def collected(f: Frame, type_: t.Type, count: str, at: Callable[[str], Value]) -
 def _slice(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, container = f.b, values[0]
     low, high = f.reg(values[1]), f.reg(values[2])
+    if container.type == t.STRING:
+        return _part_of_text(f, expr, container, low, high)
     length = f.reg(length_of(f, expr, (container,)))
     f.trap_if(b.op(f"icmp ugt i64 {low}, {length}"), "index-range", expr.site, (low, length))
     outside = b.op(f"or i1 {b.op(f'icmp slt i64 {high}, {low}')}, {b.op(f'icmp sgt i64 {high}, {length}')}")
     f.trap_if(outside, "index-range", expr.site, (high, length))
-    if is_text(container.type):
-        slot = f.empty(container.type)
-        name = "text_slice" if container.type == t.STRING else "bytes_slice"
-        void(
-            b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {f.ptr(container)}", f"i64 {low}", f"i64 {high}"
-        )
-        return Memory(container.type, slot)
+    if container.type == t.BYTES:
+        slot = f.empty(t.BYTES)
+        void(b, "bytes_slice", f"ptr {slot}", f"ptr {f.ptr(container)}", f"i64 {low}", f"i64 {high}")
+        return Memory(t.BYTES, slot, lent=f.is_lent(container))
     at, _ = f.extent(container)
     count = b.op(f"sub i64 {high}, {low}")
     return collected(f, expr.type, count, lambda i: at(b.op(f"add i64 {low}, {i}")))
+
+
+def behind(f: Frame, expr: typed.Apply, text: Value, low: Value) -> Value:
+    """`text[low:len(text)]`, for which nobody counts the code points of the rest."""
+    return _part_of_text(f, expr, text, f.reg(low), None)
+
+
+def _part_of_text(f: Frame, expr: typed.Apply, text: Value, low: str, high: str | None) -> Value:
+    """The part of a string from `low` to `high`, or to its end."""
+    b, slot = f.b, f.empty(t.STRING)
+    given = [f"ptr {slot}", f"ptr {f.ptr(text)}", f"i64 {low}"]
+    if high is None:
+        length = b.call("i64", "text_behind", given)
+        wrong = low
+    else:
+        length = b.call("i64", "text_slice", [*given, f"i64 {high}"])
+        beyond = b.op(f"icmp ugt i64 {low}, {length}")
+        wrong = b.op(f"select i1 {beyond}, i64 {low}, i64 {high}")
+    f.trap_if(b.op(f"icmp sge i64 {length}, 0"), "index-range", expr.site, (wrong, length))
+    return Memory(t.STRING, slot, lent=f.is_lent(text))
 
 
 def _taken(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:

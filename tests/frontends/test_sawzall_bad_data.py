@@ -1,0 +1,127 @@
+"""Bad data: each has a clear outcome, no other record is lost, and what is lost is counted with its cause."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import river
+from river.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = """
+done: table sum of int;
+line: string = input;
+i: int = 0;
+while (line == "endless") i = i + 1;
+deeper: function(n: int): int { return deeper(n + 1) + 1; };
+if (line == "deep") i = deeper(0);
+a: array of int = {1, 2};
+if (line == "index") i = a[9223372036854775807];
+if (line == "before") i = a[-9223372036854775807 - 1];
+if (line == "letter") i = line[1000000];
+if (line == "set") a[4294967296] = 1;
+if (line == "key") i = {"a": 1}["b"];
+if (line == "zero") i = 1 / i;
+if (line == "number") i = int(line, 10);
+assert(len(a[-9223372036854775807:9223372036854775807]) == 2 && line[9223372036854775806:5] == "", "parts are never undefined");
+emit done <- 1;
+"""
+GOOD = ["one", "two", "three"]
+UNDEFINED = {
+    "index": "9:26", "before": "10:27", "letter": "11:27", "set": "12:20", "key": "13:24", "zero": "14:25", "number": "15:27",
+}  # fmt: skip
+
+
+def shown(*args: str) -> tuple[int, str, str]:
+    """The status of a run, what it prints, and what it prints as errors."""
+    out, err = io.StringIO(), io.StringIO()
+    status = main(["run", *args], io.StringIO(), out, err)
+    return status, out.getvalue(), err.getvalue()
+
+
+def test_absurd_records_are_counted_with_their_lines() -> None:
+    lines = [line for pair in zip(GOOD * 3, UNDEFINED, strict=False) for line in pair]
+    found = river.compile(SCRIPT, lang="sawzall").run({"input": lines}, backend="reference")
+    assert found["done"].to_pylist() == [{"value": len(UNDEFINED)}]
+    assert [row["at"] for row in found["undefined"].to_pylist()] == list(UNDEFINED.values())
+    assert all(row["why"] for row in found["undefined"].to_pylist())
+
+
+def test_endless_records_meet_a_deadline_and_no_other_is_lost(tmp_path: Path) -> None:
+    script, data = tmp_path / "script.szl", tmp_path / "lines.txt"
+    script.write_text(SCRIPT)
+    data.write_text(
+        "".join(f"{line}\n" for line in ("one", "endless", "two", "deep", "index", "endless", "three"))
+    )
+    undefined = tmp_path / "undefined.csv"
+    args = (str(script), "--in", f"input={data}", "--out", f"undefined={undefined}", "--batch", "2")
+    status, out, err = shown(*args, "--deadline", "50ms", "--on-error", "skip")
+    assert (status, out.split()) == (0, ["#", "done", "value", "3"])
+    assert "warning[run-skipped]: 3 items skipped" in err
+    assert "2 were trap-deadline, first: the firing took too long" in err
+    assert "script.szl:6:40: note: 1 was trap-recursion-depth" in err
+    assert undefined.read_text().splitlines()[1:] == ["9:26,`a[9223372036854775807]`: index out of range"]
+    status, out, err = shown(*args, "--deadline", "50ms")
+    assert status == 1
+    assert "error[trap-deadline]" in err
+    assert 'while handling the item "endless"' in err
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_lines_that_are_no_text_are_told_and_the_others_read(backend: str, tmp_path: Path) -> None:
+    script, data, dead = tmp_path / "count.szl", tmp_path / "lines.txt", tmp_path / "dead.jsonl"
+    script.write_text("n: table sum of int;\nemit n <- len(input);\n")
+    data.write_bytes(b"good\n\xff\xfe bad\n\n\xc3\nbetter\n")
+    args = (str(script), "--in", f"input={data}", "--backend", backend)
+    status, _, err = shown(*args)
+    assert status == 1
+    assert f"{data}:2:1: error[data-utf8]" in err
+    status, out, err = shown(*args, "--on-error", f"dead-letter={dead}")
+    assert (status, out.split()) == (0, ["value", "10"])
+    assert "2 rows sent to" in err
+    assert "(2 data-utf8)" in err
+    letters = [json.loads(line) for line in dead.read_text().splitlines()]
+    assert [(letter["line"], letter["code"]) for letter in letters] == [(2, "data-utf8"), (4, "data-utf8")]
+
+
+def test_records_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> None:
+    script, data, dead = tmp_path / "sum.szl", tmp_path / "rows.csv", tmp_path / "dead.jsonl"
+    script.write_text("r: { n: int, s: string } = input;\ntotal: table sum of int;\nemit total <- r.n;\n")
+    data.write_text("n,s\n1,a\nx,b\n3\n4,d,e\n99999999999999999999,f\n5,g\n")
+    args = (str(script), "--in", f"r={data}", "--backend", "reference")
+    status, _, err = shown(*args)
+    assert status == 1
+    assert f"{data}:3:1: error[data-" in err
+    status, out, err = shown(*args, "--on-error", f"dead-letter={dead}")
+    assert (status, out.split()) == (0, ["value", "6"])
+    assert "4 rows sent to" in err
+    assert [json.loads(line)["line"] for line in dead.read_text().splitlines()] == [3, 4, 5, 6]
+
+
+LARGE = """
+size: table sum of int;
+words: table sum of int;
+line: string = input;
+emit size <- len(line);
+emit words <- len(sawzall(line, `[a-z]+`));
+"""
+
+
+@pytest.mark.parametrize("letter", ["a", "é"])
+def test_one_large_record_is_taken_apart_in_linear_time(letter: str, tmp_path: Path) -> None:
+    """Copies of what is left behind each part would need 50 GB of memory."""
+    script, data = tmp_path / "large.szl", tmp_path / "large.txt"
+    script.write_text(LARGE)
+    data.write_text("one two\n" + "ab \u00e9 "[: 3 if letter == "a" else 5] * 100_000 + "\nlast\n")
+    status, out, err = shown(str(script), "--in", f"input={data}", "--deadline", "60s", "--format", "csv")
+    large = 300_000 if letter == "a" else 500_000
+    assert (status, out.split()) == (
+        0,
+        ["#", "size", "value", str(7 + large + 4), "#", "words", "value", "100003"],
+    ), err
