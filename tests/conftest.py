@@ -150,6 +150,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+class Backwards(pytest.Dir):
+    """A folder that is read from its end."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        yield from reversed(list(super().collect()))
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The second worker reads all folders from their ends: so each of two compiles half of what nobody has compiled before."""
+    if getattr(parent.config, "workerinput", {}).get("workerid") == "gw1":
+        return Backwards.from_parent(parent, path=path)
+    return None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long comes first: else, at the end, one worker is busy with it while the others have nothing to do."""
@@ -157,7 +171,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if (item.get_closest_marker("spark") is None) != (ON_SPARK.search(item.nodeid) is None):
             raise pytest.UsageError(f"{item.nodeid}: is it marked `spark`, and does `ON_SPARK` know it?")
     marks = ("spark", "slow")  # the tests on Spark are one task of one worker
-    items.sort(key=lambda item: next((i for i, mark in enumerate(marks) if item.get_closest_marker(mark)), 2))
+
+    def place(item: pytest.Item) -> tuple[int, Path]:
+        return next((i for i, mark in enumerate(marks) if item.get_closest_marker(mark)), 2), item.path
+
+    items.sort(key=place)  # all workers have the same order, though not all read folders in the same
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
