@@ -36,7 +36,7 @@ from river.nesting import room
 from river.testing import seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples", "tests"]
@@ -150,18 +150,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
-class Backwards(pytest.Dir):
-    """A folder that is read from its end."""
-
-    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
-        yield from reversed(list(super().collect()))
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """The second worker reads all folders from their ends: so each of two compiles half of what nobody has compiled before."""
-    if getattr(parent.config, "workerinput", {}).get("workerid") == "gw1":
-        return Backwards.from_parent(parent, path=path)
-    return None
+    report = yield
+    second = getattr(collector.config, "workerinput", {}).get("workerid") == "gw1"
+    if second and isinstance(collector, pytest.Dir) and report.result is not None:
+        report.result.reverse()
+    return report
 
 
 @pytest.hookimpl(trylast=True)

@@ -42,22 +42,24 @@ _LEAVES: Final = ("str", "str | None", "int", "bool", "float", "tuple[str, ...]"
 """Types of fields that hold no nodes, as they are written in trees."""
 
 
-def children(node: s.Node) -> Iterator[s.Node]:
+def children(node: s.Node) -> list[s.Node]:
     """The nodes directly inside `node`, in the order of the text."""
+    found: list[s.Node] = []
     for name in _inside(type(node)):
         value = getattr(node, name)
         if isinstance(value, s.Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _nodes(cast("tuple[object, ...]", value))
+            found.append(value)
+        elif value.__class__ is tuple:
+            _gather(value, found)
+    return found
 
 
-def _nodes(values: tuple[object, ...]) -> Iterator[s.Node]:
+def _gather(values: tuple[object, ...], found: list[s.Node]) -> None:
     for value in values:
         if isinstance(value, s.Node):
-            yield value
+            found.append(value)
         elif isinstance(value, tuple):
-            yield from _nodes(cast("tuple[object, ...]", value))
+            _gather(cast("tuple[object, ...]", value), found)
 
 
 def walk(node: s.Node) -> Iterator[s.Node]:
@@ -66,7 +68,7 @@ def walk(node: s.Node) -> Iterator[s.Node]:
     while left:
         node = left.pop()
         yield node
-        inside = [*children(node)]
+        inside = children(node)
         inside.reverse()
         left += inside
 
