@@ -422,7 +422,7 @@ class Query:
         assert isinstance(source.window, ty.Rows)  # noqa: S101 - for those alone
         keys, tau = source.window.keys, self.whole.tau
         kind, key = partition(keys, rows.row)
-        item = s.RecordType((s.FieldType("row", shown.type), s.FieldType("seen", s.OptionalType(tau))))
+        item = s.RecordType((s.FieldType("row", shown.type), s.FieldType("at", s.OptionalType(tau))))
         kept = self.variable(
             f"window_{source.label}", s.TypeName("map", (kind, item)), s.MapValue(()), source.span
         )

@@ -206,28 +206,40 @@ most: stream by ts = istream(select origin, max(n) as n, sum(size) as m from sta
 """
 
 
-def test_a_chain_from_a_window_on_is_one_region(now: list[bool]) -> None:
+LAST = "most: stream by ts = istream(select origin, size from requests[partition by origin rows 1]);\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "chained", "kept"),
+    [
+        (WINDOW, ("group_stays#2", "group_most#3", "istream_most#4"), ("stays_groups", "most_groups")),
+        (LAST, ("istream_most#2",), ("most_window_requests",)),
+    ],
+)
+def test_a_chain_from_a_window_on_is_one_region(
+    query: str, chained: tuple[str, ...], kept: tuple[str, ...], now: list[bool]
+) -> None:
     """Rows come, stay, and leave in shards: what is sent stands in the order of one worker, marks and the end included."""
-    graph = compiled(HEAD + WINDOW).graph
+    graph = compiled(HEAD + query).graph
     given_ = requests(400, 7)
     found: list[list[Any]] = []
     summaries: list[Any] = []
     for options in (Options(1), Options(2, 3, 8), Options(5, 40, 64)):
         workers = options.workers or 1
-        chosen = graph if workers == 1 else laws.after(graph, laws.REGIONS, workers)
-        plan = BACKEND.plan(chosen, Platform(workers), options)
+        many = graph if workers == 1 else laws.after(graph, laws.REGIONS, workers)
+        plan = BACKEND.plan(many, Platform(workers), options)
         found.append([])
         source = [given_[i : i + options.batch] for i in range(0, len(given_), options.batch)]
         summaries.append(BACKEND.run(plan, {"requests": source}, {"most": found[-1].extend}))
         if workers > 1:
             (first, *others) = (node.region for node in plan.nodes if isinstance(node.region, Region))
-            assert len(first.behind) == len(others) == 3
+            assert len(first.behind) == len(others) == len(chained)
     assert found[1:] == found[:1] * 2
     assert len(found[0]) > 100
     for each in summaries:
-        for name in ("stays_groups", "most_groups"):
+        for name in kept:
             assert sorted(each.variables[name].items()) == sorted(summaries[0].variables[name].items())
-        for name in ("group_stays#2", "group_most#3", "istream_most#4"):
+        for name in chained:
             assert each.fired[name] == summaries[0].fired[name]
     assert now == [True] * 2
 

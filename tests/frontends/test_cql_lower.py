@@ -133,6 +133,7 @@ def test_figure_3b() -> None:
         >;
 
         (seg_speed_deltas, $seg_speed_now, $seg_speed_ins) <- seg_speed_in(seg_speed, $seg_speed_now, $seg_speed_ins);
+        @Apart(speed, seg_no, dir, hwy)
         (congested_range_seg_speed, $congested_window_seg_speed) <- range_congested_seg_speed(
           seg_speed_deltas,
           $congested_window_seg_speed
