@@ -74,7 +74,7 @@ class _Balance:
         """What a part takes and gives."""
         match graph:
             case ty.Node(rates=rates):
-                if rates.push is None:
+                if rates.push is None or rates.asks:
                     raise NotFixed
                 return Flow(Fraction(rates.pop), Fraction(rates.push))
             case ty.Identity():

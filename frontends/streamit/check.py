@@ -461,7 +461,8 @@ class _Checker:
             with self.report.recover():
                 if rate.word in rates:
                     raise self.report.error("streamit-rate", f"`{rate.word}` is given twice", rate.span)
-                if rate.value is None and rate.word == "peek":
+                asks = any(each.word == "pop" and each.value is None for each in given)
+                if rate.value is None and rate.word == "peek" and not asks:
                     help_line = "say how far a firing looks at most"
                     raise self.report.error("streamit-rate", "`peek` must be fixed", rate.span, help_line)
                 side, word = (around.output, "output") if rate.word == "push" else (around.input, "input")
@@ -480,8 +481,9 @@ class _Checker:
         body = body_code.whole_body(member.body)
         if not member.first:
             body = evolve(body, items=(*body.items, *body_code.counting(member.span)))
-        free = "push" in rates and rates["push"] is None
-        return ty.Work(rates.get("pop"), rates.get("peek"), rates.get("push"), free, body, span=member.span)
+        free, asks = (word in rates and rates[word] is None for word in ("push", "pop"))
+        pop, peek, push = rates.get("pop"), rates.get("peek"), rates.get("push")
+        return ty.Work(pop, peek, push, free, body, asks, span=member.span)
 
     # -- out of line
 

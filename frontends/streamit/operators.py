@@ -25,6 +25,7 @@ from frontends.streamit.translate import (
     number,
     plus,
     times,
+    tried,
     zero,
 )
 from frontends.streamit.trees import Usage, read, updated
@@ -230,6 +231,8 @@ class _Form:
         fns += [function(setting, h) for h in plain_]
         fns += self.streaming
         types = [s.VarParam(self.names[x], self.type(self.field_type(x))) for x in self.state]
+        if self.asks:
+            types.append(s.VarParam(self.waiting, s.TypeName("list", (self.type(self.filter.input),))))
         given = [self.consts[x.name] for x in self.filter.params if x.name in self.consts]
         source = node.input == ty.VOID
         port = s.Port("clock", s.TypeName("unit")) if source else s.Port("x", self.type(self.filter.input))
@@ -285,8 +288,11 @@ class _Form:
         outs: list[s.Out] = []
         handlers: list[s.Handler] = []
         own = [use.node.rates for use in self.uses]
-        turns: s.Expr = s.Int(1)
-        if node.input == ty.VOID:
+        turns: s.Expr | None = s.Int(1)
+        if self.asks:
+            handlers.append(self.asking(setting, work))
+            turns = None
+        elif node.input == ty.VOID:
             starts = tuple(max(0, use.starts - (first is not None)) for use in self.uses)
             starting = self.hole_for("starts", tuple(map(number, starts)))
             begins = first is not None or any(starts)
@@ -302,11 +308,74 @@ class _Form:
         if node.output != ty.VOID:
             pushes = [r.push for r in own if r.push is not None]
             push = self.rate(pushes, "push") if len(pushes) == len(own) else None
-            rate = None if push is None else times(push, turns)
+            rate = None if push is None or turns is None else times(push, turns)
             outs.append(s.Out("y", self.type(self.filter.output), push=rate, span=(work.push or work).span))
         if self.usage.prints(self.work_bodies):
             outs.append(s.Out("print", s.TypeName("string"), push=turns))
         return tuple(handlers), tuple(outs)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a firing of some use asks for its items."""
+        return any(use.node.rates.asks for use in self.uses)
+
+    @property
+    def waiting(self) -> str:
+        """The variable of the items that wait for a firing that asks for them."""
+        return fresh("waiting", {self.names[name] for name in self.state})
+
+    def asking(self, setting: Setting, work: ty.Work) -> s.Handler:
+        """Each item is kept, and firings are tried on what is there; a try that finds too little has done nothing."""
+        items = s.TypeName("list", (self.type(self.filter.input),))
+        gives = (
+            s.TypeName("list", (self.type(self.filter.output),)) if self.filter.output != ty.VOID else items
+        )
+        setting = self.serving(evolve(setting, given=gives), work, items)
+        name = fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
+        printing = self.usage.prints(self.work_bodies)
+        self.streaming.append(tried(setting, name, work, printing=printing))
+        fields = self.usage.touched((work.body,))
+        changed = self.usage.changed((work.body,))
+        taken = {*setting.taken, *RESERVED}
+        own = {x: fresh(f"{x}_0", taken) for x in changed}
+        taken |= set(own.values())
+        at, given, short, printed = (fresh(x, taken) for x in ("at", "given", "short", "printed"))
+        waiting = s.Var(self.waiting)
+        least = self.hole_for("least", tuple(number(use.node.rates.pop) for use in self.uses))
+        args: list[s.Expr] = [waiting, s.Name(at), s.Name(given), s.Name(short)]
+        args += [s.Name(own.get(x, self.names[x])) for x in fields]
+        body: list[s.Stmt] = [
+            s.VarDecl(at, s.TypeName("i64"), s.Int(0)),
+            s.VarDecl(given, gives, s.ListValue(())),
+            s.VarDecl(short, s.TypeName("bool"), s.Bool(False)),
+        ]
+        body += [s.VarDecl(own[x], self.type(self.field_type(x)), s.Var(self.names[x])) for x in changed]
+        if printing:
+            body.append(s.VarDecl(printed, s.TypeName("string"), s.String("")))
+            args.append(s.Name(printed))
+        none = s.Trap("a firing took no item, and would go on for ever", span=work.span)
+        body += [
+            s.If(s.Unary("not", s.Call(name, tuple(args))), s.Block((s.Break(),)), None),
+            s.If(s.Binary("==", s.Name(at), s.Int(0)), s.Block((none,)), None),
+            *(s.Assign(s.Var(self.names[x]), s.Name(own[x])) for x in changed),
+            s.Assign(waiting, s.Call("drop_first", (waiting, s.Name(at)))),
+        ]
+        if self.filter.output != ty.VOID:
+            body.append(s.For(None, ("each",), s.Name(given), s.Block((s.Emit("y", s.Name("each")),))))
+        if printing:
+            body.append(s.Emit("print", s.Name(printed)))
+        enough = s.Binary(">=", s.Call("len", (waiting,)), least)
+        return s.ItemHandler(
+            "x",
+            "v",
+            s.Block(
+                (
+                    s.Do(s.Call("push", (waiting, s.Name("v")))),
+                    s.While(None, enough, s.Block(tuple(body)), span=work.span),
+                )
+            ),
+            span=work.span,
+        )
 
     def window(self, rates: Sequence[ty.Rates]) -> tuple[s.Expr, s.Expr]:
         """The peek and pop rates."""
@@ -509,6 +578,11 @@ class _Form:
                 name = fresh(f"{self.filter.name}_{self.names[x]}", self.variables)
                 self.variables.add(name)
                 variables.append(p.Variable(name, types[key][x], known[key][x], span=use.node.span))
+            if self.asks:
+                name = fresh(f"{self.filter.name}_{self.waiting}", self.variables)
+                self.variables.add(name)
+                kind = s.TypeName("list", (expression(use.node.input),))
+                variables.append(p.Variable(name, kind, s.ListValue(()), span=use.node.span))
             use.variables = tuple(variables)
         return found
 

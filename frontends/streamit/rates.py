@@ -425,6 +425,14 @@ def rates(filter_: ty.Filter, work: ty.Work, values: Mapping[str, Any], report: 
         stated.rate(work.push, "push"),
         stated.rate(work.peek, "peek"),
     )
+    if pop is None and work.asks and (effect.pops[0] != effect.pops[1] or effect.need is None):
+        if filter_.prework is not None:
+            message = "a filter whose `pop` rate is open cannot have `prework`"
+            raise report.error(
+                "streamit-rate", message, filter_.prework.span, "put it into `work`, behind an `if`"
+            )
+        least = max(1, effect.pops[0])
+        return ty.Rates(least, least, None, asks=True)
     if pop is None:
         if effect.pops[0] != effect.pops[1]:
             raise stated.unknown("pop")
@@ -470,7 +478,9 @@ class _Stated:
     def unknown(self, word: str) -> Exception:
         """The error that a rate must be written."""
         message = f"how many items a firing {THIRD[word]} differs, or cannot be told from its code"
-        help_line = f"state it: `work {word} ...`; only `push` may differ from firing to firing"
+        help_line = f"state it: `work {word} ...`" + (
+            "; `work pop *`, if it differs" if word == "pop" else ""
+        )
         return self.report.error("streamit-rate", message, self.work.span, help_line)
 
     def fewer(self, rate: int, count: Count) -> None:

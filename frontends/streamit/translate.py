@@ -110,6 +110,7 @@ class Setting:
     taken: frozenset[str]  # names that locals do not hide
     routines: Mapping[str, str]  # what operations of complex numbers are called
     window: s.TypeExpr | None = None  # the type of the window that functions look at
+    given: s.TypeExpr | None = None  # where a firing asks for items: the type of the list of what it gives
 
 
 @define
@@ -120,6 +121,19 @@ class Cursor:
     at: s.Expr = field(factory=lambda: s.Int(0))
     counter: str | None = None
     limit: s.Expr | None = None  # how many items a firing may take
+
+
+@define
+class Asking:
+    """A firing that asks for its items: it is tried on those that are there, and ends early if there are not enough.
+
+    `given`: the list of what it pushes; `short`: says to whoever called a function that there were not enough; `leave`: ends
+    the try.
+    """
+
+    given: s.Expr
+    short: s.Expr
+    leave: tuple[s.Stmt, ...]
 
 
 @define
@@ -141,6 +155,7 @@ class Writer:
     seen: tuple[Intervals, ...] = ()
     exit: s.Stmt = field(factory=lambda: s.Return(None))  # how a firing ends before its end
     function: bool = False  # it is the body of a function
+    asking: Asking | None = None
     again: list[Callable[[], None]] = field(
         factory=list[Callable[[], None]]
     )  # what stands before a loop's next turn
@@ -227,6 +242,9 @@ class Writer:
                     self.seen = tuple(seen.within({key: seen.of(value)}) for seen in self.seen)
             case ty.Do(value):
                 self.effect(value)
+            case ty.Push(value) if self.asking is not None:
+                given = (self.asking.given, self.expr(value))
+                self.put(s.Do(s.Call("push", given, span=span), span=span))
             case ty.Push(value):
                 self.put(s.Emit("y", self.expr(value), span=span))
             case ty.Print(value, line):
@@ -264,7 +282,7 @@ class Writer:
             more = s.Binary(">", s.Name(self.cursor.counter), self.cursor.limit)
             text = "a firing took more items than its `pop` rate"
             self.put(s.If(more, s.Block((s.Trap(text, span=self.cursor.limit.span),))))
-        if self.printed is not None:
+        if self.printed is not None and self.asking is None:
             self.put(s.Emit("print", self.printed))
 
     def print(self, text: s.Expr, span: Span | None, *, line: bool) -> None:
@@ -466,6 +484,7 @@ class Writer:
             case ty.Call():
                 call = self.call(value)
                 self.put(s.Do(call, span=value.span))
+                self.enough(value)
             case ty.Pop():
                 self.pop(value, used=False)
             case ty.Function(_, name, args):
@@ -489,7 +508,8 @@ class Writer:
                 return self.setting.param(value)
             case ty.Peek(_, index):
                 assert self.cursor is not None  # noqa: S101 - only work functions peek
-                return s.Index(s.Name(self.cursor.window), self.behind(index), span=span)
+                at = self.behind(index)
+                return s.Index(s.Name(self.cursor.window), self.there(at), span=span)
             case ty.Pop():
                 return self.pop(value, used=True)
             case ty.Apply():
@@ -505,7 +525,9 @@ class Writer:
             case ty.Call():
                 call = self.call(value)
                 helper = self.setting.usage.helpers[value.helper]
-                return self.pin(call, helper.result) if self.acts(helper) else call
+                found = self.pin(call, helper.result) if self.acts(helper) else call
+                self.enough(value)
+                return found
             case ty.Function(_, name, args):
                 return s.Call(name, tuple(self.operands(args)), span=span)
             case ty.Display(_, items):
@@ -689,6 +711,23 @@ class Writer:
             return narrow
         return plus(s.Call("i64", (narrow,)), at)
 
+    def there(self, at: s.Expr) -> s.Expr:
+        """A position in the window at which there is an item: where firings ask for them, the try ends else."""
+        if self.asking is None:
+            return at
+        assert self.cursor is not None  # noqa: S101 - only work functions see items
+        place = s.Name(self.unused("t"))
+        self.put(s.Let(place.name, s.TypeName("i64"), at))
+        size = s.Call("len", (s.Name(self.cursor.window),))
+        self.put(s.If(s.Binary(">=", place, size), s.Block(self.asking.leave), None))
+        return place
+
+    def enough(self, value: ty.Call) -> None:
+        """Ends the try if there were not enough items for a function."""
+        body = self.setting.usage.helpers[value.helper].body
+        if self.asking is not None and self.setting.usage.streams((body,)):
+            self.put(s.If(self.asking.short, s.Block(self.asking.leave), None))
+
     def pop(self, value: ty.Pop, *, used: bool) -> s.Expr:
         """The next item."""
         cursor = self.cursor
@@ -698,7 +737,7 @@ class Writer:
             cursor.at = plus(cursor.at, s.Int(1))
             return item
         counter = s.Name(cursor.counter)
-        item = s.Index(s.Name(cursor.window), counter, span=value.span)
+        item = s.Index(s.Name(cursor.window), self.there(counter), span=value.span)
         found = self.pin(item, value.type) if used else item
         self.put(s.Assign(counter, s.Binary("+", counter, s.Int(1)), span=value.span))
         return found
@@ -709,7 +748,8 @@ class Writer:
         """Whether calling the function does more than giving a value."""
         usage = self.setting.usage
         changes = bool(helper.changes) or bool(usage.changed((helper.body,)))
-        return changes or usage.has((helper.body,), ty.Print, ty.Pop, ty.Push)
+        looks = self.asking is not None and usage.has((helper.body,), ty.Peek)
+        return changes or looks or usage.has((helper.body,), ty.Print, ty.Pop, ty.Push)
 
     def popping(self, body: s.Node) -> bool:
         """Whether functions that the code calls take items."""
@@ -736,6 +776,10 @@ class Writer:
     def window(self, helper: ty.Helper) -> list[s.Expr]:
         """The window, and where the next item is, for a function that looks at items; if it takes some, to be counted."""
         usage, cursor = self.setting.usage, self.cursor
+        if self.asking is not None and usage.streams((helper.body,)):
+            assert cursor is not None  # noqa: S101 - only work functions have such
+            assert cursor.counter is not None  # noqa: S101 - it counts
+            return [s.Name(cursor.window), s.Name(cursor.counter), self.asking.given, self.asking.short]
         pops = usage.has((helper.body,), ty.Pop)
         if not pops and not usage.has((helper.body,), ty.Peek):
             return []
@@ -771,7 +815,13 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
             writer.variable.add(name)
         params.append(s.Param(name, kind, shared, span=param.span))
     pops = usage.has((body,), ty.Pop)
-    if pops or usage.has((body,), ty.Peek):
+    if setting.given is not None and usage.streams((body,)):
+        writer.cursor, more = _asking(setting, writer)
+        params += more
+        assert writer.asking is not None  # noqa: S101 - it has just been set
+        nothing = None if helper.result == ty.VOID else zero(helper.result)
+        writer.asking.leave = (s.Assign(writer.asking.short, s.Bool(True)), s.Return(nothing))
+    elif pops or usage.has((body,), ty.Peek):
         assert setting.window is not None  # noqa: S101 - only work functions have such
         window, at = writer.unused("w"), writer.unused("at")
         writer.cursor = Cursor(window, counter=at)
@@ -794,6 +844,45 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
     return s.Fn(
         setting.functions[helper.name], tuple(params), result, s.Block(tuple(writer.out)), span=helper.span
     )
+
+
+def _asking(setting: Setting, writer: Writer) -> tuple[Cursor, list[s.Param]]:
+    """What code of a firing that asks for its items is handed: where it looks for them, and the parameters."""
+    assert setting.window is not None  # noqa: S101 - it has an input
+    assert setting.given is not None  # noqa: S101 - it asks
+    window, at, given, short = map(writer.unused, ("w", "at", "given", "short"))
+    writer.variable |= {at, given, short}
+    writer.asking = Asking(s.Name(given), s.Name(short), (s.Return(s.Bool(False)),))
+    return Cursor(window, counter=at), [
+        s.Param(window, setting.window),
+        s.Param(at, s.TypeName("i64"), ref=True),
+        s.Param(given, setting.given, ref=True),
+        s.Param(short, s.TypeName("bool"), ref=True),
+    ]
+
+
+def tried(setting: Setting, name: str, work: ty.Work, *, printing: bool) -> s.Fn:
+    """A firing that asks for its items, as a function that says whether there were enough."""
+    usage, body = setting.usage, work.body
+    writer = Writer(setting, {}, frozenset(updated(body)))
+    writer.cursor, params = _asking(setting, writer)
+    changed = usage.changed((body,))
+    for field_ in usage.touched((body,)):
+        own = writer.unused(field_)
+        writer.fields[field_] = s.Name(own)
+        if field_ in changed:
+            writer.variable.add(own)
+        params.append(s.Param(own, setting.type(setting.field_type(field_)), field_ in changed))
+    if printing:
+        own = writer.unused("printed")
+        writer.printed = s.Name(own)
+        writer.variable.add(own)
+        params.append(s.Param(own, s.TypeName("string"), ref=True))
+    writer.exit = s.Return(s.Bool(True))
+    writer.statements(body.items)
+    if not ends(body):
+        writer.put(writer.exit)
+    return s.Fn(name, tuple(params), s.TypeName("bool"), s.Block(tuple(writer.out)), span=work.span)
 
 
 # ---------------------------------------------------------------------------------------------- values

@@ -382,13 +382,14 @@ class Helper(s.Node):
 
 @frozen
 class Work(s.Node):
-    """What one firing does. A rate that is not written is None; `free`: the push rate is not fixed."""
+    """What one firing does. A rate that is not written is None; `free`: the push rate is not fixed, `asks`: the pop rate."""
 
     pop: Expr | None
     peek: Expr | None
     push: Expr | None
     free: bool
     body: Block
+    asks: bool = False
 
 
 @frozen
@@ -426,11 +427,15 @@ Stream = Filter | Composite
 
 @frozen
 class Rates:
-    """Items of one firing. `push` is None when it differs from firing to firing."""
+    """Items of one firing. `push` is None when it differs from firing to firing.
+
+    `asks`: so does how many it takes; then it takes `pop` at least.
+    """
 
     pop: int
     peek: int
     push: int | None
+    asks: bool = False
 
 
 @frozen(eq=False)

@@ -193,11 +193,11 @@ WRONG = [
     ("streamit-size", "0 - 1", work("int[0 - 1] a;")),
     ("streamit-size", "a = b", work("int[2] a; int[3] b; a = b;")),
     # rates
-    ("streamit-rate", None, a_filter("work pop * push 1 { push(pop()); if (peek(0) > 0) pop(); }")),
+    ("streamit-rate", None, a_filter("work push 1 { push(pop()); if (peek(0) > 0) pop(); }")),
     (
         "streamit-rate",
         None,
-        a_filter("work pop [1, 2] push 1 { int n = pop(); if (n > 0) n += pop(); push(n); }"),
+        a_filter("work push [1, 2] { int n = pop(); if (n > 0) n += pop(); push(n); }"),
     ),
     ("streamit-rate", "peek *", a_filter("work pop 1 peek * push 1 { push(peek(peek(0))); pop(); }")),
     ("streamit-rate", "pop 1", a_filter("work pop 1 pop 1 push 1 { push(pop()); }")),

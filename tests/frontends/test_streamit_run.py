@@ -493,6 +493,75 @@ def test_dynamic_push_rates() -> None:
     assert output(text, [1, -2, 3]) == [1, 3]
 
 
+PREFIXES = """
+  int->int filter Prefix {
+    int symbols;
+    int bits(int n) { int v = 0; for (int i = 0; i < n; i++) v = v * 2 + pop(); return v; }
+    work pop [1, *] push 2 {
+      int length = 0;
+      while (length < 3 && pop() == 1) length++;
+      symbols += 1;
+      push(length);
+      push(length == 2 ? bits(3) : length == 3 ? peek(0) : 0);
+      println(symbols + ": " + length);
+    }
+  }
+  int->int filter Runs {
+    work pop * peek * push * {
+      if (peek(1) == 0) { push(pop()); pop(); return; }
+      int v = pop();
+      int n = pop();
+      for (int i = 0; i < n; i++) push(v);
+    }
+  }
+  int->int pipeline Main { add Prefix; add Runs; }
+"""
+"""A code of bits, and a code of runs: how many items a firing takes is in the items."""
+
+
+@pytest.mark.parametrize("backend", ["multicore", "reference"])
+def test_a_firing_may_ask_for_items(backend: str) -> None:
+    items = [0, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 1, 0]
+    typed = FRONTEND.check(FRONTEND.parse(Source("p.str", PREFIXES)))
+    assert direct.run(typed, {"input": items})["output"] == [0, 1, 2, 2, 2, 2, 2, 3, 1, 0]
+    results = river.compile(PREFIXES, lang="streamit").run({"input": items}, backend=backend)
+    assert results["output"]["value"].to_pylist() == [0, 1, 2, 2, 2, 2, 2, 3, 1, 0]
+    assert "".join(results["stdout"]["value"].to_pylist()) == "1: 0\n2: 1\n3: 2\n4: 3\n5: 1\n6: 0\n"
+
+
+def test_what_a_try_has_done_counts_only_with_enough_items() -> None:
+    text = """
+      int->int filter Frames {
+        int[2] sums;
+        int frames;
+        work pop * push 1 {
+          frames++;
+          int n = pop();
+          for (int i = 0; i < n; i++) sums[i & 1] += pop();
+          push(frames * 1000 + sums[0] * 10 + sums[1]);
+        }
+      }
+    """
+    assert output(text, [2, 1, 2, 0, 1]) == [1012, 2012]
+    assert output(text, [2, 1, 2, 0, 1, 5, 3, 9, 9]) == [1012, 2012, 3062]
+
+
+def test_a_firing_that_asks_for_nothing_is_a_trap() -> None:
+    text = "int->int filter F { work pop * push 1 { push(1); if (iter() < 2) pop(); } }"
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, lang="streamit").run({"input": [1, 2, 3]})
+    (found,) = refused.value.diagnostics
+    assert found.code == "trap-assert"
+    assert "took no item" in found.message
+
+
+def test_prework_beside_an_open_rate_is_refused() -> None:
+    text = "int->int filter F { prework push 1 { push(0); } work pop * push 1 { if (pop() > 0) pop(); push(1); } }"
+    with pytest.raises(Rejected) as refused:
+        river.compile(text, lang="streamit")
+    assert [found.code for found in refused.value.diagnostics] == ["streamit-rate"]
+
+
 def test_rates_that_are_left_open_are_read_off_the_code() -> None:
     text = "int->int filter Main { work pop * push [1, 2, 3] { push(peek(0) + peek(2)); pop(); pop(); } }"
     assert output(text, [1, 2, 3, 4, 5]) == [4, 8]

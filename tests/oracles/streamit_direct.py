@@ -221,6 +221,10 @@ class World:
 # ---------------------------------------------------------------------------------------------- filters
 
 
+class Short(Exception):  # noqa: N818
+    """A firing asks for more items than there are."""
+
+
 class Leave(Exception):  # noqa: N818
     """`break`, `continue`, `return`."""
 
@@ -264,9 +268,28 @@ class Filter(Actor):
             return False
         if len(self.taken) < max(rates.peek, rates.pop):
             return False
+        if rates.asks:
+            return self.ask(work.body)
         if self.allowed is not None:
             self.allowed -= 1
         self.work(work.body, rates.pop)
+        return True
+
+    def ask(self, body: ty.Block) -> bool:
+        """A firing that asks for its items: as if nothing had been done, if there are not enough."""
+        items, fields, given, texts = list(self.taken), copy(self.fields), len(self.given), len(self.texts)
+        try:
+            self.work(body, 0)
+        except Short:
+            self.taken.clear()
+            self.taken.extend(items)
+            self.fields = fields
+            while len(self.given) > given:
+                self.given.pop()
+            del self.texts[texts:]
+            return False
+        if len(self.taken) == len(items):
+            raise Trapped
         return True
 
     def work(self, body: ty.Block, pop: int) -> None:
@@ -352,8 +375,12 @@ class Filter(Actor):
                 return self.node.values[name]
             case ty.Peek(_, index):
                 where = self.value(index)
+                if where >= len(self.taken):
+                    raise Short
                 return self.taken[where]
             case ty.Pop():
+                if not self.taken:
+                    raise Short
                 return self.taken.popleft()
             case ty.Apply(type_, operation, args):
                 return self.apply(operation, type_, [self.value(arg) for arg in args], args[0].type)
@@ -526,6 +553,8 @@ def text(value: Any, type_: Any) -> str:
 
 
 def copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: copy(item) for name, item in value.items()}
     return [copy(item) for item in value] if isinstance(value, list | tuple) else value
 
 

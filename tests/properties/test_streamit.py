@@ -333,3 +333,32 @@ def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
     for backend in ("multicore", "reference"):
         results = compiled.run({}, iterations=ticks, backend=backend)
         assert "".join(row["value"] for row in results["stdout"].to_pylist()) == expected
+
+
+ASKER = """
+int->int filter Ask(int most) {
+  int total; int[2] seen;
+  int some(int n) { int s = 0; for (int i = 0; i < n; i++) s += pop(); return s; }
+  work pop * peek * push * {
+    int n = pop() & most;
+    total += some(n);
+    if (n == 2 && peek(1) > peek(0)) { push(pop()); return; }
+    for (int i = 0; i < n; i++) { seen[i & 1] = total - i; push(seen[0] ^ seen[1]); }
+    push(iter());
+  }
+}
+"""
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(programs(depth=1), st.lists(words, max_size=20), st.sampled_from((0, 1, 3, 7)))
+def test_firings_ask_for_what_they_need(text: str, items: list[int], most: int) -> None:
+    whole = text.replace("pipeline Main", "pipeline Inner")
+    whole += f"{ASKER} int->int pipeline Main {{ add Ask({most}); add Inner; add Ask({most // 2}); }}"
+    typed = FRONTEND.check(FRONTEND.parse(Source("p.str", whole)))
+    expected = direct.run(typed, {"input": items})["output"]
+    compiled = river.compile(whole, lang="streamit")
+    for backend in ("multicore", "reference"):
+        found = compiled.run({"input": items}, backend=backend)["output"]
+        assert [row["value"] for row in found.to_pylist()] == expected
