@@ -17,18 +17,19 @@ from frontends.cql.flatten import flat
 from frontends.cql.group_windows import with_tables
 from frontends.cql.inline import inlined
 from frontends.cql.narrow import narrowed
-from frontends.cql.quoted import settled
+from frontends.cql.quoted import settled, texts
 from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
 from frontends.sql.check import joined_by_name, select
-from frontends.sql.expressions import spelled
+from frontends.sql.expressions import Column, spelled, substitute
+from frontends.sql.expressions import Rows as ExpressionsOverRows
 from river.diagnostics import closest
 from river.il.library import Library
 from river.il.trees import fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t
-from river.lang.scope import Declared, Scope, resolve
+from river.lang.scope import Declared, Scope, expression, resolve
 from river.report import Failed, Report
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class _Checker:
     decls: dict[str, c.Decl] = field(factory=dict[str, c.Decl])
     named: dict[str, _Named] = field(factory=dict[str, _Named])
     views: list[ty.View] = field(factory=list[ty.View])
+    computed: dict[str, s.Lambda] = field(factory=dict[str, s.Lambda])
     tau: t.Primitive = t.I64
     clock: windows.Clock = field(init=False)
 
@@ -100,6 +102,10 @@ class _Checker:
             self.decls.setdefault(decl.name, decl)
         for decl in assumed(tuple(self.decls.values()), report):
             self.decls[decl.name] = decl
+        for decl in tuple(self.decls.values()):
+            if decl.stamp is not None:
+                with report.recover():
+                    self.decls[decl.name] = self.with_stamp(decl, decl.stamp)
         used = self.used()
         found = [i for d in self.decls.values() if d.query is None for i in self.guarded(d)]
         inputs = tuple(i for i in found if i.name in used)
@@ -134,6 +140,28 @@ class _Checker:
             return (self.input(decl),)
         return ()
 
+    def with_stamp(self, decl: c.Decl, stamp: s.Expr) -> c.Decl:
+        """The declaration of an input whose time stamp is computed, with a column for that; it is hidden."""
+        if decl.query is not None or decl.type is None:
+            message = "the time stamp of a query is that of its instants: `by` names its column"
+            raise self.report.error("cql-stamp-computed", message, stamp.span, "write `by ts`")
+        row = self.row(decl.type)
+        found = ExpressionsOverRows(self.report, self.scope, (decl.name,), (row,), "in `by`").find(
+            texts(stamp, frozenset(dict(row.fields)))
+        )
+        if found.type not in (t.I64, t.TIME):
+            message = f"a time stamp is `int` or `time`, this is `{spelled(found.type)}`"
+            help_line = (
+                "say what stands for none: `coalesce(x, 0)`" if isinstance(found.type, t.Optional) else None
+            )
+            raise self.report.error("cql-stamp-type", message, stamp.span, help_line)
+        name = fresh(STAMP, {name for name, _ in row.fields})
+        places = {Column(0, each): s.Member(s.Name("r"), each) for each, _ in row.fields}
+        self.computed[decl.name] = s.Lambda(("r",), substitute(found.expr, places), span=stamp.span)
+        column = s.FieldType(name, expression(found.type), span=stamp.span)
+        whole = evolve(decl.type, fields=(column, *decl.type.fields))
+        return evolve(decl, type=whole, by=name, hidden=True, stamp=None)
+
     def input(self, decl: c.Decl) -> ty.Input:
         """An input stream or relation."""
         error = self.report.error
@@ -144,6 +172,8 @@ class _Checker:
             raise error(
                 "cql-needs-type", f"the columns of `{decl.name}` are not known", decl.name_span, help_line
             )
+        if decl.stamp is not None:
+            raise Failed  # it was refused
         row = self.row(decl.type)
         if decl.by is None and decl.kind == "relation":
             self.named[decl.name] = _Named("relation", row, None, monotonic=True)
@@ -176,7 +206,9 @@ class _Checker:
         self.named[decl.name] = _Named(
             kind, row, decl.by, monotonic=kind == "stream", hidden=decl.by if decl.hidden else None
         )
-        return ty.Input(decl.name, kind, row, ty.Stamp(decl.by, column=kind == "stream"), span=decl.name_span)
+        stamp_of = ty.Stamp(decl.by, column=kind == "stream")
+        computed = self.computed.get(decl.name)
+        return ty.Input(decl.name, kind, row, stamp_of, computed=computed, span=decl.name_span)
 
     def row(self, type_: s.RecordType) -> t.Record:
         """The rows that a text declares; their values can travel and be compared."""

@@ -63,6 +63,7 @@ class Lowering:
     taken: set[str] = field(factory=set[str])
     copies: dict[str, list[str]] = field(factory=dict[str, list[str]])
     named: dict[str, Rows] = field(factory=dict[str, Rows])
+    stamps: list[s.Fn] = field(factory=list[s.Fn])
     functions: dict[tuple[t.Type, int], s.Fn] = field(factory=dict["tuple[t.Type, int]", s.Fn])
     loud: frozenset[str] = frozenset()
     plan: Plan = field(init=False)
@@ -89,6 +90,7 @@ class Lowering:
             (
                 *self.types,
                 *self.functions.values(),
+                *self.stamps,
                 *inputs,
                 *self.variables,
                 *self.operators,
@@ -241,7 +243,19 @@ class Lowering:
         self.operators.append(made)
         self.use(queue, operator, (one.name,), variables, one.span)
         self.publish(one.name, Rows(queue, shown, kept), one.span)
-        return p.Input(one.name, carried, one.stamp.name, span=one.span)
+        notes: tuple[p.Annotation, ...] = ()
+        if one.computed is not None:
+            columns = (
+                one.row.fields
+                if one.kind == "stream"
+                else ((one.stamp.name, self.source.tau), (SIGN, t.STRING), *one.row.fields)
+            )
+            rest = expression(t.Record(tuple(each for each in columns if each[0] != one.stamp.name)))
+            name = self.fresh(f"{one.name}_stamp")
+            made = s.Fn(name, (s.Param("r", rest),), self.tau, one.computed.body, span=one.computed.span)
+            self.stamps.append(made)
+            notes = (p.Annotation("Stamp", (s.Name(name),)),)
+        return p.Input(one.name, carried, one.stamp.name, notes, span=one.span)
 
     def table(self, one: ty.Input, operator: str, rows: Rows) -> p.Input:
         """A queue of one item, all rows of a table, and the operator that makes the first delta of them."""

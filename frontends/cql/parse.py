@@ -220,9 +220,11 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def decl(self, tree: Tree[Token], args: Args) -> c.Decl:
         output, name, kind_of_rows, kind, by, hidden, query = args
+        column = by.name if isinstance(by, s.Name) else None
         return c.Decl(
-            str(name), kind_of_rows, str(kind).lower(), None if by is None else str(by), query, output is not None,
-            self.token_span(name), hidden=hidden is not None, span=self.span(tree),
+            str(name), kind_of_rows, str(kind).lower(), column, query, output is not None,
+            self.token_span(name), hidden=hidden is not None, stamp=None if column is not None else by,
+            span=self.span(tree),
         )  # fmt: skip
 
     def hidden_word(self, tree: Tree[Token], args: Args) -> bool:

@@ -139,6 +139,7 @@ class Decl(s.Node):
     """`name: {fields} stream by stamp = query;`; `kind` is stream or relation. `name_span`: the name alone.
 
     `inner`: it stands inside of another query, and `flatten` has named it. `hidden`: `*` leaves out its time stamp.
+    `stamp`: what the time stamp of a row is, if it is no column.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Decl(s.Node):
     name_span: Span | None = field(default=None, eq=False, repr=False)
     inner: bool = False
     hidden: bool = False
+    stamp: s.Expr | None = None
 
 
 @frozen

@@ -146,7 +146,8 @@ class Stamp:
 class Input(s.Node):
     """A stream or relation from outside. A relation's rows arrive as changes, with the sign in the column `op`.
 
-    `table`: a relation whose rows have no time stamp: they are there before the first instant, and stay.
+    `table`: a relation whose rows have no time stamp: they are there before the first instant, and stay. `computed`: what
+    the time stamp of a row `r` of the file is, which is no column there.
     """
 
     name: str
@@ -154,6 +155,7 @@ class Input(s.Node):
     row: t.Record
     stamp: Stamp
     table: bool = False
+    computed: s.Lambda | None = None
 
 
 @frozen

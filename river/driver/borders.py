@@ -78,6 +78,12 @@ def wholes(program: Program) -> frozenset[str]:
     return frozenset(decl.name for decl in program.inputs if border(decl).whole)
 
 
+def stamps(program: Program) -> Mapping[str, str]:
+    """The inputs whose key is computed, each with the function that does it."""
+    found = {decl.name: border(decl).stamp for decl in program.inputs}
+    return {name: stamp for name, stamp in found.items() if stamp is not None}
+
+
 def errors(program: Program) -> frozenset[str]:
     """The outputs whose rows are errors of the run."""
     return frozenset(decl.name for decl in program.outputs if border(decl).errors)

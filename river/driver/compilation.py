@@ -316,12 +316,18 @@ def library(program: Program) -> Library:
     """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names."""
     from river.il.program import Instance
     from river.il.templates import Library
+    from river.il.trees import walk
+    from river.lang import syntax as s
 
     wanted: dict[str, set[str]] = {}
     for decl in program.decls:
         if isinstance(decl, Instance):
             namespace, _, name = decl.template.rpartition(".")
             wanted.setdefault(namespace, set()).add(name)
+        elif isinstance(decl, s.Fn):
+            calls = (node.function for node in walk(decl) if isinstance(node, s.Call))
+            for namespace in {name.rpartition(".")[0] for name in calls}:
+                wanted.setdefault(namespace, set())
     languages = sorted(wanted.keys() & set(plugins.frontends()))
     return Library.of({name: _needed(plugins.frontend(name).templates, wanted[name]) for name in languages})
 

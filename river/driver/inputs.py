@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.driver.borders import limited, most, placed, wholes
+from river.driver.borders import limited, most, placed, stamps, wholes
 from river.driver.instants import timed
 from river.driver.places import check_job
-from river.lang.types import UNIT, List
+from river.lang.scope import show
+from river.lang.types import UNIT, List, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -114,6 +115,8 @@ def open_input(
     spec, batch = job.inputs[name], job.options.batch
     if name in wholes(graph.program):
         return _whole(queue, spec, format_, refusals, batch)
+    if (function := stamps(graph.program).get(name)) is not None:
+        return _stamped(graph, queue, function, job, refusals)
     if live is not None:
         found = arriving(spec, queue.type, live, name=name, refusals=refusals, format=format_, batch=batch)
         if found is not None:
@@ -155,6 +158,61 @@ def _whole(queue: Queue, spec: object, format_: str | None, refusals: Refusals, 
         yield Batch([tuple(rows)], (1,))
 
     return source.derived(queue.type, gathered())
+
+
+def _stamped(graph: Graph, queue: Queue, function: str, job: Job, refusals: Refusals) -> Source:
+    """The rows of an input with the keys that a function makes of them, in their order.
+
+    Raises: Rejected("run-live") for data that do not end, Rejected("il-annotation-argument") where it is no such function.
+    """
+    from river.io import order
+    from river.io.live import asked
+    from river.io.sources import open_source
+
+    name = queue.name
+    if asked(job.inputs[name]):
+        message = f"input `{name}` is live, but the time stamps of its rows are computed"
+        raise Rejected([Diagnostic("run-live", message, help="let a column of the rows be their time stamp")])
+    stamp, rest = _function(graph, queue, function)
+    source = open_source(
+        job.inputs[name],
+        rest,
+        name=name,
+        format=job.formats.get(name),
+        on_error=refusals,
+        batch=job.options.batch,
+    )
+    return order.ordered(order.stamped(source, queue.type, stamp), 0, job.lateness)
+
+
+def _function(graph: Graph, queue: Queue, name: str) -> tuple[Callable[[Any], int | str], Record]:
+    """The function that makes the keys of a queue, or tells why a row has none; and the type of the rows that it takes."""
+    from river.driver.compilation import library
+    from river.il.verify import scope
+    from river.lang import check
+    from river.lang.evaluate import Trap, compile_function
+
+    whole = queue.type
+    known = scope(graph.program, library(graph.program))
+    if not isinstance(whole, Record) or queue.key() != 0 or name not in known.fns:
+        message = (
+            f"`@Stamp({name})` wants a function of the program, at an input whose first field is its key"
+        )
+        raise Rejected([Diagnostic("il-annotation-argument", message)])
+    found, index = check.function(name, known)
+    rest = Record(whole.fields[1:])
+    if [each.type for each in found[index].params] != [rest] or found[index].result != whole.fields[0][1]:
+        message = f"`{name}` is no function of `{show(rest)}` that makes the field `{whole.fields[0][0]}`"
+        raise Rejected([Diagnostic("il-annotation-argument", message)])
+    made = compile_function(found, index)
+
+    def stamp(row: Any) -> int | str:
+        try:
+            return made(row)
+        except Trap as trap:
+            return trap.diagnostic().message
+
+    return stamp, rest
 
 
 def collected(graph: Graph, job: Job) -> dict[str, list[Any]]:

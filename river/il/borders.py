@@ -1,6 +1,6 @@
 """What the annotations of inputs and outputs say: where the data are, and how many items a steady state takes or gives.
 
-`@File("in/noise.bin", "raw")`, `@Once()`, `@Whole()`, `@Printed()`, `@Errors()`, `@Sent("file")`, `@Index(n)` and
+`@File("in/noise.bin", "raw")`, `@Once()`, `@Whole()`, `@Stamp(f)`, `@Printed()`, `@Errors()`, `@Sent("file")`, `@Index(n)` and
 `@Steady(first, each)`; all others are kept and printed. Steady states: il.md P9.
 """
 
@@ -28,7 +28,8 @@ class Border:
     """What is known of an input or output.
 
     `path`: where it is unless the user says otherwise, in `format`. `once`: without data it has one item, the empty text.
-    `whole`: it has one item, the list of all rows of its data.
+    `whole`: it has one item, the list of all rows of its data. `stamp`: the function of the program that makes the first
+    field, its key, of the others.
     `printed`: its texts are one text, for people, on this stream. `errors`: each row is an error of the run. `sent`: each row is
     the name of a file, or a command, and bytes for it. `index`: how many of the first fields of a row are an index.
     `steady`: items at the start, before the first steady state, and in each steady state.
@@ -38,6 +39,7 @@ class Border:
     format: str | None = None
     once: bool = False
     whole: bool = False
+    stamp: str | None = None
     printed: Stream | None = None
     errors: bool = False
     sent: Sent | None = None
@@ -53,6 +55,7 @@ WANTS: Final = {
     "File": "a path and a format, as texts",
     "Once": "no arguments, at an input of texts",
     "Whole": "no arguments, at an input of lists",
+    "Stamp": "a function, at an input with a key",
     "Printed": 'no arguments, or "stderr"',
     "Errors": "no arguments",
     "Sent": '"file" or "proc", at an output of a text and bytes',
@@ -93,6 +96,8 @@ def _read(annotation: Annotation, before: Border, decl: Input | Output) -> Borde
             return evolve(before, path=path, format=format_)
         case "Once", () if isinstance(decl, Input) and decl.type == s.TypeName("string"):
             return evolve(before, once=True)
+        case "Stamp", (s.Name(name),) if isinstance(decl, Input) and decl.by is not None:
+            return evolve(before, stamp=name)
         case "Whole", () if (
             isinstance(decl, Input) and isinstance(decl.type, s.TypeName) and decl.type.name == "list"
         ):

@@ -38,6 +38,30 @@ def _ordered(batches: Iterable[Batch], ordering: Ordering) -> Iterator[Batch]:
         yield ordering.release(None)
 
 
+def stamped(source: Source, type_: Type, stamp: Callable[[Item], int | str]) -> Source:
+    """The items of `source`, which are records, with what `stamp` makes of each in front: items of `type_`.
+
+    Where that is a text, it says why there is no stamp: then the item is a row error (`data-stamp`).
+    """
+    name = columns(type_)[0][0]
+
+    def batches() -> Iterator[Batch]:
+        for batch in source.batches:
+            out = _Out(batch.origin or source.origin)
+            earlier = _earlier(batch)
+            for number, item in enumerate(batch.items):
+                earlier(number, out)
+                found = stamp(item)
+                if isinstance(found, str):
+                    out.refuse(batch, number, "data-stamp", f"has no time stamp: {found}", name)
+                else:
+                    out.take((found, *item), batch.lines[number], batch.text(number))
+            earlier(len(batch.items), out)
+            yield out.batch()
+
+    return source.derived(type_, batches())
+
+
 class Ordering:
     """The order of one input, batch by batch (see `ordered`).
 

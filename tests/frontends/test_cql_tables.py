@@ -1,7 +1,8 @@
-"""Tables, whose rows are there before the first instant, and lines of text as rows."""
+"""Tables, whose rows are there before the first instant, lines of text as rows, and time stamps that are computed."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,3 +72,91 @@ def test_only_lists_are_whole() -> None:
     with pytest.raises(Rejected) as found:
         river.compile(text, lang="river").run({"x": []}, backend="reference")
     assert [each.code for each in found.value.diagnostics] == ["il-annotation-argument"]
+
+
+STAMPED = """
+tick 1 second;
+m: { day: int; seconds: int; x: int } stream by day * 86400 + seconds;
+log: { line: string } stream by cast(epoch(to_timestamp(left(line, 19))) as int);
+both: relation = select x, substring(line, 21) as what from m[range 5 seconds] join log[range 2 seconds] on true;
+all_of_it: stream = select * from log;
+ts: relation = select ts, x from m;
+"""
+LOG = """1970-01-02 00:00:01 one
+1970-01-02 00:00:03 two
+yesterday three
+1970-01-02 00:00:02 four
+1970-01-02 00:00:09 five
+"""
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_time_stamps_may_be_computed(backend: str, tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("x,day,seconds\n7,1,0\n8,1,4\n")
+    (tmp_path / "app.log").write_text(LOG)
+    data = {"m": tmp_path / "m.csv", "log": tmp_path / "app.log"}
+    found = river.compile(STAMPED, lang="cql").run(data, backend=backend, on_error="skip")
+    assert [tuple(row.values()) for row in found["both"].to_pylist()] == [
+        (86401, "+", 7, "one"), (86403, "+", 7, "two"), (86404, "-", 7, "one"), (86404, "+", 8, "two"),
+        (86406, "-", 7, "two"), (86406, "-", 8, "two"), (86409, "+", 8, "five"),
+    ]  # fmt: skip
+    assert found["all_of_it"].column_names == ["ts", "line"]
+    assert found["all_of_it"].column("ts").to_pylist() == [86401, 86403, 86409]
+    assert [tuple(row.values()) for row in found["ts"].to_pylist()] == [
+        (86400, "+", 86400, 7),
+        (86404, "+", 86404, 8),
+    ]
+    assert [each.code for each in found.warnings] == ["data-skipped"]
+
+
+def test_rows_without_a_time_stamp_and_those_that_go_back_are_told_at_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text(LOG)
+    text = "log: {line: string} stream by to_timestamp(left(line, 19)); v: stream = select line from log;"
+    program, data = river.compile(text, lang="cql"), {"log": tmp_path / "app.log"}
+    with pytest.raises(Rejected) as found:
+        program.run(data, backend="reference")
+    assert [(each.code, each.place) for each in found.value.diagnostics] == [
+        ("data-stamp", f"{tmp_path}/app.log:3")
+    ]
+    letters = tmp_path / "bad.jsonl"
+    program.run(data, backend="reference", on_error=f"dead-letter={letters}")
+    assert [(each["line"], each["code"]) for each in map(json.loads, letters.read_text().splitlines())] == [
+        (3, "data-stamp"), (4, "data-order"),
+    ]  # fmt: skip
+    late = program.run(data, backend="reference", on_error="skip", lateness=1_000_000)
+    assert late["v"].column("line").to_pylist() == [
+        line for line in sorted(LOG.splitlines()) if "three" not in line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("s: {a: int?} stream by a + 1; v: stream = select a from s;", "cql-stamp-type"),
+        ("s: {a: string} stream by upper(a); v: stream = select a from s;", "cql-stamp-type"),
+        ("s: {a: int} stream by b + 1; v: stream = select a from s;", "sql-unknown-column"),
+        ("s: {a: int; ts: int} stream by ts; v: stream by ts + 1 = select a from s;", "cql-stamp-computed"),
+    ],
+)
+def test_time_stamps_that_cannot_be(text: str, code: str) -> None:
+    with pytest.raises(Rejected) as found:
+        river.compile(text, lang="cql")
+    assert code in [each.code for each in found.value.diagnostics]
+
+
+def test_a_stamp_is_a_function_of_the_other_fields() -> None:
+    text = """river 1; fn f(r: {x: string}) -> i64 = 1; @Stamp(%s)
+    input a: {ts: i64, x: i64} by ts; output b: {ts: i64, x: i64} by ts;
+    operator o(p: {ts: i64, x: i64} by ts) -> (q: {ts: i64, x: i64} by ts) { on p(r) { emit q r; } }
+    (b) <- o(a);"""
+    for name in ("f", "g", "1"):
+        with pytest.raises(Rejected) as found:
+            river.compile(text % name, lang="river").run({"a": []}, backend="reference")
+        assert [each.code for each in found.value.diagnostics] == ["il-annotation-argument"]
+
+
+def test_an_input_with_computed_stamps_has_an_end() -> None:
+    program = river.compile("s: {a: int} stream by a + 1; v: stream = select a from s;", lang="cql")
+    with pytest.raises(Rejected) as found:
+        program.run({"s": river.follow("here.csv")})
+    assert "run-live" in [each.code for each in found.value.diagnostics]
