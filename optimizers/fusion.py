@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from optimizers.circles import Circle, circle_obstacle, circled, circles
 from optimizers.joining import Link, joined
 from optimizers.queries import (
     Alike,
@@ -67,15 +68,18 @@ class Fusion:
     """`fusion`: operators of one `@Fuse(id)` become one; `auto`: straight pipelines do so unasked.
 
     `light`: of those that fire at no stated rates only such as are soon done with an item, have no variables and send at most
-    one: to others it matters more that several workers can be at them.
+    one: to others it matters more that several workers can be at them. `loops`: operators at stated rates that feed one another
+    in a circle become one unasked.
     """
 
     name: ClassVar[str] = "fusion"
     auto: bool = False
     light: bool = False
+    loops: bool = False
 
-    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site]:
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site | Circle]:
         graph = verified.graph
+        around = tuple(circles(graph)) if self.loops else ()
         order = {index: rank for rank, index in enumerate(topological(graph))}
         ids = _ids(graph)
         found: dict[Site, None] = {}
@@ -90,10 +94,17 @@ class Fusion:
             loose = [index for index in members if index not in connected]
             if len(members) > 1:
                 found |= {Site(index, None): None for index in loose}
-        return tuple(found)
+        return (*around, *found)
 
-    def guard(self, verified: Verified, site: Site, /) -> Note | None:
+    def guard(self, verified: Verified, site: Site | Circle, /) -> Note | None:
         graph = verified.graph
+        if isinstance(site, Circle):
+            use, reason = graph.instances[site.members[0]].use, circle_obstacle(graph, site)
+            return (
+                None
+                if reason is None
+                else Note(f"the loop of `{use.operator}` stays as it is: {reason}", use.span)
+            )
         first = graph.instances[site.first]
         if site.second is None:
             return Note(
@@ -105,7 +116,9 @@ class Fusion:
             return Note(f"{both} stay apart: {reason}", second.use.span)
         return None
 
-    def rewrite(self, verified: Verified, site: Site, /) -> Program:
+    def rewrite(self, verified: Verified, site: Site | Circle, /) -> Program:
+        if isinstance(site, Circle):
+            return circled(verified, site)
         first, second = verified.graph.instances[site.first], _second(verified.graph, site)
         made = _made(verified, (first, second), Names(verified.program))
         program = _fused(verified, [made])
@@ -115,10 +128,12 @@ class Fusion:
             return program
         return _fused(verified, [_made(verified, (first, second), Names(verified.program), explicit=True)])
 
-    def together(self, verified: Verified, sites: Sequence[Site], /) -> Program:
+    def together(self, verified: Verified, sites: Sequence[Site | Circle], /) -> Program:
         """Runs that have no operator in common; whoever is not the last of one feeds only the next, so that no circle arises."""
         graph, names = verified.graph, Names(verified.program)
-        pairs = [(graph.instances[site.first], _second(graph, site)) for site in sites]
+        pairs = [
+            (graph.instances[site.first], _second(graph, site)) for site in sites if isinstance(site, Site)
+        ]
         after = {
             first.index: second
             for first, second in pairs

@@ -205,11 +205,9 @@ def _respelled(
                 | s.Fn(name)
             ):
                 return evolve(node, name=values.get(name, name))
-            case (
-                s.Bind(_, name) | s.Const(name, _, _) | s.PhaseHandler(_, _, name, _) | s.MarkHandler(name, _)
-            ):
+            case s.Bind(_, name) | s.Const(name, _, _) | s.MarkHandler(name, _):
                 return evolve(node, name=values.get(name, name))
-            case s.Rate(port, _, _, name) | s.ItemHandler(port, name, _):
+            case s.Rate(port, _, _, name) | s.ItemHandler(port, name, _) | s.PhaseHandler(_, port, name, _):
                 return evolve(node, port=ports.get(port, port), name=values.get(name, name))
             case s.For(_, found, _, _) | s.Comprehension(_, found, _, _):
                 return evolve(node, names=several(found))

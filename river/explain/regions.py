@@ -67,6 +67,8 @@ def serial(graph: Graph) -> tuple[Serial, ...]:
 
 def _reason(graph: Graph, instance: Instance) -> str:
     said = annotated(instance.use)
+    if said.loop is not None:
+        return f"is a loop, which runs as one region: {', '.join(said.loop.operators)}"
     how = divided(graph, instance, () if said.keys is None else said.keys.fields)
     if isinstance(how, str):
         return how

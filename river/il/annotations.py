@@ -84,7 +84,14 @@ class Epoch:
     items: int
 
 
-Known = Fuse | Parallel | Commutative | Steady | Apart | Keys | Group | Region | Epoch
+@frozen
+class Loop:
+    """`@Loop(a, b)`: what these operators did, which fed one another in a circle, the use does by itself."""
+
+    operators: tuple[str, ...]
+
+
+Known = Fuse | Parallel | Commutative | Steady | Apart | Keys | Group | Region | Epoch | Loop
 
 ROLES: Final = ("split", "replica", "merge")
 """What `@Region` says of an operator that `expand` has made."""
@@ -92,7 +99,18 @@ ROLES: Final = ("split", "replica", "merge")
 COMBINE: Final = "combine"
 """What `@Region` says of operators that each worker runs on blocks of an input; what they gather is combined at the end."""
 
-NAMES: Final = ("Fuse", "Parallel", "Commutative", "Steady", "Apart", "Keys", "Group", "Region", "Epoch")
+NAMES: Final = (
+    "Fuse",
+    "Parallel",
+    "Commutative",
+    "Steady",
+    "Apart",
+    "Keys",
+    "Group",
+    "Region",
+    "Epoch",
+    "Loop",
+)
 REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
 
 
@@ -108,6 +126,7 @@ class Annotations:
     keys: Keys | None = None
     group: Group | None = None
     epoch: Epoch | None = None
+    loop: Loop | None = None
     regions: tuple[Region, ...] = ()
     unknown: tuple[Annotation, ...] = ()
 
@@ -157,7 +176,7 @@ def annotated(use: Use) -> Annotations:
                 said["commutative"] = True
             case Steady():
                 said["steady"] = True
-            case Fuse() | Parallel() | Apart() | Keys() | Group() | Epoch():
+            case Fuse() | Parallel() | Apart() | Keys() | Group() | Epoch() | Loop():
                 said[name.lower()] = known
     if errors:
         raise Rejected(errors)
@@ -195,6 +214,8 @@ def read(annotation: Annotation) -> Known | None:
             return Apart(_names(words))
         case "Keys", (str(), *_) if _names(words):
             return Keys(_names(words))
+        case "Loop", (str(), *_) if _names(words):
+            return Loop(_names(words))
         case "Region", (str() as id_, str() as what, *_) if _names(words[1:]):
             return Region(id_, what, _names(words[2:]))
         case name, _:
@@ -215,6 +236,7 @@ WANTS: Final = {
     "Apart": "the names of fields, at least one",
     "Keys": "the names of fields, at least one",
     "Epoch": "a whole number above 0",
+    "Loop": "the names of operators, at least one",
     "Region": "an id, a strategy or role, and names of fields",
 }
 
@@ -236,6 +258,8 @@ def annotation(known: Known) -> Annotation:
             return Annotation("Apart", tuple(map(s.Name, fields)))
         case Keys(fields):
             return Annotation("Keys", tuple(map(s.Name, fields)))
+        case Loop(operators):
+            return Annotation("Loop", tuple(map(s.Name, operators)))
         case Epoch(items):
             return Annotation("Epoch", (s.Int(items),))
         case Region(id_, what, keys):

@@ -398,7 +398,7 @@ def test_annotations_are_read() -> None:
 @pytest.mark.parametrize(
     "annotation",
     ["@Fuse()", "@Fuse(a, b)", "@Parallel(0)", "@Parallel(n)", "@Commutative(1)", "@Keys()", "@Keys(1)", "@Keys(k + 1)",
-     "@Apart()", "@Group()", "@Region(r)", "@Region(r, 1)"],
+     "@Apart()", "@Group()", "@Loop()", "@Region(r)", "@Region(r, 1)"],
 )  # fmt: skip
 def test_wrong_arguments_of_annotations(annotation: str) -> None:
     assert refused(f"{WELL}{annotation} (b) <- pass(a);") == ["il-annotation-argument"]
