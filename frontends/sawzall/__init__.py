@@ -1,7 +1,7 @@
 """River-Sawzall: a program for each record, and tables that gather what it emits (paper section 3.3, Figure 3 d).
 
 Nouns: `syntax` (what a text says), `typed` (names resolved, types known), `types`, `operations` (operators and functions),
-`times` (their texts), `tables` (kinds of tables), `library` (functions in the operator language, `functions.river`). Verbs:
+`times` (their texts), `tables` (kinds of tables), `library` (functions in the operator language, `*.river`). Verbs:
 `parse`, `check` (with `expressions`, `names`, `calls`), `lower` (with `body`, `values`, `reduce`). The reducers are
 templates, in `templates/*.river`, namespace `sawzall`.
 """

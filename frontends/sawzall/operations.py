@@ -630,6 +630,15 @@ FUNCTIONS: tuple[Operation, ...] = (
         "splitcsv", _fixed(t.List(t.BYTES), t.BYTES, t.List(t.I64)), _library("csv"),
         "of each line of CSV the fields of these numbers, from 1", "a line has no such field", optional=True,
     ),
+    Operation("gzip", _fixed(t.BYTES, t.BYTES), _library("gzip"), "compressed, as gzip does"),
+    Operation(
+        "gunzip", _fixed(t.BYTES, t.BYTES), _library("gunzip"), "what gzip has compressed", "not made by gzip", optional=True
+    ),
+    Operation("zlibcompress", _fixed(t.BYTES, t.BYTES), _library("zlib"), "compressed, as zlib does"),
+    Operation(
+        "zlibuncompress", _fixed(t.BYTES, t.BYTES), _library("unzlib"), "what zlib has compressed", "not made by zlib",
+        optional=True,
+    ),
     Operation(
         "tobase64", _fixed(t.BYTES, t.BYTES, t.BOOL), _library("to_base64"),
         "in base 64; if the second is true, with - and _ and no = at the end",

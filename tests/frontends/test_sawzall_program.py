@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import zlib
 from pathlib import Path
 
 import pytest
@@ -400,3 +402,33 @@ def test_declarations_of_protocol_buffers_are_read(tmp_path: Path, monkeypatch: 
         script.write_text('proto "shop.proto"\n')
         status, _, err = shown(str(script), "--backend", "reference")
         assert (status, why in err) == (1, True), err
+
+
+def test_bytes_are_compressed_as_zlib_does() -> None:
+    text = (
+        "r: { d: bytes, g: bytes, z: bytes } = input;\n"
+        "t: table collection of { g: bytes, z: bytes, ok: bool, broken: bool };\n"
+        "ok := gunzip(r.g) == r.d && zlibuncompress(r.z) == r.d && gunzip(gzip(r.d)) == r.d;\n"
+        "half := r.g[0:$ / 2]; r.g[$ - 9]++; broken := !def(gunzip(half)) && !def(gunzip(r.g));\n"
+        "emit t <- { gzip(r.d), zlibcompress(r.d), ok, broken };"
+    )
+    chance = seeds.chance("compressed bytes", "zlib")
+    whole = [
+        b"",
+        b"a",
+        b"hello " * 9,
+        bytes(chance.choices(b"ab", k=200)),
+        chance.randbytes(99),
+        bytes(range(250)) * 2,
+    ]
+    rows: list[dict[str, bytes]] = []
+    for i, data in enumerate(whole):
+        made = zlib.compressobj(9, zlib.DEFLATED, 31, 9, (0, zlib.Z_FIXED)[i % 2])
+        rows.append(
+            {"d": data, "g": made.compress(data) + made.flush(), "z": zlib.compress(data, 9 * (i % 2))}
+        )
+    found = river.compile(text, lang="sawzall").run({"r": rows}, backend="reference")["t"].to_pylist()
+    assert [(each["ok"], each["broken"]) for each in found] == [(True, True)] * len(rows)
+    for each, row in zip(found, rows, strict=True):
+        assert (gzip.decompress(each["g"]), zlib.decompress(each["z"])) == (row["d"], row["d"])
+    assert len(found[-1]["g"]) < 300
