@@ -261,15 +261,25 @@ def crashing(monkeypatch, after: int, *, delay: int = 0):
     monkeypatch.setattr(Keeper, "save", save)
 
 
+def begun(inputs: dict[str, Any], folder: Path, part: int) -> dict[str, Any]:
+    """A part of the rows of files: of a few, the evaluator makes as many checkpoints and crashes as machine code of all."""
+    found = dict(inputs)
+    for name, file in inputs.items():
+        if isinstance(file, str):
+            head, *lines = Path(file).read_text().splitlines(keepends=True)
+            found[name] = str(folder / Path(file).name)
+            Path(found[name]).write_text(head + "".join(lines[: len(lines) // part]))
+    return found
+
+
 ONCE = [
-    ("windows", 3000, "on"), ("windows", 4000, "off"), ("sawzall", 700, "on"), ("sawzall", 700, "off"), ("loop", 60, "on"),
+    ("windows", 3000, "on"), ("windows", 1000, "off"), ("sawzall", 700, "on"), ("sawzall", 175, "off"), ("loop", 60, "on"),
     ("loop", 60, "off"), ("join", 60, "off"),
 ]  # fmt: skip
 OFTEN = [
-    (name, batch, native)
-    for name, batch in (("windows", 1000), ("tolls", 500), ("radio", 300), ("loop", 25), ("join", 30))
-    for native in ("on", "off")
-]
+    ("windows", 1000, "on"), ("windows", 250, "off"), ("tolls", 500, "on"), ("tolls", 125, "off"), ("radio", 300, "on"),
+    ("radio", 75, "off"), ("loop", 25, "on"), ("loop", 25, "off"), ("join", 30, "on"), ("join", 30, "off"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -279,6 +289,8 @@ def test_files_are_the_same_after_any_number_of_crashes(name, batch, native, tmp
     compiled, inputs = program(name)
     (tmp_path / "want").mkdir()
     (tmp_path / "got").mkdir()
+    if native == "off":
+        inputs = begun(inputs, tmp_path, 4)
     expected = runs(compiled, inputs, tmp_path / "want", batch=batch, native=native)
     crashing(monkeypatch, 1, delay=1)
     keeping, crashes = Checkpoint(tmp_path / "state", every=0), 0

@@ -389,6 +389,30 @@ DATA: Final = (
 
 FRONTENDS: Final = (
     Mutant(
+        "place-without-parentheses",
+        "a tree begins where its first part does, without what that part has around it",
+        "river/lang/lalr.py",
+        "begin = part.begin",
+        "begin = part.start_pos",
+        "tests/river/test_lalr.py::test_rules_of_each_kind",
+    ),
+    Mutant(
+        "left-out-not-told",
+        "nothing stands for what is left out at the end of a rule",
+        "river/lang/lalr.py",
+        "children += [None] * rule.missing",
+        "children += []",
+        "tests/river/test_lalr.py::test_rules_of_each_kind",
+    ),
+    Mutant(
+        "keyword-in-a-word",
+        "a keyword ends where a letter follows it",
+        "river/lang/lalr.py",
+        "word.end() > at",
+        "word.end() > at + 1",
+        "tests/river/test_lalr.py::test_rules_of_each_kind",
+    ),
+    Mutant(
         "window-one-tick-short",
         "a row leaves a range window one tick early",
         "frontends/cql/templates/range.river",

@@ -29,7 +29,8 @@ _list: NAME ("," NAME)*
 ?sum: sum "+" atom | atom
 ?atom: NAME | "(" sum ")" | "-" atom -> minus
 !keep: "keep"i NAME
-%extend item: keep | narrow
+%extend item: keep | narrow | only
+only: "?" "not" NAME
 narrow: DATE | "<" NAME ">" | "<<" NAME ">>"
 DATE.2: /date\s+'[^']*'/i
 NAME: /[a-z_]+/
@@ -123,7 +124,10 @@ def by_rules_of_each_kind() -> Lark:
     [
         ("", True),
         ("a + b; (c); ((d + -e;))", True),
+        ("(a + b) + (c + d); -(e + f);", True),
         ("a, b, c! x = d! last z", True),
+        ("? not a ?not b", True),
+        ("? nota", False),
         ("keep a KEEP b last last", True),
         ("date  '1.1.' DATE '' <a> <<b>>", True),
         ("a; <a>> last b", False),
