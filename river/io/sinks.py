@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast, runtime_checkable
 
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.io import raw, scalars
+from river.io import raw, scalars, wav
 from river.io.atomic import Output
 from river.io.display import Layout, entries
 from river.io.encode import encoder
@@ -28,7 +28,7 @@ from river.lang.types import BYTES, STRING, Optional, Record, Type
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "table", "entries")
+FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "wav", "table", "entries")
 GROUP: Final = 1 << 16
 """Rows of a Parquet row group, and of an Arrow record batch, at least; unless they have many bytes."""
 
@@ -177,6 +177,10 @@ class _RawSink(raw.RawSink, Scoped):
     """Bytes of items."""
 
 
+class _WavSink(wav.WavSink, Scoped):
+    """Sound."""
+
+
 class _TableSink(Scoped):
     """Aligned columns; the header waits for the first rows, to be as wide as they are."""
 
@@ -288,6 +292,8 @@ def open_sink(
     kind = format_of_target(target, format, name)
     if kind in ("parquet", "arrow"):
         arrow_schema(type)
+    elif wav.is_wav(kind):
+        wav.check(type, f"output `{name}`")
     elif kind in RAW:
         raw.check(type, kind, f"output `{name}`", written=True)
     elif kind not in ("jsonl", "entries"):
@@ -303,7 +309,7 @@ def open_sink(
 
 def known_format(stated: str | None, name: str) -> str | None:
     """The format that was stated for output `name`, if one was. Raises: Rejected("data-format")."""
-    if stated is None or stated in FORMATS:
+    if stated is None or stated in FORMATS or wav.is_wav(stated):
         return stated
     help_ = closest(stated, FORMATS) or f"the formats are {', '.join(FORMATS)}"
     raise Rejected([Diagnostic("data-format", f"output `{name}`: there is no format `{stated}`", help=help_)])
@@ -344,6 +350,8 @@ def _open(output: Output, kind: str, type_: Type, *, begun: bool = False) -> Sin
             )
         case "raw" | "bits":
             return _RawSink(output, type_, kind)
+        case _ if wav.is_wav(kind):
+            return _WavSink(output, type_, kind)
         case "table":
             return _TableSink(output, type_)
         case "parquet":

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.io import columnar, delimited, jsonlines, memory, order, raw, text
+from river.io import columnar, delimited, jsonlines, memory, order, raw, text, wav
 from river.io.batches import Batch, FileInput, Origin, RowReader, Source, refusals
 from river.io.errors import STOP, OnError, Refusals, missing_file, unreadable
 from river.io.scalars import is_scalar
@@ -39,8 +39,9 @@ SUFFIXES: Final = {
     ".arrows": "arrow",
     ".raw": "raw",
     ".bin": "raw",
+    ".wav": "wav",
 }
-FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits")
+FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "wav")
 RAW: Final = ("raw", "bits")
 PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
 STREAMED: Final = ("csv", "tsv", "text", "jsonl")
@@ -173,9 +174,13 @@ def _open(
         why = "raw files are not compressed" if kind in RAW else f"{kind} files carry their own compression"
         raise Rejected([Diagnostic("data-format", f"`{label}`: {why}")])
     origin = Origin(wanted.name, label, rows=kind not in STREAMED)
-    if kind in RAW:
-        raw.check(wanted.type, kind, f"input `{wanted.name}`", written=False)
-        found = raw.batches(file, wanted.type, kind, label)
+    if kind in (*RAW, "wav"):
+        if kind == "wav":
+            wav.check(wanted.type, f"input `{wanted.name}`")
+            found = wav.batches(file, wanted.type, label)
+        else:
+            raw.check(wanted.type, kind, f"input `{wanted.name}`", written=False)
+            found = raw.batches(file, wanted.type, kind, label)
         batches = columnar.read(arrow_schema(wanted.type), lambda _: found, wanted.type, origin, wanted.size)
         return Source(wanted.type, origin, batches, wanted.refusals)
     if kind == "parquet":
