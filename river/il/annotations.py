@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import evolve, frozen
-from river.diagnostics import Diagnostic, Rejected, closest
+from river.diagnostics import Diagnostic, Note, Rejected, closest
 from river.il.program import Annotation, Use
 from river.lang import syntax as s
 from river.lang.types import List, Record, Type
@@ -16,7 +16,8 @@ from river.lang.types import List, Record, Type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from river.il.graph import Graph
+    from river.il.graph import Graph, Instance
+    from river.source import Span
 
 
 @frozen
@@ -98,6 +99,9 @@ ROLES: Final = ("split", "replica", "merge")
 
 COMBINE: Final = "combine"
 """What `@Region` says of operators that each worker runs on blocks of an input; what they gather is combined at the end."""
+
+STRATEGIES: Final = ("round_robin", "seqno", "seqno_marks", "time_merge", "unordered", COMBINE)
+"""How `@Region` says that results are put together."""
 
 NAMES: Final = (
     "Fuse",
@@ -283,20 +287,64 @@ def row_type(item: Type) -> Type | None:
 def check(use: Use, items: Sequence[Type]) -> tuple[Diagnostic, ...]:
     """The mistakes in the annotations of a use whose ports carry `items`: `@Keys` and `@Apart` speak of fields that all have.
 
-    Codes: il-annotation-argument, il-annotation-repeated, il-annotation-key.
+    Codes: il-annotation-argument, il-annotation-repeated, il-annotation-key, il-region.
     """
     try:
         found = annotated(use)
     except Rejected as rejected:
         return rejected.diagnostics
     speaking = [said for said in (found.keys, found.apart) if said is not None]
-    return tuple(dict.fromkeys(error for said in speaking for error in _strangers(use, said, items)))
+    errors = [
+        error for said in speaking for error in _strangers(use, type(said).__name__, said.fields, items)
+    ]
+    for region in found.regions:
+        if region.what not in (*STRATEGIES, *ROLES):
+            near = closest(region.what, STRATEGIES) or f"it is one of {', '.join(STRATEGIES)}"
+            message = f"`{region.what}` is no strategy of a region, nor a role in one"
+            errors.append(Diagnostic("il-region", message, _place(use, "Region"), help=near))
+    return tuple(dict.fromkeys(errors))
 
 
-def _strangers(use: Use, said: Keys | Apart, items: Sequence[Type]) -> list[Diagnostic]:
+def check_regions(instances: Sequence[Instance]) -> tuple[Diagnostic, ...]:
+    """The mistakes in the regions of uses without other mistakes: all in one say the same of it, and its keys are fields.
+
+    The keys are those of what comes into the region. Codes: il-region, il-annotation-key.
+    """
+    regions: dict[str, list[tuple[Instance, Region]]] = {}
+    degrees: dict[str, int] = {}
+    errors: list[Diagnostic] = []
+    for instance in instances:
+        found = annotated(instance.use)
+        stated = None if found.parallel is None else found.parallel.degree
+        for said in (each for each in found.regions if each.what not in (*ROLES, COMBINE)):
+            members = regions.setdefault(said.id, [])
+            members.append((instance, said))
+            same = stated is None or said is not found.region or degrees.setdefault(said.id, stated) == stated
+            if members[0][1] != said or not same:
+                first = members[0][0].use
+                message = f"`{first.operator}` says something else of region `{said.id}`"
+                note = Note("there", _place(first, "Region"))
+                help_ = "all uses in a region have the same strategy, keys and degree"
+                place = _place(instance.use, "Region")
+                errors.append(Diagnostic("il-region", message, place, notes=(note,), help=help_))
+    for members in regions.values():
+        inside = {queue for instance, _ in members for queue in instance.outs}
+        for instance, said in members:
+            if inside.isdisjoint(instance.ins):
+                items = [port.type for port in instance.operator.ports]
+                errors += _strangers(instance.use, "Region", said.keys, items)
+    return tuple(errors)
+
+
+def _place(use: Use, name: str) -> Span | None:
+    """Where an annotation of a use stands."""
+    return next((a.span for a in use.annotations if a.name == name), use.span)
+
+
+def _strangers(use: Use, name: str, named: Sequence[str], items: Sequence[Type]) -> list[Diagnostic]:
     """What an annotation names that is no field of all items, or of the rows of all deltas."""
     errors: list[Diagnostic] = []
-    span = next((a.span for a in use.annotations if a.name == type(said).__name__), use.span)
+    span = _place(use, name)
     for item in items:
         rows = row_type(item)
         carrier = item if rows is None else rows
@@ -306,7 +354,7 @@ def _strangers(use: Use, said: Keys | Apart, items: Sequence[Type]) -> list[Diag
             Diagnostic(
                 "il-annotation-key", f"the {what} of `{use.operator}` have no field `{key}`", span, help=near
             )
-            for key in said.fields
+            for key in named
             if key not in fields
             for near in [closest(key, fields)]
         ]

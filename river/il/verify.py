@@ -55,7 +55,8 @@ def verify(program: Program, library: Library) -> Graph:
     Raises: Rejected with all errors: il-duplicate-name, il-unknown-operator, il-unknown-queue, il-unknown-variable,
         il-arity, il-queue-type, il-queue-key, il-producers, il-consumers, il-input-produced, il-output-consumed,
         il-no-producer, il-no-consumer, il-variable-type, il-variable-written, il-variable-repeated, il-view, il-result,
-        il-item-type, il-mark, il-mark-counted, the codes of `annotations.check`, of templates, and the checker's own.
+        il-item-type, il-mark, il-mark-counted, the codes of `annotations.check` and `check_regions`, of templates, and the
+        checker's own.
     """
     room()
     return _Verifier(program, library).graph()
@@ -156,6 +157,8 @@ class _Verifier:
             self.steadiness(instance)
             items = [port.type for port in instance.operator.ports]
             self.errors += annotations.check(instance.use, items)
+        if not self.errors:
+            self.errors += annotations.check_regions(instances)
         if self.errors:
             raise Rejected(self.errors)
         return Graph(

@@ -392,9 +392,9 @@ def test_a_region_that_cannot_be_obeyed_is_a_remark() -> None:
     uses = {
         "k": ("(o, $n) <- h(r, $n);", None),
         "v, k": ("(o, $n) <- h(r, $n);", None),
-        "t": (
+        "v": (
             "(o, $m) <- f(r, $m);",
-            "`f` runs on one worker at a time: it keeps its state by (k), not by `t`",
+            "`f` runs on one worker at a time: it keeps its state by (k), not by `v`",
         ),
     }
     for keys, (use, message) in uses.items():

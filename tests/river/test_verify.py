@@ -404,6 +404,30 @@ def test_wrong_arguments_of_annotations(annotation: str) -> None:
     assert refused(f"{WELL}{annotation} (b) <- pass(a);") == ["il-annotation-argument"]
 
 
+TWO = f"{FORWARD}input a: R; output c: R;\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "codes"),
+    [
+        ("@Parallel(2) @Region(r, seqno, k)", "@Parallel(2) @Region(r, seqno, k)", []),
+        ("@Parallel(2) @Region(r, seqno, k)", "@Region(r, seqno, k)", []),
+        ("@Region(r, seqno, k)", "@Region(q, round_robin)", []),
+        ("@Region(r, hash, k)", "", ["il-region"]),
+        ("@Region(r, seqno, k)", "@Region(r, seqno_marks, k)", ["il-region"]),
+        ("@Region(r, seqno, k)", "@Region(r, seqno, n)", ["il-region"]),
+        ("@Parallel(2) @Region(r, seqno)", "@Parallel(3) @Region(r, seqno)", ["il-region"]),
+        ("@Region(r, seqno, m)", "@Region(r, seqno, m)", ["il-annotation-key"]),
+    ],
+)
+def test_regions_are_checked(first: str, second: str, codes: list[str]) -> None:
+    text = f"{TWO}{first} (b) <- pass(a);\n{second} (c) <- pass(b);"
+    if codes:
+        assert refused(text) == codes
+    else:
+        assert accepted(text).instances
+
+
 def test_annotations_of_uses_are_checked() -> None:
     assert refused(f"{WELL}@Keys(k, m) (b) <- pass(a);") == ["il-annotation-key"]
     assert refused(f"{WELL}@Fuse(1) @Fuse(2) (b) <- pass(a);") == ["il-annotation-repeated"]
