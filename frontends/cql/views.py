@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BATCHES = {
     "time_batch": "rows that come in batches are `tumble(s, 10 seconds)`, grouped by `window_end`",
     "ext_timed_batch": "rows that come in batches are `tumble(s, 10 seconds)`, grouped by `window_end`",
+    "ext_timed": "time is that of the time stamp: `#time(30 sec)`",
     "length_batch": "the last rows of each n are `s[rows n slide n]`",
     "firstevent": "the first rows are `order by ts limit 1`",
     "firstlength": "the first rows are `order by ts limit n`",
@@ -52,8 +53,6 @@ def viewed(
         keys = _columns(named)
     match _name(last), args:
         case "time", (c.Length() as length,):
-            return c.Range(length, None, keys, open=True, span=span)
-        case "ext_timed", (str(), c.Length() as length):
             return c.Range(length, None, keys, open=True, span=span)
         case "length", (c.Length(number, None),) if number.denominator == 1:
             return c.Rows(int(number), keys, span=span)

@@ -16,7 +16,6 @@ ABSENT = {
     "latest_by_offset": "say by what: `max_by(x, ts)`",
     "proctime": "time is that of the rows: use the time stamp",
     "timestamptostring": "it is called `date_format(t, 'yyyy-MM-dd')`",
-    "stringtotimestamp": "it is called `to_timestamp(text)`",
     "len": "it is called `length(s)`",
     "ucase": "it is called `upper(s)`",
     "lcase": "it is called `lower(s)`",

@@ -24,7 +24,7 @@ from frontends.sql.functions import (
     cast_of,
     type_named,
 )
-from frontends.sql.time_formats import formatted
+from frontends.sql.time_formats import formatted, shape
 from frontends.sql.typed import Aggregate, Key, mean_type
 from frontends.sql.zones import clocks
 from river.diagnostics import Rejected, closest
@@ -340,6 +340,11 @@ class Rows:
                 return self.part(name, part.lower(), self.find(value), expr)
             case "to_char" | "date_format" | "strftime", (value, s.String(pattern)):
                 return self.time_text(name, self.find(value), pattern, expr)
+            case "to_timestamp" | "strptime" | "parse_timestamp" | "stringtotimestamp", (
+                value,
+                s.String(pattern),
+            ):
+                return self.time_read(name, self.find(value), pattern, expr)
             case "date_diff" | "datediff" | "timestampdiff", (unit, begin, end):
                 return self.difference(name, _unit(unit), (begin, end), expr)
             case "date_add" | "timestampadd" | "dateadd", (unit, count, value) if _unit(unit) in (
@@ -516,6 +521,19 @@ class Rows:
             message = f"`{odd}` in the pattern of `{name}` stands for nothing"
             raise self.report.error("sql-time-format", message, expr.span, "docs/cql.md has the signs")
         return self.lifted((value,), lambda parts: cast("s.Expr", formatted(name, parts[0], pattern)), expr)
+
+    def time_read(self, name: str, value: Found, pattern: str, expr: s.Call) -> Found:
+        """`to_timestamp(text, 'dd/MM/yyyy HH:mm')`: the time that a text of this shape says."""
+        if strip(value.type) != t.STRING:
+            message = f"`{name}` with a pattern is of a text, this is `{spelled(value.type)}`"
+            raise self.report.error("sql-function-operands", message, expr.span)
+        found, odd = shape(pattern)
+        if odd is not None:
+            message = f"`{odd}` in the pattern of `{name}` stands for nothing that has always as many digits"
+            raise self.report.error(
+                "sql-time-format", message, expr.span, "write `'yyyy-MM-dd HH:mm:ss'`, or `'%d/%b/%Y'`"
+            )
+        return self.lifted((value,), lambda parts: s.Call("cql.time_like", (*parts, s.String(found))), expr)
 
     def unit(self, unit: s.Argument, expr: s.Call) -> int:
         """A unit of time in microseconds."""

@@ -1,4 +1,4 @@
-"""Times as texts by a pattern: what `to_char`, `date_format` and `strftime` write, each in signs of its own.
+"""Times as texts by a pattern, and back: what `to_char`, `date_format` and `strftime` write, each in signs of its own.
 
 A pattern is written out in the query, so it is taken apart when the query is checked: what is left is a sum of texts.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from river.lang import syntax as s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -103,6 +103,22 @@ def formatted(function: str, at: s.Expr, pattern: str) -> s.Expr | str:
     """The text of a time; or, if the pattern has a sign that nothing stands for, that sign."""
     if function == "date_format" and "%" in pattern:
         function = "strftime"
+    pieces: list[s.Expr] = []
+    for sign, text in _signs(function, pattern):
+        if sign is None:
+            pieces.append(s.String(text))
+        elif sign in _PARTS:
+            pieces.append(_PARTS[sign](at))
+        else:
+            return text
+    whole: s.Expr = s.String("")
+    for piece in _joined(pieces):
+        whole = piece if whole == s.String("") else s.Binary("+", whole, piece)
+    return whole
+
+
+def _signs(function: str, pattern: str) -> Iterator[tuple[str | None, str]]:
+    """The parts of a pattern: what a sign stands for (nothing: the empty text), or None for a text; and the sign or the text."""
     signs = SIGNS[function]
     if function == "strftime":
         pattern = pattern.replace("%F", _LONG["%F"]).replace("%T", _LONG["%T"])
@@ -112,19 +128,34 @@ def formatted(function: str, at: s.Expr, pattern: str) -> s.Expr | str:
     reader = re.compile(
         rf"{_LITERAL[function]}|(?P<plain>%%)|(?P<sign>{known}){unknown}|(?P<other>.)", re.DOTALL
     )
-    pieces: list[s.Expr] = []
     for found in reader.finditer(pattern):
         if found["sign"]:
-            pieces.append(_PARTS[signs[found["sign"]]](at))
+            yield signs[found["sign"]], found["sign"]
         elif found["odd"]:
-            return found["odd"]
+            yield "", found["odd"]
         else:
-            text = found["other"] or ("%" if found["plain"] else (found[1] or "").replace("''", "'"))
-            pieces.append(s.String(text))
-    whole: s.Expr = s.String("")
-    for piece in _joined(pieces):
-        whole = piece if whole == s.String("") else s.Binary("+", whole, piece)
-    return whole
+            yield None, found["other"] or ("%" if found["plain"] else (found[1] or "").replace("''", "'"))
+
+
+_PLACES: Mapping[str, str] = MappingProxyType(
+    {
+        "year": "\ue001" * 4, "month": "\ue002" * 2, "day": "\ue003" * 2, "hour": "\ue004" * 2, "minute": "\ue005" * 2,
+        "second": "\ue006" * 2, "millis": "\ue007" * 3, "micros": "\ue007" * 6, "Jan": "\ue008" * 3,
+    }
+)  # fmt: skip
+"""The characters that stand for the digits, or letters, of a part of a time in the shape of a text (`cql.time_like`)."""
+
+
+def shape(pattern: str) -> tuple[str, str | None]:
+    """The shape of the texts that a pattern of any of the functions means, and the first sign that cannot be read so."""
+    oracle = any(sign in pattern for sign in ("YYYY", "HH24", "MI", "DD"))
+    function = "strftime" if "%" in pattern else "to_char" if oracle else "date_format"
+    found = ""
+    for sign, text in _signs(function, pattern):
+        if sign is not None and sign not in _PLACES:
+            return found, text
+        found += text if sign is None else _PLACES[sign]
+    return found, None
 
 
 def named(at: s.Expr, sign: str) -> s.Expr:

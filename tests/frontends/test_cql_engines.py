@@ -86,6 +86,34 @@ def test_months_and_zones() -> None:
     ]  # fmt: skip
 
 
+def test_times_are_read_by_a_pattern() -> None:
+    query = """select to_timestamp('31/12/2023 23:59', 'dd/MM/yyyy HH:mm') as a,
+      strptime('29/Feb/2024:01:02:03', '%d/%b/%Y:%T') as b,
+      to_timestamp('2024-02-03T04:05:06.789', 'YYYY-MM-DD"T"HH24:MI:SS.MS') as c,
+      to_timestamp(case when q > 0 then '12:30' end, 'HH:mm') as d from s where a = 2"""
+    ((_, _, *found),) = told(query, "relation")
+    assert [at.isoformat() for at in found] == [
+        "2023-12-31T23:59:00+00:00", "2024-02-29T01:02:03+00:00", "2024-02-03T04:05:06.789000+00:00", "1970-01-01T12:30:00+00:00",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-02-30 00:00",
+        "2024-13-01 00:00",
+        "2024-01-01 24:00",
+        "2024-01-01 00:0",
+        "2024-01-01T00:00",
+        "2024-O1-01 00:00",
+    ],
+)
+def test_texts_that_are_not_of_their_pattern_trap(text: str) -> None:
+    with pytest.raises(Rejected) as found:
+        told(f"select to_timestamp('{text}', 'yyyy-MM-dd HH:mm') as a from s", "relation")
+    assert [each.code for each in found.value.diagnostics] == ["trap-assert"]
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [
@@ -94,6 +122,8 @@ def test_months_and_zones() -> None:
         ("select a from s#length(2)#time(3)", "syntax-view"),
         ("select a from s#sort(3, a)", "syntax-view"),
         ("select o.a from s o join r for system_time as of o.a on o.k = r.k", "cql-window-stamp"),
+        ("select to_timestamp(k, 'd/M/yyyy') as m from s", "sql-time-format"),
+        ("select to_timestamp(a, 'yyyy') as m from s", "sql-function-operands"),
         ("select interval '1' month as m from s", "sql-month"),
         ("select a + interval '1' month as m from s", "sql-month"),
         ("select a at time zone 'UTC' as z from s", "sql-zone"),

@@ -327,7 +327,10 @@ def diagnostics(expression: str) -> list[Diagnostic]:
         ("f(i as int)", "syntax-cast", "write `cast(x as int)`"),
         ("length(k from 2)", "syntax-from", "write commas between operands"),
         ("timestamp 'soon'", "syntax-time", "write it as in `timestamp '2026-01-31 12:00:00'`"),
-        ("interval '2 months'", "syntax-interval", "units are weeks and below: `interval '5 minutes'`, `interval '5' minute`"),
+        (
+            "interval '2 moons'", "syntax-interval",
+            "months and years stand alone, weeks and below together: `interval '1' month`, `interval '1 day 2 hours'`",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_refused(expression: str, code: str, help_line: str | None) -> None:
