@@ -33,11 +33,7 @@ def concurrent(
     """
     native, index, name = machine.native, instance.index, instance.name
     if isinstance(region.how, Stateless):
-        clones = [native, *(native.again() for _ in range(region.degree - 1))]
-        for clone in clones[1:]:
-            for i, variable in enumerate(native.variables):
-                clone.share(i, variable)
-        return Parallel(index, machine, name, variables, clones, choices, part)
+        return Parallel(index, machine, name, variables, [native], choices, part, region.degree - 1)
     if isinstance(region.how, ByRows):
         from backends.multicore.by_rows import ByRowsOperate
 

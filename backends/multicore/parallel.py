@@ -78,8 +78,9 @@ class Made:
 
 
 class Parallel(Operate, Divided):
-    """The task of such an instance. `clones`: as many of its operator as workers may be at it.
+    """The task of such an instance.
 
+    `clones`: of its operator, of which so many `more` are made when they are wanted, one for each worker that may be at it.
     `part`: how many items are handed out at once, at most; a worker that keeps the task takes batches as any other operator
     does.
     """
@@ -93,6 +94,7 @@ class Parallel(Operate, Divided):
         clones: Sequence[NativeOperator],
         choices: Choices,
         part: int,
+        more: int = 0,
     ) -> None:
         super().__init__(index, instance, name, variables)
         self._part = part = min(part, instance.batch)
@@ -101,13 +103,14 @@ class Parallel(Operate, Divided):
         self.machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
+        self._more = more
         self._stopping = False
         self._open = choices.gate == "open"
         self._steps = 0
         self._spent = 0.0  # seconds of this thread that firings took which were made at once
         self._slice = SLICE
         self._fired = 0.0  # how many these were; both are smoothed, and alike
-        self._order = choices.order(AHEAD * len(clones), self._send, instance.drain)
+        self._order = choices.order(AHEAD * (len(clones) + more), self._send, instance.drain)
         self._worklist: Worklist[Firings | Made | Failed, Made] = Worklist(self._order, self._next)
 
     @property
@@ -140,12 +143,25 @@ class Parallel(Operate, Divided):
             return Outcome.IDLE
         serial, found = taken
         if isinstance(found, Firings):  # by the clone used last: its outputs are still in the cache
-            self.detached, self.ticket = evolve(found, native=self._clones.pop()), serial
+            native = self._clones.pop() if self._clones else self._another()
+            self.detached, self.ticket = evolve(found, native=native), serial
             return Outcome.SPLIT
         room = self._worklist.hand_in(serial, found)
         if self._failed(control):
             return Outcome.IDLE
         return Outcome.MORE if room else Outcome.FULL
+
+    def _another(self) -> NativeOperator:
+        """One more of the operator, which reads the same variables."""
+        first = self._natives[0]
+        found = first.again()
+        for i, variable in enumerate(first.variables):
+            found.share(i, variable)
+        self._more -= 1
+        self._natives = (*self._natives, found)
+        if self._stopping:  # which may have been said before it was among them
+            found.stop()
+        return found
 
     def _together(self, control: Control) -> Outcome:
         """A step as any other operator's: nothing is out of this worker's hands."""
@@ -175,7 +191,7 @@ class Parallel(Operate, Divided):
 
     def _next(self) -> Firings | Made | Failed | None:
         """What is to be given a serial number, None if there is nothing now."""
-        if self.dead or not self._clones:
+        if self.dead or not (self._clones or self._more):
             return None
         try:
             return self._take()

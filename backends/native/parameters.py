@@ -220,9 +220,16 @@ def _fixed(node: Any, *, rated: bool) -> bool:
 
 def _names_fixed(node: typed.Node | tuple[typed.Node, ...], *, rated: bool) -> bool:
     """Whether a constant of the operator stands where constants must be known, as the index of an array among them."""
-    places = [each for each in nodes(node) if _fixed(each, rated=rated)]
-    places += [each.index for each in nodes(node) if rated and isinstance(each, typed.At)]
-    return any(isinstance(inner, typed.ConstRef) for place in places for inner in nodes(place))
+    for each in nodes(node):
+        if _fixed(each, rated=rated):
+            inside = each
+        elif rated and isinstance(each, typed.At):
+            inside = each.index
+        else:
+            continue
+        if any(isinstance(inner, typed.ConstRef) for inner in nodes(inside)):
+            return True
+    return False
 
 
 @cache

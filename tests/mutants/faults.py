@@ -694,6 +694,8 @@ _RATED: Final = (
     "optimizers/rated.py",
     "tests/optimizers/test_zipping.py::test_what_does_not_keep_step_stays_apart",
 )
+_CIRCLES: Final = "optimizers/circles.py"
+_LOOPS: Final = "tests/optimizers/test_loops.py::test_a_loop_that_became_one_operator_computes_the_same"
 _ZIPPING: Final = (
     "optimizers/zipping.py",
     "tests/optimizers/test_zipping.py::test_what_is_not_the_same_stays_apart",
@@ -713,6 +715,18 @@ def _unguarded(
 
 
 GUARDS: Final = (
+    Mutant(
+        "loop-in-small-rings", "what waits in a loop has half the room that it takes", _CIRCLES,
+        "1 << max(most - 1, 0).bit_length()", "1 << max(most - 2, 0).bit_length() // 2", _LOOPS, "Rejected",
+    ),
+    Mutant(
+        "loop-without-what-waits", "what is enqueued in a loop is zero", _CIRCLES,
+        "s.Index(s.Name(const), s.Name(i))", "s.Call('zero', ())", _LOOPS,
+    ),
+    Mutant(
+        "loop-that-goes-round-once", "a loop is not gone round again until nobody can fire", _CIRCLES,
+        "fired = s.Assign(s.Name(busy), s.Bool(True))", "fired = s.Assign(s.Name(busy), s.Bool(False))", _LOOPS,
+    ),
     _unguarded(
         _FUSION, "fusion-of-externs", "operators without text are fused",
         "if isinstance(one, typed.Extern) or isinstance(other, typed.Extern):", raises="AttributeError",

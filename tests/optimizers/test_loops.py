@@ -31,6 +31,8 @@ LOOPS = {
       work pop 5 push 7 { int s = 0; for (int i = 0; i < 5; i++) { s += peek(i); push(s); } push(9); push(peek(1)); } }
       loop int->int filter { work pop 3 push 2 { push(pop()); push(pop() - pop()); } };
       split roundrobin(4, 3); for (int i = 0; i < 4; i++) enqueue i; }""",
+    "several rounds": """int->int feedbackloop L { join roundrobin(1, 3); body int->int filter {
+      int n; work pop 1 push 1 { push(pop() * 3 + n++); } } loop Identity<int>; split roundrobin(1, 3); enqueue 2; }""",
     "windows": """int->int feedbackloop L { join roundrobin(1, 1); body int->int filter {
       work peek 4 pop 2 push 1 { int s = 0; for (int i = 0; i < 4; i++) s = 2 * s + peek(i); pop(); pop(); push(s); } }
       loop int->int filter { work peek 3 pop 1 push 1 { push(peek(2) - peek(0)); pop(); } }; split duplicate;
