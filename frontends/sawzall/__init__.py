@@ -25,7 +25,7 @@ class Sawzall(Language):
 
     def included(self, source: Source, /) -> tuple[Source, ...]:
         """The other files that make the program: see `Frontend`."""
-        if "include" not in source.text and "proto" not in source.text:
+        if not any(word in source.text for word in ("include", "proto", "now")):
             return ()
         from frontends.sawzall.parse import included
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from time import time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from river.source import Span
 
 ABSENT = frozenset({
-    "now", "load",
+    "load",
     "getenv", "result", "Gunzip", "print", "unpack", "geo",
 })  # fmt: skip
 """Functions of szl that River-Sawzall does not have."""
@@ -577,6 +578,8 @@ class Expressions:
                 raise self.error("sawzall-no-result", f"`{name}` has no result", span)
             return call
         match name, args:
+            case "now", ():
+                return z.Constant(t.TIME, time_ns() // 1000, span=span)
             case "inproto", _:
                 place = self.tagged(name, args, span)
                 return z.There(t.BOOL, place.value, place.name, span=span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from time import time_ns
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from attrs import define, evolve, field
@@ -66,7 +67,7 @@ def _with_options(program: z.Program, source: Source) -> z.Program:
 
 
 def included(source: Source) -> tuple[Source, ...]:
-    """The files that a text includes, as far as they can be read, and those that they include."""
+    """The files that a text includes, as far as they can be read, and those that they include; the time, if it asks for that."""
     found: dict[Path, Source] = {}
     left = [source]
     while left:
@@ -77,7 +78,11 @@ def included(source: Source) -> tuple[Source, ...]:
                 text = Source(str(path), path.read_text(encoding="utf-8", errors="replace"))
                 found[path.resolve()] = text
                 left.append(text)
-    return tuple(found.values())
+    asked = any(_NOW.search(each.text) for each in (source, *found.values()))
+    return (*found.values(), *((Source("now", str(time_ns())),) if asked else ()))
+
+
+_NOW = re.compile(r"\bnow\s*\(")
 
 
 _INCLUDE = re.compile(r"""\b(?:include|proto)\s*(?:"([^"\n]*)"|`([^`\n]*)`)""")

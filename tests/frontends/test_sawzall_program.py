@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import time
 import zlib
 from pathlib import Path
 
@@ -432,3 +433,14 @@ def test_bytes_are_compressed_as_zlib_does() -> None:
     for each, row in zip(found, rows, strict=True):
         assert (gzip.decompress(each["g"]), zlib.decompress(each["z"])) == (row["d"], row["d"])
     assert len(found[-1]["g"]) < 300
+
+
+def test_now_is_when_the_run_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    script = tmp_path / "now.szl"
+    script.write_text(
+        "static began := now();\nemit stdout <- format(`%d`, int(began));\nassert(now() >= began);\n"
+    )
+    before = time.time_ns() // 1000
+    first, second = (int(shown(str(script), "--backend", "reference")[1]) for _ in range(2))
+    assert before <= first < second <= time.time_ns() // 1000
