@@ -467,28 +467,21 @@ def chained(*uses: str) -> Graph:
     return verify(parse(Source("chained.river", text)), Library.of({}))
 
 
-TWICE = (
-    "@Parallel(2) @Region(r, time_merge, {}) (q, $m) <- sums(d, $m);",
-    "{} (o, $w) <- last(q, $w);",
-    "output o: E by tau;",
-)
-
-
-def chained_by(key: str, other: str) -> Graph:
-    first, second, output = TWICE
-    return chained(first.format(key), second.format(other), output)
-
-
-SAME = "@Parallel(2) @Region(r, time_merge, k)"
+def chained_by(key: str, also: str = "") -> Graph:
+    """Both in a region by `key`; `also`: what is said of the second."""
+    region = f"@Parallel(2) @Region(r, time_merge, {key})"
+    return chained(
+        f"{region} (q, $m) <- sums(d, $m);", f"{also} {region} (o, $w) <- last(q, $w);", "output o: E by tau;"
+    )
 
 
 @pytest.mark.parametrize(
     ("graph", "wanted"),
     [
-        (chained_by("k", SAME), ByRows(("k",), ((0,),), promised=False)),
-        (chained_by("v", SAME), "not all of them keep rows apart by `v`"),
-        (chained_by("k", f"@Keys(v, k) {SAME}"), "`last` keeps rows apart by (k), not by `v`"),
-        (chained_by("k", f"@Keys(k) {SAME}"), ByRows(("k",), ((0,),), promised=False)),
+        (chained_by("k"), ByRows(("k",), ((0,),), promised=False)),
+        (chained_by("v"), "not all of them keep rows apart by `v`"),
+        (chained_by("k", "@Keys(v, k)"), "`last` keeps rows apart by (k), not by `v`"),
+        (chained_by("k", "@Keys(k)"), ByRows(("k",), ((0,),), promised=False)),
     ],
 )
 def test_what_may_be_divided_together(graph: Graph, wanted: ByRows | str) -> None:
