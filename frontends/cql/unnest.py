@@ -329,7 +329,7 @@ class _Unnest:
             """The aggregate of the rows of equal keys, and in the frame of a row."""
             sides = [(_of(others, part(key)), _of(label, part(key))) for key in node.keys]
             ties: list[s.Expr] = [
-                s.Call("alike", pair) if name and self.loose(name, pair[0]) else s.Binary("==", *pair)
+                s.Call("alike", pair) if name and self.unlike(name, pair[0]) else s.Binary("==", *pair)
                 for pair in sides
             ]
             if node.order or node.frame is not None:
@@ -397,10 +397,10 @@ class _Unnest:
         )  # fmt: skip
         return unnested(around, self.title, self.world, named=self.named)
 
-    def loose(self, name: str, column: s.Expr) -> bool:
-        """Whether a column of a declaration may be none."""
-        row = self.world.row_of(q.Source(name))
-        return isinstance(dict(row.fields)[cast("s.Member", column).name], t.Optional)
+    def unlike(self, name: str, column: s.Expr) -> bool:
+        """Whether a value of a column of a declaration may be unlike itself: none, or a float that is no number."""
+        kind = dict(self.world.row_of(q.Source(name)).fields)[cast("s.Member", column).name]
+        return isinstance(kind, t.Optional) or t.contains(kind, *t.FLOATS)
 
     def columns(self, node: s.Node) -> Iterator[s.Expr]:
         """The columns that an item reads outside of aggregates and nested queries."""

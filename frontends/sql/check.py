@@ -838,6 +838,12 @@ class _Joins:
         match condition:
             case s.Binary("==", a, b) | s.Call("is_true", (s.Call("eq3", (a, b)),)):
                 same = False
+            case s.Call("is_true", (s.IfExpr(unknown, s.NoneValue(), s.Binary("==", x, y)),)):  # of floats
+                tests = [s.IsNone(each.value) for each in (x, y) if isinstance(each, s.Force)]
+                if not tests or unknown != (tests[0] if len(tests) == 1 else s.Binary("or", *tests)):
+                    return None
+                a, b = (each.value if isinstance(each, s.Force) else each for each in (x, y))
+                same = False
             case s.Call("same", (a, b)):
                 same = True
             case _:

@@ -694,8 +694,10 @@ class Rows:
         return self.typed(s.Binary(op, left.expr, right.expr, span=expr.span))
 
     def comparison(self, op: str, left: Found, right: Found, expr: s.Expr) -> Found:
-        """A comparison of numbers of one type; unknown where an operand is."""
+        """A comparison of numbers of one type; unknown where an operand is. Floats compare by IEEE, optional ones too."""
         left, right = promote(left, right)
+        if strip(left.type) in t.FLOATS and strip(right.type) in t.FLOATS:
+            return self.lifted((left, right), lambda parts: s.Binary(op, *parts, span=expr.span), expr)
         if isinstance(left.type, t.Optional) or isinstance(right.type, t.Optional):
             return self.typed(s.Call(COMPARISONS[op], (left.expr, right.expr), span=expr.span))
         return self.typed(s.Binary(op, left.expr, right.expr, span=expr.span))

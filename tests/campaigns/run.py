@@ -126,6 +126,13 @@ CAMPAIGNS: Final = (
         1,
         ("tests/properties/test_texts_many.py", "-k", "many_texts"),
     ),
+    Campaign(
+        "queries",
+        "queries of CQL say at every instant what DuckDB makes of the bags of that instant",
+        10_000,
+        1,
+        ("tests/properties/test_cql_whole.py", "-k", "every_instant"),
+    ),
     Campaign("texts", "numbers, times and texts are written and read alike everywhere", 300_000, 6,
              ("tests/backends/test_native_texts.py",)),
 )  # fmt: skip

@@ -437,6 +437,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_lower.py::test_a_distinct_row_goes_with_its_last_copy",
     ),
     Mutant(
+        "cql-part-without-number",
+        "a row whose part is a float that is no number is not among its own",
+        "frontends/cql/unnest.py",
+        "return isinstance(kind, t.Optional) or t.contains(kind, *t.FLOATS)",
+        "return isinstance(kind, t.Optional)",
+        "tests/properties/test_cql_whole.py::test_what_is_no_number",
+    ),
+    Mutant(
         "cql-window-after-time",
         "a mark tells the window that ends with it, though no row says that time came so far",
         "frontends/cql/templates/tables.river",
