@@ -88,6 +88,7 @@ PROGRAMS = [
     ("examples/linear_road/tolls.cql", {"reports": "examples/linear_road/reports.csv"}),
     ("examples/log_analyzer/query_log.szl", {"logRecord": "examples/log_analyzer/queries.csv"}),
     ("tests/programs/cross_language.river", {"line": LINES}),
+    ("tests/programs/streamit/prefixcode.str", {"input": [0, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0] * 20}),
     ("tests/programs/lines.szl", {"input": ["1.5", "2", "none", "3.25", "10"]}),
 ]
 

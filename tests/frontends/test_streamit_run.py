@@ -493,38 +493,13 @@ def test_dynamic_push_rates() -> None:
     assert output(text, [1, -2, 3]) == [1, 3]
 
 
-PREFIXES = """
-  int->int filter Prefix {
-    int symbols;
-    int bits(int n) { int v = 0; for (int i = 0; i < n; i++) v = v * 2 + pop(); return v; }
-    work pop [1, *] push 2 {
-      int length = 0;
-      while (length < 3 && pop() == 1) length++;
-      symbols += 1;
-      push(length);
-      push(length == 2 ? bits(3) : length == 3 ? peek(0) : 0);
-      println(symbols + ": " + length);
-    }
-  }
-  int->int filter Runs {
-    work pop * peek * push * {
-      if (peek(1) == 0) { push(pop()); pop(); return; }
-      int v = pop();
-      int n = pop();
-      for (int i = 0; i < n; i++) push(v);
-    }
-  }
-  int->int pipeline Main { add Prefix; add Runs; }
-"""
-"""A code of bits, and a code of runs: how many items a firing takes is in the items."""
-
-
 @pytest.mark.parametrize("backend", ["multicore", "reference"])
 def test_a_firing_may_ask_for_items(backend: str) -> None:
     items = [0, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 1, 0]
-    typed = FRONTEND.check(FRONTEND.parse(Source("p.str", PREFIXES)))
+    text = (ROOT / "tests/programs/streamit/prefixcode.str").read_text()
+    typed = FRONTEND.check(FRONTEND.parse(Source("p.str", text)))
     assert direct.run(typed, {"input": items})["output"] == [0, 1, 2, 2, 2, 2, 2, 3, 1, 0]
-    results = river.compile(PREFIXES, lang="streamit").run({"input": items}, backend=backend)
+    results = river.compile(text, lang="streamit").run({"input": items}, backend=backend)
     assert results["output"]["value"].to_pylist() == [0, 1, 2, 2, 2, 2, 2, 3, 1, 0]
     assert "".join(results["stdout"]["value"].to_pylist()) == "1: 0\n2: 1\n3: 2\n4: 3\n5: 1\n6: 0\n"
 
