@@ -134,6 +134,7 @@ ON_SPARK = re.compile(r"tests/backends/test_spark\.py::|::test_the_blocks_on_spa
 """The names of tests that are marked `spark`."""
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Gives all tests on Spark to one worker: each session of its own would start Java and Python anew, and warm them up.
 
