@@ -28,7 +28,7 @@ class Ended(Exception):  # noqa: N818
 
 
 class Leave(Exception):  # noqa: N818
-    """Break, continue, return."""
+    """Break, continue, return, result."""
 
     def __init__(self, word: str, value: Any = None) -> None:
         super().__init__(word)
@@ -50,6 +50,8 @@ class Machine:
         self.program = program
         self.items: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
         self.statics: dict[int, Any] = {}
+        self.lengths: list[int] = []  # of what is indexed, innermost last
+        self.valued = 0  # how many `?{...}` of the function are open: there what is undefined leaves them
         for index, value in program.statics:
             self.statics[index] = self.value(value, self.statics)
 
@@ -119,6 +121,8 @@ class Machine:
             try:
                 self.stmt(stmt, env)
             except Undefined:
+                if self.valued:
+                    raise
                 raise Ended from None
 
     def looped(self, body: tuple[z.Stmt, ...], env: dict[int, Any]) -> bool:
@@ -126,7 +130,7 @@ class Machine:
         try:
             self.all(body, env)
         except Leave as leave:
-            if leave.word == "return":
+            if leave.word in ("return", "result"):
                 raise
             return leave.word == "continue"
         return True
@@ -145,8 +149,10 @@ class Machine:
                 before = self.value(place, env)
                 after = before + by
                 self.place(place, env)(after if place.type == t.F64 else wrap(place.type, after))
-            case z.Evaluate(z.Call() as call):
-                self.call(call, env)
+            case z.Evaluate(value):
+                self.value(value, env)
+            case z.Result(value):
+                raise Leave("result", copy.deepcopy(self.value(value, env)))
             case z.Assert(cond, text):
                 assert self.value(cond, env), text
             case z.Emit(table, index, value, weight):
@@ -245,12 +251,28 @@ class Machine:
                 record = self.value(value, env)
                 return lambda new: record.__setitem__(name, new)
             case z.Item(_, value, index):
-                whole, key = self.value(value, env), self.value(index, env)
-                if isinstance(whole, list) and not 0 <= key < len(whole):
+                whole = self.value(value, env)
+                key = self.index(whole, index, env)
+                if not isinstance(whole, dict) and not 0 <= key < len(whole):
                     raise Undefined
+                if isinstance(whole, str):
+                    store = self.place(value, env)
+                    return lambda new: store(whole[:key] + chr(new) + whole[key + 1 :])
                 return lambda new: whole.__setitem__(key, new)
+            case z.Part(_, value, low, high):
+                whole, store = self.value(value, env), self.place(value, env)
+                i, j = (max(self.index(whole, e, env), 0) for e in (low, high))
+                return lambda new: store(whole[:i] + new + whole[max(i, j) :])
             case _:
                 raise AssertionError(place)
+
+    def index(self, whole: Any, index: z.Expr, env: dict[int, Any]) -> Any:
+        """An index of something, in which `$` is its length."""
+        self.lengths.append(len(whole))
+        try:
+            return self.value(index, env)
+        finally:
+            self.lengths.pop()
 
     # -- expressions
 
@@ -268,7 +290,8 @@ class Machine:
                     raise Undefined
                 return found
             case z.Item(_, value, index):
-                whole, key = self.value(value, env), self.value(index, env)
+                whole = self.value(value, env)
+                key = self.index(whole, index, env)
                 if isinstance(whole, dict):
                     if key not in whole:
                         raise Undefined
@@ -277,8 +300,24 @@ class Machine:
                     raise Undefined
                 return ord(whole[key]) if isinstance(whole, str) else whole[key]
             case z.Part(_, value, low, high):
-                whole, i, j = (self.value(e, env) for e in (value, low, high))
+                whole = self.value(value, env)
+                i, j = (self.index(whole, e, env) for e in (low, high))
                 return whole[max(i, 0) : max(j, 0)]
+            case z.Length():
+                return self.lengths[-1]
+            case z.FunctionOf(_, function):
+                return function
+            case z.StatementValue(_, body):
+                self.valued += 1
+                try:
+                    self.all(body, env)
+                except Leave as leave:
+                    if leave.word != "result":
+                        raise
+                    return leave.value
+                finally:
+                    self.valued -= 1
+                raise Undefined
             case z.Apply(type_, operation, args):
                 return self.apply(
                     type_, operation.partition(":")[0], args, [self.value(a, env) for a in args]
@@ -323,13 +362,19 @@ class Machine:
         for param, arg in zip(function.params, call.args, strict=True):
             inner[param] = copy.deepcopy(self.value(arg, env))
         for (_, inside), capture in zip(function.captures, call.captures, strict=True):
-            inner[inside] = env[capture.variable]
+            inner[inside] = env.get(capture.variable, ABSENT)
+        before, self.valued = self.valued, 0
         try:
             self.all(function.body, inner)
         except Leave as leave:
             if leave.value is ABSENT:
                 raise Undefined from None
             return leave.value
+        finally:
+            self.valued = before
+            for (_, inside), capture in zip(function.captures, call.captures, strict=True):
+                if capture.variable in call.lent:
+                    env[capture.variable] = inner[inside]
         if function.result is not None:
             raise Ended
         return None

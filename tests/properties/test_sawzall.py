@@ -57,7 +57,8 @@ EXPRESSIONS = {
         "(<int> <+|-|*|/|%> <int>)", "(<int> <+|-|*|/|%|&|^> <int>)", "(<int> << <int>)", "(<int> >> <int>)", "-<int>",
         "~<int>", "abs(<int>)", "min(<int>, <int>)", "len(<string>)", "len(<ints>)", "<ints!>[<int>]", "<ints!>[<int>]",
         "r.m[<string>]", "int(<float>)", "int(<string>)", "int(<bool>)", "int(<uint>)", "int(<string>, 16)",
-        "<string!>[<int>]", "lookup(<map>, <string>, <int>)", "strfind(<string>, <string>)",
+        "<string!>[<int>]", "lookup(<map>, <string>, <int>)", "strfind(<string>, <string>)", "<ints!>[$ - <1|2>]",
+        "<string!>[$ - <int>]",
     ],
     "uint": ["(<uint> <+|-|*|/|%|&|^> <uint>)", "(<uint> >> <uint>)", "uint(<int>)",
         "~<uint>", "uint(<string>)", "uint(<float>)"],
@@ -71,10 +72,12 @@ EXPRESSIONS = {
     ],
     "string": [
         "(<string> + <string>)", *(f"string(<{kind}>)" for kind in ("int", "uint", "float", "bool")), "<string!>[<int>:<int>]",
+        "<string!>[<int>:$ - <int>]",
         'format("%d:%s", <int>, <string>)', "uppercase(<string>)", 'matchstrs("(a)(b)?", <string>)[<int>]',
         'split(<string>, "a")[0]',
     ],
-    "ints": ["(<ints> + <ints>)", "sort(<ints>)", "<ints!>[<int>:<int>]", "<ints!>[<0|1>:<int>]", "{<int>, <int>}"],
+    "ints": ["(<ints> + <ints>)", "sort(<ints>)", "<ints!>[<int>:<int>]", "<ints!>[<0|1>:<int>]", "<ints!>[<int>:$]",
+        "{<int>, <int>}"],
     "map": ["{(<string>): <int>, <string>: <int>}"],
 }  # fmt: skip
 
@@ -115,6 +118,10 @@ class Writer:
         leaves = self.readable(kind)
         if depth == 0 or self.draw(st.integers(0, 2)) == 0:
             return self.pick(leaves) if leaves and self.draw(st.booleans()) else self.literal(kind)
+        if self.draw(st.integers(0, 9)) == 0:
+            return self.of_statements(kind, depth - 1)
+        if kind == "int" and "apply" in self.functions and self.draw(st.integers(0, 7)) == 0:
+            return f"apply({self.anonymous(depth - 1)}, {self.expr('int', depth - 1)})"
         calls = ["f(<int>, <string>)"] * 3 if kind == "int" and "f" in self.functions else []
         return self.fill(self.pick([*calls, *EXPRESSIONS[kind]]), depth - 1)
 
@@ -130,6 +137,30 @@ class Writer:
             return self.pick(what.split("|"))
 
         return re.sub(r"<([^<> ][^ ]*?)>", drawn, template)
+
+    def of_statements(self, kind: str, depth: int) -> str:
+        """`?{...}` with a variable of its own and at most two results."""
+        before, inner = dict(self.scope), self.pick(["int", "string", "ints"])
+        value, name = self.expr(inner, depth), self.name()
+        self.scope[name] = inner
+        early = (
+            f"if ({self.expr('bool', depth)}) result {self.expr(kind, depth)};"
+            if self.draw(st.booleans())
+            else ""
+        )
+        found = f"?{{ {name}: {TYPES[inner]} = {value}; {early} result {self.expr(kind, depth)}; }}"
+        self.scope = before
+        return found
+
+    def anonymous(self, depth: int) -> str:
+        """A function as a value, which reads the variables around it."""
+        before, fixed = dict(self.scope), set(self.fixed)
+        name = self.name()
+        self.scope[name] = "int"
+        self.fixed |= set(self.scope)
+        found = f"function({name}: int): int {{ return {self.expr('int', depth)}; }}"
+        self.scope, self.fixed = before, fixed
+        return found
 
     def literal(self, kind: str) -> str:
         match kind:
@@ -186,10 +217,14 @@ class Writer:
         return f"{name} = {self.expr(self.scope[name])};"
 
     def s_part(self, depth: int) -> str:
-        names = self.local("ints", "map")
+        names = self.local("ints", "map", "string")
         if not names:
             return self.s_emit(depth)
         name = self.pick(names)
+        if self.scope[name] == "string" or (self.scope[name] == "ints" and self.draw(st.booleans())):
+            if self.scope[name] == "string" and self.draw(st.booleans()):
+                return self.fill(f"{name}[<int>] = 'x';", 1)
+            return self.fill(f"{name}[<int>:{self.pick(['$', '1', '<int>'])}] = <{self.scope[name]}>;", 1)
         index = self.expr("int" if self.scope[name] == "ints" else "string", 1)
         return self.fill(f"{name}[{index}]{self.pick(['++', '--', ' = <int>'])};", 1)
 
@@ -198,9 +233,12 @@ class Writer:
         return f"{self.pick(names)}{self.pick(['++', '--'])};" if names else self.s_declare(depth)
 
     def s_call(self, depth: int) -> str:
-        if not self.functions:
+        if "add" in self.functions and self.draw(st.booleans()):
+            return f"add({self.expr('int', 1)});"
+        names = [name for name in ("f", "g") if name in self.functions]
+        if not names:
             return self.s_emit(depth)
-        return f"{self.pick(self.functions)}({self.expr('int', 1)}, {self.expr('string', 1)});"
+        return f"{self.pick(names)}({self.expr('int', 1)}, {self.expr('string', 1)});"
 
     def s_emit(self, _depth: int) -> str:
         return self.fill(self.pick(EMITS), self.draw(st.integers(0, 2)))
@@ -296,6 +334,15 @@ class Writer:
 
     def program(self) -> str:
         parts = [self.s_declare(0) for _ in range(self.draw(st.integers(0, 2)))]
+        if self.draw(st.booleans()):
+            parts.append("acc: int = 1; add: function(n: int) { acc = acc + n; };")
+            self.scope["acc"] = "int"
+            self.functions["add"] = "none"
+        if self.draw(st.booleans()):
+            parts.append(
+                "apply: function(g: function(n: int): int, n: int): int { return g(n) - g(n + 1); };"
+            )
+            self.functions["apply"] = "int"
         parts.append(self.function("f", "int"))
         if self.draw(st.booleans()):
             parts.append(self.function("g", None))
