@@ -38,12 +38,16 @@ def lower(program: z.Program) -> p.Program:
     The map operator has an output for each table, and `undefined` if something may be undefined. A collection is such an
     output itself; every other table is a variable that a reducer fills, seen through a view.
     """
-    return _Lowering(program).program()
+    drawn = any(draws(part, program.tables) for part in (*program.body, *program.functions))
+    return _Lowering(program, drawn).program()
 
 
 @define
 class _Lowering:
+    """One program. `draws`: it draws random numbers; then its records are numbered."""
+
     typed: z.Program
+    draws: bool
     taken: set[str] = field(factory=set[str])
 
     def unused(self, name: str) -> str:
@@ -121,11 +125,6 @@ class _Lowering:
             table, self.unused(f"{table.name}_emits"), self.unused(f"{table.name}_{table.kind}"),
             self.unused(f"{table.name}_rows"),
         )  # fmt: skip
-
-    @property
-    def draws(self) -> bool:
-        """Whether the program draws random numbers: then its records are numbered."""
-        return any(draws(part, self.typed.tables) for part in (*self.typed.body, *self.typed.functions))
 
     def items(self, source: z.Variable) -> s.TypeExpr:
         """The records: lines are texts."""

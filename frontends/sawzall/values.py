@@ -432,8 +432,8 @@ class Values:
 
     def every(self, exprs: tuple[z.Expr, ...]) -> tuple[s.Expr, ...]:
         """The values of expressions, from left to right."""
-        changing = [bool(z.assigned(e)) for e in exprs]
-        if not any(changing[1:]):
+        changing = [False, *(bool(z.assigned(e)) for e in exprs[1:])]
+        if not any(changing):
             return tuple(self.expr(e) for e in exprs)
         found: list[s.Expr] = []
         for i, e in enumerate(exprs):
