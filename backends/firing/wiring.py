@@ -42,5 +42,7 @@ def outputs_of(instance: Instance, queues: Mapping[str, Queue], closing: Collect
 
 
 def _marking(operator: typed.Operator | typed.Extern) -> frozenset[int]:
-    """The outputs to which the operator's own text sends marks."""
+    """The outputs to which the operator's own text sends marks: they are ordered."""
+    if all(out.by is None for out in operator.outs):
+        return frozenset()
     return frozenset(node.out for node in nodes(operator) if isinstance(node, typed.Mark))

@@ -45,10 +45,14 @@ def parameters(operators: Sequence[typed.Operator]) -> list[Parameters | None]:
     if len(operators) < MANY:
         return found
     alike: dict[tuple[Any, ...], list[tuple[int, _Shape]]] = defaultdict(list)
+    shapes: dict[int, tuple[tuple[Any, ...], _Shape]] = {}  # by operator, which may be used many times
     for i, operator in enumerate(operators):
         if operator.first is None:
-            shape = _shape(operator)
-            alike[tuple(shape.atoms)].append((i, shape))
+            if id(operator) not in shapes:
+                shape = _shape(operator)
+                shapes[id(operator)] = tuple(shape.atoms), shape
+            atoms, shape = shapes[id(operator)]
+            alike[atoms].append((i, shape))
     for group in alike.values():
         rated = operators[group[0][0]].rated is not None
         if len({shape.told for _, shape in group}) < (CROWD if rated else MANY):
