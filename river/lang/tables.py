@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from river.lang.lalr import Tables
 
 FORMAT = 2
+"""To be raised when tables are kept in another way."""
 
 
 def cache_folder() -> Path:
