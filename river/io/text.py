@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHUNK: Final = 1 << 18
-LONGEST: Final = 1 << 26
+LONGEST: Final = 1 << 28
 """Characters of the longest line: a longer one means that the file is no text of lines."""
 
 UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -10,6 +10,8 @@ import pytest
 
 import river
 from river.cli import main
+from river.diagnostics import Rejected
+from river.io.text import blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,3 +127,22 @@ def test_one_large_record_is_taken_apart_in_linear_time(letter: str, tmp_path: P
         0,
         ["#", "size", "value", str(7 + large + 4), "#", "words", "value", "100003"],
     ), err
+
+
+@pytest.mark.slow
+def test_a_record_of_100_mb_is_a_record(tmp_path: Path) -> None:
+    script, data = tmp_path / "large.szl", tmp_path / "large.txt"
+    script.write_text(LARGE)
+    data.write_text("one two\n" + "abcdefghi jklmnopqr " * 5_000_000 + "\nlast\n")
+    status, out, err = shown(str(script), "--in", f"input={data}", "--format", "csv")
+    assert (status, out.split()) == (
+        0,
+        ["#", "size", "value", "100000011", "#", "words", "value", "10000003"],
+    ), err
+
+
+def test_a_line_without_an_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("river.io.text.LONGEST", 1_000)
+    with pytest.raises(Rejected) as caught:
+        list(blocks(io.BytesIO(b"good\n" + b"x" * 300_000), "endless.txt", 10))
+    assert "cannot read `endless.txt`: a line is longer than 1000 characters" in str(caught.value)
