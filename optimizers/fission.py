@@ -143,6 +143,8 @@ class Fission:
     def by_one_key(self, graph: g.Graph, first: int, degree: int, platform: Platform) -> tuple[int, ...]:
         """An operator and those behind it that can be divided together with it; itself alone if it is none of several."""
         members = (first,)
+        if not any(var.written for var in graph.instances[first].operator.vars):
+            return members
         while len(after := successors(graph, graph.instances[members[-1]])) == 1 and after[0] not in members:
             if self.wanted(graph.instances[after[0]], platform) != degree:
                 break

@@ -122,7 +122,7 @@ def divided_together(graph: Graph, members: Sequence[int], keys: Sequence[str] =
     to be divided; without them, all that may be.
     """
     first = graph.instances[members[0]]
-    row = row_type(first.operator.ports[0].type)
+    row = row_type(first.operator.ports[0].type) if len(first.operator.ports) == 1 else None
     if not isinstance(row, t.Record):
         return f"`{first.use.operator}` does not turn deltas into deltas"
     if looping := [member for member in members if member in graph.looping]:
@@ -163,6 +163,8 @@ def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple
     from river.il.tagged import tagged
 
     op, said = instance.operator, annotated(instance.use).keys
+    if any(row_type(end.type) is None for end in (*op.ports, *op.outs)):
+        return "does not turn deltas into deltas"
     how = divided(graph, instance, () if said is None else said.fields)
     if isinstance(how, str):
         return how
@@ -176,7 +178,7 @@ def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple
     if isinstance(how, ByRows):
         return how.names
     if isinstance(how, Sharded):
-        return "does not turn deltas into deltas"
+        return "keeps its state by its items, not by their rows"
     if (reason := rowwise(op).obstacle) is not None:
         return APART.format(reason)
     if tagged(op) is None or any(end.by != TAU for end in (*op.ports, *op.outs)):

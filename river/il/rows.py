@@ -7,10 +7,12 @@ keeps equal rows together: what it sends for the parts is, put together, what it
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import ClassVar, Final
 
 from river.classes import define, field, frozen
 from river.il.annotations import row_type
+from river.il.trees import Same
 from river.lang import typed
 from river.lang import types as t
 from river.lang.dataflow import Loop, Reading
@@ -39,8 +41,12 @@ class Rows:
 
 def rowwise(op: typed.Operator | typed.Extern) -> Rows:
     """How `op` treats the rows of an instant."""
-    if isinstance(op, typed.Extern):
-        return Rows("its body is not text")
+    return Rows("its body is not text") if isinstance(op, typed.Extern) else _rowwise(Same(op))
+
+
+@lru_cache(1_000)
+def _rowwise(same: Same[typed.Operator]) -> Rows:
+    op = same.value
     if len(op.ports) != 1 or len(op.outs) != 1 or len(op.items) != 1 or op.mark is not None:
         return Rows("it has not one input and one output of deltas, or marks of its own")
     if row_type(op.ports[0].type) is None or row_type(op.outs[0].type) is None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -314,21 +315,27 @@ def test_they_are_divided_where_the_run_waits_for_them_and_processors_are_left(
     assert done == [True] * wanted
 
 
-def test_a_chain_is_divided_only_if_it_would_wait_for_one_of_its_operators(
-    done: list[bool], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("work", "wanted"), [([6.0], True), ([5.0, 1.0], True), ([3.0, 3.0], False)])
+def test_a_chain_is_divided_only_if_the_run_would_wait_for_one_of_its_operators(
+    work: list[float], *, wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All steps take as long: alone one would be waited for, but two that run side by side keep two workers busy."""
-    monkeypatch.setattr(by_rows, "LARGE", 0)
-    monkeypatch.setattr(by_rows, "time", Clocks(0.95, 1.2))
+    """Six seconds of work in seven, in which the process has had eight: two that run side by side keep two workers busy."""
+    clocks = SimpleNamespace(perf_counter=lambda: 7.0, process_time=lambda: 8.0)
+    monkeypatch.setattr(by_rows, "time", clocks)
+    task: Any = SimpleNamespace(_possible=True, _timed=9, _clock=0.0, _processors=0.0, _work=work, _degree=2)
+    assert ByRowsOperate._waited_for(task, 0.5) == wanted
+
+
+def test_a_chain_that_stays_whole_is_as_it_would_be_without_regions(done: list[bool]) -> None:
     graph = laws.after(verify(parse(Source("chain.river", TYPES + CHAIN)), Library.of({})), laws.REGIONS, 2)
     given_ = [deltas(60, 6)[i : i + 5] for i in range(0, 60, 5)]
-    found: list[Any] = []
-    summary = BACKEND.run(BACKEND.plan(graph, TWO, Options(2, 5, 8)), {"d": given_}, {"o": found.extend})
+    found: list[list[Any]] = []
+    for options in (Options(1), Options(2, 5, 8)):
+        found.append([])
+        summary = BACKEND.run(BACKEND.plan(graph, TWO, options), {"d": given_}, {"o": found[-1].extend})
+        assert summary.fired == {"sums#0": 60, "last#1": 60}
+    assert found[0] == found[1]
     assert done == []
-    assert summary.fired == {"sums#0": 60, "last#1": 60}
-    whole: list[Any] = []
-    BACKEND.run(BACKEND.plan(graph, TWO, Options(1)), {"d": given_}, {"o": whole.extend})
-    assert found == whole
 
 
 def test_cheap_ones_and_those_with_few_rows_stay_whole(done: list[bool]) -> None:

@@ -648,10 +648,10 @@ PASSES: Final = (
         "tests/backends/test_multicore_by_rows.py::test_where_rows_may_stay_all_shards_get_all_instants_and_no_tag_comes_twice",
     ),
     Mutant(
-        "rows-that-leave-by-either-end",
-        "an operator that takes rows out of its deque by either end is taken for one that keeps their order",
+        "rows-that-leave-twice",
+        "an operator that sends a row while it stays in the deque is taken for one that sends rows as they leave",
         "river/il/carried.py",
-        "and effect(node).first",
+        "and OPERATIONS[node.operation].mutates",
         "",
         "tests/backends/test_multicore_by_rows.py::test_what_only_keeps_rows_and_passes_them_on",
     ),
@@ -669,7 +669,7 @@ PASSES: Final = (
         "backends/multicore/by_rows.py",
         "wall * max(self._work) / work",
         "wall",
-        "tests/backends/test_multicore_by_rows.py::test_a_chain_is_divided_only_if_it_would_wait_for_one_of_its_operators",
+        "tests/backends/test_multicore_by_rows.py::test_a_chain_is_divided_only_if_the_run_would_wait_for_one_of_its_operators",
     ),
     Mutant(
         "fission-of-shared-state",
