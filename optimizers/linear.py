@@ -15,6 +15,7 @@ Amarasinghe, "Optimizing stream programs using linear state space analysis" (200
 from __future__ import annotations
 
 import struct
+from functools import partial
 from math import gcd, isfinite, lcm
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -118,11 +119,14 @@ class Firing:
 
 @frozen
 class Site:
-    """What is to be made of the program: a stream for each queue that is computed anew."""
+    """What is to be made of the program: a stream for each queue that is computed anew, and the operators that stay.
+
+    `copies`: from what duplicates send to what they read; they are laid anew.
+    """
 
     made: Mapping[str, Stream] = field(hash=False)
     kept: frozenset[int]
-    told: int  # an operator that goes
+    copies: Mapping[str, str] = field(hash=False)
 
 
 @frozen
@@ -174,16 +178,11 @@ class _Search:
                 break
             for index in idle:  # one of its outputs would have no reader
                 del self.firings[index]
-        if not made:
-            return None
-        gone = min(frozenset[int]().union(*(stream.operators for stream in made.values())))
-        return Site(made, frozenset(kept), gone)
+        return Site(made, frozenset(kept), self.copies) if made else None
 
     def origin(self, queue: str) -> str:
         """The queue of which a queue is a copy."""
-        while queue in self.copies:
-            queue = self.copies[queue]
-        return queue
+        return _origin(self.copies, queue)
 
     def streams(self, order: Sequence[int]) -> dict[str, Stream]:
         """The items of all queues."""
@@ -243,6 +242,12 @@ class _Search:
         )
         fits = all(abs(f) < LARGEST for row in stream.rows for f in (row.known, *row.terms.values()))
         return len(stream.operators) > 1 and costs > 0 and stream.at_once and fits
+
+
+def _origin(copies: Mapping[str, str], queue: str) -> str:
+    while queue in copies:
+        queue = copies[queue]
+    return queue
 
 
 def _floats(op: typed.Operator | typed.Extern) -> bool:
@@ -383,16 +388,13 @@ class _Rewriting:
         factory=dict[str, "list[str]"]
     )  # of each queue, what its copies are called
     added: list[Decl] = field(factory=list["Decl"])
-    search: _Search = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.names = Names(self.verified.program)
-        self.search = _Search(self.verified.graph)
-        self.search.site()
 
     def program(self) -> Program:
         """The whole."""
-        graph, origin = self.verified.graph, self.search.origin
+        graph, origin = self.verified.graph, partial(_origin, self.site.copies)
         reads: dict[str, str] = {}  # what a reader of a queue reads now
         for index in sorted(self.site.kept):
             for name in graph.instances[index].ins:

@@ -699,7 +699,10 @@ class Code:
             known = [part for part, _ in value.type.fields]
             message = f"`{shown(value.type)}` has no part `{name}`"
             raise self.report.error("streamit-unknown-name", message, span, closest(name, known))
-        return ty.Part(value.type.fields[index][1], value, index, span=span)
+        type_ = value.type.fields[index][1]
+        if isinstance(value, ty.Constant):
+            return ty.Constant(type_, value.value[index], span=span)
+        return ty.Part(type_, value, index, span=span)
 
     def operands(self, left: c.Expr, right: c.Expr) -> tuple[ty.Expr, ty.Expr]:
         """Two operands; a literal beside a float or a double is one."""

@@ -719,6 +719,11 @@ def test_complex_numbers() -> None:
     assert found == [pytest.approx(value, rel=1e-5) for value in expected]
 
 
+def test_parts_of_complex_literals() -> None:
+    text = "float->float filter F { work pop 1 push 1 { push(pop() * 0.5i.imag + (3.25 + 2i).real); } }"
+    assert output(text, [1.0, 2.0]) == [3.75, 4.25]
+
+
 def test_structs() -> None:
     text = """
     struct Line { Point from; Point[2] to; float in; }

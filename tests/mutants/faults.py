@@ -501,6 +501,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_run.py::test_samples_are_even_and_weights_count",
     ),
     Mutant(
+        "a-try-counts",
+        "a firing that asks for items changes the state before it has enough of them",
+        "frontends/streamit/operators.py",
+        "args += [s.Name(own.get(x, self.names[x])) for x in fields]",
+        "args += [s.Var(self.names[x]) if x in own else s.Name(self.names[x]) for x in fields]",
+        "tests/frontends/test_streamit_run.py::test_what_a_try_has_done_counts_only_with_enough_items",
+    ),
+    Mutant(
         "set-at-its-limit-is-over",
         "a set of just as many values as it may have counts as too large",
         "frontends/sawzall/templates/set.river",
@@ -567,6 +575,22 @@ FRONTENDS: Final = (
 )
 
 PASSES: Final = (
+    Mutant(
+        "linear-comes-later",
+        "linear filters that send their items one after the other become one that waits for all of them",
+        "optimizers/linear.py",
+        "costs > 0 and stream.at_once and fits",
+        "costs > 0 and fits",
+        "tests/optimizers/test_linear.py::test_what_would_come_later_is_left",
+    ),
+    Mutant(
+        "linear-out-of-step",
+        "behind a period, a linear filter's items are taken as those of the first one",
+        "optimizers/linear.py",
+        "terms = {(name, i + period * self.steps[name]): factor",
+        "terms = {(name, i): factor",
+        "tests/optimizers/test_linear.py::test_filters_behind_one_another_see_each_item_where_it_is",
+    ),
     Mutant(
         "fission-of-a-loop",
         "an operator in a loop is replicated",

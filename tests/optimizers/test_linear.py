@@ -146,6 +146,17 @@ def test_bands_become_one_filter() -> None:
     assert operators(after) == ["linear"]
 
 
+def test_filters_behind_one_another_see_each_item_where_it_is() -> None:
+    compiled, after = linear(
+        "float->float pipeline Main { add Fir(3, 1, 1, 0.5); add Fir(5, 2, 1, 0.5); add Two; }"
+    )
+    items = [float(i * i % 7) for i in range(24)]
+    expected = outputs(compiled.graph, items)
+    assert operators(after) == ["linear"]
+    assert outputs(verify(after, compiled.library), items) == pytest.approx(expected)
+    assert len(expected) == 8
+
+
 def test_what_would_take_longer_stays_apart() -> None:
     up = "add Fir(16, 1, 1, 0.5); add Fir(1, 1, 2, 1.0); add Odd;"
     assert "linear" not in operators(linear(f"float->float pipeline Main {{ add Keep; {up} }}")[1])
