@@ -35,6 +35,20 @@ class Known:
 
 PREDEFINED = frozenset(
     {*BASIC, *CONSTANTS, *MATCHES, *PRINTED, *(f.name for f in FUNCTIONS), "def", "format", "input"}
+    | {
+        "DEBUG",
+        "assert",
+        "clearproto",
+        "convert",
+        "inproto",
+        "inprotocount",
+        "new",
+        "now",
+        "regex",
+        "saw",
+        "sawn",
+        "sawzall",
+    }
 ) - {"split"}
 """Names that have a meaning in every program."""
 
