@@ -113,13 +113,13 @@ class Consts:
         return self.list("clocks", s.TypeName("map", (s.TypeName("string"), CLOCKS_TYPE)), value)
 
     def list(self, hint: str, type_: s.TypeExpr, value: s.Expr) -> str:
-        """The constant that holds a list of patterns or numbers."""
+        """The constant that holds a list, a map or a record."""
         if value not in self.lists:
             self.lists[value] = s.Const(self.unused(hint), type_, value)
         return self.lists[value].name
 
     def patterns(self) -> tuple[s.Const, ...]:
-        """The patterns as constants of the operator, then lists of them."""
+        """The patterns as constants of the operator, then the other ones that bodies share."""
         alone = (
             s.Const(name, REGEX, s.Call("regex", (s.String(text),))) for text, name in self.regexes.items()
         )

@@ -4,7 +4,7 @@ Each job is a Sawzall script and the straightforward scripts that do the same in
 installed; all give the same lines. Seconds of the processor. `river` is a later run in the same process, from the start of
 reading to the answers written; `river, fresh` is a process from its start to its end, as the others are.
 
-Run: python tests/bench/bench_texts.py [--lines N] [--runs N] [--jobs NAME,...]
+Run: python tests/bench/bench_sawzall.py [--lines N] [--runs N] [--jobs NAME,...]
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ def main() -> None:
         name = given.child
         in_river(JOBS[name], given.folder / f"{name}.szl", given.file, given.folder / f"{name}.out")
         return
-    measure.begin("Texts, seconds of the processor, beside each how many times those of River")
+    measure.begin("Sawzall on texts, seconds of the processor, beside each how many times those of River")
     with TemporaryDirectory() as place:
         folder = Path(place)
         made(folder / "access.log", given.lines)
