@@ -495,7 +495,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def windows_keys(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         (given,), span = args, self.span(tree)
-        return tuple(s.Name(name, span=span) for name in ((given,) if isinstance(given, str) else given))
+        return tuple(s.Name(str(name), span=span) for name in ((given,) if isinstance(given, str) else given))
 
     def windows_table(self, tree: Tree[Token], args: Args) -> Table:
         *words, keys = args if isinstance(args[-1], tuple | None) else (*args, None)
