@@ -171,7 +171,12 @@ def test_the_plan_shows_locks_and_bounds(program):
     assert status == 0
     assert "lock 0" in out
     assert "holds 65536 items" in out
-    loop = ROOT / "tests/bodies/c_echo.river"
+    text = (ROOT / "tests/bodies/c_echo.river").read_text()
+    loop = program.with_name("loop.river")
+    loop.write_text(text)  # which is one operator
+    assert "unbounded" not in command("graph", loop, "--plan", "--format", "svg")[1]
+    rated, plain = "on x[pop 2](w) { emit y w[0] + 0.6 * w[1]; }", "on x(v) { if v > 0.0 { emit y v; } }"
+    loop.write_text(text.replace(rated, plain).replace("y[push 1]: f32", "y: f32"))
     assert "unbounded" in command("graph", loop, "--plan", "--format", "svg")[1]
 
 
