@@ -24,9 +24,11 @@ from backends.multicore.scheduling.scheduler import CALLER, Scheduler
 from backends.multicore.views import Views
 from backends.native.deadline import Deadline
 from backends.native.shared import spent
-from backends.native.tiers import while_running
+from backends.native.tiers import LARGE, while_running
 from river.backend import Summary
 from river.classes import evolve
+from river.driver import Reading
+from river.io.batches import Source
 from river.lang.evaluate import Trap
 from river.platform import here
 
@@ -63,9 +65,16 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     views = {view.name for view in plan.graph.views}
     if strangers := sorted(set(sinks) - set(plan.graph.outputs) - views):
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
-    with nothing() if plan.options.deadline is not None else while_running() as improver:
+    optimised = plan.options.deadline is not None or _bytes(sources) >= LARGE
+    with nothing() if optimised else while_running() as improver:
         engine = Engine(plan, sinks, improver)
         return engine.run(sources)
+
+
+def _bytes(sources: Sources) -> int:
+    """How large the inputs are, as far as that is known."""
+    read = (source.source for source in sources.values() if isinstance(source, Reading))
+    return sum(source.bytes for source in read if isinstance(source, Source))
 
 
 class Engine:

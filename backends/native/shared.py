@@ -142,10 +142,10 @@ def _begun(key: str, make: Callable[[], Made], level: int, begin: Callable[[Code
     there = found(depends)
     if there is not None:
         return _linked(there, begin)
-    if noted(depends) > tiers.NEXT:
-        return _ready(key, make, level, begin)
     tier = Tier(
-        lambda: _linked(kept(depends, lambda: _built(make, level)), begin), lambda ran: note(depends, ran)
+        lambda: _linked(kept(depends, lambda: _built(make, level)), begin),
+        lambda ran: note(depends, ran),
+        before=noted(depends),
     )
     quick = evolve(_ready(f"quick {key}", make, 0, begin), tier=tier)
     tiers.known(tier)

@@ -1,13 +1,14 @@
 """Code that is made quickly at first, and well when it pays.
 
 To optimise code takes LLVM ten times as long as to make it, most of what a user waits for before the first row of a program
-that is new. So a run has all code that is in no cache made without optimisation. What then runs for longer than `NOW` is made
-once more by a thread, one after the other; as soon as the better code is there, calls go to it. Both do the same on the same
-memory, so any call may be the first of the better one. At its end a run waits for the code that is being made, no other.
+that is new. So a run on little, or on nobody knows how much, has all code that is in no cache made without optimisation. What
+then runs for longer than `LONG` is made once more by a thread, one after the other; as soon as the better code is there, calls go
+to it. Both do the same on the same memory, so any call may be the first of the better one. At its end a run waits for the code
+that is being made, no other.
 
-How long code has run is noted in the cache: what has run for longer than `NEXT` in all runs together is optimised when the next
-one begins. So what is run again on much is as quick as it can be from the third time on, and what only ever sees a few rows is
-never optimised.
+How long code has run is noted in the cache, and counts in the next run, which begins with the quick code in any case: nobody
+waits for better code before the first row. So optimising costs about as much as was spent for want of it, and what only ever sees
+a few rows is not optimised.
 
 What a process makes outside of runs (`while_running`), or on a stated level, is optimised at once.
 """
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
 
     from backends.native.jit import Code
 
-NOW: Final = 0.25
-"""Seconds in code that was made quickly until it is optimised, about as long as that takes."""
+LONG: Final = 0.25
+"""Seconds in code that was made quickly, in all runs, until it is optimised: about as long as that takes."""
 
-NEXT: Final = 0.05
-"""Seconds in all runs until it is optimised before the next one."""
+LARGE: Final = 16 << 20
+"""Bytes of inputs from which on all code is optimised before a run: it takes longer than that does, or is run again."""
+
+LEAST: Final = 0.001
+"""Seconds in a run that are worth a note."""
 
 job: Final = local()
 """Of a thread that makes code: `failures`, a list that is empty as long as what it makes is wanted."""
@@ -67,6 +71,9 @@ class Tier:
 
     seconds: float = 0.0
     """For how long calls have run."""
+
+    before: float = 0.0
+    """For how long they have in the runs of other processes."""
 
     better: Code | None = None
 
@@ -105,6 +112,11 @@ class Tier:
             raise
 
 
+def _ran(tier: Tier) -> float:
+    """For how long code has run, in all."""
+    return tier.before + tier.seconds
+
+
 @define(eq=False)
 class Improver:
     """Improves code while something runs, in a thread of its own that works only while there is something to do."""
@@ -117,8 +129,8 @@ class Improver:
         if self.thread is not None and self.thread.is_alive():
             return
         with _LOCK:
-            found = max(_KNOWN, key=lambda tier: tier.seconds, default=None)
-        if found is not None and found.seconds >= NOW:
+            found = max(_KNOWN, key=_ran, default=None)
+        if found is not None and _ran(found) >= LONG:
             self.thread = Thread(target=self._work, args=(found,), name="improve")
             self.thread.start()
 
@@ -135,7 +147,8 @@ class Improver:
         with _LOCK:
             for tier in _KNOWN:
                 ran, tier.seconds = tier.seconds, 0.0
-                if ran > NEXT / 50:
+                tier.before += ran
+                if ran > LEAST:
                     tier.note(ran)
 
 

@@ -109,8 +109,8 @@ class Source:
 
     Memory is bounded by a batch. It can be iterated once; `close` may be called early. A row error under the
     policy `stop` is raised (Rejected) after the items before it have been yielded. `file`: what it reads, if
-    that is a regular file of text; `ordering`: its items are those of `unordered` that keep to it. Who reads
-    one of these instead still closes the source.
+    that is a regular file of text; `bytes`: how large what it reads is, 0 where that is not known; `ordering`: its
+    items are those of `unordered` that keep to it. Who reads one of these instead still closes the source.
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class Source:
         self.refusals = refusals
         self.unordered: Iterable[Batch] = batches
         self.ordering: Ordering | None = None
+        self.bytes = 0
         self._closers = [] if close is None else [close]
 
     @property
@@ -138,7 +139,9 @@ class Source:
 
     def derived(self, type_: Type, batches: Iterable[Batch], file: FileInput | None = None) -> Source:
         """A source of `batches` made from this one's; closing it closes this one."""
-        return Source(type_, self.origin, batches, self.refusals, self.close, file)
+        found = Source(type_, self.origin, batches, self.refusals, self.close, file)
+        found.bytes = self.bytes
+        return found
 
     def __iter__(self) -> Iterator[list[Item]]:
         try:

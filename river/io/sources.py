@@ -11,7 +11,7 @@ import gzip
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -66,6 +66,7 @@ def open_source(
     counter = refusals(on_error)
     try:
         source = _open_spec(spec, _Wanted(type, name, format, counter, max(batch, 1)))
+        source.bytes = _bytes(spec)
     except BaseException:
         if counter is not on_error:
             counter.close()
@@ -79,6 +80,32 @@ def open_source(
         source.close()
         raise Rejected([Diagnostic("data-column", f"input `{name}`: `{show(type)}` has no field `{by}`")])
     return order.ordered(source, key, lateness)
+
+
+_PER_ROW: Final = 64
+"""Bytes of a row of which nothing is known."""
+
+_UNPACKED: Final = 4
+"""How much larger a packed file's text is, about."""
+
+
+def _bytes(spec: Any) -> int:
+    """How large an input is, about; 0 where that is not known."""
+    match spec:
+        case str() | os.PathLike():
+            path = Path(cast("str | os.PathLike[str]", spec))
+            try:
+                found = path.stat()
+            except (OSError, ValueError):
+                return 0
+            packed = _UNPACKED if path.suffix.lower() in PACKED else 1
+            return found.st_size * packed if stat.S_ISREG(found.st_mode) else 0
+        case _ if isinstance(getattr(spec, "nbytes", None), int):
+            return spec.nbytes
+        case _ if isinstance(spec, Sized):
+            return _PER_ROW * len(spec)
+        case _:
+            return 0
 
 
 @frozen

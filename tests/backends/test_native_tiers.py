@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+import river
 from backends.native import NativeOperator, compile_native, shared, tiers
 from backends.native.jit import OPTIMISATION, Code, optimised
 from backends.native.tiers import Improver, Tier, while_running
@@ -104,15 +105,45 @@ def test_code_that_is_kept_is_used_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("ran", "later"), [(0.6, False), (0.3, True)])
-def test_what_has_run_for_long_in_all_is_optimised_before_the_next_run(ran: float, *, later: bool) -> None:
+def test_what_has_run_for_long_in_all_is_optimised_while_the_next_run_begins(
+    ran: float, *, later: bool
+) -> None:
     for _ in range(2):
         with while_running():
             tier = counts(71 + later).code.tier
             assert tier is not None
-            tier.seconds = ran * tiers.NEXT
+            tier.seconds = ran * tiers.LONG
         forget()
-    with while_running():
-        assert (counts(71 + later).code.tier is not None) == later
+    with while_running() as improver:
+        tier = counts(71 + later).code.tier
+        assert tier is not None
+        assert tier.better is None
+        improver.look()
+        if improver.thread is not None:
+            improver.thread.join()
+        assert (tier.better is None) == later
+
+
+@pytest.mark.parametrize(("rows", "quick"), [(10, True), (tiers.LARGE // 64, False)])
+def test_a_run_on_much_has_optimised_code(monkeypatch: pytest.MonkeyPatch, rows: int, *, quick: bool) -> None:
+    begun: list[str] = []
+    begin = shared._begun
+
+    def noted(key: str, *more: Any) -> Code:
+        begun.append(key)
+        return begin(key, *more)
+
+    class Few(list[Any]):
+        """Rows that are said to be more."""
+
+        def __len__(self) -> int:
+            return rows
+
+    monkeypatch.setattr(shared, "_begun", noted)
+    text = COUNTS.replace("SEED", str(80 + quick))
+    found = river.compile(text, "river").run({"x": Few([{"k": "a", "n": 1}])})
+    assert found["y"].to_pylist() == [{"k": "a", "n": 81 + quick}]
+    assert bool(begun) == quick
 
 
 def test_what_runs_longest_is_improved_first() -> None:
@@ -127,7 +158,7 @@ def test_what_runs_longest_is_improved_first() -> None:
         tiers.known(found)
         return found
 
-    some = [tier("a", 1.0), tier("b", 3.0), tier("c", tiers.NOW / 2)]
+    some = [tier("a", 1.0), tier("b", 3.0), tier("c", tiers.LONG / 2)]
     improver = Improver()
     for _ in range(4):
         improver.look()
@@ -136,4 +167,4 @@ def test_what_runs_longest_is_improved_first() -> None:
     assert made == ["b", "a"]
     assert [one.better is not None for one in some] == [True, True, False]
     improver.stop()
-    assert made == ["b", "a", f"c ran {tiers.NOW / 2}"]
+    assert made == ["b", "a", f"c ran {tiers.LONG / 2}"]

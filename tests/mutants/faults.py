@@ -619,8 +619,8 @@ PASSES: Final = (
         "improved-least-first",
         "code that hardly runs is optimised before what runs longest",
         "backends/native/tiers.py",
-        "found = max(_KNOWN, key=lambda tier: tier.seconds, default=None)",
-        "found = min(_KNOWN, key=lambda tier: tier.seconds, default=None)",
+        "found = max(_KNOWN, key=_ran, default=None)",
+        "found = min(_KNOWN, key=_ran, default=None)",
         "tests/backends/test_native_tiers.py::test_what_runs_longest_is_improved_first",
     ),
     Mutant(
