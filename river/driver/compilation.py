@@ -66,7 +66,7 @@ class Compiled:
     @cached_property
     def library(self) -> Library:
         """The templates that the program refers to."""
-        return library(self.program)
+        return library(self.program, written=not self.lowered)
 
     @cached_property
     def graph(self) -> Graph:
@@ -312,8 +312,11 @@ def _language(name: str) -> str:
     return found.name
 
 
-def library(program: Program) -> Library:
-    """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names."""
+def library(program: Program, *, written: bool = True) -> Library:
+    """The templates that `program` refers to: River's own, and those of the languages whose namespaces it names.
+
+    `written`: it may call functions of a language whose templates it has in full, as the pass `expand` leaves it.
+    """
     from river.il.program import Instance
     from river.il.templates import Library
     from river.il.trees import walk
@@ -324,10 +327,12 @@ def library(program: Program) -> Library:
         if isinstance(decl, Instance):
             namespace, _, name = decl.template.rpartition(".")
             wanted.setdefault(namespace, set()).add(name)
-        elif isinstance(decl, s.Fn):
-            calls = (node.function for node in walk(decl) if isinstance(node, s.Call))
-            for namespace in {name.rpartition(".")[0] for name in calls}:
-                wanted.setdefault(namespace, set())
+    for node in (node for decl in program.decls if written for node in walk(decl)):
+        match node:
+            case s.Call(name, _) | s.TypeName(name, _) if "." in name:
+                wanted.setdefault(name.rpartition(".")[0], set())
+            case _:
+                pass
     languages = sorted(wanted.keys() & set(plugins.frontends()))
     return Library.of({name: _needed(plugins.frontend(name).templates, wanted[name]) for name in languages})
 

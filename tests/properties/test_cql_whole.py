@@ -275,16 +275,15 @@ class Maker:
         self.begun = begun
         tail = [" and ".join(getattr(c, of) for c in where) for of in ("cql", "sql")]
         tail = [f" where {text}" if text else "" for text in tail]
-        x = self.chance.choice(plain)
-        fitting = [y for y in own if same(x, y)]
+        pairs = [(x, y) for x in plain for y in own if same(x, y)]
         shape = self.chance.choice(
-            ["exists", "not exists"] + ["in", "not in", "any", "all", "value"] * bool(fitting)
+            ["exists", "not exists"] + ["in", "not in", "any", "all", "value"] * bool(pairs)
         )
         if shape in ("exists", "not exists"):
             return Expr(
                 f"{shape} (select * from {cql}{tail[0]})", f"{shape} (select * from {sql}{tail[1]})", "bool"
             )
-        y = self.chance.choice(fitting)
+        x, y = self.chance.choice(pairs)
         if shape in ("in", "not in"):
             return Expr(
                 f"{x.cql} {shape} (select {y.cql} from {cql}{tail[0]})",

@@ -16,6 +16,7 @@ from river.driver import Compiled, Job, compare, compile_source, observe, read_s
 from river.il.link import Connection, link, ordered
 from river.il.parse import parse
 from river.il.pretty import pretty
+from river.il.templates import expand_instances
 from river.io.errors import OnError
 from river.source import Source
 from river.testing.laws import check_prints
@@ -150,6 +151,14 @@ def step(**names: str) -> Program:
 
 def seen(program: Program, items: list[Any]) -> dict[str, Any]:
     return dict(observe(compiled(program), "reference", {"a": items}, Options()))
+
+
+def test_an_expanded_program_may_call_the_functions_of_its_language() -> None:
+    text = "s: {ts: int; x: float; y: float} stream by ts; output o: relation = select regr_slope(y, x) as b from s;"
+    whole = compile_source(Source("q.cql", text))
+    again = compile_source(Source("q.river", pretty(expand_instances(whole.program, whole.library))))
+    rows = {"s": [{"ts": i, "x": 2.0 * i, "y": 3.0 * i} for i in range(3)]}
+    assert again.run(rows)["o"].to_pylist() == whole.run(rows)["o"].to_pylist()
 
 
 def test_a_program_linked_to_itself_runs_twice() -> None:
