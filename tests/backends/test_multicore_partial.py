@@ -367,3 +367,18 @@ def test_the_plan_says_what_works_in_blocks(counts: Compiled) -> None:
     assert "blocks" not in BACKEND.plan(counts.graph, Platform(4), Options(workers=3)).show(), (
         "no region says so"
     )
+
+
+WAITS = """river 1;
+type T = {k: string, n: i64};
+input q: T;
+var $v: map<string, i64> = {};
+operator tally(x: T; $v: map<string, i64>) -> () { on x(v) { with c = $v[v.k] else 0 { c = c +% v.n; } } }
+@Parallel() ($v) <- tally(q, $v);
+"""
+
+
+def test_what_could_read_blocks_does_not_forget_that_the_reader_waits_for_room() -> None:
+    compiled = river.compile(WAITS, "river")
+    for _ in range(12):
+        compiled.run({"q": [("a", 1), ("a", 2)]}, batch=1, workers=2, bound=1, experiment={"gate": "open"})

@@ -243,7 +243,7 @@ class Scheduler:
                 self._made_room(port.queue, now)
         self._delivered(task.outs)
         for out in task.outs:
-            if out.queue.wanted:
+            if out.queue.wanted and out.queue.producer == task.index:  # not what the reader waits for
                 out.queue.want_no_more(now)
         match outcome:
             case Outcome.FULL:
