@@ -24,6 +24,7 @@ from backends.spark.plan import in_one_order, plan
 from river.backend import Options
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
+from river.driver import given_type, stamps, wholes
 from river.il.model import Stateless, instance_model
 from river.io import columnar, deltas
 from river.io.batches import Origin
@@ -107,7 +108,7 @@ class _Door:
             raise Rejected(
                 [Diagnostic("data-format", message, help="make one: `spark.createDataFrame(...)`")]
             )
-        type_ = kernels.spoken(self.graph.queues[name].type)
+        type_ = kernels.spoken(given_type(self.graph, name))
         columnar.check(_types().to_arrow_schema(frame.schema), type_, Origin(name))
         for column in self.order_by.get(name, ()):
             if column not in frame.columns:
@@ -151,7 +152,7 @@ class _Door:
 
     def apart(self, output: str) -> bool:
         """Whether an output is made of one input, row by row."""
-        if output not in self.graph.outputs or len(self.graph.inputs) != 1:
+        if output not in self.graph.outputs or len(self.graph.inputs) != 1 or wholes(self.graph.program):
             return False
         end = self.graph.queues[output].producer
         while end is not None:
@@ -175,7 +176,7 @@ class _Door:
 
     def plain(self, name: str) -> Frame:
         """The columns of an input that the program has, in any order of rows."""
-        frame, type_ = self.inputs[name], self.graph.queues[name].type
+        frame, type_ = self.inputs[name], given_type(self.graph, name)
         wanted = [column for column, _ in columns(type_)]
         if not isinstance(type_, t.Record) and len(frame.columns) == 1:
             return frame.toDF(*wanted)
@@ -184,8 +185,9 @@ class _Door:
 
     def order(self, name: str, output: str) -> list[str]:
         """The columns that put the rows of an input in order, for an output. Raises: Rejected("spark-order")."""
-        by, given = self.graph.queues[name].by, self.order_by.get(name, ())
-        if by is None and not given:
+        computed = name in stamps(self.graph.program)  # of which Spark knows nothing
+        by, given = None if computed else self.graph.queues[name].by, self.order_by.get(name, ())
+        if by is None and not given and name not in wholes(self.graph.program):
             message = f"the output `{output}` depends on the order of the rows of `{name}`, and a DataFrame has none"
             help_ = f'say which columns put them in order: `order_by={{"{name}": [...]}}`'
             raise Rejected([Diagnostic("spark-order", message, help=help_)])

@@ -9,7 +9,6 @@ Paper: River §4.4 (mappers and reducers of one program), §4.6.
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +27,7 @@ from backends.spark.worker import Chain
 from river.backend import BATCH, Options
 from river.classes import frozen
 from river.diagnostics import Rejected
-from river.driver import Compiled, Job, execute, trap_diagnostic
+from river.driver import Compiled, Job, execute, given_type, trap_diagnostic, traps_told, wholes
 from river.il.combine import combining, start
 from river.il.partial import Partial, partial
 from river.il.views import rows_of
@@ -39,11 +38,11 @@ from river.io.sinks import Collector
 from river.io.sources import open_source
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate import Trap, compile_operator
+from river.lang.evaluate import compile_operator
 from river.lang.values import freezer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from backends.native.combine import NativeCombine
     from backends.native.operator import Variable
@@ -117,8 +116,7 @@ def _by_input(inputs: Iterable[str], batches: Iterable[Any]) -> dict[str, Any]:
 
 def _readable(work: Work, name: str, table: Any) -> Any:
     """A table with numbers of 64 bits where Spark has decimals for want of such without sign."""
-    type_ = verified(work.program).queues[name].type
-    fields = dict(columns(type_))
+    fields = dict(columns(given_type(verified(work.program), name)))
     for at, column in enumerate(table.column_names):
         if column in fields and _signed(fields[column]) != fields[column]:
             table = table.set_column(at, column, table.column(at).cast(arrow_type(growable(fields[column]))))
@@ -227,7 +225,7 @@ def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     how = dict(found.combined)[view.variable]
     (variable,) = (each for each in graph.variables if each.name == view.variable)
     parts = [value.as_py() for batch in batches for value in batch.column(1)]
-    with _traps_told():
+    with traps_told():
         table = _shown(view, graph.instances[index], how, variable.initial, parts)
     yield from told(view.type, table)
 
@@ -235,7 +233,7 @@ def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
 def parts_of(graph: Graph, output: str) -> Partial | None:
     """The operators that accumulate apart into the variable that an output is a view of; None if they do not."""
     view = next((each for each in graph.views if each.name == output), None)
-    if view is None or len(graph.inputs) != 1:
+    if view is None or len(graph.inputs) != 1 or wholes(graph.program):
         return None
     found = partial(graph, graph.inputs[0])
     if not isinstance(found, Partial) or view.variable not in dict(found.combined):
@@ -342,12 +340,3 @@ def _shown_natively(
     rows = made.rows([into], lambda _done, _of: None)
     batches = [to_arrow(view.type, part, copied=True) for part in ranked(rows, view.order).parts(BATCH)]
     return arrow().Table.from_batches(batches, arrow_schema(view.type))
-
-
-@contextmanager
-def _traps_told() -> Generator[None]:
-    """Traps as people read them."""
-    try:
-        yield
-    except Trap as trap:
-        raise Rejected([trap_diagnostic(trap)]) from trap

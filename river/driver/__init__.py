@@ -4,11 +4,11 @@ The functions here are what the command line and the Python API share; they prin
 Paper: River section 4.6 (translation ahead of time, planning when the platform is known).
 """
 
-from river.driver.borders import errors, placed, sent, texts
+from river.driver.borders import errors, placed, sent, stamps, texts, wholes
 from river.driver.comparison import Comparison, compare, observe
 from river.driver.compilation import Compiled, compile_once, compile_source, library, read_source
-from river.driver.execution import execute, trap_diagnostic
-from river.driver.inputs import Reading
+from river.driver.execution import execute, trap_diagnostic, traps_told
+from river.driver.inputs import Reading, given_type
 from river.driver.job import Inputs, Job, Results
 from river.driver.outputs import Counted, Writer
 from river.driver.schedules import Parting, Schedules, schedules
@@ -29,12 +29,16 @@ __all__ = [
     "compile_source",
     "errors",
     "execute",
+    "given_type",
     "library",
     "observe",
     "placed",
     "read_source",
     "schedules",
     "sent",
+    "stamps",
     "texts",
     "trap_diagnostic",
+    "traps_told",
+    "wholes",
 ]

@@ -102,7 +102,7 @@ def _execute(
     recorder = _recorder(job, platform)
     if recorder is not None:
         options = evolve(options, observe=_both(_noting(recorder, live), options.observe))
-    with _traps_told():
+    with traps_told():
         plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
     sinks: dict[str, Counted] = {}
@@ -210,12 +210,12 @@ def _run(
     }
     if getattr(platform, "views", False):
         writers |= {view.name: _of_view(view, sinks[view.name]) for view in graph.views}
-    with _traps_told():
+    with traps_told():
         return platform.run(plan, sources, writers)
 
 
 @contextmanager
-def _traps_told() -> Generator[None]:
+def traps_told() -> Generator[None]:
     """Tells people of a trap: of a firing, or of a constant, which some backends compute when they plan."""
     from river.lang.evaluate import Trap
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from river.io.batches import Source
     from river.io.errors import Refusals
     from river.io.live import Arriving, Live
+    from river.lang.types import Type
 
 CLOCK = "clock"
 """The input, of type unit, whose items are the iterations of a program that makes its own items (il.md P9)."""
@@ -133,6 +134,18 @@ def open_input(
     )
     count = most(graph.program, job).get(name)
     return source if count is None else limited(source, count)
+
+
+def given_type(graph: Graph, name: str) -> Type:
+    """The type of the rows that people give an input: one item may be all of them, or have a computed key in front."""
+    type_ = graph.queues[name].type
+    match type_:
+        case List(row) if name in wholes(graph.program):
+            return row
+        case Record(fields) if name in stamps(graph.program):
+            return Record(fields[1:])
+        case _:
+            return type_
 
 
 def _whole(queue: Queue, spec: object, format_: str | None, refusals: Refusals, batch: int) -> Source:

@@ -162,6 +162,23 @@ def test_numbers_without_sign_are_decimals():
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "order_by"),
+    [
+        ("t: {k: int; v: int} relation; output o: relation = select k, count(*) as n from t group by k;", {}),
+        ("t: {k: int; v: int} relation; output o: relation = select k, v from t where v > 3;", {}),
+        (
+            "t: {k: int; v: int} stream by k * 100 + v; output o: stream = select k, v from t where v > 3;",
+            {"t": ["k", "v"]},
+        ),
+    ],
+    ids=["grouped", "selected", "computed"],
+)
+def test_inputs_without_a_column_of_stamps(text: str, order_by: Mapping[str, list[str]]) -> None:
+    table = pa.table({"k": [i // 10 for i in range(30)], "v": [i % 10 for i in range(30)]})
+    agree(river.compile(text, "cql"), table, table, order_by=order_by)
+
+
 # -------------------------------------------------------------------------------------------------------- bad input
 
 LAST = """x: {s: string, k: int} = input;
