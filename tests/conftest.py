@@ -23,9 +23,9 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 from difflib import unified_diff
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,6 +43,9 @@ SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples
 RUN, EXIT, EXPECT, STDERR = "# RUN: ", "# EXIT: ", "# EXPECT\n", "# STDERR\n"
 
 COMPILED = pytest.StashKey[str]()
+IN_MEMORY = pytest.StashKey[str]()
+
+MEMORY, ROOM = "/dev/shm", 4 << 30  # noqa: S108 - where files never reach a disk, and how many bytes must be free there
 
 OPTIMISED = 0.125 if "RIVER_CASES" in os.environ else 0.03
 """In what part of the tests machine code is optimised as it is for users: of campaigns, and of other runs."""
@@ -62,16 +65,35 @@ settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.install(config, ROOT, SOURCES)
+    if not hasattr(config, "workerinput"):  # workers have the environment of who starts them
+        _keep_files_in_memory(config)
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each
         del os.environ["PYTHONDONTWRITEBYTECODE"]
-        os.environ["PYTHONPYCACHEPREFIX"] = config.stash[COMPILED] = mkdtemp(prefix="river-pycache-")
+        os.environ["PYTHONPYCACHEPREFIX"] = config.stash[COMPILED] = tempfile.mkdtemp(prefix="river-pycache-")
     gc.set_threshold(100_000, 20, 20)  # commands do the like: looking for garbage took a quarter of the time
     room()  # now: Hypothesis minds if the limit changes while it runs
 
 
+def _keep_files_in_memory(config: pytest.Config) -> None:
+    """Puts temporary files where nobody waits for a disk, unless `TMPDIR` says where they belong.
+
+    Outputs and checkpoints are brought to the disk before the next step, thousands of them.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return
+    if os.statvfs(MEMORY).f_flag & os.ST_NOEXEC or shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    found = tempfile.mkdtemp(prefix="river-tests-", dir=MEMORY)
+    os.environ["TMPDIR"] = config.stash[IN_MEMORY] = tempfile.tempdir = found
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if COMPILED in config.stash:
-        shutil.rmtree(config.stash[COMPILED], ignore_errors=True)
+    for made in (COMPILED, IN_MEMORY):
+        if made in config.stash:
+            shutil.rmtree(config.stash[made], ignore_errors=True)
+    if IN_MEMORY in config.stash:
+        tempfile.tempdir = None
+        del os.environ["TMPDIR"]
 
 
 @pytest.fixture(autouse=True)

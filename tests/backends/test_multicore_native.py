@@ -283,4 +283,6 @@ def test_lists_that_firings_send_are_passed_on_before_they_are_many(handler: str
         {"y": lambda items: seen.append(len(items))},
     )
     assert sum(seen) == 1000
-    assert max(seen) == 3  # with 256 rows no further firing begins
+    assert (
+        max(seen) <= 5
+    )  # with 256 rows no further firing begins; such a batch may come to one that has fewer

@@ -421,6 +421,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_lower.py::test_a_window_speaks_when_it_lets_go",
     ),
     Mutant(
+        "slide-before-the-first-instant",
+        "when a row leaves is computed by way of a multiple that may lie before the first instant",
+        "frontends/cql/templates/slide.river",
+        "= t + #span + (#step - mod.floor(t + #span, #step));",
+        "= t + #span - mod.floor(t + #span, #step) + #step;",
+        "tests/properties/test_cql.py::test_windows_slide_from_the_first_instant_on",
+    ),
+    Mutant(
         "window-of-rows-one-too-many",
         "a window of n rows keeps n + 1",
         "frontends/cql/templates/rows.river",

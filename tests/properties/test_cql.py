@@ -460,6 +460,15 @@ def test_so_they_do_at_the_ends_of_time(first: int, text: str, s, t, p, seed: in
     assert found == expected or (found is None and passing(text, data))
 
 
+def test_windows_slide_from_the_first_instant_on() -> None:
+    """The multiple before it is no instant."""
+    program = checked(DECLARED + "output v: relation = select ts - a as c from s[range 1 slide 3];")
+    rows = [(-(1 << 63) + at, 0, 0, 0.0, "a", None) for at in (0, 1, 2)]
+    data = {"s": rows, "t": [], "p": []}
+    expected = {"v": {rows[2][0]: (Counter({(rows[1][0],): 1, (rows[2][0],): 1}), Counter())}}
+    assert by_bags(program, data)[0] == by_deltas(program, data, 0) == expected
+
+
 def passing(text: str, data: Mapping[str, list[tuple[Any, ...]]]) -> bool:
     """Whether a row comes and goes at one instant: what traps for it may trap, though no bag has it.
 
