@@ -140,7 +140,7 @@ class Fusion:
             if len(first.outs) == 1 and not _ordered(first, second)
         }
         taken: set[int] = set()
-        found: list[_Made] = []
+        found: list[_FusedChain] = []
         for first, second in pairs:
             if after.get(first.index) is second and taken.isdisjoint((first.index, second.index)):
                 run = _run(first, second, after, taken)
@@ -316,7 +316,7 @@ def _unsaid(verified: Verified, program: Program) -> bool:
 
 
 @frozen
-class _Made:
+class _FusedChain:
     """What operators become, each of which feeds the next; `link`: how two are joined, None at stated rates."""
 
     members: tuple[g.Instance, ...]
@@ -326,7 +326,7 @@ class _Made:
 
 def _made(
     verified: Verified, members: Sequence[g.Instance], names: Names, *, explicit: bool = False
-) -> _Made:
+) -> _FusedChain:
     """`explicit`: the marks that pass through are stated."""
     texts = [source(verified, member.use.operator) for member in members]
     operators = [text for text in texts if isinstance(text, s.Operator)]
@@ -337,14 +337,14 @@ def _made(
     name = names.operator(name)
     if any(isinstance(handler, s.RatedHandler) for handler in operators[0].handlers):
         linked = [links(one, other) for one, other in pairwise(members)]
-        return _Made(tuple(members), rated_joined(name, operators, linked), None)
+        return _FusedChain(tuple(members), rated_joined(name, operators, linked), None)
     first, second = members
     link = _link(verified, first, second)
     link = evolve(link, explicit=True) if explicit else link
-    return _Made((first, second), joined(name, operators[0], operators[1], link), link)
+    return _FusedChain((first, second), joined(name, operators[0], operators[1], link), link)
 
 
-def _fused(verified: Verified, found: Sequence[_Made]) -> Program:
+def _fused(verified: Verified, found: Sequence[_FusedChain]) -> Program:
     """The program with one use in place of those of each run."""
     ids = _ids(verified.graph)
     uses: dict[int, Use | None] = {}

@@ -219,7 +219,7 @@ def _out(phase: typed.PhaseHandler) -> int:
 
 
 @frozen
-class _Made:
+class _Zipped:
     """The operator in place of two, and what it is connected with."""
 
     operator: s.Operator
@@ -227,7 +227,7 @@ class _Made:
     outs: tuple[str, ...]
 
 
-def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Made) -> Program:
+def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Zipped) -> Program:
     """The program with one use in place of two; an operator that is there already serves again."""
     program = verified.program
     operator = evolve(
@@ -262,7 +262,7 @@ def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Made)
     return changed(program, change, () if known else (operator,))
 
 
-def _joined(first: g.Instance, second: g.Instance, join: s.Operator, reader: s.Operator) -> _Made:
+def _joined(first: g.Instance, second: g.Instance, join: s.Operator, reader: s.Operator) -> _Zipped:
     """The reader with a port for each input of the join."""
     one, other = first.operator, second.operator
     assert isinstance(one, typed.Operator)  # noqa: S101 - the guard has approved
@@ -293,7 +293,7 @@ def _joined(first: g.Instance, second: g.Instance, join: s.Operator, reader: s.O
                 handlers += short * (phase.count // len(turn))
             case _:
                 handlers.append(handler)
-    return _Made(
+    return _Zipped(
         evolve(
             reader,
             ports=(*reader.ports[:at], *new, *reader.ports[at + 1 :]),
@@ -341,7 +341,7 @@ def _rated(
     return evolve(handler, rates=tuple(rates), body=s.Block(filled(handler.body, window, items, port.type)))
 
 
-def _split(first: g.Instance, second: g.Instance, sender: s.Operator, split: s.Operator) -> _Made:
+def _split(first: g.Instance, second: g.Instance, sender: s.Operator, split: s.Operator) -> _Zipped:
     """The sender with an output for each output of the split."""
     one, other = first.operator, second.operator
     assert isinstance(one, typed.Operator)  # noqa: S101 - the guard has approved
@@ -369,7 +369,7 @@ def _split(first: g.Instance, second: g.Instance, sender: s.Operator, split: s.O
 
         return rebuild(handler, rewrite)
 
-    return _Made(
+    return _Zipped(
         evolve(
             sender,
             outs=(*sender.outs[:at], *new, *sender.outs[at + 1 :]),

@@ -32,7 +32,7 @@ LINES: Final = ("csv", "tsv", "jsonl", "text")
 SAMPLE: Final = 1 << 16
 
 
-def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> Kept | None:
+def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> RunKeeper | None:
     """The keeper of a run that asks for checkpoints; `open` it before anything is written.
 
     Raises: Rejected for a backend, inputs, outputs or settings that do not allow it.
@@ -67,7 +67,7 @@ def keeper_of(compiled: Compiled, platform: Backend[Any], job: Job) -> Kept | No
             identity[f"the data of input `{name}`"] = again
     for name in compiled.outputs:
         identity[f"the place of output `{name}`"] = _place(job, name)
-    return Kept(job.checkpoint, identity, followed=followed)
+    return RunKeeper(job.checkpoint, identity, followed=followed)
 
 
 def _meant(program: Program) -> str:
@@ -155,7 +155,7 @@ class _Followed:
 
 
 @define(eq=False)
-class Kept(Keeper):
+class RunKeeper(Keeper):
     """The keeper of a run of the driver."""
 
     followed: Mapping[str, _Followed] = field(factory=dict[str, "_Followed"], kw_only=True)
@@ -223,4 +223,4 @@ class Kept(Keeper):
         return Summary(variables, remarks=(*self.remarks, remark)), rows, self.header["read"]
 
 
-__all__ = ["Checkpoint", "Kept", "keeper_of"]
+__all__ = ["Checkpoint", "RunKeeper", "keeper_of"]

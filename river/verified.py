@@ -31,7 +31,7 @@ MOST: Final = 256
 
 
 @frozen
-class Kept:
+class Stored:
     """What is kept of a program; see `river.driver.Compiled`."""
 
     graph: Graph
@@ -41,22 +41,22 @@ class Kept:
 
 
 @frozen
-class Place:
+class ProgramFile:
     """The file of a program, which need not be there."""
 
     file: Path
     texts: Texts
 
-    def read(self) -> Kept | None:
+    def read(self) -> Stored | None:
         """What is kept of the program; None if nothing is, or it cannot be read."""
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             data = json.loads(self.file.read_text(encoding="utf-8"))
             texts = (*self.texts.texts, *(Source(name, text) for name, text in data["sources"]))
             graph, warnings, lowered, remarks = unpacked(data["tree"], texts)
-            return Kept(graph, warnings, lowered, remarks)
+            return Stored(graph, warnings, lowered, remarks)
         return None
 
-    def write(self, kept: Kept) -> None:
+    def write(self, kept: Stored) -> None:
         """Keeps a program."""
         others: list[Source] = []
         with suppress(OSError, NotPacked):  # a cache that cannot be written is slow, not wrong
@@ -66,7 +66,7 @@ class Place:
             evict(self.file.parent, MOST)
 
 
-def place(texts: Texts, passes: str | None = None, platform: Platform | None = None) -> Place | None:
+def place(texts: Texts, passes: str | None = None, platform: Platform | None = None) -> ProgramFile | None:
     """Where a program is kept, after `passes` for a platform if there are any; None where there is no such place."""
     folder = own_folder("verified" if passes is None else "tuned")
     if folder is None:
@@ -82,7 +82,7 @@ def place(texts: Texts, passes: str | None = None, platform: Platform | None = N
     if passes is not None:
         parts = (*parts, fingerprint(*_packages(plugins.PASSES)), passes, repr(platform))
     name = hashlib.sha256("\x00".join(parts).encode(errors="surrogateescape")).hexdigest()
-    return Place(folder / f"{name[:40]}.json", texts)
+    return ProgramFile(folder / f"{name[:40]}.json", texts)
 
 
 def _packages(group: str) -> list[str]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed
-from backends.multicore.parallel import Firings, Made
+from backends.multicore.parallel import Emitted, Firings
 from backends.multicore.scheduling.task import Outcome
 from backends.multicore.sharded import Found, ShardedOperate
 from backends.multicore.tasks import Operate
@@ -316,7 +316,7 @@ class ByRowsOperate(ShardedOperate):
         match found:
             case Firings():
                 return _parts(cast("DeltaDealer", self._dealer), found)
-            case Made(mark=Mark() as mark) if mark != END and self.machine.operator.mark is not None:
+            case Emitted(mark=Mark() as mark) if mark != END and self.machine.operator.mark is not None:
                 return self._marked(mark)
             case _:
                 return ()
@@ -360,13 +360,13 @@ class ByRowsOperate(ShardedOperate):
 
     def _join(
         self, found: Found, parts: Sequence[Part[Found]], results: Sequence[Any]
-    ) -> Made | Failed | Nothing:
+    ) -> Emitted | Failed | Nothing:
         """What a batch made, one delta for an instant: up to the first instant at which an item trapped."""
         if not isinstance(found, Firings) and not parts:
             return found
         given = cast("Batch", found.kept) if isinstance(found, Firings) else None
         passed = [cast("Passed", each.before if isinstance(each, Failed) else each) for each in results]
-        made = Made(fired=1 if given is None else len(given), mark=passed[0].mark)
+        made = Emitted(fired=1 if given is None else len(given), mark=passed[0].mark)
         made.behind = [instants(_fired_on(passed, i)) for i in range(1, len(self._operators))]
         sent, failure = [each.made for each in passed if each.made is not None], _first(results)
         if failure is not None:
@@ -390,7 +390,7 @@ class ByRowsOperate(ShardedOperate):
         at = bisect_left(whole.numbers(0), tau)
         return type_, *whole[at : at + 1].values()
 
-    def _send(self, made: Made) -> None:
+    def _send(self, made: Emitted) -> None:
         super()._send(made)
         for each, count in zip(self._behind, made.behind, strict=False):
             each.machine.fired += count

@@ -30,7 +30,7 @@ PORT = ("initial", "seen", "progress", "last", "promised", "ended")
 
 
 @define(eq=False)
-class Kept:
+class EngineState:
     """What there is to keep of an engine.
 
     `positions`: how far the inputs had been sent when it began; `anchors`: places where they can be read from.

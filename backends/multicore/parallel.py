@@ -62,7 +62,7 @@ class Firings:
 
 
 @define
-class Made:
+class Emitted:
     """What firings made: batches by output with their marks, how many there were, and the traps of rows left out.
 
     `behind`: how many there were of each operator that is divided together with the first.
@@ -111,7 +111,7 @@ class Parallel(Operate, Divided):
         self._slice = SLICE
         self._fired = 0.0  # how many these were; both are smoothed, and alike
         self._order = choices.order(AHEAD * (len(clones) + more), self._send, instance.drain)
-        self._worklist: Worklist[Firings | Made | Failed, Made] = Worklist(self._order, self._next)
+        self._worklist: Worklist[Firings | Emitted | Failed, Emitted] = Worklist(self._order, self._next)
 
     @property
     def given(self) -> int:
@@ -189,7 +189,7 @@ class Parallel(Operate, Divided):
 
     # -- what is next
 
-    def _next(self) -> Firings | Made | Failed | None:
+    def _next(self) -> Firings | Emitted | Failed | None:
         """What is to be given a serial number, None if there is nothing now."""
         if self.dead or not (self._clones or self._more):
             return None
@@ -198,7 +198,7 @@ class Parallel(Operate, Divided):
         except Trap as trap:  # keys that fall: what came before is delivered first
             return Failed(trap)
 
-    def _take(self) -> Firings | Made | None:
+    def _take(self) -> Firings | Emitted | None:
         """What comes next in the input: firings, a mark that is passed on, or the end."""
         machine = self.machine
         port = cast("ColumnPort", machine.ports[0])
@@ -213,10 +213,10 @@ class Parallel(Operate, Divided):
                 return None
             if port.ended:
                 machine.over = True
-                return Made(mark=END)
+                return Emitted(mark=END)
             level = machine.risen()
             if level is not None and any(out.keyed for out in machine.outs):
-                return Made(mark=Mark(level))
+                return Emitted(mark=Mark(level))
 
     def _items(self, port: ColumnPort) -> Firings | None:
         port.fill(1)
@@ -245,11 +245,11 @@ class Parallel(Operate, Divided):
 
     # -- firing
 
-    def _made(self, firings: Firings) -> Made | Failed:
+    def _made(self, firings: Firings) -> Emitted | Failed:
         """What the firings make."""
         native = firings.native
         assert native is not None  # noqa: S101 - it was chosen when the firings were taken
-        made, at, began = Made(), firings.start, time.thread_time()
+        made, at, began = Emitted(), firings.start, time.thread_time()
         try:
             while True:
                 fired = native.fire(firings.handler, firings.addresses, at, firings.stop, self.machine.most)
@@ -284,7 +284,7 @@ class Parallel(Operate, Divided):
             return None
         return self.machine.operator.ports[0].type, *firings.kept[row : row + 1].values()
 
-    def _send(self, made: Made) -> None:
+    def _send(self, made: Emitted) -> None:
         """Passes on what firings made, in order."""
         machine = self.machine
         machine.fired += made.fired

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from backends.firing.ports import Out
-    from backends.multicore.checkpoint import Kept
+    from backends.multicore.checkpoint import EngineState
     from backends.multicore.dispatch import Dispatcher
     from backends.multicore.plan import Plan
     from backends.multicore.scheduling.task import Task
@@ -31,7 +31,7 @@ class Feeder:
     plan: Plan
     dispatcher: Dispatcher
     entries: Mapping[str, Out]
-    kept: Kept
+    kept: EngineState
     columns: bool
 
     def run(self, sources: Sources, others: Collection[str] = ()) -> None:

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from backends.multicore.assembly import assemble
-from backends.multicore.checkpoint import Kept
+from backends.multicore.checkpoint import EngineState
 from backends.multicore.compiled import compiled
 from backends.multicore.dispatch import Dispatcher
 from backends.multicore.failures import Failures
@@ -111,7 +111,7 @@ class Engine:
         self._failures = Failures(plan)
         self._threads = Dispatcher(self._scheduler, self._meter, self._failures)
         self._views = Views(plan, self._store, sinks, self._show)
-        self._kept = Kept(plan.graph, self._store, self._operators, parts.tasks, parts.entries)
+        self._kept = EngineState(plan.graph, self._store, self._operators, parts.tasks, parts.entries)
         self._feeder = Feeder(plan, self._threads, parts.entries, self._kept, self._compiled.wanted)
 
     def run(self, sources: Sources) -> Summary:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
 from backends.multicore.ordering.reorder import Failed, Wait
-from backends.multicore.parallel import Firings, Made, Parallel
+from backends.multicore.parallel import Emitted, Firings, Parallel
 from backends.multicore.scheduling.task import Outcome
 from backends.native.contract import mark_type
 from backends.native.deal import Dealer, Share, divide, joined
@@ -53,7 +53,7 @@ PIECE: Final = 50e-6
 LEAST: Final = 15e-9
 """Seconds that a firing must take for it to be asked what dealing takes, which needs code of its own: it never takes less."""
 
-Found = Firings | Made | Failed
+Found = Firings | Emitted | Failed
 """What comes next in the input, or a piece of it."""
 
 
@@ -90,7 +90,7 @@ class ShardedOperate(Parallel):
         self._dealing: float | None = None  # seconds for an item, as tried
         self._dealer: Dealer | DeltaDealer | None = None
         self._possible = True
-        self._queue: Keyed[Found, Shot | Made] | None = None
+        self._queue: Keyed[Found, Shot | Emitted] | None = None
         self._parts: Sequence[NativeOperator] = ()
 
     @property
@@ -224,8 +224,8 @@ class ShardedOperate(Parallel):
         return Failed(Trap("stopped"), shot) if fired.stopped else shot
 
     def _join(
-        self, found: Found, parts: Sequence[Part[Found]], results: Sequence[Shot | Made | Failed | Nothing]
-    ) -> Made | Failed | Nothing:
+        self, found: Found, parts: Sequence[Part[Found]], results: Sequence[Shot | Emitted | Failed | Nothing]
+    ) -> Emitted | Failed | Nothing:
         """What a batch made, in the order of its items: up to the first item that trapped."""
         if not isinstance(found, Firings):
             return found
@@ -237,7 +237,7 @@ class ShardedOperate(Parallel):
             shots.append((part.positions, shot))
             if isinstance(result, Failed) and part.positions[shot.fired] < stop:
                 stop, error = part.positions[shot.fired], result.error
-        made = Made(fired=stop)
+        made = Emitted(fired=stop)
         for out in range(len(self.machine.outs)):
             shares = [
                 Share(items, positions, shot.fired, firsts)

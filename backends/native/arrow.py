@@ -17,7 +17,7 @@ from backends.native.layout import Unsupported, columns, widths
 from backends.native.library import runtime
 from backends.native.module import Module
 from backends.native.rtlang import Signature, Unit, compile_file, llvm
-from backends.native.shared import Made, compile_text, shared
+from backends.native.shared import ModuleText, compile_text, shared
 from river.classes import evolve
 from river.io.schema import arrow, arrow_field, arrow_schema, arrow_type, to_batch
 from river.io.schema import columns as fields_of
@@ -40,7 +40,7 @@ _CTYPES: Final = {"i64": ctypes.c_int64, "i1": ctypes.c_bool, "void": None}
 
 @cache
 def _library() -> Code:
-    def make() -> Made:
+    def make() -> ModuleText:
         unit = compile_file("egress_arrow.rt", runtime())
         signatures = {name: [one.params, one.result] for name, one in unit.signatures.items()}
         return evolve(module_text(Module(), unit), facts=signatures)
@@ -48,10 +48,10 @@ def _library() -> Code:
     return shared("arrow", make)
 
 
-def module_text(module: Module, unit: Unit) -> Made:
+def module_text(module: Module, unit: Unit) -> ModuleText:
     """The functions of a file of the runtime, to be called from here."""
     module.functions.update(unit.functions)
-    return Made(module.text(dict(_exported(unit))), tuple(f"arrow.{name}" for name in unit.functions))
+    return ModuleText(module.text(dict(_exported(unit))), tuple(f"arrow.{name}" for name in unit.functions))
 
 
 def compiled(module: Module, unit: Unit) -> Code:

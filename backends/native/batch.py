@@ -12,7 +12,7 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
 
 from backends.native.kernels import first_fall, shifted
-from backends.native.layout import SUM_WORDS, Kind, Unsupported, columns, widths
+from backends.native.layout import SUM_WORDS, ColumnKind, Unsupported, columns, widths
 from river.classes import define, field
 from river.lang import types as t
 from river.lang.patterns import compile_pattern
@@ -270,7 +270,7 @@ def _offsets_joined(
 def _lists(type_: t.Type) -> tuple[int, ...]:
     """The columns of offsets that have a number per row."""
     found = columns(type_).columns
-    return tuple(i for i, c in enumerate(found) if c.kind is Kind.OFFSETS and c.table == 0)
+    return tuple(i for i, c in enumerate(found) if c.kind is ColumnKind.OFFSETS and c.table == 0)
 
 
 def _long(at: int) -> int:
@@ -496,7 +496,7 @@ class _Pool:
 
     __slots__ = ("_firsts", "_kinds", "_spare", "size")
 
-    def __init__(self, size: int, firsts: list[tuple[int, int]], kinds: list[list[Kind]]) -> None:
+    def __init__(self, size: int, firsts: list[tuple[int, int]], kinds: list[list[ColumnKind]]) -> None:
         self.size = size
         self._firsts = firsts
         self._kinds = kinds  # by table
@@ -513,13 +513,13 @@ class _Pool:
                 continue
             # As growing makes it, so that limits are met at the same size.
             room = 1 << (like[first] - 1).bit_length()
-            data = [_libc.malloc((room + (kind is Kind.OFFSETS)) * kind.size) for kind in kinds]
+            data = [_libc.malloc((room + (kind is ColumnKind.OFFSETS)) * kind.size) for kind in kinds]
             if not all(data):
                 for each in data:
                     _libc.free(each)
                 continue
             for kind, each in zip(kinds, data, strict=True):
-                if kind is Kind.OFFSETS:
+                if kind is ColumnKind.OFFSETS:
                     ctypes.c_int64.from_address(each).value = 0
             words[first + 1], words[first + 3 : first + 3 + len(data)] = room, data
         return words
@@ -614,4 +614,4 @@ def _freed(words: Any, firsts: list[tuple[int, int]]) -> None:
             _libc.free(words[first + 3 + i])
 
 
-__all__ = ["Batch", "Kind", "Output", "address_of", "concat", "is_number", "pointers", "strides"]
+__all__ = ["Batch", "ColumnKind", "Output", "address_of", "concat", "is_number", "pointers", "strides"]

@@ -13,7 +13,7 @@ from backends.native.explain import explained
 from backends.native.jit import host, level
 from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, walk
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 from river.classes import frozen
 from river.il.combine import Entries, combining
 from river.lang.evaluate import Trap
@@ -59,13 +59,13 @@ def compile_combine(
     operator = combining(op, variable, found, entry=by_entry)
     parts: tuple[tuple[t.Type, int], ...] = behind(type_) if by_entry else ((type_, 0),)  # pyright: ignore[reportArgumentType]
 
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.lower.batches import Lowered, lower
 
         lowered = lower(operator, host().architecture, debug=debug, parts=parts)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled
-        return Made(lowered.text + walk(), (*lowered.exports, PLACES), {"host": lowered.host})
+        return ModuleText(lowered.text + walk(), (*lowered.exports, PLACES), {"host": lowered.host})
 
     effort = 0 if debug else level()
     try:

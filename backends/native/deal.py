@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 from backends.native.batch import Batch, address_of, concat
 from backends.native.layout import SUM_WORDS, Unsupported, columns
 from backends.native.operator import Refused, compile_native
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
@@ -44,13 +44,13 @@ _FUNCTIONS: Final = {
 
 @cache
 def _code() -> Code:
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.ir import module_text
         from backends.native.rtlang import Unit, compile_file
 
         functions = compile_file("deal.rt", Unit()).functions
         texts = (f.text.replace("define internal", "define", 1) for f in functions.values())
-        return Made(module_text(texts), tuple(_FUNCTIONS))
+        return ModuleText(module_text(texts), tuple(_FUNCTIONS))
 
     return shared("deal", make)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.native.batch import Batch, concat
 from backends.native.deal import Dealer, Dealt, gathered, words
 from backends.native.layout import widths
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 from river.classes import frozen
 from river.il.annotations import row_type
 from river.il.tagged import tag_delta
@@ -39,13 +39,13 @@ _FUNCTIONS: Final = {
 
 @cache
 def _code() -> Code:
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.ir import module_text
         from backends.native.rtlang import Unit, compile_file
 
         functions = compile_file("deltas.rt", Unit()).functions
         texts = (f.text.replace("define internal", "define", 1) for f in functions.values())
-        return Made(module_text(texts), tuple(_FUNCTIONS))
+        return ModuleText(module_text(texts), tuple(_FUNCTIONS))
 
     return shared("deltas", make)
 

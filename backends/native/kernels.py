@@ -6,7 +6,7 @@ import ctypes
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,13 +23,13 @@ SHORT: Final = 1 << 16
 
 @cache
 def _code() -> Code:
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.ir import module_text
         from backends.native.rtlang import Unit, compile_file
 
         names = (*_FALLS.values(), "shifted", "runs")
         functions = compile_file("columns.rt", Unit()).functions
-        return Made(module_text(_texts(functions, names)), names)
+        return ModuleText(module_text(_texts(functions, names)), names)
 
     return shared("columns", make)
 

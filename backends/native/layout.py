@@ -182,7 +182,7 @@ def shares(type_: t.Type) -> bool:
 # ---------------------------------------------------------------------------------------------- columns
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What a column holds; the value is the LLVM type of an item."""
 
     BYTE = "i8"
@@ -197,14 +197,14 @@ class Kind(Enum):
     @property
     def size(self) -> int:
         """Bytes of an item."""
-        return 16 if self is Kind.VIEW else _SIZES[self.value.strip()]
+        return 16 if self is ColumnKind.VIEW else _SIZES[self.value.strip()]
 
 
 @frozen
 class Column:
     """A column of table `table`: table 0 has a row per item, the others hold the items of lists and arrays."""
 
-    kind: Kind
+    kind: ColumnKind
     table: int
 
 
@@ -217,7 +217,8 @@ class Columns:
 
 
 _KINDS: Final = {
-    "i1": Kind.BYTE, "i32": Kind.INT, "i64": Kind.LONG, "i128": Kind.WIDE, "float": Kind.SINGLE, "double": Kind.DOUBLE,
+    "i1": ColumnKind.BYTE, "i32": ColumnKind.INT, "i64": ColumnKind.LONG, "i128": ColumnKind.WIDE,
+    "float": ColumnKind.SINGLE, "double": ColumnKind.DOUBLE,
 }  # fmt: skip
 
 
@@ -236,12 +237,12 @@ def columns(type_: t.Type) -> Columns:
             case t.UNIT:
                 pass
             case t.STRING | t.BYTES | t.REGEX:
-                found.append(Column(Kind.VIEW, table))
+                found.append(Column(ColumnKind.VIEW, table))
             case t.FSUM:
                 tables.append(SUM_WORDS)
-                found.append(Column(Kind.LONG, len(tables) - 1))
+                found.append(Column(ColumnKind.LONG, len(tables) - 1))
             case t.Optional(inner):
-                found.append(Column(Kind.BYTE, table))
+                found.append(Column(ColumnKind.BYTE, table))
                 add(inner, table)
             case t.Record() | t.Tuple():
                 for each in t.parts(part):
@@ -250,11 +251,11 @@ def columns(type_: t.Type) -> Columns:
                 tables.append(size)
                 add(item, len(tables) - 1)
             case t.List(item) | t.Deque(item) | t.Bag(item):
-                found.append(Column(Kind.OFFSETS, table))
+                found.append(Column(ColumnKind.OFFSETS, table))
                 tables.append(None)
                 add(item, len(tables) - 1)
             case t.Map(key, value) | t.OMap(key, value):
-                found.append(Column(Kind.OFFSETS, table))
+                found.append(Column(ColumnKind.OFFSETS, table))
                 tables.append(None)
                 inside = len(tables) - 1
                 add(key, inside)

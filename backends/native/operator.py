@@ -32,7 +32,7 @@ from backends.native.jit import Code, available, host, level
 from backends.native.layout import size_align
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
-from backends.native.shared import BASE, Made, Texts, part_code, shared
+from backends.native.shared import BASE, ModuleText, TreeTexts, part_code, shared
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import InternalError
 from river.lang import types as t
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from river.lang.values import Value
 
 UNLIMITED: Final = 1 << 62
-_NAMELESS: Final = Texts(lambda operator: repr(evolve(operator, name="")))
+_NAMELESS: Final = TreeTexts(lambda operator: repr(evolve(operator, name="")))
 _LATE: Final = 2  # in the word that says whether to stop
 _CHECKING: Final = Lock()  # code for debugging notes in one place whose firing it checks
 _P: Final = ctypes.c_void_p
@@ -162,10 +162,10 @@ class Variable:
 def _moves(type_: t.Type, *, debug: bool) -> Code:
     """The functions that bring variables of a type in and out."""
 
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.lower.batches import moves
 
-        return Made(*moves(type_, debug=debug))
+        return ModuleText(*moves(type_, debug=debug))
 
     effort = 0 if debug else level()
     return shared(f"variable {effort} {debug} {type_!r}", make, effort)
@@ -489,14 +489,14 @@ def compile_native(
     if not available():
         return Refused(op.name, (Reason("llvmlite is not installed", op.span),))
 
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.lower.batches import Lowered, lower
 
         lowered = lower(written, host().architecture, debug=debug, lend=lend)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)
         symbols = (symbol for _, symbol in lowered.rooms)
-        return Made(
+        return ModuleText(
             lowered.text, (*lowered.exports, *symbols), {"host": lowered.host, "rooms": lowered.rooms}
         )
 

@@ -22,7 +22,7 @@ from backends.native.layout import Unsupported, is_text, register, widths
 from backends.native.library import runtime
 from backends.native.module import Module
 from backends.native.rtlang import Signature, compile_file
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 from river.classes import define, field
 from river.lang import types as t
 
@@ -84,7 +84,7 @@ def ranking(type_: t.Type) -> Code:
     return shared(f"rank {type_!r}", lambda: _made(type_))
 
 
-def _made(type_: t.Type) -> Made:
+def _made(type_: t.Type) -> ModuleText:
     module = Module()
     parts, whole = _parts(type_)
     texts = sum(1 << i for i, (of, _, _) in enumerate(parts) if is_text(of))

@@ -69,7 +69,7 @@ def spent() -> float:
 
 
 @frozen
-class Made:
+class ModuleText:
     """The text of a module, what it exports, and facts about it that are kept with the code (JSON)."""
 
     text: str
@@ -77,7 +77,7 @@ class Made:
     facts: Any = None
 
 
-class Texts:
+class TreeTexts:
     """What trees say, made once for each as long as it lives: a tree that runs again is known by its place in memory."""
 
     def __init__(self, text: Callable[[Any], str]) -> None:
@@ -102,7 +102,7 @@ class Texts:
 
 def shared(
     key: str,
-    make: Callable[[], Made],
+    make: Callable[[], ModuleText],
     level: int | None = None,
     begin: Callable[[Code], None] | None = None,
 ) -> Code:
@@ -136,7 +136,9 @@ def _known(key: str) -> Code:
     return code
 
 
-def _begun(key: str, make: Callable[[], Made], level: int, begin: Callable[[Code], None] | None) -> Code:
+def _begun(
+    key: str, make: Callable[[], ModuleText], level: int, begin: Callable[[Code], None] | None
+) -> Code:
     """The code as the cache has it, else made quickly: it is improved when it has run for long."""
     depends = _depends(key)
     there = found(depends)
@@ -152,7 +154,9 @@ def _begun(key: str, make: Callable[[], Made], level: int, begin: Callable[[Code
     return quick
 
 
-def _ready(key: str, make: Callable[[], Made], level: int, begin: Callable[[Code], None] | None) -> Code:
+def _ready(
+    key: str, make: Callable[[], ModuleText], level: int, begin: Callable[[Code], None] | None
+) -> Code:
     """The code as the cache has it, else made now."""
 
     def build() -> bytes:
@@ -172,7 +176,7 @@ def _depends(key: str) -> tuple[str, ...]:
     return compiler, key, machine.triple, machine.cpu, machine.features, machine.llvm
 
 
-def _built(make: Callable[[], Made], level: int) -> bytes:
+def _built(make: Callable[[], ModuleText], level: int) -> bytes:
     """What is kept: a line of facts, and the code."""
     from backends.native.library import parts
 
@@ -234,10 +238,10 @@ def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: in
 def part_code(name: str) -> Code:
     """A part of the runtime library."""
 
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.library import part
 
-        return Made(*part(name))
+        return ModuleText(*part(name))
 
     return shared(f"part {name}", make)
 
@@ -247,4 +251,4 @@ def compile_text(text: str, exports: Iterable[str]) -> Code:
 
     Raises: InternalError if the text is not a correct module.
     """
-    return shared(f"text {sha256(text.encode()).hexdigest()}", lambda: Made(text, tuple(exports)))
+    return shared(f"text {sha256(text.encode()).hexdigest()}", lambda: ModuleText(text, tuple(exports)))

@@ -17,7 +17,7 @@ from backends.native.layout import Unsupported
 from backends.native.operator import NativeOperator
 from backends.native.places import PLACES, addresses, behind, walk
 from backends.native.ranking import ranking
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 from river.classes import evolve, frozen
 from river.lang import typed
 from river.lang import types as t
@@ -74,12 +74,12 @@ def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeVie
     operator, parts = _operator(view, type_)
     level = 0 if debug else OPTIMISATION
 
-    def make() -> Made:
+    def make() -> ModuleText:
         lowered = lower(operator, host().architecture, debug=debug, lend=True, parts=parts)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)
         exports = (*lowered.exports, PLACES)
-        return Made(lowered.text + walk(), exports, {"host": lowered.host})
+        return ModuleText(lowered.text + walk(), exports, {"host": lowered.host})
 
     try:
         code = shared(f"view {level} {parts!r} {evolve(operator, name='')!r}", make, level)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from backends.spark import worker
 from backends.spark.marshal import COLUMNS
-from backends.spark.plan import Kind
+from backends.spark.plan import StageKind
 
 if TYPE_CHECKING:
     from backends.spark.plan import Plan, Stage
@@ -19,13 +19,13 @@ Frame = Any
 def lower(plan: Plan, stage: Stage, task: str, frame: Frame) -> Frame:
     """The rows that a stage makes of `frame`, which has those of its inputs in any order."""
     match stage.kind:
-        case Kind.ORDERED:
+        case StageKind.ORDERED:
             return _mapped(
                 frame.coalesce(1).sortWithinPartitions("chunk", "queue", "part"), worker.ordered, task
             )
-        case Kind.MAP:
+        case StageKind.MAP:
             return _mapped(_whole(plan, stage, frame), worker.mapped, task)
-        case Kind.KEYED:
+        case StageKind.KEYED:
             scattered = _mapped(_whole(plan, stage, frame), worker.scattered, task)
             channels = _by_channel(scattered, stage.role.channels)
             return _mapped(channels.sortWithinPartitions("channel", "chunk", "queue"), worker.keyed, task)
@@ -38,7 +38,7 @@ def _mapped(frame: Frame, function: Any, task: str) -> Frame:
 def _whole(plan: Plan, stage: Stage, frame: Frame) -> Frame:
     """The rows with all parts of a chunk in one place; what no channels have written is whole already."""
     makers = (plan.producer(queue) for queue in stage.ins)
-    if all(maker is None or maker.kind is not Kind.KEYED for maker in makers):
+    if all(maker is None or maker.kind is not StageKind.KEYED for maker in makers):
         return frame
     return frame.repartition(plan.workers, "chunk").sortWithinPartitions("chunk", "queue", "part")
 

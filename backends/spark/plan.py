@@ -22,7 +22,7 @@ from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected
 from river.il.annotations import annotated, row_type
 from river.il.extern import not_given
-from river.il.flow import Made, Part, item_findings
+from river.il.flow import Construction, ItemPart, item_findings
 from river.il.loops import components
 from river.il.model import Keyed, Stateless, Unknown, instance_model
 from river.lang import typed
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from river.platform import Platform
 
 
-class Kind(Enum):
+class StageKind(Enum):
     """How a stage runs."""
 
     MAP = "map"
@@ -49,7 +49,7 @@ class Kind(Enum):
 class Role:
     """What an instance may do, and why. `keys`: fields of its items, or of the rows of its deltas (`rows`)."""
 
-    kind: Kind
+    kind: StageKind
     reason: str
     keys: tuple[str, ...] = ()
     rows: bool = False
@@ -64,7 +64,7 @@ class Stage:
     """
 
     number: int
-    kind: Kind
+    kind: StageKind
     instances: tuple[int, ...]
     ins: tuple[str, ...]
     outs: tuple[str, ...]
@@ -98,11 +98,11 @@ class Plan:
 
 def _described(stage: Stage) -> str:
     match stage.kind:
-        case Kind.MAP:
+        case StageKind.MAP:
             return "map, any partitions"
-        case Kind.ORDERED:
+        case StageKind.ORDERED:
             return "ordered, one partition"
-        case Kind.KEYED:
+        case StageKind.KEYED:
             rows = "rows by " if stage.role.rows else ""
             return f"keyed, {stage.role.channels} channels of {rows}({', '.join(stage.role.keys)})"
 
@@ -175,7 +175,7 @@ class _Planner:
         found = instance_model(instance)
         match found.state:
             case Stateless():
-                return Role(Kind.MAP, "no state")
+                return Role(StageKind.MAP, "no state")
             case Unknown():
                 return _ordered("its state is not known to be keyed")
             case Keyed((keys,), rows):
@@ -210,7 +210,7 @@ class _Planner:
         if channels == 1:
             return _ordered("one channel is wanted")
         shown = f"keyed by {'rows ' if rows else ''}({', '.join(keys)})"
-        return Role(Kind.KEYED, shown, keys, rows, channels)
+        return Role(StageKind.KEYED, shown, keys, rows, channels)
 
     def reads_order(self, index: int) -> str | None:
         """An instance after this one to which the order of rows in a delta matters; what has marks or waits may."""
@@ -222,13 +222,13 @@ class _Planner:
 
     def checked(self, instance: Instance, role: Role, found: dict[int, Role]) -> Role:
         """The role, unless it would leave the order of a queue unchecked (il.md 2.4, order-violation)."""
-        if role.kind is Kind.ORDERED:
+        if role.kind is StageKind.ORDERED:
             return role
         for port, name in enumerate(instance.ins):
             end = self.graph.queues[name].producer
             if instance.operator.ports[port].by is None or end is None:
                 continue
-            if found[end.instance].kind is not Kind.ORDERED and not self.keeps_order(name):
+            if found[end.instance].kind is not StageKind.ORDERED and not self.keeps_order(name):
                 return _ordered(f"the order of {name} has to be checked")
         return role
 
@@ -237,7 +237,7 @@ class _Planner:
 
         What comes from one task goes to one task: a job of their own would only write it down and read it again.
         """
-        inside = {i for i, role in found.items() if role.kind is Kind.MAP}
+        inside = {i for i, role in found.items() if role.kind is StageKind.MAP}
         while True:
             open_ = {i for i in inside if not all(self.neighbour(e, inside, found) for e in self.ends(i))}
             if not open_:
@@ -254,7 +254,7 @@ class _Planner:
 
     @staticmethod
     def neighbour(end: End | None, inside: set[int], found: dict[int, Role]) -> bool:
-        return end is not None and (end.instance in inside or found[end.instance].kind is Kind.ORDERED)
+        return end is not None and (end.instance in inside or found[end.instance].kind is StageKind.ORDERED)
 
     def keeps_order(self, queue: str) -> bool:
         """Whether all items of an operator's output have the key of the item that they come from."""
@@ -265,14 +265,14 @@ class _Planner:
         key, source = self.graph.queues[queue].key(), self.graph.queues[maker.ins[0]].key()
         if not isinstance(maker.operator, typed.Operator) or key is None or source is None:
             return False
-        wanted = Part(0, (source,))
+        wanted = ItemPart(0, (source,))
         for out, origin in (emit for seen in item_findings(maker.operator) for emit in seen.emits):
             if out != end.position:
                 continue
             match origin:
-                case Made(values) if values[key] == wanted:
+                case Construction(values) if values[key] == wanted:
                     pass
-                case Part(0, ()) if key == source:
+                case ItemPart(0, ()) if key == source:
                     pass
                 case _:
                     return False
@@ -286,14 +286,14 @@ class _Planner:
             kind = self.roles[members[0]].kind
             here = 0
             for before in (b for i in members for b in self.before(i) if b not in members):
-                same = kind is not Kind.KEYED and self.roles[before].kind is kind
+                same = kind is not StageKind.KEYED and self.roles[before].kind is kind
                 here = max(here, level[before] + (not same))
             level |= dict.fromkeys(members, here)
-        found: dict[tuple[int, Kind, int], list[int]] = {}
+        found: dict[tuple[int, StageKind, int], list[int]] = {}
         for i in (i for members in self.order for i in members):
             kind = self.roles[i].kind
-            found.setdefault((level[i], kind, i if kind is Kind.KEYED else -1), []).append(i)
-        ranks = {Kind.MAP: 0, Kind.KEYED: 1, Kind.ORDERED: 2}
+            found.setdefault((level[i], kind, i if kind is StageKind.KEYED else -1), []).append(i)
+        ranks = {StageKind.MAP: 0, StageKind.KEYED: 1, StageKind.ORDERED: 2}
         ordered = sorted(found.items(), key=lambda entry: (entry[0][0], ranks[entry[0][1]], entry[0][2]))
         groups = _folded(self.graph, [(kind, members) for (_, kind, _), members in ordered])
         return tuple(self.stage(n, kind, members) for n, (kind, members) in enumerate(groups))
@@ -302,7 +302,7 @@ class _Planner:
         ends = (self.graph.queues[name].producer for name in self.graph.instances[index].ins)
         return (end.instance for end in ends if end is not None)
 
-    def stage(self, number: int, kind: Kind, members: Sequence[int]) -> Stage:
+    def stage(self, number: int, kind: StageKind, members: Sequence[int]) -> Stage:
         queues = self.graph.queues
         inside = frozenset(members)
         ins: list[str] = []
@@ -316,24 +316,24 @@ class _Planner:
         return Stage(number, kind, tuple(members), tuple(ins), tuple(outs), evolve(role, kind=kind))
 
 
-def _folded(graph: Graph, groups: list[tuple[Kind, list[int]]]) -> list[tuple[Kind, list[int]]]:
+def _folded(graph: Graph, groups: list[tuple[StageKind, list[int]]]) -> list[tuple[StageKind, list[int]]]:
     """Stages of a map that only one keyed stage reads are put before it: both are one job then."""
     home = {i: n for n, (_, members) in enumerate(groups) for i in members}
     into: dict[int, int] = {}
     for n, (kind, members) in enumerate(groups):
         ends = [graph.queues[q].consumer for i in members for q in graph.instances[i].outs]
         after = {None if end is None else home[end.instance] for end in ends} - {n}
-        if kind is Kind.MAP and len(after) == 1:
+        if kind is StageKind.MAP and len(after) == 1:
             (target,) = after
-            if target is not None and groups[target][0] is Kind.KEYED:
+            if target is not None and groups[target][0] is StageKind.KEYED:
                 into[n] = target
     for n, target in into.items():
-        groups[target] = (Kind.KEYED, groups[n][1] + groups[target][1])
+        groups[target] = (StageKind.KEYED, groups[n][1] + groups[target][1])
     return [group for n, group in enumerate(groups) if n not in into]
 
 
 def _ordered(reason: str) -> Role:
-    return Role(Kind.ORDERED, reason)
+    return Role(StageKind.ORDERED, reason)
 
 
 def in_one_order(op: typed.Operator | typed.Extern) -> str | None:
@@ -373,12 +373,12 @@ def _parts_make_the_whole(op: typed.Operator) -> bool:
         most = rates.emitted(handler.body, i, op.fns)[1]
         if most is None or most > 1:
             return False
-    instant = Part(0, (0,))
+    instant = ItemPart(0, (0,))
     for _, origin in (emit for seen in item_findings(op) for emit in seen.emits):
         match origin:
-            case Made((tau, _, _)) if tau == instant:
+            case Construction((tau, _, _)) if tau == instant:
                 pass
-            case Part(0, ()):
+            case ItemPart(0, ()):
                 pass
             case _:
                 return False

@@ -90,12 +90,12 @@ class Task:
 
 def text(plan: Plan, stage: Stage, program: Program) -> str:
     """The task of a stage as JSON."""
-    from backends.spark.plan import Kind
+    from backends.spark.plan import StageKind
 
-    keyed = stage.kind is Kind.KEYED
+    keyed = stage.kind is StageKind.KEYED
     before = {q: plan.producer(q) for q in stage.ins}
     consumers = {q: plan.graph.queues[q].consumer for q in stage.outs}
-    strict = stage.kind is Kind.ORDERED
+    strict = stage.kind is StageKind.ORDERED
     return json.dumps(
         {
             "program": program.text,
@@ -112,9 +112,11 @@ def text(plan: Plan, stage: Stage, program: Program) -> str:
             "guarded": [
                 q
                 for q, end in consumers.items()
-                if strict and end is not None and plan.roles[end.instance].kind is not Kind.ORDERED
+                if strict and end is not None and plan.roles[end.instance].kind is not StageKind.ORDERED
             ],
-            "joins": {q: s.role.rows for q, s in before.items() if s is not None and s.kind is Kind.KEYED},
+            "joins": {
+                q: s.role.rows for q, s in before.items() if s is not None and s.kind is StageKind.KEYED
+            },
             "batch": plan.options.batch,
             "skip": plan.options.on_trap is not None,
             "native": plan.options.native,

@@ -137,7 +137,7 @@ def _window(program: ty.Program, window: ty.Window | None) -> str:
             return "[now]"
         case ty.Range(span, slide):
             return f"[range {length(span)}{f' slide {length(slide)}' if slide else ''}]"
-        case ty.Rows(count, keys):
+        case ty.RowWindow(count, keys):
             return f"[{by(keys)}rows {count}]"
         case ty.RowSteps(count, step):
             return f"[rows {count} slide {step}]"

@@ -119,7 +119,10 @@ class _Guess:
 def _keys(source: q.Source) -> tuple[s.Expr, ...]:
     match source:
         case c.Windowed(
-            window=c.Rows(keys=keys) | c.Range(keys=keys) | c.Session(keys=keys) | c.WindowTable(keys=keys)
+            window=c.RowWindow(keys=keys)
+            | c.Range(keys=keys)
+            | c.Session(keys=keys)
+            | c.WindowTable(keys=keys)
         ):
             return keys
         case _:

@@ -22,8 +22,7 @@ from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
 from frontends.sql.check import joined_by_name, select
-from frontends.sql.expressions import Column, spelled, substitute
-from frontends.sql.expressions import Rows as ExpressionsOverRows
+from frontends.sql.expressions import Column, RowExpressions, spelled, substitute
 from river.diagnostics import closest
 from river.il.library import Library
 from river.il.trees import fresh, walk
@@ -146,7 +145,7 @@ class _Checker:
             message = "the time stamp of a query is that of its instants: `by` names its column"
             raise self.report.error("cql-stamp-computed", message, stamp.span, "write `by ts`")
         row = self.row(decl.type)
-        found = ExpressionsOverRows(self.report, self.scope, (decl.name,), (row,), "in `by`").find(
+        found = RowExpressions(self.report, self.scope, (decl.name,), (row,), "in `by`").find(
             texts(stamp, frozenset(dict(row.fields)))
         )
         if found.type not in (t.I64, t.TIME):

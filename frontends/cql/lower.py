@@ -43,7 +43,7 @@ def lower(program: ty.Program) -> p.Program:
 
 
 @frozen
-class Rows:
+class Deltas:
     """What travels along a queue: deltas of `row`, whose type is written `type`."""
 
     queue: str
@@ -62,7 +62,7 @@ class Lowering:
     uses: list[p.Decl] = field(factory=list[p.Decl])
     taken: set[str] = field(factory=set[str])
     copies: dict[str, list[str]] = field(factory=dict[str, list[str]])
-    named: dict[str, Rows] = field(factory=dict[str, Rows])
+    named: dict[str, Deltas] = field(factory=dict[str, Deltas])
     stamps: list[s.Fn] = field(factory=list[s.Fn])
     functions: dict[tuple[t.Type, int], s.Fn] = field(factory=dict["tuple[t.Type, int]", s.Fn])
     loud: frozenset[str] = frozenset()
@@ -208,7 +208,7 @@ class Lowering:
         ins = self.variable(f"{one.name}_ins", s.TypeName("list", (kept,)), s.ListValue(()), one.span)
         variables, carried = (now, ins), row
         if one.table:
-            return self.table(one, operator, Rows(queue, shown, row))
+            return self.table(one, operator, Deltas(queue, shown, row))
         if one.kind == "stream":
             made = borders.stream_in(
                 operator,
@@ -242,7 +242,7 @@ class Lowering:
             )
         self.operators.append(made)
         self.use(queue, operator, (one.name,), variables, one.span)
-        self.publish(one.name, Rows(queue, shown, kept), one.span)
+        self.publish(one.name, Deltas(queue, shown, kept), one.span)
         notes: tuple[p.Annotation, ...] = ()
         if one.computed is not None:
             columns = (
@@ -257,7 +257,7 @@ class Lowering:
             notes = (p.Annotation("Stamp", (s.Name(name),)),)
         return p.Input(one.name, carried, one.stamp.name, notes, span=one.span)
 
-    def table(self, one: ty.Input, operator: str, rows: Rows) -> p.Input:
+    def table(self, one: ty.Input, operator: str, rows: Deltas) -> p.Input:
         """A queue of one item, all rows of a table, and the operator that makes the first delta of them."""
         whole = s.TypeName("list", (rows.type,))
         first = self.instant(FIRST[self.source.tau])
@@ -266,7 +266,7 @@ class Lowering:
         self.publish(one.name, rows, one.span)
         return p.Input(one.name, whole, None, (p.Annotation("Whole"),), span=one.span)
 
-    def publish(self, name: str, rows: Rows, span: Span | None, *extra: str) -> None:
+    def publish(self, name: str, rows: Deltas, span: Span | None, *extra: str) -> None:
         """Makes the queue of a name known, duplicated if several read it; `extra`: further readers."""
         readers = [
             source.label
@@ -311,12 +311,12 @@ class Lowering:
         if not shown:
             return (self.output(view, rows, own),)
         extra = ("output",) if view.output else ()
-        self.publish(view.name, Rows(rows.queue, view.row, own), view.span, *extra)
+        self.publish(view.name, Deltas(rows.queue, view.row, own), view.span, *extra)
         if not view.output:
             return ()
-        return (self.output(view, Rows(self.copies[view.name].pop(), view.row, own), own),)
+        return (self.output(view, Deltas(self.copies[view.name].pop(), view.row, own), own),)
 
-    def output(self, view: ty.View, rows: Rows, own: s.TypeExpr) -> p.Output:
+    def output(self, view: ty.View, rows: Deltas, own: s.TypeExpr) -> p.Output:
         """The output of a view: the net changes of a relation, or the stamped rows of a stream."""
         span = view.span
         if view.kind == "relation":
@@ -366,10 +366,10 @@ class Query:
         return self.whole.declare(name, expr, span)
 
     def add(
-        self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: Rows, node: s.Node, *,
+        self, template: str, args: Args, ins: tuple[str, ...], variables: tuple[str, ...], made: Deltas, node: s.Node, *,
         title: str = "", keys: tuple[str, ...] | None = None, name: str = "", promise: str = "",
         apart: tuple[str, ...] | None = None,
-    ) -> Rows:  # fmt: skip
+    ) -> Deltas:  # fmt: skip
         """One operator: its instance and its use. `keys`: by which of the rows' columns its state is kept, if it is.
 
         `name`: what is done, if that is not the template's name. `promise`: an annotation that is true of the template,
@@ -393,7 +393,7 @@ class Query:
 
     # -- stream to relation
 
-    def window(self, source: ty.Source, *, quiet: bool) -> Rows:
+    def window(self, source: ty.Source, *, quiet: bool) -> Deltas:
         """A source through its window."""
         whole, title, rows = self.whole, source.label, self.copy(source)
         args: Args = (("R", rows.type), ("Tau", whole.tau))
@@ -408,32 +408,32 @@ class Query:
                     f"window_{title}", s.TypeName("deque", (item,)), s.ListValue(()), source.span
                 )
                 args += (*whole.range(length), ("end", whole.instant(whole.last)))
-                made = Rows(self.queue(f"range_{title}"), rows.row, rows.type)
+                made = Deltas(self.queue(f"range_{title}"), rows.row, rows.type)
                 apart = tuple(name for name, _ in rows.row.fields)  # rows have nothing to do with one another
                 return self.add("range", args, (rows.queue,), (kept,), made, source, title=title, apart=apart)
             case ty.Expiring() | ty.RowSteps() | ty.Buckets() | ty.Sessions():
                 return windowing.window(self, source, source.window, rows)
-            case ty.Rows(count, ()):
+            case ty.RowWindow(count, ()):
                 kept = self.variable(
                     f"window_{title}", s.TypeName("deque", (rows.type,)), s.ListValue(()), source.span
                 )
-                made = Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
+                made = Deltas(self.queue(f"rows_{title}"), rows.row, rows.type)
                 return self.add(
                     "rows", (*args, ("n", s.Int(count))), (rows.queue,), (kept,), made, source, title=title
                 )
-            case ty.Rows(1, keys) if keys:
-                return self.last(source, rows, Rows("", rows.row, rows.type), s.Name("r"), quiet=quiet)
-            case ty.Rows(count, keys):
+            case ty.RowWindow(1, keys) if keys:
+                return self.last(source, rows, Deltas("", rows.row, rows.type), s.Name("r"), quiet=quiet)
+            case ty.RowWindow(count, keys):
                 kind, key = partition(keys, rows.row)
                 state = s.TypeName("map", (kind, s.TypeName("deque", (rows.type,))))
                 kept = self.variable(f"window_{title}", state, s.MapValue(()), source.span)
                 args += (("K", kind), ("key", key), ("n", s.Int(count)))
-                made = Rows(self.queue(f"rows_{title}"), rows.row, rows.type)
+                made = Deltas(self.queue(f"rows_{title}"), rows.row, rows.type)
                 return self.add("rows_by", args, (rows.queue,), (kept,), made, source, title=title, keys=keys)
 
-    def last(self, source: ty.Source, rows: Rows, shown: Rows, value: s.Expr, *, quiet: bool) -> Rows:
+    def last(self, source: ty.Source, rows: Deltas, shown: Deltas, value: s.Expr, *, quiet: bool) -> Deltas:
         """Of the last row of each key what `value` makes of the row `r`, like `shown`."""
-        assert isinstance(source.window, ty.Rows)  # noqa: S101 - for those alone
+        assert isinstance(source.window, ty.RowWindow)  # noqa: S101 - for those alone
         keys, tau = source.window.keys, self.whole.tau
         kind, key = partition(keys, rows.row)
         item = s.RecordType((s.FieldType("row", shown.type), s.FieldType("at", s.OptionalType(tau))))
@@ -447,7 +447,7 @@ class Query:
         made = evolve(shown, queue=self.queue(f"last_{source.label}"))
         return self.add("last_by", args, (rows.queue,), (kept,), made, source, title=source.label, keys=keys)
 
-    def copy(self, source: ty.Source) -> Rows:
+    def copy(self, source: ty.Source) -> Deltas:
         """What a source says, for one reader."""
         return evolve(self.whole.named[source.name], queue=self.whole.copies[source.name].pop(0))
 
@@ -457,7 +457,7 @@ class Query:
 
     # -- relation to relation
 
-    def relation(self, node: r.Relation, *, quiet: bool) -> Rows:
+    def relation(self, node: r.Relation, *, quiet: bool) -> Deltas:
         """The queue of a relation."""
         match node:
             case r.Input(index, _):
@@ -476,7 +476,7 @@ class Query:
                 args: Args = (("R", rows.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
                 args += (("once", s.Bool(closed.apart(self.view.query.sources, node))),)
                 keys = tuple(name for name, _ in row.fields)
-                made = Rows(self.queue("distinct"), row, rows.type)
+                made = Deltas(self.queue("distinct"), row, rows.type)
                 return self.add("distinct", args, (rows.queue,), (kept,), made, node, keys=keys)
             case r.Combine():
                 return self.combine(node, quiet=quiet)
@@ -485,7 +485,7 @@ class Query:
             case r.Top():
                 return self.top(node, quiet=quiet)
 
-    def top(self, node: r.Top, *, quiet: bool) -> Rows:
+    def top(self, node: r.Top, *, quiet: bool) -> Deltas:
         """The first rows of each key, perhaps with their numbers."""
         rows = self.relation(node.input, quiet=quiet)
         type_ = self.row_type("first", node.row, node.span)
@@ -508,15 +508,15 @@ class Query:
             ("row", node.make), ("quiet", s.Bool(quiet)),
             ("once", s.Bool(closed.apart(self.view.query.sources, node))),
         )  # fmt: skip
-        made = Rows(self.queue("first"), node.row, type_)
+        made = Deltas(self.queue("first"), node.row, type_)
         keys = _columns((node.key.body,), "r")
         return self.add("top", args, (rows.queue,), (state,), made, node, keys=keys or None)
 
-    def combine(self, node: r.Combine, *, quiet: bool) -> Rows:
+    def combine(self, node: r.Combine, *, quiet: bool) -> Deltas:
         """`union all`, `except`, `intersect`."""
         left, right = (self.relation(side, quiet=quiet) for side in (node.left, node.right))
         args: Args = (("R", left.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
-        made = Rows(self.queue(node.word), node.row, left.type)
+        made = Deltas(self.queue(node.word), node.row, left.type)
         queues = (left.queue, right.queue)
         if node.word == "union":
             return self.add("union", args, queues, (), made, node)
@@ -539,30 +539,30 @@ class Query:
         args = (*args, ("count", s.Lambda(("l", "r"), count)))
         return self.add("combine", args, queues, (kept,), made, node, keys=keys, name=node.word)
 
-    def filter(self, node: r.Filter, *, quiet: bool) -> Rows:
+    def filter(self, node: r.Filter, *, quiet: bool) -> Deltas:
         """Selection and projection."""
         if node.keep == r.ALL and isinstance(node.input, r.Input):
             source = self.view.query.sources[node.input.index]
             match source.window:
-                case ty.Rows(1, keys) if keys:
-                    shown = Rows("", node.row, self.row_type("selected", node.row, node.span))
+                case ty.RowWindow(1, keys) if keys:
+                    shown = Deltas("", node.row, self.row_type("selected", node.row, node.span))
                     return self.last(source, self.copy(source), shown, node.make.body, quiet=quiet)
                 case _:
                     pass
         return self.selected(self.relation(node.input, quiet=quiet), node, quiet=quiet)
 
-    def selected(self, rows: Rows, node: r.Filter, *, quiet: bool) -> Rows:
+    def selected(self, rows: Deltas, node: r.Filter, *, quiet: bool) -> Deltas:
         """Those of the rows that are kept, as they are made."""
         made = evolve(rows, queue=self.queue("selected"))
         if node.make != r.SAME and node.row != rows.row:
-            made = Rows(made.queue, node.row, self.row_type("selected", node.row, node.span))
+            made = Deltas(made.queue, node.row, self.row_type("selected", node.row, node.span))
         args: Args = (
             ("R", rows.type), ("O", made.type), ("Tau", self.whole.tau), ("keep", node.keep), ("row", node.make),
             ("quiet", s.Bool(quiet)),
         )  # fmt: skip
         return self.add("select", args, (rows.queue,), (), made, node, keys=())
 
-    def join(self, node: r.Join, *, quiet: bool) -> Rows:
+    def join(self, node: r.Join, *, quiet: bool) -> Deltas:
         """An equi-join, or the product if the key is unit."""
         left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
         type_ = self.row_type("joined", node.row, node.span)
@@ -597,7 +597,7 @@ class Query:
                 )
         else:
             args += (("once", s.Bool(once)),)
-        made = Rows(self.queue("joined"), node.row, type_)
+        made = Deltas(self.queue("joined"), node.row, type_)
         template = "join_lasting" if lasting else "join"
         return self.add(
             template,
@@ -614,12 +614,12 @@ class Query:
         self,
         node: r.Join,
         band: r.Band,
-        sides: tuple[Rows, Rows],
+        sides: tuple[Deltas, Deltas],
         type_: s.TypeExpr,
         *,
         quiet: bool,
         once: bool,
-    ) -> Rows:
+    ) -> Deltas:
         """A join of rows whose values lie near one another, which are kept in their order."""
         (left, right), key, kind = sides, expression(node.key), expression(band.type)
         state = tuple(
@@ -640,13 +640,13 @@ class Query:
             ("low_left", _moved(high and -high)), ("high_left", _moved(low and -low)),
             ("quiet", s.Bool(quiet)), ("once", s.Bool(once)),
         )  # fmt: skip
-        made = Rows(self.queue("joined"), node.row, type_)
+        made = Deltas(self.queue("joined"), node.row, type_)
         keys = _shared_keys(node)
         return self.add(
             "join_band", args, (left.queue, right.queue), state, made, node, keys=keys, name="join"
         )
 
-    def outer(self, node: r.Outer, *, quiet: bool) -> Rows:
+    def outer(self, node: r.Outer, *, quiet: bool) -> Deltas:
         """A join that keeps rows without partner."""
         left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
         type_, key = self.row_type("joined", node.row, node.span), expression(node.key)
@@ -670,7 +670,7 @@ class Query:
             ("keep_left", s.Bool(node.left_alone is not None)), ("keep_right", s.Bool(node.right_alone is not None)),
             ("quiet", s.Bool(quiet)),
         )  # fmt: skip
-        made = Rows(self.queue("joined"), node.row, type_)
+        made = Deltas(self.queue("joined"), node.row, type_)
         if node.meets is None:
             return self.add("outer", args, (left.queue, right.queue), state, made, node)
         args = (*args, ("meets", node.meets))
@@ -696,7 +696,7 @@ class Query:
         value = key_of([(key.name, key.value) for key in node.keys])
         return Parts(kind, acc, s.Lambda(("r",), value), kept, keep, make)
 
-    def group(self, node: r.Group, *, quiet: bool) -> Rows:
+    def group(self, node: r.Group, *, quiet: bool) -> Deltas:
         """Grouping and aggregation."""
         whole = self.whole
         rows = self.relation(node.input, quiet=quiet and bool(node.keys))
@@ -708,7 +708,7 @@ class Query:
             ("Acc", parts.acc), *([("key", parts.key)] if node.keys else []), *parts.kept.arguments(), ("keep", parts.keep),
         )  # fmt: skip
         last: Args = (("row", parts.make), ("quiet", s.Bool(quiet)))
-        made = Rows(self.queue("grouped"), node.row, type_)
+        made = Deltas(self.queue("grouped"), node.row, type_)
         if not node.keys:
             state = (
                 self.variable("acc", parts.acc, parts.kept.zero(), node.span),
@@ -756,7 +756,7 @@ class Query:
 
     # -- relation to stream
 
-    def stream(self, rows: Rows, operator: ty.Operator, own: s.TypeExpr, *, quiet: bool) -> Rows:
+    def stream(self, rows: Deltas, operator: ty.Operator, own: s.TypeExpr, *, quiet: bool) -> Deltas:
         """`istream`, `dstream`, `rstream`; a stamp that is a column is filled in."""
         view = self.view
         if operator == "istream" and quiet and not view.stamp.column and _only_comes(view.query):
@@ -764,7 +764,7 @@ class Query:
         args: Args = (
             ("R", rows.type), ("O", own), ("Tau", self.whole.tau), ("row", s.Lambda(("tau", "r"), self.stamped())),
         )  # fmt: skip
-        out = Rows(self.queue(operator), view.row, own)
+        out = Deltas(self.queue(operator), view.row, own)
         if operator == "rstream":
             state = self.variable("rows", s.TypeName("bag", (rows.type,)), s.MapValue(()), view.span)
             return self.add(operator, args, (rows.queue,), (state,), out, view)
@@ -866,7 +866,7 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
         case r.Input(index, _):
             source = query.sources[index]
             match source.window:
-                case ty.Rows():
+                case ty.RowWindow():
                     return bool(_last(query, index))
                 case ty.Expiring(count=count):
                     return count == 0
@@ -918,7 +918,7 @@ def _is_growing(window: ty.Window | None) -> bool:
 def _last(query: ty.Query, index: int) -> tuple[str, ...]:
     """The keys of whose last rows a source consists, if it does."""
     window = query.sources[index].window
-    return window.keys if isinstance(window, ty.Rows) and window.count == 1 else ()
+    return window.keys if isinstance(window, ty.RowWindow) and window.count == 1 else ()
 
 
 def _loud(program: ty.Program, now: frozenset[str]) -> frozenset[str]:

@@ -471,10 +471,10 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
 
     def rows_window(self, tree: Tree[Token], args: Args) -> c.Window:
         slide = None if args[1] is None else self.whole(args[1])
-        return c.Rows(self.whole(args[0]), (), slide, span=self.span(tree))
+        return c.RowWindow(self.whole(args[0]), (), slide, span=self.span(tree))
 
     def partition_window(self, tree: Tree[Token], args: Args) -> c.Window:
-        return c.Rows(self.whole(args[1]), args[0], None, args[2], span=self.span(tree))
+        return c.RowWindow(self.whole(args[1]), args[0], None, args[2], span=self.span(tree))
 
     def session_window(self, tree: Tree[Token], args: Args) -> c.Window:
         return c.Session(args[1], args[0] or (), span=self.span(tree))

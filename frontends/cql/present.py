@@ -16,10 +16,10 @@ from river.lang import types as t
 from river.lang.scope import expression
 
 if TYPE_CHECKING:
-    from frontends.cql.lower import Args, Parts, Query, Rows
+    from frontends.cql.lower import Args, Deltas, Parts, Query
 
 
-def stream(query: Query, own: s.TypeExpr) -> Rows:
+def stream(query: Query, own: s.TypeExpr) -> Deltas:
     """The stream of a view, of rows of type `own`."""
     view, relation = query.view, query.view.query.relation
     if isinstance(relation, r.Join):
@@ -32,7 +32,7 @@ def stream(query: Query, own: s.TypeExpr) -> Rows:
     return query.add("stream_now", args, (rows.queue,), (), made, view, keys=())
 
 
-def _present(query: Query, node: r.Relation) -> Rows:
+def _present(query: Query, node: r.Relation) -> Deltas:
     """The rows of each instant, as insertions without deletions."""
     match node:
         case r.Filter():
@@ -45,7 +45,7 @@ def _present(query: Query, node: r.Relation) -> Rows:
             raise AssertionError(node)
 
 
-def _join(query: Query, node: r.Join, type_: s.TypeExpr, value: s.Expr) -> Rows:
+def _join(query: Query, node: r.Join, type_: s.TypeExpr, value: s.Expr) -> Deltas:
     """Present rows joined with rows that stay; `value` is made of the row `r` of the join and the instant `tau`."""
     whole = query.whole
     left = is_present(query.view.query, node.left)
@@ -72,9 +72,9 @@ def _join(query: Query, node: r.Join, type_: s.TypeExpr, value: s.Expr) -> Rows:
 
 
 def _lookup(
-    query: Query, node: r.Join, view: ty.View, queues: tuple[Rows, Rows], other: r.Relation, row: s.Lambda,
+    query: Query, node: r.Join, view: ty.View, queues: tuple[Deltas, Deltas], other: r.Relation, row: s.Lambda,
     keys: tuple[s.Lambda, s.Lambda],
-) -> Rows:  # fmt: skip
+) -> Deltas:  # fmt: skip
     """Present rows joined with the groups of a view, which are looked up by their key."""
     whole, group = query.whole, view.query.relation
     present, made = queues

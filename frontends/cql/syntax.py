@@ -48,7 +48,7 @@ class Range(s.Node):
 
 
 @frozen
-class Rows(s.Node):
+class RowWindow(s.Node):
     """`[rows 10 slide 5]`, `[partition by car rows 1 expire after 60 seconds]`."""
 
     count: int
@@ -78,7 +78,7 @@ class WindowTable(s.Node):
     stamp: s.Name | None = None
 
 
-Window = Now | Unbounded | Range | Rows | Session | WindowTable
+Window = Now | Unbounded | Range | RowWindow | Session | WindowTable
 
 
 @frozen

@@ -40,7 +40,7 @@ class Range(s.Node):
 
 
 @frozen
-class Rows(s.Node):
+class RowWindow(s.Node):
     """The last `count` rows; with keys, of each key. `keys` are columns."""
 
     count: int
@@ -91,7 +91,7 @@ class Sessions(s.Node):
     grows: bool = False
 
 
-Window = Unbounded | Range | Rows | RowSteps | Expiring | Buckets | Sessions
+Window = Unbounded | Range | RowWindow | RowSteps | Expiring | Buckets | Sessions
 
 START, END = "window_start", "window_end"
 """The columns of `Buckets` and `Sessions` that tell the window of a row."""
@@ -99,7 +99,7 @@ START, END = "window_start", "window_end"
 
 def keys_of(window: Window | None) -> tuple[str, ...]:
     """The columns by which a window keeps rows apart."""
-    return window.keys if isinstance(window, Rows | Expiring | Sessions) else ()
+    return window.keys if isinstance(window, RowWindow | Expiring | Sessions) else ()
 
 
 @frozen

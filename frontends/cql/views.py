@@ -55,13 +55,13 @@ def viewed(
         case "time", (c.Length() as length,):
             return c.Range(length, None, keys, open=True, span=span)
         case "length", (c.Length(number, None),) if number.denominator == 1:
-            return c.Rows(int(number), keys, span=span)
+            return c.RowWindow(int(number), keys, span=span)
         case "keepall", ():
             return c.Unbounded(span=span)
         case "lastevent", ():
-            return c.Rows(1, keys, span=span)
+            return c.RowWindow(1, keys, span=span)
         case "unique", (_, *_) if _columns(args) and not keys:
-            return c.Rows(1, _columns(args), span=span)
+            return c.RowWindow(1, _columns(args), span=span)
         case name, _:
             known = "there are `#time(30 sec)`, `#length(5)`, `#unique(k)`, `#lastevent()` and `#keepall()`"
             return refuse(last, BATCHES.get(name, known))

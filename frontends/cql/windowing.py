@@ -13,10 +13,10 @@ from river.lang import types as t
 from river.lang.scope import expression
 
 if TYPE_CHECKING:
-    from frontends.cql.lower import Args, Query, Rows
+    from frontends.cql.lower import Args, Deltas, Query
 
 
-def sliding(query: Query, source: ty.Source, rows: Rows, length: int, step: int) -> Rows:
+def sliding(query: Query, source: ty.Source, rows: Deltas, length: int, step: int) -> Deltas:
     """A window that changes at multiples of `step` alone."""
     whole, title = query.whole, source.label
     top = whole.last // step * step
@@ -30,8 +30,11 @@ def sliding(query: Query, source: ty.Source, rows: Rows, length: int, step: int)
 
 
 def window(
-    query: Query, source: ty.Source, window: ty.Expiring | ty.RowSteps | ty.Buckets | ty.Sessions, rows: Rows
-) -> Rows:
+    query: Query,
+    source: ty.Source,
+    window: ty.Expiring | ty.RowSteps | ty.Buckets | ty.Sessions,
+    rows: Deltas,
+) -> Deltas:
     """The rows that a window shows."""
     match window:
         case ty.Expiring():
@@ -67,7 +70,7 @@ def numbered(query: Query) -> Args:
     return ("ticks", s.Lambda(("x",), to)), ("at", s.Lambda(("x",), back))
 
 
-def _expiring(query: Query, source: ty.Source, window: ty.Expiring, rows: Rows) -> Rows:
+def _expiring(query: Query, source: ty.Source, window: ty.Expiring, rows: Deltas) -> Deltas:
     whole, title = query.whole, source.label
     kind, key = partition(window.keys, rows.row)
     kept = s.RecordType(
@@ -85,7 +88,7 @@ def _expiring(query: Query, source: ty.Source, window: ty.Expiring, rows: Rows) 
     return query.add("expiring", args, (rows.queue,), state, made, source, title=title)
 
 
-def _buckets(query: Query, source: ty.Source, window: ty.Buckets, rows: Rows) -> Rows:
+def _buckets(query: Query, source: ty.Source, window: ty.Buckets, rows: Deltas) -> Deltas:
     whole, title = query.whole, source.label
     shown, row = _with_ends(query, source, rows, "buckets")
     args: Args = (
@@ -100,7 +103,7 @@ def _buckets(query: Query, source: ty.Source, window: ty.Buckets, rows: Rows) ->
     return query.add("buckets", args, (rows.queue,), state, shown, source, title=title, promise="Steady")
 
 
-def _sessions(query: Query, source: ty.Source, window: ty.Sessions, rows: Rows) -> Rows:
+def _sessions(query: Query, source: ty.Source, window: ty.Sessions, rows: Deltas) -> Deltas:
     title, tau = source.label, query.whole.tau
     kind, key = partition(window.keys, rows.row)
     shown, row = _with_ends(query, source, rows, "sessions")
@@ -126,7 +129,7 @@ def _sessions(query: Query, source: ty.Source, window: ty.Sessions, rows: Rows) 
     return query.add(name, args, (rows.queue,), state, shown, source, title=title, promise="Steady")
 
 
-def _with_ends(query: Query, source: ty.Source, rows: Rows, what: str) -> tuple[Rows, s.Lambda]:
+def _with_ends(query: Query, source: ty.Source, rows: Deltas, what: str) -> tuple[Deltas, s.Lambda]:
     """Rows with the ends of their window behind their columns, and the function that makes them."""
     ends = tuple((name, kind) for name, kind in source.row.fields if name in (ty.START, ty.END))
     row = t.Record((*rows.row.fields, *ends))
@@ -136,7 +139,7 @@ def _with_ends(query: Query, source: ty.Source, rows: Rows, what: str) -> tuple[
     return evolve(rows, queue=query.queue(f"{what}_{source.label}"), row=row, type=type_), make
 
 
-def _timed(rows: Rows) -> s.TypeExpr:
+def _timed(rows: Deltas) -> s.TypeExpr:
     """A row with the number of its instant."""
     return s.RecordType((s.FieldType("t", expression(t.I64)), s.FieldType("r", rows.type)))
 

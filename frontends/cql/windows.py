@@ -117,7 +117,7 @@ def seen(window: c.Window, row: t.Record, stamp: str, clock: Clock, report: Repo
                 _key(key, row, report)
             own = evolve(clock, half_open=True) if window.open else clock
             return ty.Range(own.recent(length, report), step, span=span)
-        case c.Rows(count, keys, slide, expiry):
+        case c.RowWindow(count, keys, slide, expiry):
             return _rows(
                 count, tuple(_key(key, row, report) for key in keys), slide, expiry, window, clock, report
             )
@@ -143,7 +143,7 @@ def _rows(
         return ty.RowSteps(count, slide, span=span)
     if expiry is not None:
         return ty.Expiring(keys, count, clock.recent(expiry, report), span=span)
-    return ty.Rows(count, keys, span=span)
+    return ty.RowWindow(count, keys, span=span)
 
 
 def _table(

@@ -282,7 +282,7 @@ class Body(Values):
                 self.declare(variable, value, span)
             case z.Assign(z.Item(_, whole, index), value) if whole.type in (t.STRING, t.BYTES):
                 self.letter(whole, index, value, span)
-            case z.Assign(z.Part(type_, whole, low, high), value):
+            case z.Assign(z.Slice(type_, whole, low, high), value):
                 target = self.inner(whole)
                 part = cast("s.Slice", self.part(target, low, high))
                 zero = s.Int(0)

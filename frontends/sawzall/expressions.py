@@ -464,7 +464,7 @@ class Expressions:
         if not isinstance(value.type, t.List) and value.type not in (t.STRING, t.BYTES):
             raise self.error("sawzall-not-indexed", f"`{spelled(value.type)}` has no parts", span)
         first, last = self.index(low, t.I64, value.type), self.index(high, t.I64, value.type)
-        return z.Part(value.type, value, first, last, span=span)
+        return z.Slice(value.type, value, first, last, span=span)
 
     def field(self, value: z.Expr, name: str, span: Span | None) -> z.Expr:
         """`value.name`."""
@@ -915,7 +915,7 @@ class Expressions:
             text = self.formatted(place[0], arg)
             if precision and verb in "sq":
                 zero, most = (z.Constant(t.I64, n) for n in (0, int(precision[1:] or "0")))
-                text = z.Part(t.STRING, text, zero, most, span=arg.span)
+                text = z.Slice(t.STRING, text, zero, most, span=arg.span)
             if width and verb not in NUMERALS:
                 blanks = z.Constant(t.STRING, " " * int(width))
                 text = z.Apply(
@@ -976,7 +976,7 @@ class Expressions:
                 if verb != "p":
                     return text
                 last = z.Constant(t.I64, 18)
-                return z.Part(t.STRING, text, z.Constant(t.I64, 0), last, span=arg.span)
+                return z.Slice(t.STRING, text, z.Constant(t.I64, 0), last, span=arg.span)
 
     # -- displays
 

@@ -39,7 +39,7 @@ class Reducer:
 
 
 @frozen
-class _Kept:
+class _Reduction:
     """One kind of table: its template with arguments, the type of what is kept for an index, and the rows of it.
 
     Without a template it is a sum of anything. `ranked`: rows of an index come out as the function lists them, not in the
@@ -106,7 +106,7 @@ def reducer(table: z.Table, queue: str, operator: str, function: str) -> Reducer
     )  # fmt: skip
 
 
-def _kept(table: z.Table) -> _Kept:
+def _kept(table: z.Table) -> _Reduction:
     values = ("Vs", _record(table.value))
     limit = -1 if table.limit is None or table.kind == "unique" else table.limit
     number: s.Expr = s.Int(limit) if limit >= 0 else s.Unary("-", s.Int(-limit))
@@ -115,7 +115,7 @@ def _kept(table: z.Table) -> _Kept:
             return _sum(table)
         case "sum" | "mrcounter":
             body = gathered(table, _record(shown_fields(table)))
-            return _Kept("", (), kept_sums(table.value), shown_fields(table), body)
+            return _Reduction("", (), kept_sums(table.value), shown_fields(table), body)
         case "top":
             return _top(table, values)
         case "maximum" | "minimum":
@@ -124,19 +124,21 @@ def _kept(table: z.Table) -> _Kept:
             row = _row((table.index, K), (table.value, s.Name("v")))
             rows = s.Comprehension(row, ("v",), s.Call("keys", (A,)))
             kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
-            return _Kept("sawzall.count_table", (values,), kept, shown_fields(table), _returned(rows))
+            return _Reduction("sawzall.count_table", (values,), kept, shown_fields(table), _returned(rows))
         case "set":
             seen = _member(A, "seen")
             row = _row((table.index, K), (table.value, s.Name("v")))
             rows = s.Comprehension(row, ("v",), s.Call("keys", (seen,)))
             fields = shown_fields(table)
-            return _Kept("sawzall.set_table", (values, ("n", number)), _seen(table), fields, _returned(rows))
+            return _Reduction(
+                "sawzall.set_table", (values, ("n", number)), _seen(table), fields, _returned(rows)
+            )
         case "unique":
             count = fresh("count", {name for name, _ in table.index})
             row = s.RecordValue((*_row((table.index, K)).fields, s.FieldValue(count, s.Call("len", (A,)))))
             kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
             fields = (*table.index, (count, t.I64))
-            return _Kept("sawzall.count_table", (values,), kept, fields, _returned(s.ListValue((row,))))
+            return _Reduction("sawzall.count_table", (values,), kept, fields, _returned(s.ListValue((row,))))
         case _:
             return _sampled(table, values, number)
 
@@ -146,7 +148,7 @@ def shown_fields(table: z.Table) -> z.Fields:
     return (*table.index, *table.value)
 
 
-def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) -> _Kept:
+def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) -> _Reduction:
     """What is kept of some values, or tells of all: of these tables the rows are written in the operator language."""
     ints, floats = _apart(table.weight)
     sums = (("Ints", _record(ints)), ("Floats", _record(floats)))
@@ -169,12 +171,12 @@ def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) 
         type_: s.TypeExpr,
         fields: z.Fields,
         text: str,
-    ) -> _Kept:
+    ) -> _Reduction:
         row = show(lowered(t.Record(fields)))
         for hole, filled in {**named, "ROW": row}.items():
             text = text.replace(f"@{hole}@", filled)
         ranked = table.kind in ("quantile", "inversehistogram", "bootstrapsum")
-        return _Kept(f"sawzall.{template}", args, type_, fields, block(text), ranked=ranked)
+        return _Reduction(f"sawzall.{template}", args, type_, fields, block(text), ranked=ranked)
 
     match table.kind:
         case "quantile":
@@ -284,16 +286,16 @@ def block(text: str) -> s.Block:
     return decl.body
 
 
-def _sum(table: z.Table) -> _Kept:
+def _sum(table: z.Table) -> _Reduction:
     """One row for each index: the sums."""
     ints, floats = _apart(table.value)
     body = s.ListValue((s.RecordValue((*_row((table.index, K)).fields, *_sums(table.value, A))),))
     args = (("Ints", _record(ints)), ("Floats", _record(floats)))
     fields = (*table.index, *table.value)
-    return _Kept("sawzall.sum_table", args, _accumulator(ints, floats), fields, _returned(body))
+    return _Reduction("sawzall.sum_table", args, _accumulator(ints, floats), fields, _returned(body))
 
 
-def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Kept:
+def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Reduction:
     """The `limit` values of greatest total weight; among equal weights the least values."""
     ints, floats = _apart(table.weight)
     (weight, type_) = table.weight[0]
@@ -311,12 +313,12 @@ def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Kept:
     body = s.Call("take", (s.Call("sort_by", (every, order)), s.Int(table.limit or 0)))
     args = (values, ("Ints", _record(ints)), ("Floats", _record(floats)))
     fields = (*table.index, *table.value, *table.weight)
-    return _Kept("sawzall.top_table", args, kept, fields, _returned(body), ranked=True)
+    return _Reduction("sawzall.top_table", args, kept, fields, _returned(body), ranked=True)
 
 
 def _extreme(
     table: z.Table, values: tuple[str, s.TemplateArg], weights: tuple[str, s.TemplateArg], number: s.Expr
-) -> _Kept:
+) -> _Reduction:
     """The items that are kept, each as often as it was emitted, the one that is ahead of all others first."""
     key = _record((*table.weight, *table.value))
     kept = s.RecordType((
@@ -333,7 +335,7 @@ def _extreme(
         s.Return(s.Name("rows") if table.kind == "minimum" else s.Call("reverse", (s.Name("rows"),))),
     ))  # fmt: skip
     template = f"sawzall.{table.kind}_table"
-    return _Kept(template, (values, weights, ("n", number)), kept, fields, body, ranked=True)
+    return _Reduction(template, (values, weights, ("n", number)), kept, fields, body, ranked=True)
 
 
 # ---------------------------------------------------------------------------------------------- small trees

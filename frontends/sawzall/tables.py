@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Kind:
+class TableKind:
     """A kind of table.
 
     `limit`: whether a number in parentheses follows, which is `least` at least; `value`: which types it takes (`wants` says so
@@ -55,23 +55,23 @@ def _drawn(type_: t.Type) -> bool:
             return type_ in (t.I64, t.F64)
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType({
-    "sum": Kind("never", summable, "numbers and times, also in tuples, arrays and maps"),
-    "mrcounter": Kind("never", lambda type_: type_ == t.I64, "int"),
-    "collection": Kind("never", t.is_item, "anything"),
-    "maximum": Kind("must", t.is_key, "anything but maps", t.is_key),
-    "minimum": Kind("must", t.is_key, "anything but maps", t.is_key),
-    "top": Kind("must", t.is_key, "anything but maps", _number),
-    "set": Kind("may", t.is_key, "anything but maps"),
-    "unique": Kind("may", t.is_key, "anything but maps"),
-    "quantile": Kind("must", t.is_key, "anything but maps", least=2),
-    "distinctsample": Kind("must", t.is_key, "anything but maps", _number),
-    "inversehistogram": Kind("must", t.is_key, "anything but maps", _number),
-    "sample": Kind("must", t.is_key, "anything but maps"),
-    "weightedsample": Kind("must", t.is_key, "anything but maps", lambda type_: type_ in (t.I64, t.F64)),
-    "bootstrapsum": Kind("must", _drawn, "int, float, or tuples of them", lambda type_: type_ == FINGERPRINT),
-    "text": Kind("never", lambda type_: type_ in (t.STRING, t.BYTES), "string or bytes", indexed=False),
-    "recordio": Kind(
+KINDS: Mapping[str, TableKind] = MappingProxyType({
+    "sum": TableKind("never", summable, "numbers and times, also in tuples, arrays and maps"),
+    "mrcounter": TableKind("never", lambda type_: type_ == t.I64, "int"),
+    "collection": TableKind("never", t.is_item, "anything"),
+    "maximum": TableKind("must", t.is_key, "anything but maps", t.is_key),
+    "minimum": TableKind("must", t.is_key, "anything but maps", t.is_key),
+    "top": TableKind("must", t.is_key, "anything but maps", _number),
+    "set": TableKind("may", t.is_key, "anything but maps"),
+    "unique": TableKind("may", t.is_key, "anything but maps"),
+    "quantile": TableKind("must", t.is_key, "anything but maps", least=2),
+    "distinctsample": TableKind("must", t.is_key, "anything but maps", _number),
+    "inversehistogram": TableKind("must", t.is_key, "anything but maps", _number),
+    "sample": TableKind("must", t.is_key, "anything but maps"),
+    "weightedsample": TableKind("must", t.is_key, "anything but maps", lambda type_: type_ in (t.I64, t.F64)),
+    "bootstrapsum": TableKind("must", _drawn, "int, float, or tuples of them", lambda type_: type_ == FINGERPRINT),
+    "text": TableKind("never", lambda type_: type_ in (t.STRING, t.BYTES), "string or bytes", indexed=False),
+    "recordio": TableKind(
         "may", lambda type_: type_ in (*SCALARS, t.BYTES), "a basic type", indexed=False, least=0
     ),
 })  # fmt: skip

@@ -75,7 +75,7 @@ class Item(s.Node):
 
 
 @frozen
-class Part(s.Node):
+class Slice(s.Node):
     """`e[i:j]`; bounds outside are moved to the ends."""
 
     type: t.Type
@@ -237,7 +237,7 @@ Expr = (
     | Read
     | Field
     | Item
-    | Part
+    | Slice
     | Length
     | Apply
     | Match
@@ -608,7 +608,7 @@ def assigned(node: s.Node) -> frozenset[int]:
 
 def root(place: Expr) -> int:
     """The variable of which `place` is a part."""
-    while isinstance(place, Field | Item | Part):
+    while isinstance(place, Field | Item | Slice):
         place = place.value
     assert isinstance(place, Read)  # noqa: S101 - the checker has seen to it
     return place.variable

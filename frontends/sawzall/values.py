@@ -365,7 +365,7 @@ class Values:
                 return s.Force(found)
             case z.Item():
                 return self.item(expr)
-            case z.Part(type_, value, low, high):
+            case z.Slice(type_, value, low, high):
                 return self.part(self.bound(self.expr(value), type_, "whole"), low, high)
             case z.Length():
                 return s.Call("len", (self.wholes[-1],))

@@ -13,7 +13,7 @@ from frontends.sql.expressions import (
     Column,
     Found,
     Groups,
-    Rows,
+    RowExpressions,
     aggregate_of,
     columns,
     convert,
@@ -342,9 +342,9 @@ class _Select:
                 found.append(q.Item(value, f"{own}_{name}" if alike else None, span=span))
         return found
 
-    def over_rows(self, place: str) -> Rows:
+    def over_rows(self, place: str) -> RowExpressions:
         """Expressions over the sources' rows, in a clause."""
-        return Rows(self.report, self.scope, self.labels, self.rows, place, merged=self.merged())
+        return RowExpressions(self.report, self.scope, self.labels, self.rows, place, merged=self.merged())
 
     def merged(self) -> Mapping[str, int]:
         """The columns after `using`, and the source of each that a bare name means: that which always has it."""
@@ -380,10 +380,10 @@ class _Select:
                 found.append(self.seen(index).condition(conjunct))
         return tuple(found)
 
-    def seen(self, index: int) -> Rows:
+    def seen(self, index: int) -> RowExpressions:
         """Expressions over what the condition of the join with source `index` sees: this source and those before it."""
         rows = (*self.rows_at(index), self.own[index])
-        return Rows(self.report, self.scope, self.labels[: index + 1], rows, "in `on`")
+        return RowExpressions(self.report, self.scope, self.labels[: index + 1], rows, "in `on`")
 
     def joining(self, index: int) -> tuple[s.Expr, ...]:
         """The conjuncts that join source `index` with those before it, `using` written out."""
@@ -404,7 +404,7 @@ class _Select:
 
     # -- the result columns
 
-    def named(self, items: tuple[q.Item, ...], over: Rows) -> tuple[_Named, ...]:
+    def named(self, items: tuple[q.Item, ...], over: RowExpressions) -> tuple[_Named, ...]:
         """The select list checked, with the names and types of the result."""
         found: list[_Named] = []
         fields = None if self.wanted is None else self.wanted.fields
@@ -694,7 +694,7 @@ class _Joins:
     """Joins sources from left to right. A condition is applied as early as it can be without trapping more often."""
 
     block: q.Select
-    over: Rows
+    over: RowExpressions
     waiting: list[s.Expr]
     needed: set[Column]
     select: _Select

@@ -108,7 +108,7 @@ def has_aggregate(expr: s.Node) -> bool:
 
 
 @define
-class Rows:
+class RowExpressions:
     """Expressions over the rows of the sources, each known by a label."""
 
     report: Report
@@ -753,7 +753,7 @@ class Rows:
 
 
 @define
-class Groups(Rows):
+class Groups(RowExpressions):
     """Expressions over groups: keys and aggregates are read from the group `g`; other columns are refused.
 
     `grouped`: whether the text states the keys (`group by`). `known`: whether no key was refused. `always`: whether every
@@ -779,7 +779,11 @@ class Groups(Rows):
             return self.aggregate(function, cast("s.Call", expr))
         if not has_aggregate(expr):
             try:
-                value = Rows(Report(), self.scope, self.labels, self.rows, merged=self.merged).find(expr).expr
+                value = (
+                    RowExpressions(Report(), self.scope, self.labels, self.rows, merged=self.merged)
+                    .find(expr)
+                    .expr
+                )
             except Failed:
                 value = None
             for key in self.keys:
@@ -807,7 +811,7 @@ class Groups(Rows):
 
     def summary(self, function: str, expr: s.Call) -> Aggregate:
         """The aggregate without a name."""
-        inside = Rows(
+        inside = RowExpressions(
             self.report, self.scope, self.labels, self.rows, "inside an aggregate", merged=self.merged
         )
         condition: s.Expr | None = None
@@ -871,7 +875,7 @@ class Groups(Rows):
 
     def in_order(
         self, function: str, value: Found, parameters: tuple[s.Expr, ...], order: tuple[tuple[s.Expr, ...], bool], expr: s.Call,
-        inside: Rows,
+        inside: RowExpressions,
     ) -> tuple[Found, tuple[s.Expr, ...]]:  # fmt: skip
         """What an aggregate in an order is of: the value, or what orders it and the value behind that."""
         by, down = order
@@ -889,12 +893,12 @@ class Groups(Rows):
         made = inside.lifted((value,), lambda parts: s.TupleValue((*behind, *parts)), expr)
         return made, (*parameters, s.Int(len(behind)), s.Bool(value=down))
 
-    def when(self, condition: s.Expr, value: Found, inside: Rows) -> Found:
+    def when(self, condition: s.Expr, value: Found, inside: RowExpressions) -> Found:
         """A value where a condition holds, else none."""
         return inside.typed(s.IfExpr(condition, value.expr, s.NoneValue()))
 
     def operand(
-        self, function: str, operands: tuple[Found, ...], expr: s.Call, inside: Rows
+        self, function: str, operands: tuple[Found, ...], expr: s.Call, inside: RowExpressions
     ) -> tuple[Found, tuple[s.Expr, ...]]:
         """What an aggregate is of, and its constants."""
         plain = function.removesuffix("_distinct")

@@ -9,7 +9,7 @@ from attrs import define, evolve, field
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.code import STREAM_WORDS, Code, Place, Surroundings, parts
+from frontends.streamit.code import STREAM_WORDS, Code, CodePlace, Surroundings, parts
 from frontends.streamit.elaborate import elaborate
 from frontends.streamit.trees import Usage, assigned, called, changing, handed, named, root
 from river.diagnostics import closest
@@ -125,7 +125,7 @@ class _Checker:
     def statics(self) -> tuple[tuple[ty.Block, ...], Code]:
         """The constants of the program, and the code that knows them."""
         around = Surroundings(structs=self.structs)
-        code = Code(self.report, around, Place.BUILD, self.functions, mark="static")
+        code = Code(self.report, around, CodePlace.BUILD, self.functions, mark="static")
         late = {struct.name for struct in self.ast.structs if any(map(_names_sizes, struct.fields))}
         while more := {
             struct.name
@@ -186,7 +186,7 @@ class _Checker:
                 "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
             )
         around = Surroundings(outer=outer.lookup, structs=self.structs)
-        code = Code(self.report, around, Place.FIELD, self.functions)
+        code = Code(self.report, around, CodePlace.FIELD, self.functions)
         for param in sorted(ast.params, key=lambda each: bool(each.type.sizes)):  # sizes name numbers
             with self.report.recover():
                 if param.name in around.params:
@@ -237,7 +237,7 @@ class _Checker:
         """The types of a stream's input and output, when they are written."""
         if stream.ast.signature is None:
             return None
-        code = Code(self.report, stream.around, Place.FIELD, self.functions)
+        code = Code(self.report, stream.around, CodePlace.FIELD, self.functions)
         input_, output = stream.ast.signature
         return code.type(input_), code.type(output)
 
@@ -247,7 +247,7 @@ class _Checker:
         kind = ast.kind
         assert kind != "filter"  # noqa: S101 - the caller has seen to it
         found = self.signature(stream)
-        code = Code(self.report, stream.around, Place.BUILD, self.functions, self.create)
+        code = Code(self.report, stream.around, CodePlace.BUILD, self.functions, self.create)
         body = code.block(ast.body, ast.span)
         params = (*stream.around.params.values(), *stream.around.captures.values())
         input_, output = found or (None, None)
@@ -333,7 +333,7 @@ class _Checker:
         inits = [m for m in members if isinstance(m, c.Init)]
         init: ty.Block | None = None
         for member in inits:
-            init = evolve(self.code(around, Place.INIT).whole_body(member.body), span=member.span)
+            init = evolve(self.code(around, CodePlace.INIT).whole_body(member.body), span=member.span)
         normal = [self.work(w, around) for w in works if not w.first]
         first = [self.work(w, around) for w in works if w.first]
         for twice in (inits[1:], [w for w in works if not w.first][1:], [w for w in works if w.first][1:]):
@@ -393,13 +393,13 @@ class _Checker:
                 waiting += [(inner, name.partition(".")[0]) for inner in called((known[name].body,))]
         return [found[name] for name in known if name in found]
 
-    def code(self, around: Surroundings, place: Place, result: ty.Type = ty.VOID) -> Code:
+    def code(self, around: Surroundings, place: CodePlace, result: ty.Type = ty.VOID) -> Code:
         """The checker of a body of a filter."""
         return Code(self.report, around, place, self.functions, result=result)
 
     def fields(self, member: c.Declare, around: Surroundings) -> Iterator[ty.FieldDecl]:
         """The fields that one declaration makes."""
-        code = self.code(around, Place.FIELD)
+        code = self.code(around, CodePlace.FIELD)
         with self.report.recover():
             type_ = code.value_type(member.type)
             for name in member.names:
@@ -422,7 +422,7 @@ class _Checker:
                 if member.name in around.helpers or member.name in STREAM_WORDS:
                     message = f"there is already a function `{member.name}`"
                     raise self.report.error("streamit-duplicate-name", message, member.span)
-                code = self.code(around, Place.HELPER)
+                code = self.code(around, CodePlace.HELPER)
                 params = tuple(
                     ty.Declare(p.name, code.value_type(p.type), None, span=p.span) for p in member.params
                 )
@@ -439,7 +439,7 @@ class _Checker:
         rates = self.rates(member.rates, around)
         if block:
             around = evolve(around, outside=True)
-        code = self.code(around, Place.HELPER, signature.result)
+        code = self.code(around, CodePlace.HELPER, signature.result)
         code.block_name = block
         locals_ = [code.declare(p.key, p.type, p.span) for p in signature.params]
         errors = self.report.errors
@@ -456,7 +456,7 @@ class _Checker:
     def rates(self, given: Sequence[c.Rate], around: Surroundings) -> dict[str, ty.Expr | None]:
         """The rates that are written, by their words; None for one that is not fixed."""
         rates: dict[str, ty.Expr | None] = {}
-        code = self.code(around, Place.FIELD)
+        code = self.code(around, CodePlace.FIELD)
         for rate in given:
             with self.report.recover():
                 if rate.word in rates:
@@ -475,7 +475,7 @@ class _Checker:
     def work(self, member: c.Work, around: Surroundings) -> ty.Work:
         """`work` or `prework`."""
         rates = self.rates(member.rates, around)
-        body_code = self.code(around, Place.WORK)
+        body_code = self.code(around, CodePlace.WORK)
         body_code.first = member.first
         body_code.first_item = int(any(isinstance(i, c.OutOfLine) for i in member.body.items))
         body = body_code.whole_body(member.body)

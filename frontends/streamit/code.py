@@ -71,13 +71,13 @@ REAL_FUNCTIONS: Mapping[str, int] = MappingProxyType({
 NUMBER_FUNCTIONS: Mapping[str, int] = MappingProxyType({"abs": 1, "min": 2, "max": 2})
 OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc"})
 """Functions of C by the operations that they are; of floats, whatever is given."""
-CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At, ty.Part, ty.Make)
+CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At, ty.StructPart, ty.Make)
 """What an expression that is known when the graph is made consists of."""
 
 STREAM_WORDS = ("push", "pop", "peek", "print", "println")
 
 
-class Place(Enum):
+class CodePlace(Enum):
     """Where code stands; the value says it to people."""
 
     WORK = "a work function"
@@ -166,7 +166,7 @@ class Code:
 
     report: Report
     around: Surroundings
-    place: Place
+    place: CodePlace
     functions: Functions
     creator: Creator | None = None
     result: ty.Type = ty.VOID
@@ -240,7 +240,7 @@ class Code:
 
     def closed(self, node: ty.Expr, span: Span | None) -> ty.Expr:
         """A size or a rate, by what is known when the graph is made; refuses what is not."""
-        if self.place is Place.BUILD:
+        if self.place is CodePlace.BUILD:
             return node
         node = self.known(node)
         if not all(isinstance(part, CLOSED) for part in walk(node)):
@@ -357,7 +357,7 @@ class Code:
 
     def effect(self, word: str, args: Sequence[c.Expr], call: c.Call) -> ty.Stmt:
         """`push(e);`, `print(e);`, `println(e);`."""
-        if self.place not in (Place.WORK, Place.HELPER):
+        if self.place not in (CodePlace.WORK, CodePlace.HELPER):
             raise self.misplaced(f"`{word}`", call.span)
         if word == "println" and not args:
             return ty.Print(ty.Constant(ty.TEXT, "", span=call.span), line=True, span=call.span)
@@ -384,7 +384,7 @@ class Code:
         """`for (i = 0; ...)` as a loop with a counter of its own, where it can be counted; `i` is set behind it."""
         match loop:
             case ty.For((ty.Do(ty.Update(ty.INT, ty.Local(_, key) as outer, None, start)),)) if (
-                self.place is not Place.BUILD and pure(start)
+                self.place is not CodePlace.BUILD and pure(start)
             ):
                 pass
             case _:
@@ -482,14 +482,14 @@ class Code:
 
     def return_(self, value: c.Expr | None, item: c.Return) -> ty.Stmt:
         """`return e;`."""
-        if self.place not in (Place.HELPER, Place.WORK):
+        if self.place not in (CodePlace.HELPER, CodePlace.WORK):
             help_line = "its end is where its statements end: turn the condition round"
             raise self.misplaced("`return`", item.span, help_line)
         if (value is None) != (self.result == ty.VOID):
             wanted = "no value" if self.result == ty.VOID else f"a value of `{shown(self.result)}`"
             raise self.report.error("streamit-type", f"{wanted} is to be returned", item.span)
         found = ty.Return(None if value is None else self.expr(value, self.result), span=item.span)
-        counting = () if self.place is not Place.WORK or self.first else self.counting(item.span)
+        counting = () if self.place is not CodePlace.WORK or self.first else self.counting(item.span)
         return ty.Block((*counting, found), span=item.span) if counting else found
 
     def counting(self, span: Span | None) -> tuple[ty.Stmt, ...]:
@@ -501,7 +501,7 @@ class Code:
 
     def out_of_line(self, targets: Sequence[s.Name], call: c.Call, item: c.Stmt) -> ty.Stmt:
         """`s, y <- f(s, peek(1));`: what is a field keeps its value until the next firing."""
-        if self.place is not Place.WORK:
+        if self.place is not CodePlace.WORK:
             raise self.misplaced("`<-`", item.span)
         signature = self.functions(call.name)
         if signature is None:
@@ -528,7 +528,7 @@ class Code:
 
     def build(self, item: c.Add | c.Split | c.Join | c.Enqueue) -> ty.Stmt:
         """A statement that builds the graph."""
-        if self.place is not Place.BUILD or self.creator is None:
+        if self.place is not CodePlace.BUILD or self.creator is None:
             raise self.misplaced(_building(item), item.span)
         match item:
             case c.Add():
@@ -659,7 +659,7 @@ class Code:
                 return ty.Choose(type_, test, a, b, span=span)
             case c.Cast(type_, inner):
                 return self.cast(self.value_type(type_), self.expr(inner), span)
-            case c.Part(inner, name):
+            case c.StructPart(inner, name):
                 return self.part(self.expr(inner), name, span)
             case c.Imaginary(number):
                 size = constants.apply("f32", (t.F64,), ty.FLOAT, (number,))
@@ -702,7 +702,7 @@ class Code:
         type_ = value.type.fields[index][1]
         if isinstance(value, ty.Constant):
             return ty.Constant(type_, value.value[index], span=span)
-        return ty.Part(type_, value, index, span=span)
+        return ty.StructPart(type_, value, index, span=span)
 
     def operands(self, left: c.Expr, right: c.Expr) -> tuple[ty.Expr, ty.Expr]:
         """Two operands; a literal beside a float or a double is one."""
@@ -822,11 +822,11 @@ class Code:
         """A place that may be changed."""
         node = self.expr(place)
         if isinstance(node, ty.Field | ty.Local) or (
-            isinstance(node, ty.At | ty.Part) and isinstance(root(node), ty.Field | ty.Local)
+            isinstance(node, ty.At | ty.StructPart) and isinstance(root(node), ty.Field | ty.Local)
         ):
             return node
         base = root(node)
-        if isinstance(base, ty.Param) and self.place is Place.BUILD and base.name in self.around.params:
+        if isinstance(base, ty.Param) and self.place is CodePlace.BUILD and base.name in self.around.params:
             return node
         if isinstance(base, ty.Param):
             help_line = "what is around a stream is constant in it: copy it to a variable"
@@ -880,7 +880,7 @@ class Code:
             return self.number_function(call)
         if name == "iter" and self.around.counter is not None:
             self.arity(name, args, 0, span)
-            if self.place not in (Place.WORK, Place.HELPER):
+            if self.place not in (CodePlace.WORK, CodePlace.HELPER):
                 raise self.misplaced("`iter`", span)
             return ty.Field(ty.INT, self.around.counter, span=span)
         if name in STREAM_WORDS:
@@ -888,7 +888,7 @@ class Code:
         signature = self.functions(name)
         if signature is None:
             raise self.unknown_function(call)
-        if self.place in (Place.BUILD, Place.FIELD):
+        if self.place in (CodePlace.BUILD, CodePlace.FIELD):
             help_line = "functions of the operator language are for the code of filters"
             raise self.misplaced(f"`{name}`", span, help_line)
         return self.function(call, signature)
@@ -930,7 +930,7 @@ class Code:
         """`pop()`, `peek(i)`."""
         if call.name not in ("pop", "peek"):
             raise self.report.error("streamit-type", f"`{call.name}` has no value", call.span)
-        if self.place not in (Place.WORK, Place.HELPER):
+        if self.place not in (CodePlace.WORK, CodePlace.HELPER):
             raise self.misplaced(f"`{call.name}`", call.span, "take items in `work`")
         self.arity(call.name, call.args, 1 if call.name == "peek" else 0, call.span)
         if self.around.input == ty.VOID:

@@ -69,7 +69,7 @@ def evaluate(expr: Expr, values: Mapping[str, Value]) -> Value:
             return evaluate(then if evaluate(cond, values) else other, values)
         case ty.At(_, array, index):
             return item(evaluate(array, values), evaluate(index, values))
-        case ty.Part(_, value, index):
+        case ty.StructPart(_, value, index):
             return evaluate(value, values)[index]
         case ty.Display(_, items) | ty.Make(_, items):
             return [evaluate(i, values) for i in items]

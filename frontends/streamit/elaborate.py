@@ -521,7 +521,7 @@ class _Elaborator:
         match place:
             case ty.Local(_, key) | ty.Param(_, key):
                 values[key] = value
-            case ty.Part(_, whole, index):
+            case ty.StructPart(_, whole, index):
                 self.value(whole, values)[index] = value
             case ty.At(_, array, index):
                 target, where = self.value(array, values), self.value(index, values)

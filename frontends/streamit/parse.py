@@ -335,7 +335,7 @@ class StreamItBuilder(StmtBuilder):
         return c.Index(args[0], args[1], span=self.span(tree))
 
     def c_part(self, tree: Tree[Token], args: Args) -> c.Expr:
-        return c.Part(args[0], str(args[1]), span=self.span(tree))
+        return c.StructPart(args[0], str(args[1]), span=self.span(tree))
 
     def c_char(self, tree: Tree[Token], args: Args) -> c.Expr:
         quote = args[0] == r"'\''"  # an escape of characters only

@@ -67,7 +67,7 @@ class Index(s.Node):
 
 
 @frozen
-class Part(s.Node):
+class StructPart(s.Node):
     """`p.x`."""
 
     value: Expr
@@ -125,7 +125,7 @@ Expr = (
     | Choose
     | Cast
     | Index
-    | Part
+    | StructPart
     | Imaginary
     | Call
     | Assign

@@ -518,7 +518,7 @@ class Writer:
                 return self.logic(operation, left, right, span)
             case ty.Choose(type_, cond, then, other):
                 return self.choose(type_, cond, then, other, span)
-            case ty.At() | ty.Part():
+            case ty.At() | ty.StructPart():
                 return self.part(value)
             case ty.Make(type_, items):
                 return record(type_, self.operands(items), span)
@@ -654,11 +654,11 @@ class Writer:
         self.put(s.Assign(place, new, span=span))
         return old
 
-    def part(self, value: ty.At | ty.Part) -> s.Expr:
+    def part(self, value: ty.At | ty.StructPart) -> s.Expr:
         """A part of an array or a struct."""
-        path: list[ty.At | ty.Part] = []
+        path: list[ty.At | ty.StructPart] = []
         base: ty.Expr = value
-        while isinstance(base, ty.At | ty.Part):
+        while isinstance(base, ty.At | ty.StructPart):
             path.insert(0, base)
             base = base.array if isinstance(base, ty.At) else base.value
         places = iter(self.operands([step.index for step in path if isinstance(step, ty.At)], indices=True))
@@ -667,7 +667,7 @@ class Writer:
             match step:
                 case ty.At():
                     found = s.Index(found, next(places), span=value.span)
-                case ty.Part(_, whole, index):
+                case ty.StructPart(_, whole, index):
                     assert isinstance(whole.type, ty.Struct)  # noqa: S101 - the checker has seen to it
                     found = s.Member(found, whole.type.labels[index], span=value.span)
         return found

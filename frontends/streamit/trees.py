@@ -31,7 +31,7 @@ def assigned(bodies: Iterable[s.Node]) -> frozenset[str]:
 
 def _root_name(place: c.Expr) -> set[str]:
     """The name of what a place is a part of, if it has one."""
-    while isinstance(place, c.Index | c.Part):
+    while isinstance(place, c.Index | c.StructPart):
         place = place.value
     return {place.name} if isinstance(place, s.Name) else set()
 
@@ -71,7 +71,7 @@ def called(bodies: Iterable[s.Node]) -> frozenset[str]:
 
 def root(place: ty.Expr) -> ty.Expr:
     """What a place is a part of."""
-    while isinstance(place, ty.At | ty.Part):
+    while isinstance(place, ty.At | ty.StructPart):
         place = place.array if isinstance(place, ty.At) else place.value
     return place
 

@@ -144,7 +144,7 @@ class At(s.Node):
 
 
 @frozen
-class Part(s.Node):
+class StructPart(s.Node):
     """`p.x`, the part at `index` of a struct."""
 
     type: Type
@@ -199,7 +199,8 @@ class Update(s.Node):
 
 
 Expr = (
-    Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | Part | Make | Call | Function | Display | Update
+    Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | StructPart | Make | Call | Function | Display
+    | Update
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- statements

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from river.backend import Options
     from river.cli.terminal import Streams
     from river.driver import Compiled, Job
-    from river.driver.places import Place
+    from river.driver.places import Endpoint
     from river.platform import Platform
     from river.source import Source
 
@@ -159,15 +159,15 @@ def check_output(
     streams: Streams, program: tuple[str, ...], output: str | None, modules: tuple[str, ...] = ()
 ) -> None:
     """Raises: Rejected("data-overwrite") where the file for `output` is the program's, or one of the modules that it calls."""
-    from river.driver.places import Place, check_places, extern_places
+    from river.driver.places import Endpoint, check_places, extern_places
 
     target = streams.stdout if output in (None, "-") else output
     option = "standard output" if output in (None, "-") else f"`-o {output}`"
     read = (*_program_places(streams, program), *extern_places(functions(modules)))
-    check_places(read, (Place(option, target),))
+    check_places(read, (Endpoint(option, target),))
 
 
-def _program_places(streams: Streams, program: tuple[str, ...]) -> tuple[Place, ...]:
+def _program_places(streams: Streams, program: tuple[str, ...]) -> tuple[Endpoint, ...]:
     from river.driver.places import program_place
 
     return tuple(program_place(path, streams.stdin if path == "-" else None) for path in program)
@@ -555,9 +555,9 @@ def live_of(job: Job, given: Mapping[str, Any]) -> Job:
         return job
     token = _token(given) if listening else None
     if given["token_file"] is not None:
-        from river.driver.places import Place
+        from river.driver.places import Endpoint
 
-        place = Place(f"`--token-file {given['token_file']}`", given["token_file"])
+        place = Endpoint(f"`--token-file {given['token_file']}`", given["token_file"])
         job = evolve(job, read=(*job.read, place))
     return evolve(job, inputs=inputs, live=Live(clock=given["clock"], token=token, **settings))
 

@@ -183,7 +183,7 @@ def run_(
     from river.classes import evolve
     from river.cli.screen import BINARY, Screen
     from river.driver import errors, execute, placed, sent, texts
-    from river.driver.places import Place
+    from river.driver.places import Endpoint
     from river.io.sinks import known_format
 
     job = checkpoint_of(live_of(job_of(streams, program, given), given), given)
@@ -230,7 +230,7 @@ def run_(
         options=evolve(job.options, observe=progress.observe if progress.visible else None),
         metrics=given["metrics"],
         in_place=given["in_place"],
-        written=(Place("standard output", streams.stdout),) if printed else (),
+        written=(Endpoint("standard output", streams.stdout),) if printed else (),
     )
     try:
         with ended_by_signals(job.live):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from river.io.live import Live
     from river.lang.types import Type
     from river.platform import Platform
-    from river.verified import Kept
+    from river.verified import Stored
 
 IL_SUFFIX = ".river"
 
@@ -93,7 +93,7 @@ class Compiled:
         return self._tuned[wanted]
 
     def _improved(self, passes: str, platform: Platform) -> Compiled:
-        from river.verified import Kept, place
+        from river.verified import Stored, place
 
         file = None if self.texts is None else place(self.texts, passes, platform)
         kept = None if file is None else file.read()
@@ -101,7 +101,7 @@ class Compiled:
             from river.tuning import tuned
 
             graph, remarks = tuned(self.graph, self.library, passes, platform)
-            kept = Kept(graph, self.warnings, self.lowered, remarks)
+            kept = Stored(graph, self.warnings, self.lowered, remarks)
             if file is not None:
                 file.write(kept)
         return _of(kept, self.name, self.more, (passes, platform))
@@ -196,7 +196,7 @@ class Compiled:
 
 
 def _of(
-    kept: Kept, name: str | None, more: tuple[str, ...], after: tuple[str, Platform] | None = None
+    kept: Stored, name: str | None, more: tuple[str, ...], after: tuple[str, Platform] | None = None
 ) -> Compiled:
     """What was kept, as a program that is verified already."""
     graph, warnings, remarks = kept.graph, kept.warnings, kept.remarks
@@ -262,7 +262,7 @@ def compile_once(
 
     With `passes` for a platform, what they have made of it, if that is there. Raises: Rejected, as `compile_source` does.
     """
-    from river.verified import Kept, place
+    from river.verified import Stored, place
 
     texts, names = Texts((source, *more), lang, main), tuple(each.name for each in more)
     key = _with_included(texts, lang)
@@ -281,7 +281,7 @@ def compile_once(
         warnings, lowered = compiled.warnings, compiled.lowered
 
         def keep(graph: Graph) -> None:
-            file.write(Kept(graph, warnings, lowered))
+            file.write(Stored(graph, warnings, lowered))
 
         return evolve(compiled, keep=keep, texts=key)
     compiled = evolve(_of(found, source.name, names), texts=key)

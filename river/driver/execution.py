@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from river.io.live import Live
     from river.lang.evaluate import Trap
     from river.metrics import Metrics, Recorder
-    from river.restart import Kept
+    from river.restart import RunKeeper
     from river.source import Span
 
 
@@ -87,7 +87,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 
 
 def _execute(
-    compiled: Compiled, platform: Backend[Any], job: Job, live: Live, keeper: Kept | None
+    compiled: Compiled, platform: Backend[Any], job: Job, live: Live, keeper: RunKeeper | None
 ) -> Results:
     from river.io.batches import Source as Rows
     from river.io.errors import Refusals as Counter

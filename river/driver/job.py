@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from river.backend import Summary
     from river.checkpoint import Checkpoint
     from river.diagnostics import Diagnostic
-    from river.driver.places import Place
+    from river.driver.places import Endpoint
     from river.io.errors import OnError
     from river.io.live import Live
     from river.io.sinks import Collector
@@ -53,8 +53,8 @@ class Job:
     metrics: str | os.PathLike[str] | None = None
     in_place: bool = False
     indices: Mapping[str, int] = field(factory=dict[str, int])
-    read: tuple[Place, ...] = ()
-    written: tuple[Place, ...] = ()
+    read: tuple[Endpoint, ...] = ()
+    written: tuple[Endpoint, ...] = ()
 
 
 @frozen(slots=False, eq=False)

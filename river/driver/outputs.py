@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from river.driver.job import Job
     from river.io.sinks import ArrowSink, Sink, TextSink
     from river.lang.types import Type
-    from river.restart import Kept
+    from river.restart import RunKeeper
 
 
-def open_output(job: Job, name: str, type_: Type, keeper: Kept | None, most: int | None = None) -> Counted:
+def open_output(
+    job: Job, name: str, type_: Type, keeper: RunKeeper | None, most: int | None = None
+) -> Counted:
     """The sink of output `name`, for so many rows at most; one that goes on, from where the checkpoint says."""
     from river.io.sinks import open_sink
 

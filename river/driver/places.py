@@ -25,7 +25,7 @@ Identity = tuple[object, ...]
 
 
 @frozen
-class Place:
+class Endpoint:
     """Something that is read or written: a path, or an open file; `option` is how it was asked for.
 
     `takes`: of a folder, the names of files that are read or written in it, now or later. `whole`: of an input, it is read
@@ -42,7 +42,7 @@ class Place:
         object.__setattr__(self, "identity", _identity(self.target, folder=self.takes is not None))
 
 
-def check_places(read: Iterable[Place], written: Iterable[Place], *, in_place: bool = False) -> None:
+def check_places(read: Iterable[Endpoint], written: Iterable[Endpoint], *, in_place: bool = False) -> None:
     """Checks that what is written is none of what is read, and that no two outputs go to the same file.
 
     `in_place`: a whole output may take the place of an input that is read as a whole.
@@ -61,12 +61,12 @@ def check_places(read: Iterable[Place], written: Iterable[Place], *, in_place: b
         raise Rejected(errors)
 
 
-def _shared(one: Place, other: Place) -> Diagnostic:
+def _shared(one: Endpoint, other: Endpoint) -> Diagnostic:
     message = f"{one.option} and {other.option} go to the same place"
     return Diagnostic("data-output", message, notes=_links(one, other), help="name a file for each")
 
 
-def _overwritten(written: Place, read: Place) -> Diagnostic:
+def _overwritten(written: Endpoint, read: Endpoint) -> Diagnostic:
     if written.takes is not None or read.takes is not None:
         message = f"{written.option} and {read.option}: what is written would be read, or overwritten"
     else:
@@ -77,7 +77,7 @@ def _overwritten(written: Place, read: Place) -> Diagnostic:
     return Diagnostic("data-overwrite", message, notes=_links(written, read), help=help_)
 
 
-def _links(one: Place, other: Place) -> tuple[Note, ...]:
+def _links(one: Endpoint, other: Endpoint) -> tuple[Note, ...]:
     """Where two paths look different and lead to the same file."""
     paths = [each.target for each in (one, other)]
     if one.takes is not None or other.takes is not None or not all(isinstance(p, str) for p in paths):
@@ -86,7 +86,7 @@ def _links(one: Place, other: Place) -> tuple[Note, ...]:
     return () if names[0] == names[1] else (Note(f"`{paths[0]}` and `{paths[1]}` are the same file"),)
 
 
-def _meet(one: Place, other: Place) -> bool:
+def _meet(one: Endpoint, other: Endpoint) -> bool:
     """Whether two places are the same, or one is a file that the other, a folder, takes."""
     if one.identity is None or other.identity is None:
         return False
@@ -98,7 +98,7 @@ def _meet(one: Place, other: Place) -> bool:
     return _holds(folder, file)
 
 
-def _holds(folder: Place, file: Place) -> bool:
+def _holds(folder: Endpoint, file: Endpoint) -> bool:
     """Whether a folder takes a file, by its name or through a link in it."""
     takes, target = folder.takes, file.target
     if takes is None:
@@ -151,44 +151,44 @@ def check_job(job: Job) -> None:
         message = "`--in-place` is for runs that end before their outputs appear, and this one writes them as it goes"
         raise Rejected([Diagnostic("usage", message, help="name another file")])
     written = [
-        Place(f"`--out {name}={_shown(target)}`", _target(target), whole=not live)
+        Endpoint(f"`--out {name}={_shown(target)}`", _target(target), whole=not live)
         for name, target in job.outputs.items()
         if target is not None
     ]
     for option, path in (("on-error dead-letter=", job.on_error.path), ("metrics ", job.metrics)):
         if path is not None:
-            written.append(Place(f"`--{option}{_shown(path)}`", _target(path)))
+            written.append(Endpoint(f"`--{option}{_shown(path)}`", _target(path)))
     if job.checkpoint is not None:
         from river.checkpoint import is_kept
 
         folder = job.checkpoint.folder
-        written.append(Place(f"`--checkpoint {_shown(folder)}`", _target(folder), is_kept))
+        written.append(Endpoint(f"`--checkpoint {_shown(folder)}`", _target(folder), is_kept))
     check_places(read, [*written, *job.written], in_place=job.in_place)
 
 
-def program_place(name: str, target: object = None) -> Place:
+def program_place(name: str, target: object = None) -> Endpoint:
     """The text of a program: the file `name`, or the open file `target`."""
-    return Place(f"the program `{name}`", name if target is None else target)
+    return Endpoint(f"the program `{name}`", name if target is None else target)
 
 
-def extern_places(externs: Mapping[str, object]) -> tuple[Place, ...]:
+def extern_places(externs: Mapping[str, object]) -> tuple[Endpoint, ...]:
     """The files of the Python modules whose functions operators may call, which have been imported."""
     modules = {name.partition(":")[0] for name in externs}
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules)}
-    return tuple(Place(f"`--extern {name}`", file) for name, file in files.items() if file is not None)
+    return tuple(Endpoint(f"`--extern {name}`", file) for name, file in files.items() if file is not None)
 
 
-def _input(name: str, spec: object, job: Job) -> Place | None:
+def _input(name: str, spec: object, job: Job) -> Endpoint | None:
     from river.io.live import Follow, in_folder
 
     if isinstance(spec, Follow):
         folder = spec.path.endswith("/") or Path(spec.path).is_dir()
         takes = in_folder(spec.format or job.formats.get(name)) if folder else None
-        return Place(f"`--in {name}={spec.path}`", spec.path, takes)
+        return Endpoint(f"`--in {name}={spec.path}`", spec.path, takes)
     if not isinstance(spec, str | os.PathLike) and not hasattr(spec, "fileno"):
         return None
     path = _target(cast("object", spec))
-    return Place(f"`--in {name}={_shown(path)}`", path, whole=job.live is None)
+    return Endpoint(f"`--in {name}={_shown(path)}`", path, whole=job.live is None)
 
 
 def _shown(target: object) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from river.classes import evolve
-from river.explain.facts import Explanation, Facts, Kept, Sent
+from river.explain.facts import Explanation, Facts, Sent, VariableFacts
 from river.explain.memory import Growth, growth
 from river.explain.regions import blocks, regions, serial, shuffles
 from river.il.expand import named_operators
@@ -115,12 +115,12 @@ def _traps(operator: typed.Operator | typed.Extern) -> tuple[str, ...]:
             )
 
 
-def _kept(instance: Instance, users: Mapping[str, int]) -> tuple[Kept, ...]:
-    found: list[Kept] = []
+def _kept(instance: Instance, users: Mapping[str, int]) -> tuple[VariableFacts, ...]:
+    found: list[VariableFacts] = []
     named = zip(instance.variables, instance.operator.vars, growth(instance.operator), strict=True)
     for name, param, how in named:
         grows = how in (Growth.GROWS, Growth.GROWS_KEYS, Growth.UNKNOWN)
-        found.append(Kept(name, show(param.type), how.value, grows, shared=users[name] > 1))
+        found.append(VariableFacts(name, show(param.type), how.value, grows, shared=users[name] > 1))
     return tuple(found)
 
 

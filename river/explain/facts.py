@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Kept:
+class VariableFacts:
     """A variable of an operator: its type, and how it grows."""
 
     name: str
@@ -52,7 +52,7 @@ class Facts:
     commutative: bool
     can_trap: bool
     traps: tuple[str, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[VariableFacts, ...]
     host: tuple[str, ...]
 
 

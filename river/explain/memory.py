@@ -35,14 +35,14 @@ class Growth(Enum):
 
 
 @frozen
-class _Place:
+class _StateDepth:
     """A variable (depth 0), or something inside that many of its entries."""
 
     variable: int
     depth: int
 
 
-_Places = frozenset[_Place]
+_Places = frozenset[_StateDepth]
 """The places that an expression may be: none if it is a value of its own."""
 NONE: Final[_Places] = frozenset()
 
@@ -51,8 +51,8 @@ NONE: Final[_Places] = frozenset()
 class _Moved:
     """The places where items come and go."""
 
-    put: set[_Place] = field(factory=set[_Place])
-    taken: set[_Place] = field(factory=set[_Place])
+    put: set[_StateDepth] = field(factory=set[_StateDepth])
+    taken: set[_StateDepth] = field(factory=set[_StateDepth])
 
 
 @define(eq=False, kw_only=True)
@@ -76,7 +76,7 @@ class _Reader(Reading[_Places]):
         self.bind(slot, NONE)
 
     def leaf(self, expr: typed.Literal | typed.ConstRef | typed.State, /) -> _Places:
-        return frozenset({_Place(expr.index, 0)}) if isinstance(expr, typed.State) else NONE
+        return frozenset({_StateDepth(expr.index, 0)}) if isinstance(expr, typed.State) else NONE
 
     def items(self, loop: typed.For | typed.Comprehension, _fact: _Places | None, /) -> tuple[_Places, ...]:
         return (NONE,) * len(loop.slots)
@@ -118,7 +118,7 @@ class _Reader(Reading[_Places]):
         self.bind(item.slot, _deeper(outer))
 
     def drop(self, item: typed.Drop, /) -> None:
-        self.moved.taken |= {_Place(p.variable, p.depth - 1) for p in self.slots.get(item.slot, NONE)}
+        self.moved.taken |= {_StateDepth(p.variable, p.depth - 1) for p in self.slots.get(item.slot, NONE)}
 
     def assign(self, item: typed.Assign, /) -> None:
         """A container as a whole is replaced, by more of itself or by something else; an entry of a map is put."""
@@ -157,7 +157,7 @@ class _Reader(Reading[_Places]):
 
 
 def _deeper(places: _Places) -> _Places:
-    return frozenset(_Place(p.variable, p.depth + 1) for p in places)
+    return frozenset(_StateDepth(p.variable, p.depth + 1) for p in places)
 
 
 def growth(operator: typed.Operator | typed.Extern) -> tuple[Growth, ...]:

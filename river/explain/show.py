@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from river.diagnostics import Diagnostic
-    from river.explain.facts import Explanation, Facts, Kept, Region
+    from river.explain.facts import Explanation, Facts, Region, VariableFacts
 
 WIDTH = 110
 COLUMN = 13  # of the names of facts
@@ -110,7 +110,7 @@ def _operator(facts: Facts, bold: Callable[[str], str]) -> Iterator[str]:
         yield from _fact("in Python", ", ".join(facts.host))
 
 
-def _kept(kept: Kept) -> str:
+def _kept(kept: VariableFacts) -> str:
     shared = " (shared)" if kept.shared else ""
     sort = kept.type if len(kept.type) <= LONGEST else re.split(r"[<{(]", kept.type)[0] or "record"
     return f"${kept.name}{shared} {kept.growth} ({sort})"

@@ -62,7 +62,7 @@ def reads_rows_in_order(op: typed.Operator) -> bool:
         if row_type(op.ports[handler.port].type) is None:
             continue
         shared = _Shared()
-        reading = _Rows(op.fns, {0: Parts((NOT, ROWS, ROWS))}, NOT, op=op, shared=shared)
+        reading = _RowReading(op.fns, {0: Parts((NOT, ROWS, ROWS))}, NOT, op=op, shared=shared)
         reading.settle(lambda reading=reading, handler=handler: reading.block(handler.body))
         if shared.reads:
             return True
@@ -75,7 +75,7 @@ def shows_entries(fns: tuple[typed.Fn, ...], function: int) -> bool:
     shared = _Shared()
     facts = {i: _entries(param.type) for i, param in enumerate(fn.params)}
     op = typed.Operator(fn.name, (), (), (), (), fns, ())
-    reading = _Rows(fns, dict(facts), NOT, op=op, shared=shared)
+    reading = _RowReading(fns, dict(facts), NOT, op=op, shared=shared)
     reading.settle(lambda: reading.function(fn))
     return shared.reads or reading.returned not in (NOT, ROWS)
 
@@ -119,7 +119,7 @@ class _Shared:
 
 
 @define(eq=False, kw_only=True)
-class _Rows(Reading[Fact]):
+class _RowReading(Reading[Fact]):
     """The reading of one body, or of one call.
 
     `over`: the loops over rows that are open, and `outside` how many of them were when the frame began. `loops`: all open
@@ -405,7 +405,7 @@ class _Rows(Reading[Fact]):
 
     # -- functions
 
-    def frame(self, expr: typed.Call, args: tuple[Fact, ...], /) -> _Rows:
+    def frame(self, expr: typed.Call, args: tuple[Fact, ...], /) -> _RowReading:
         frames = self.shared.frames
         return evolve(
             self,

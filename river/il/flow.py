@@ -39,7 +39,7 @@ class Anything:
 
 
 @frozen
-class Part:
+class ItemPart:
     """An unchanged part of the item of `port`; the whole item if `path` is empty."""
 
     port: int
@@ -52,7 +52,7 @@ class Key:
 
 
 @frozen
-class Made:
+class Construction:
     """A record or tuple of these."""
 
     values: tuple[Origin, ...]
@@ -66,14 +66,14 @@ class Items:
 
 
 @frozen
-class Place:
+class StatePlace:
     """A place in variable `variable`: inside the entry of `key`, or (None) the variable as a whole."""
 
     variable: int
     key: Origin | None = None
 
 
-Origin = Nothing | Anything | Part | Key | Made | Items | Place
+Origin = Nothing | Anything | ItemPart | Key | Construction | Items | StatePlace
 
 
 def join(a: Origin, b: Origin) -> Origin:
@@ -85,12 +85,12 @@ def join(a: Origin, b: Origin) -> Origin:
             return a
         case _ if a == b:
             return a
-        case Made(left), Made(right) if len(left) == len(right):
-            return Made(tuple(map(join, left, right)))
+        case Construction(left), Construction(right) if len(left) == len(right):
+            return Construction(tuple(map(join, left, right)))
         case Items(left), Items(right):
             return Items(join(left, right))
-        case Place(left, _), Place(right, _) if left == right:
-            return Place(left)
+        case StatePlace(left, _), StatePlace(right, _) if left == right:
+            return StatePlace(left)
         case _:
             return Anything()
 
@@ -116,7 +116,7 @@ class Findings:
     emits: list[tuple[int, Origin]] = field(factory=list[tuple[int, Origin]])
     marks: list[tuple[int, Origin]] = field(factory=list[tuple[int, Origin]])
     accesses: set[Access] = field(factory=set[Access])
-    reads: set[Part] = field(factory=set[Part])
+    reads: set[ItemPart] = field(factory=set[ItemPart])
     plain: bool = False
     accumulated: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
     begun: dict[tuple[int, t.Type], typed.Expr] = field(factory=dict["tuple[int, t.Type]", typed.Expr])
@@ -135,13 +135,13 @@ def item_findings(op: typed.Operator) -> tuple[Findings, ...]:
 def _item_findings(same: Same[typed.Operator]) -> tuple[Findings, ...]:
     """They are asked for often while passes look at a program; operators that do not change are the same objects."""
     op = same.value
-    found = [_read(op, h.body, {0: Part(h.port)}) for h in (*op.items, *op.phases)]
+    found = [_read(op, h.body, {0: ItemPart(h.port)}) for h in (*op.items, *op.phases)]
     for rated in (op.first, op.rated):
         if rated is not None:
-            windows = {i: Items(Part(rate.port)) for i, rate in enumerate(rated.rates)}
+            windows = {i: Items(ItemPart(rate.port)) for i, rate in enumerate(rated.rates)}
             found.append(_read(op, rated.body, dict(windows)))
     if op.merge is not None:
-        sides: dict[int, Origin] = {i + 1: Part(port) for i, port in enumerate(op.merge.ports)}
+        sides: dict[int, Origin] = {i + 1: ItemPart(port) for i, port in enumerate(op.merge.ports)}
         found.append(_read(op, op.merge.body, {0: Key(), **sides}))
     if op.mark is not None:
         found.append(_read(op, op.mark.body, {0: Key()}))
@@ -172,8 +172,8 @@ class _Origins(Reading[Origin]):
 
     def join(self, a: Origin, b: Origin) -> Origin:
         match a, b:
-            case Made(left), Made(right) if len(left) == len(right):
-                return Made(tuple(map(self.join, left, right)))
+            case Construction(left), Construction(right) if len(left) == len(right):
+                return Construction(tuple(map(self.join, left, right)))
             case Items(left), Items(right):
                 return Items(self.join(left, right))
             case _:
@@ -192,7 +192,7 @@ class _Origins(Reading[Origin]):
     # -- statements
 
     def present(self, _bind: typed.Bind, fact: Origin, /) -> Origin:
-        if not isinstance(fact, Part) or fact.path:  # presence of a side is not a field
+        if not isinstance(fact, ItemPart) or fact.path:  # presence of a side is not a field
             self.use(fact)
         return fact
 
@@ -202,7 +202,7 @@ class _Origins(Reading[Origin]):
     def assign(self, item: typed.Assign) -> None:
         place, value = item.place, item.value
         target = self.of(place)
-        if isinstance(target, Place):
+        if isinstance(target, StatePlace):
             self.write(target, accumulation(place, value))
             others = other_operands(place, value)
             for operand in (value,) if others is None else others:
@@ -227,7 +227,7 @@ class _Origins(Reading[Origin]):
         self.bind(item.slot, place)
         if item.default is not None:
             self.use(self.of(item.default))
-        if not isinstance(place, Place):
+        if not isinstance(place, StatePlace):
             return
         if item.default is None or not is_closed(item.default):
             self.findings.plain = True  # whether it traps, or how it begins, depends on what came before
@@ -253,10 +253,10 @@ class _Origins(Reading[Origin]):
         match origin:
             case Items(item):
                 return item
-            case Part(port, (1,) | (2,)) if row_type(self.op.ports[port].type) is not None:
-                return Part(port, (ROW,))
-            case Part(port, path):
-                return Part(port, (*path, ELEMENT))
+            case ItemPart(port, (1,) | (2,)) if row_type(self.op.ports[port].type) is not None:
+                return ItemPart(port, (ROW,))
+            case ItemPart(port, path):
+                return ItemPart(port, (*path, ELEMENT))
             case _:
                 self.use(origin)
                 return Anything()
@@ -268,7 +268,7 @@ class _Origins(Reading[Origin]):
     # -- expressions
 
     def leaf(self, expr: typed.Literal | typed.ConstRef | typed.State) -> Origin:
-        return Place(expr.index) if isinstance(expr, typed.State) else Anything()
+        return StatePlace(expr.index) if isinstance(expr, typed.State) else Anything()
 
     def made(self, expr: typed.Expr, facts: tuple[Origin, ...]) -> Origin:
         match expr:
@@ -284,7 +284,7 @@ class _Origins(Reading[Origin]):
                 self.use(facts[0])
                 return self.join(facts[1], facts[2])
             case typed.MakeRecord():
-                return Made(facts)
+                return Construction(facts)
             case typed.MakeList():
                 return Items(self.joined(facts))
             case typed.Comprehension():
@@ -303,11 +303,11 @@ class _Origins(Reading[Origin]):
 
     def part(self, origin: Origin, index: int) -> Origin:
         match origin:
-            case Part(port, path):
-                return Part(port, (*path, index))
-            case Made(values):
+            case ItemPart(port, path):
+                return ItemPart(port, (*path, index))
+            case Construction(values):
                 return values[index]
-            case Place() | Nothing():
+            case StatePlace() | Nothing():
                 return origin
             case _:
                 return Anything()
@@ -316,11 +316,11 @@ class _Origins(Reading[Origin]):
         if isinstance(type_, t.Map | t.OMap):
             return self.entry(origin, type_, index)
         self.use(index)
-        return origin if isinstance(origin, Place) else self.element(origin)
+        return origin if isinstance(origin, StatePlace) else self.element(origin)
 
     def entry(self, origin: Origin, type_: t.Type, key: Origin) -> Origin:
         """The entry of `key` in a map; the key of the outermost map counts."""
-        if not isinstance(origin, Place):
+        if not isinstance(origin, StatePlace):
             self.use(key)
             self.use(origin)
             return Anything()
@@ -329,7 +329,7 @@ class _Origins(Reading[Origin]):
             return origin
         self.see(key)
         self.findings.accesses.add(Access(origin.variable, key, write=False))
-        return Place(origin.variable, key)
+        return StatePlace(origin.variable, key)
 
     def operation(self, expr: typed.Apply, facts: tuple[Origin, ...]) -> Origin:
         head = expr.args[0] if expr.args else None
@@ -356,7 +356,7 @@ class _Origins(Reading[Origin]):
     def mutation(self, expr: typed.Apply, head: typed.Expr, facts: tuple[Origin, ...]) -> Origin:
         """An operation that changes its first argument."""
         stated, origin = effect(expr), facts[0]
-        if isinstance(origin, Place):
+        if isinstance(origin, StatePlace):
             self.write(origin, stated.combines)
             self.use_all(facts[1:])
             return Anything()
@@ -379,7 +379,7 @@ class _Origins(Reading[Origin]):
         self, _expr: typed.Apply, function: typed.Lambda, facts: tuple[Origin, ...], /
     ) -> tuple[Origin, ...]:
         """The one parameter of a lambda is an element of the first operand."""
-        element = self.element(facts[0]) if facts and isinstance(facts[0], Items | Part) else Anything()
+        element = self.element(facts[0]) if facts and isinstance(facts[0], Items | ItemPart) else Anything()
         if len(function.slots) == 1:
             return (element,)
         self.use(element)
@@ -396,7 +396,7 @@ class _Origins(Reading[Origin]):
     def back(self, expr: typed.Call, inner: Reading[Origin]) -> None:
         for i, (param, arg) in enumerate(zip(self.fns[expr.function].params, expr.args, strict=True)):
             fact = inner.slots[i]
-            if not param.ref or isinstance(fact, Place):
+            if not param.ref or isinstance(fact, StatePlace):
                 continue
             match arg:
                 case typed.Local(_, slot, _, _):
@@ -410,9 +410,9 @@ class _Origins(Reading[Origin]):
     def see(self, origin: Origin) -> None:
         """The value matters: notes the parts of items that it is made of."""
         match origin:
-            case Part():
+            case ItemPart():
                 self.findings.reads.add(origin)
-            case Made(values):
+            case Construction(values):
                 for value in values:
                     self.see(value)
             case Items(item):
@@ -424,10 +424,10 @@ class _Origins(Reading[Origin]):
         """The value matters; a use of a variable's value is an access to it."""
         self.see(origin)
         match origin:
-            case Place(variable, key):
+            case StatePlace(variable, key):
                 self.findings.plain = True
                 self.findings.accesses.add(Access(variable, key, write=False))
-            case Made(values):
+            case Construction(values):
                 for value in values:
                     self.use(value)
             case Items(item):
@@ -438,11 +438,11 @@ class _Origins(Reading[Origin]):
     def passed(self, origin: Origin) -> Origin:
         """The value leaves: parts of items do so unread, the values of variables are used."""
         match origin:
-            case Place():
+            case StatePlace():
                 self.use(origin)
                 return Anything()
-            case Made(values):
-                return Made(tuple(map(self.passed, values)))
+            case Construction(values):
+                return Construction(tuple(map(self.passed, values)))
             case Items(item):
                 return Items(self.passed(item))
             case _:
@@ -451,7 +451,7 @@ class _Origins(Reading[Origin]):
     def write(self, origin: Origin, operation: str | None = None) -> None:
         """A variable is changed: accumulated into by `operation`, or in any other way."""
         match origin:
-            case Place(variable, key):
+            case StatePlace(variable, key):
                 self.findings.accesses.add(Access(variable, key, write=True))
                 if operation is None:
                     self.findings.plain = True

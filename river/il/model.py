@@ -17,14 +17,14 @@ from river.il.arrangement import reads_rows_in_order
 from river.il.flow import (
     ROW,
     Anything,
+    Construction,
     Findings,
+    ItemPart,
     Items,
     Key,
-    Made,
     Nothing,
     Origin,
-    Part,
-    Place,
+    StatePlace,
     item_findings,
 )
 from river.il.trees import Same
@@ -268,7 +268,7 @@ def _fields(type_: t.Type) -> tuple[str, ...]:
     return tuple(name for name, _ in carrier.fields) if isinstance(carrier, t.Record) else ()
 
 
-def _field(op: typed.Operator, part: Part, *, rows: bool) -> tuple[str, ...] | None:
+def _field(op: typed.Operator, part: ItemPart, *, rows: bool) -> tuple[str, ...] | None:
     """The fields that `part` consists of: one, all of them for the whole item (or row), None if it is no such part."""
     path = part.path
     type_ = op.ports[part.port].type
@@ -283,7 +283,7 @@ def _field(op: typed.Operator, part: Part, *, rows: bool) -> tuple[str, ...] | N
     return (type_.fields[path[0]][0],) if isinstance(path[0], int) else None
 
 
-def _exact(op: typed.Operator, part: Part, *, rows: bool) -> str | None:
+def _exact(op: typed.Operator, part: ItemPart, *, rows: bool) -> str | None:
     """The one field that `part` is, whole and unchanged."""
     found = _field(op, part, rows=rows)
     return found[0] if found is not None and len(part.path) == 1 + rows else None
@@ -323,11 +323,11 @@ def _forwarded(
 def _row_origins(origin: Origin) -> tuple[Origin, ...] | None:
     """What the rows of an emitted delta come from; None if that is not known."""
     match origin:
-        case Made((_, inserted, deleted)):
+        case Construction((_, inserted, deleted)):
             sides = [_rows_of(inserted), _rows_of(deleted)]
             return None if None in sides else tuple(s for s in sides if s is not None and s != Nothing())
-        case Part(port, ()):
-            return (Part(port, (ROW,)),)
+        case ItemPart(port, ()):
+            return (ItemPart(port, (ROW,)),)
         case _:
             return None
 
@@ -336,8 +336,8 @@ def _rows_of(origin: Origin) -> Origin | None:
     match origin:
         case Items(item):
             return item
-        case Part(port, (1,) | (2,)):
-            return Part(port, (ROW,))
+        case ItemPart(port, (1,) | (2,)):
+            return ItemPart(port, (ROW,))
         case _:
             return None
 
@@ -346,12 +346,12 @@ def _pairs(
     op: typed.Operator, origin: Origin, fields: tuple[str, ...], *, rows: bool
 ) -> Iterable[tuple[str, str]]:
     match origin:
-        case Made(values):
+        case Construction(values):
             for name, value in zip(fields, values, strict=True):
-                source = _exact(op, value, rows=rows) if isinstance(value, Part) else None
+                source = _exact(op, value, rows=rows) if isinstance(value, ItemPart) else None
                 if source is not None:
                     yield name, source
-        case Part():
+        case ItemPart():
             whole = _field(op, origin, rows=rows)
             if whole is not None and len(origin.path) == rows and whole == fields:
                 yield from ((name, name) for name in whole)
@@ -368,7 +368,7 @@ def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) ->
     for found in findings:
         for access in found.accesses:
             components = _components(access.key)
-            sources = {c.port for c in components if isinstance(c, Part)}
+            sources = {c.port for c in components if isinstance(c, ItemPart)}
             if len(sources) != 1:
                 return Unknown()
             names = tuple(name for c in components for name in _key_fields(op, c, rows=rows))
@@ -385,7 +385,7 @@ def _state(op: typed.Operator, findings: tuple[Findings, ...], *, rows: bool) ->
 
 def _key_fields(op: typed.Operator, part: Origin, *, rows: bool) -> tuple[str | None, ...]:
     """The fields that a component of a key is: one, all of them for the whole item (or row); (None,) for anything else."""
-    if not isinstance(part, Part):
+    if not isinstance(part, ItemPart):
         return (None,)
     whole = _field(op, part, rows=rows)
     if whole and len(op.ports) == 1 and len(part.path) == rows:
@@ -395,11 +395,11 @@ def _key_fields(op: typed.Operator, part: Origin, *, rows: bool) -> tuple[str | 
 
 def _components(key: Origin | None) -> tuple[Origin, ...]:
     match key:
-        case Made(values):
+        case Construction(values):
             return values
-        case None | Nothing() | Anything() | Key() | Items() | Place():
+        case None | Nothing() | Anything() | Key() | Items() | StatePlace():
             return ()
-        case Part():
+        case ItemPart():
             return (key,)
         case _:
             assert_never(key)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from river.classes import frozen
 from river.il.annotations import annotated, row_type
 from river.il.carried import carries
-from river.il.flow import Made, Part, item_findings
+from river.il.flow import Construction, ItemPart, item_findings
 from river.il.forwards import Path, forwarded
 from river.il.model import Keyed, Selectivity, Stateless, instance_model
 from river.lang import typed
@@ -308,14 +308,14 @@ def _paths(accesses: set[Access], variable: int, places: tuple[int, ...]) -> tup
         if access.variable == variable:
             where: dict[int, Path] = {}
             match access.key:
-                case Part(_, (int(place),)):
+                case ItemPart(_, (int(place),)):
                     where[place] = ()
-                case Part(_, ()):  # the whole item
+                case ItemPart(_, ()):  # the whole item
                     where = {place: (place,) for place in places}
-                case Made(values):
+                case Construction(values):
                     for i, value in enumerate(values):
                         match value:
-                            case Part(_, (int(place),)):
+                            case ItemPart(_, (int(place),)):
                                 where.setdefault(place, (i,))
                             case _:
                                 pass

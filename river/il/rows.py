@@ -28,7 +28,7 @@ class _Whole(Exception):  # noqa: N818 - says what was found
 
 
 @frozen
-class Rows:
+class Handling:
     """How an operator treats the rows of an instant.
 
     `obstacle`: why they cannot be given to it in parts, None if they can. `compares`: it looks for equal rows, so these
@@ -39,24 +39,24 @@ class Rows:
     compares: bool = False
 
 
-def rowwise(op: typed.Operator | typed.Extern) -> Rows:
+def rowwise(op: typed.Operator | typed.Extern) -> Handling:
     """How `op` treats the rows of an instant."""
-    return Rows("its body is not text") if isinstance(op, typed.Extern) else _rowwise(Same(op))
+    return Handling("its body is not text") if isinstance(op, typed.Extern) else _rowwise(Same(op))
 
 
 @lru_cache(1_000)
-def _rowwise(same: Same[typed.Operator]) -> Rows:
+def _rowwise(same: Same[typed.Operator]) -> Handling:
     op = same.value
     if len(op.ports) != 1 or len(op.outs) != 1 or len(op.items) != 1 or op.mark is not None:
-        return Rows("it has not one input and one output of deltas, or marks of its own")
+        return Handling("it has not one input and one output of deltas, or marks of its own")
     if row_type(op.ports[0].type) is None or row_type(op.outs[0].type) is None:
-        return Rows("it does not turn deltas into deltas")
+        return Handling("it does not turn deltas into deltas")
     reading = _Rowwise(op.fns, {0: ITEM}, ONE)
     try:
         reading.block(op.items[0].body)
     except _Whole as whole:
-        return Rows(str(whole))
-    return Rows(None, reading.compares)
+        return Handling(str(whole))
+    return Handling(None, reading.compares)
 
 
 class _Held(Enum):

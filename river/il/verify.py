@@ -13,7 +13,7 @@ from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
 from river.il import annotations, marks
 from river.il.borders import border
 from river.il.expand import expand, named_operators
-from river.il.flow import Key, Made, Origin, Part, item_findings
+from river.il.flow import Construction, ItemPart, Key, Origin, item_findings
 from river.il.graph import End, Graph, Instance, Queue, Variable, View
 from river.il.graph import Result as ResultUnion
 from river.il.library import check_template
@@ -678,16 +678,16 @@ def _carries_key(op: typed.Operator, out: typed.Out, port: int, origin: Origin) 
     position = out.type.index(out.by)
     assert position is not None  # noqa: S101 - the checker has seen to it
     match origin:
-        case Made(values):
+        case Construction(values):
             key = values[position]
-        case Part(source, path):
-            key = Part(source, (*path, position))
+        case ItemPart(source, path):
+            key = ItemPart(source, (*path, position))
         case _:
             return False
     match key:
         case Key():
             return port == -1
-        case Part(source, (index,)):
+        case ItemPart(source, (index,)):
             side = op.ports[source]
             own = (
                 side.type.index(side.by) if side.by is not None and isinstance(side.type, t.Record) else None

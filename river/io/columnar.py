@@ -25,7 +25,7 @@ _DECODED = 16 << 20  # bytes of them
 
 
 @frozen(eq=False)
-class Part:
+class TablePart:
     """Consecutive rows of a table, whose schema has been checked: `before` rows come before them."""
 
     data: Any  # a pyarrow.RecordBatch
@@ -46,7 +46,7 @@ class Tables(Iterator[Batch]):
     `parts`: of at most so many rows; taken once, and before any batch.
     """
 
-    def __init__(self, parts: Callable[[int], Iterator[Part]], size: int) -> None:
+    def __init__(self, parts: Callable[[int], Iterator[TablePart]], size: int) -> None:
         self.parts = parts
         self._mine = parts(size)
 
@@ -97,7 +97,7 @@ def check(schema: Any, type_: Type, origin: Origin) -> Sequence[tuple[str, Type]
     return fields
 
 
-def _first(parts: Iterable[Part], count: int) -> Iterator[Part]:
+def _first(parts: Iterable[TablePart], count: int) -> Iterator[TablePart]:
     """The first so many rows."""
     for part in parts:
         if count <= 0:
@@ -108,13 +108,13 @@ def _first(parts: Iterable[Part], count: int) -> Iterator[Part]:
 
 def _parts(
     batches: Iterable[Any], fields: Sequence[tuple[str, Type]], type_: Type, origin: Origin, size: int
-) -> Iterator[Part]:
+) -> Iterator[TablePart]:
     names = [name for name, _ in fields]
     done = 0
     following = iter(batches)
     while (whole := _next(following, names, origin)) is not None:
         for start in range(0, whole.num_rows, size):
-            yield Part(whole.slice(start, size), fields, type_, origin, done + start)
+            yield TablePart(whole.slice(start, size), fields, type_, origin, done + start)
         done += whole.num_rows
 
 

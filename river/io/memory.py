@@ -22,13 +22,13 @@ Row = tuple[Item, int, Any]
 
 def read(rows: Iterable[Any], type_: Type, origin: Origin, size: int) -> Iterator[Batch]:
     """Batches of `size` items, the last one smaller; the iterable is read as the batches are."""
-    reader = Rows(type_, origin)
+    reader = RowDecoder(type_, origin)
     following = iter(rows)
     while found := list(islice(following, size)):
         yield reader.batch(found)
 
 
-class Rows:
+class RowDecoder:
     """Rows as items, numbered from 1."""
 
     def __init__(self, type_: Type, origin: Origin) -> None:

@@ -48,7 +48,7 @@ class Column:
 
 
 @frozen
-class Place:
+class PieceOffsets:
     """The rows of a record batch, and where in the file those of each column begin."""
 
     rows: int
@@ -156,7 +156,7 @@ def _blocks(handle: int, size: int) -> tuple[Block, ...] | None:
     return found if inside else None
 
 
-def _placed(handle: int, block: Block, columns: Sequence[Column]) -> Place | None:
+def _placed(handle: int, block: Block, columns: Sequence[Column]) -> PieceOffsets | None:
     """Where the columns of a record batch lie; None for what is unusual, or damaged."""
     offset, head, body = block
     try:
@@ -183,7 +183,7 @@ def _placed(handle: int, block: Block, columns: Sequence[Column]) -> Place | Non
             places.append(offset + head + start)
     except (OSError, struct.error, IndexError, OverflowError):
         return None
-    return Place(rows, tuple(places))
+    return PieceOffsets(rows, tuple(places))
 
 
 @frozen
@@ -275,7 +275,7 @@ class _Piece:
     _lent: _Lent | None = None
     _spare: deque[Any] = field(factory=deque[Any])
 
-    def read(self, place: Place, done: int) -> int:
+    def read(self, place: PieceOffsets, done: int) -> int:
         """Reads rows of a record batch from `done` on, as many as there is room for; how many. Raises: OSError."""
         if self._lent is None:
             self._lent = _Lent(self._spare, self._starts()[-1])

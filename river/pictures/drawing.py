@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from river.il.graph import Graph, Instance, Queue
 
 
-class Kind(Enum):
+class NodeKind(Enum):
     """What a node of a picture stands for."""
 
     OPERATOR = "operator"
@@ -40,7 +40,7 @@ class Node:
     hidden state. `parallel`: `@Parallel` asks for, or grants, several of it.
     """
 
-    kind: Kind
+    kind: NodeKind
     name: str
     title: str
     detail: tuple[str, ...] = ()
@@ -140,10 +140,10 @@ def drawing(graph: Graph, plan: Planned | None = None) -> Drawing:
     operators = [_operator(graph, instance, plan) for instance in graph.instances]
     names = [*graph.inputs, *graph.outputs, *(f"{view.name}" for view in graph.views)]
     terminals = [
-        *(Node(Kind.INPUT, name, _queue_title(graph.queues[name])) for name in graph.inputs),
-        *(Node(Kind.OUTPUT, name, _queue_title(graph.queues[name])) for name in graph.outputs),
+        *(Node(NodeKind.INPUT, name, _queue_title(graph.queues[name])) for name in graph.inputs),
+        *(Node(NodeKind.OUTPUT, name, _queue_title(graph.queues[name])) for name in graph.outputs),
         *(
-            Node(Kind.VIEW, view.name, f"{view.name}: {show(view.type)}, made of ${view.variable}")
+            Node(NodeKind.VIEW, view.name, f"{view.name}: {show(view.type)}, made of ${view.variable}")
             for view in graph.views
         ),
     ]
@@ -156,7 +156,7 @@ def drawing(graph: Graph, plan: Planned | None = None) -> Drawing:
     lock = {} if plan is None else {v: f"lock {i}" for i, held in enumerate(plan.locks) for v in held}
     ellipses = (
         Node(
-            Kind.VARIABLE,
+            NodeKind.VARIABLE,
             f"${v.name}",
             f"${v.name}: {show(v.type)}",
             detail=(lock[v.name],) if v.name in lock else (),
@@ -190,7 +190,7 @@ def _operator(graph: Graph, instance: Instance, plan: Planned | None) -> Node:
     said = annotated(use)
     degree = said.parallel.degree if said.parallel is not None else 1
     return Node(
-        Kind.OPERATOR,
+        NodeKind.OPERATOR,
         use.operator,
         f"{instance.name}\n{pretty_decl(use)}",
         tuple(detail),

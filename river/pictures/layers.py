@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from typing import TYPE_CHECKING
 
 from river.classes import define, field, frozen
-from river.pictures.drawing import Drawing, Kind
+from river.pictures.drawing import Drawing, NodeKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,10 +100,12 @@ def layers(drawing: Drawing) -> tuple[int, ...]:
         if not arrow.back:
             feeds[arrow.target].append(arrow.source)
     operators = {
-        link.variable: link.node for link in reversed(drawing.links) if _is(drawing, link.node, Kind.OPERATOR)
+        link.variable: link.node
+        for link in reversed(drawing.links)
+        if _is(drawing, link.node, NodeKind.OPERATOR)
     }
     for link in drawing.links:
-        if _is(drawing, link.node, Kind.VIEW) and link.variable in operators:
+        if _is(drawing, link.node, NodeKind.VIEW) and link.variable in operators:
             feeds[link.node].append(operators[link.variable])
     found: dict[int, int] = {}
     for start in range(count):
@@ -117,16 +119,16 @@ def layers(drawing: Drawing) -> tuple[int, ...]:
                 found.setdefault(node, max((found[f] + 1 for f in feeds[node]), default=0))
                 pending.pop()
     for arrow in drawing.arrows:
-        if _is(drawing, arrow.source, Kind.INPUT):
+        if _is(drawing, arrow.source, NodeKind.INPUT):
             found[arrow.source] = max(0, found[arrow.target] - 1)
     for i, node in enumerate(drawing.nodes):
-        if node.kind is Kind.VARIABLE and (users := drawing.users(i)):
+        if node.kind is NodeKind.VARIABLE and (users := drawing.users(i)):
             found[i] = round(sum(found[user] for user in users) / len(users))
     lowest = min(found.values(), default=0)
     return tuple(found[i] - lowest for i in range(count))
 
 
-def _is(drawing: Drawing, node: int, kind: Kind) -> bool:
+def _is(drawing: Drawing, node: int, kind: NodeKind) -> bool:
     return drawing.nodes[node].kind is kind
 
 
@@ -134,8 +136,8 @@ def attached(drawing: Drawing) -> dict[int, int]:
     """The variables that hang below their only operator: variable to operator."""
     found: dict[int, int] = {}
     for i, node in enumerate(drawing.nodes):
-        users = [u for u in drawing.users(i) if _is(drawing, u, Kind.OPERATOR)]
-        if node.kind is Kind.VARIABLE and len(users) == 1:
+        users = [u for u in drawing.users(i) if _is(drawing, u, NodeKind.OPERATOR)]
+        if node.kind is NodeKind.VARIABLE and len(users) == 1:
             found[i] = users[0]
     return found
 
@@ -183,7 +185,7 @@ class _Sheet:
                 above=size.height / 2,
                 below=size.height / 2 + sum(v.height + HANG for v in below),
                 width=max([size.width, *(v.width for v in below)]),
-                rank=2 if node.kind is Kind.VARIABLE else 0,
+                rank=2 if node.kind is NodeKind.VARIABLE else 0,
                 frame=frame.get(i, -1),
                 frames=frozenset(f for f, one in enumerate(self.drawing.frames) if i in one.members),
             )

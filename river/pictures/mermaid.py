@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from river.pictures.drawing import Arrow, Drawing, Kind, Node
+from river.pictures.drawing import Arrow, Drawing, Node, NodeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,28 +45,28 @@ def _text(text: str) -> str:
 def _node(node: Node, index: int) -> str:
     label = "<br/>".join(_text(part) for part in (node.name, *node.detail))
     match node.kind:
-        case Kind.OPERATOR:
+        case NodeKind.OPERATOR:
             shape = f'["{label}"]' if not node.parallel else f'[["{label}"]]'
             return f"n{index}{shape}{':::stateful' if node.stateful else ''}"
-        case Kind.INPUT:
+        case NodeKind.INPUT:
             return f'n{index}(["{label}"]):::input'
-        case Kind.OUTPUT | Kind.VIEW:
+        case NodeKind.OUTPUT | NodeKind.VIEW:
             return f'n{index}(["{label}"]):::output'
-        case Kind.VARIABLE:
+        case NodeKind.VARIABLE:
             return f'n{index}(("{label}")):::variable'
         case _:
             assert_never(node.kind)
 
 
 def _arrow(drawing: Drawing, arrow: Arrow) -> str:
-    inner = {drawing.nodes[arrow.source].kind, drawing.nodes[arrow.target].kind} == {Kind.OPERATOR}
+    inner = {drawing.nodes[arrow.source].kind, drawing.nodes[arrow.target].kind} == {NodeKind.OPERATOR}
     label = f'|"{_text(arrow.name)}"|' if inner else ""
     return f"n{arrow.source} -->{label} n{arrow.target}"
 
 
 def _links(drawing: Drawing) -> Iterator[str]:
     for link in drawing.links:
-        if drawing.nodes[link.node].kind is Kind.VIEW:
+        if drawing.nodes[link.node].kind is NodeKind.VIEW:
             yield f"  n{link.variable} -.-> n{link.node}"
         else:
             yield f"  n{link.node} {'<-.->' if link.written else '-.-'} n{link.variable}"

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, assert_never
 
 from river.classes import frozen
-from river.pictures.drawing import Arrow, Drawing, Frame, Kind, Link, Node
+from river.pictures.drawing import Arrow, Drawing, Frame, Link, Node, NodeKind
 from river.pictures.layers import TURN, Layout, Point, Route, Size, attached, layout
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _short(name: str) -> str:
 def _label(drawing: Drawing, arrow: Arrow) -> str:
     """The name beside an arrow; an input's or output's arrow ends at its name."""
     ends = (drawing.nodes[arrow.source].kind, drawing.nodes[arrow.target].kind)
-    return arrow.name if ends == (Kind.OPERATOR, Kind.OPERATOR) else ""
+    return arrow.name if ends == (NodeKind.OPERATOR, NodeKind.OPERATOR) else ""
 
 
 def _size(drawing: Drawing, index: int) -> Size:
@@ -172,13 +172,13 @@ def _size(drawing: Drawing, index: int) -> Size:
     ports = 1 + max((a.port for a in drawing.arrows if a.target == index), default=0)
     tall = 30.0 + 14.0 * len(node.detail)
     match node.kind:
-        case Kind.OPERATOR:
+        case NodeKind.OPERATOR:
             room = PAD * 2 + (FOLD if node.stateful else 0.0)
             corners = FOLD * 2 if node.stateful and outs > 1 else 0.0
             return Size(max(name, details) + room, max(tall, PITCH * max(outs, ports) + corners), PITCH)
-        case Kind.INPUT | Kind.OUTPUT | Kind.VIEW:
+        case NodeKind.INPUT | NodeKind.OUTPUT | NodeKind.VIEW:
             return Size(name + PAD * 2, 28.0)
-        case Kind.VARIABLE:
+        case NodeKind.VARIABLE:
             return Size(max(name, details) + PAD * 2.4, 26.0 + 12.0 * len(node.detail))
         case _:
             assert_never(node.kind)
@@ -188,17 +188,17 @@ def _node(drawing: Drawing, index: int, size: Size, at: Point) -> str:
     node = drawing.nodes[index]
     x, y, w, h = at.x - size.width / 2, at.y - size.height / 2, size.width, size.height
     match node.kind:
-        case Kind.OPERATOR:
+        case NodeKind.OPERATOR:
             shape = list(_operator(node, x, y, w, h))
-        case Kind.INPUT:
+        case NodeKind.INPUT:
             shape = [
                 f'<rect class="input" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="{h / 2:.1f}"/>'
             ]
-        case Kind.OUTPUT | Kind.VIEW:
+        case NodeKind.OUTPUT | NodeKind.VIEW:
             shape = [
                 f'<rect class="output" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="{h / 2:.1f}"/>'
             ]
-        case Kind.VARIABLE:
+        case NodeKind.VARIABLE:
             shape = [
                 f'<ellipse class="variable" cx="{at.x:.1f}" cy="{at.y:.1f}" rx="{w / 2:.1f}" ry="{h / 2:.1f}"/>'
             ]
@@ -265,7 +265,7 @@ def _link(drawing: Drawing, link: Link, sizes: list[Size], placed: Layout) -> st
     variable = drawing.nodes[link.variable].name
     use = "writes" if link.written else "reads"
     title = f"<title>{_text(f'{drawing.nodes[link.node].name} {use} {variable}')}</title>"
-    if drawing.nodes[link.node].kind is Kind.VIEW:
+    if drawing.nodes[link.node].kind is NodeKind.VIEW:
         start = ellipse.x + sizes[link.variable].width / 2
         end = box.x - sizes[link.node].width / 2
         middle = (start + end) / 2

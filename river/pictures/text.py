@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from river.pictures.drawing import Drawing, Kind, Node
+from river.pictures.drawing import Drawing, Node, NodeKind
 from river.pictures.layers import layers
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def text(drawing: Drawing, *, width: int = 100, coloured: bool = False) -> str:
     depth = layers(drawing)
     column = min(WIDEST, max((len(node.name) for node in drawing.nodes), default=0))
     lines: list[str] = []
-    for kind, heading in ((Kind.INPUT, "inputs"), (Kind.OPERATOR, ""), (Kind.OUTPUT, "outputs")):
-        if kind is not Kind.OPERATOR:
+    for kind, heading in ((NodeKind.INPUT, "inputs"), (NodeKind.OPERATOR, ""), (NodeKind.OUTPUT, "outputs")):
+        if kind is not NodeKind.OPERATOR:
             found = [node for node in drawing.nodes if node.kind in (kind, _also(kind))]
             lines += (
                 [paint("quiet", heading), *(_terminal(node, column, paint) for node in found), ""]
@@ -33,7 +33,7 @@ def text(drawing: Drawing, *, width: int = 100, coloured: bool = False) -> str:
                 else []
             )
             continue
-        members = [i for i, node in enumerate(drawing.nodes) if node.kind is Kind.OPERATOR]
+        members = [i for i, node in enumerate(drawing.nodes) if node.kind is NodeKind.OPERATOR]
         for n, layer in enumerate(sorted({depth[i] for i in members}), 1):
             lines.append(paint("quiet", f"layer {n}"))
             for i in members:
@@ -48,8 +48,8 @@ def text(drawing: Drawing, *, width: int = 100, coloured: bool = False) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _also(kind: Kind) -> Kind:
-    return Kind.VIEW if kind is Kind.OUTPUT else kind
+def _also(kind: NodeKind) -> NodeKind:
+    return NodeKind.VIEW if kind is NodeKind.OUTPUT else kind
 
 
 def _plain(_colour: str, words: str) -> str:
@@ -61,7 +61,7 @@ def _coloured(colour: str, words: str) -> str:
 
 
 def _terminal(node: Node, column: int, paint: Callable[[str, str], str]) -> str:
-    colour = "input" if node.kind is Kind.INPUT else "output"
+    colour = "input" if node.kind is NodeKind.INPUT else "output"
     kind = node.title.removeprefix(f"{node.name}: ")
     return f"  {paint(colour, node.name)}{' ' * max(2, column + 2 - len(node.name))}{paint('quiet', kind)}"
 

@@ -33,7 +33,7 @@ ORDERED: Final = {"E": "E by tau", "D": "D by tau", "H": "H by tau"}
 
 
 @frozen
-class Kind:
+class Sample:
     """An operator of the catalogue: types of its ports and outputs, its body, and the variable that it has.
 
     `keys`: what `@Keys` may truly say. `commutes`: `@Commutative` is true, though perhaps not derived. `free`: only for
@@ -59,16 +59,16 @@ class Kind:
         return f"operator {name}({ports}{state}) -> ({outs}) {{ {self.body} }}\n"
 
 
-def _rebuilt(type_: str, condition: str) -> Kind:
+def _rebuilt(type_: str, condition: str) -> Sample:
     """A selection that builds its item again."""
     fields = {"T": "kn", "U": "nk", "W": "knz", "S": "kl"}[type_]
     record = ", ".join(f"{name}: v.{name}" for name in fields)
-    return Kind(type_, type_, f"on x0(v) {{ if {condition} {{ emit o0 {{{record}}}; }} }}", weight=2)
+    return Sample(type_, type_, f"on x0(v) {{ if {condition} {{ emit o0 {{{record}}}; }} }}", weight=2)
 
 
-def _mapped(ins: str, outs: str, record: str) -> Kind:
+def _mapped(ins: str, outs: str, record: str) -> Sample:
     """An operator that makes one item of one."""
-    return Kind(ins, outs, f"on x0(v) {{ emit o0 {{{record}}}; }}")
+    return Sample(ins, outs, f"on x0(v) {{ emit o0 {{{record}}}; }}")
 
 
 _COUNT: Final = "with c = $v[v.k] else 0 { c = c + 1; "
@@ -79,9 +79,9 @@ _WINDOW: Final = (
     " on x0(v) { expire($v, v.tau); push_back($v, v); } on mark(m) { expire($v, m); mark o0 m; }"
 )
 _OVER: Final = "if $v is p {{ if p.tau < {} {{ emit o0 p; $v = none; }} }}"
-CATALOGUE: Final[Mapping[str, Kind]] = {
+CATALOGUE: Final[Mapping[str, Sample]] = {
     # selections, plain and rebuilt
-    "keep": Kind("T", "T", "on x0(v) { if v.n > 1 { emit o0 v; } }", weight=2),
+    "keep": Sample("T", "T", "on x0(v) { if v.n > 1 { emit o0 v; } }", weight=2),
     "mine": _rebuilt("T", 'v.k == "a"'),
     "few": _rebuilt("U", "v.n > 0"),
     "mine_u": _rebuilt("U", 'v.k == "a"'),
@@ -103,95 +103,96 @@ CATALOGUE: Final[Mapping[str, Kind]] = {
     "swap": _mapped("S", "S", "k: v.l, l: v.k"),
     "one": _mapped("S", "T", 'k: v.l, n: if v.k == "a" {1} else {2}'),
     # other functions of items
-    "late": Kind("T", "T", "on x0(v) { emit o0 {k: v.k, n: 2 - v.n}; return; }"),
-    "copy": Kind("T", "T", "on x0(v) { for i in 0 .. v.n { emit o0 {k: v.k, n: i}; } }"),
-    "call": Kind(
+    "late": Sample("T", "T", "on x0(v) { emit o0 {k: v.k, n: 2 - v.n}; return; }"),
+    "copy": Sample("T", "T", "on x0(v) { for i in 0 .. v.n { emit o0 {k: v.k, n: i}; } }"),
+    "call": Sample(
         "T", "T", "const c: i64 = 1; fn send(v: T) { if v.n > c { emit o0 v; } } on x0(v) { send(v); emit o0 {k: v.k, n: c}; }"
     ),
-    "divide": Kind("T", "T", "on x0(v) { emit o0 {k: v.k, n: div.trunc(6, v.n)}; }"),
-    "pairs": Kind("T", "T", "on x0[pop 2](w) { emit o0 {k: w[0].k, n: w[1].n}; }"),
-    "fork": Kind("T", "TT", "on x0(v) { if v.n > 0 { emit o1 v; } emit o0 v; }"),
-    "deal": Kind("T", "TT", 'on x0(v) { if v.k == "a" { emit o0 v; } else { emit o1 v; } }'),
+    "divide": Sample("T", "T", "on x0(v) { emit o0 {k: v.k, n: div.trunc(6, v.n)}; }"),
+    "pairs": Sample("T", "T", "on x0[pop 2](w) { emit o0 {k: w[0].k, n: w[1].n}; }"),
+    "fork": Sample("T", "TT", "on x0(v) { if v.n > 0 { emit o1 v; } emit o0 v; }"),
+    "deal": Sample("T", "TT", 'on x0(v) { if v.k == "a" { emit o0 v; } else { emit o1 v; } }'),
     # state by key, and as a whole: what reads order
-    "count": Kind("T", "T", f"on x0(v) {{ {_COUNT} emit o0 {{k: v.k, n: c}}; }} }}", "map<string, i64>", keys="k", weight=2),
-    "count_u": Kind("U", "U", f"on x0(v) {{ {_COUNT} emit o0 {{n: c, k: v.k}}; }} }}", "map<string, i64>", keys="k"),
-    "first": Kind(
+    "count": Sample("T", "T", f"on x0(v) {{ {_COUNT} emit o0 {{k: v.k, n: c}}; }} }}", "map<string, i64>", keys="k", weight=2),
+    "count_u": Sample("U", "U", f"on x0(v) {{ {_COUNT} emit o0 {{n: c, k: v.k}}; }} }}", "map<string, i64>", keys="k"),
+    "first": Sample(
         "T", "T", "on x0(v) { with c = $v[(v.k, v.n)] else false { if not c { emit o0 v; } c = true; } }",
         "map<(string, i64), bool>", keys="k",
     ),
-    "total": Kind("T", "T", "on x0(v) { $v = $v +% v.n; emit o0 {k: v.k, n: $v}; }", "i64", "0"),
-    "previous": Kind("T", "T", "on x0(v) { emit o0 {k: v.k, n: $v}; $v = v.n; }", "i64", "0"),
+    "total": Sample("T", "T", "on x0(v) { $v = $v +% v.n; emit o0 {k: v.k, n: $v}; }", "i64", "0"),
+    "previous": Sample("T", "T", "on x0(v) { emit o0 {k: v.k, n: $v}; $v = v.n; }", "i64", "0"),
     # sinks
-    "tally": Kind(
+    "tally": Sample(
         "T", "", "on x0(v) { with c = $v[v.k] else 0 { c = c +% v.n; } }", "map<string, i64>", keys="k", commutes=True,
         view="row",
     ),
-    "sum": Kind("T", "", "on x0(v) { $v = $v +% v.n; }", "i64", "0", commutes=True),
-    "last": Kind("T", "", "on x0(v) { $v = v.n; }", "i64", "0", weight=2),
-    "latest": Kind("T", "", "on x0(v) { with c = $v[v.k] else 0 { c = v.n; } }", "map<string, i64>", keys="k", view="row"),
-    "horner": Kind("T", "", "on x0(v) { $v = $v *% 3 +% v.n; }", "i64", "0"),
-    "log": Kind("T", "", "on x0(v) { push_back($v, v); }", "deque<T>"),
+    "sum": Sample("T", "", "on x0(v) { $v = $v +% v.n; }", "i64", "0", commutes=True),
+    "last": Sample("T", "", "on x0(v) { $v = v.n; }", "i64", "0", weight=2),
+    "latest": Sample("T", "", "on x0(v) { with c = $v[v.k] else 0 { c = v.n; } }", "map<string, i64>", keys="k", view="row"),
+    "horner": Sample("T", "", "on x0(v) { $v = $v *% 3 +% v.n; }", "i64", "0"),
+    "log": Sample("T", "", "on x0(v) { push_back($v, v); }", "deque<T>"),
     # joins: in turns, in step, by the order of keys, as items come
-    "turns": Kind("TT", "T", "phase 1 on x0(v) { emit o0 v; } phase 1 on x1(v) { emit o0 v; }"),
-    "zip": Kind("TT", "T", "on x0[pop 1](v), x1[pop 1](w) { emit o0 {k: v[0].k, n: w[0].n}; }"),
-    "merge": Kind("EE", "E", "on merge(x0(p), x1(q)) { if p is p { emit o0 p; } if q is q { emit o0 q; } }", weight=2),
-    "either": Kind("TT", "T", 'on x0(v) { emit o0 v; } on x1(v) { emit o0 {k: "b", n: v.n}; }', free=True, weight=8),
+    "turns": Sample("TT", "T", "phase 1 on x0(v) { emit o0 v; } phase 1 on x1(v) { emit o0 v; }"),
+    "zip": Sample("TT", "T", "on x0[pop 1](v), x1[pop 1](w) { emit o0 {k: v[0].k, n: w[0].n}; }"),
+    "merge": Sample("EE", "E", "on merge(x0(p), x1(q)) { if p is p { emit o0 p; } if q is q { emit o0 q; } }", weight=2),
+    "either": Sample("TT", "T", 'on x0(v) { emit o0 v; } on x1(v) { emit o0 {k: "b", n: v.n}; }', free=True, weight=8),
     # ordered items, and marks of one's own
-    "stamp": Kind("T", "E", "on x0(v) { $v = $v + 1; emit o0 {tau: $v, k: v.k, n: v.n}; mark o0 $v; }", "i64", "0", weight=2),
-    "stamp_some": Kind(
+    "stamp": Sample("T", "E", "on x0(v) { $v = $v + 1; emit o0 {tau: $v, k: v.k, n: v.n}; mark o0 $v; }", "i64", "0", weight=2),
+    "stamp_some": Sample(
         "T", "E", "on x0(v) { $v = $v + 1; if v.n > 0 { emit o0 {tau: $v, k: v.k, n: v.n}; } mark o0 $v; }", "i64", "0"
     ),
     "loose": _mapped("E", "T", "k: v.k, n: v.n"),
     "timed": _mapped("E", "T", "k: v.k, n: v.tau"),
-    "keep_e": Kind("E", "E", "on x0(v) { if v.n > 0 { emit o0 v; } }", weight=2),
+    "keep_e": Sample("E", "E", "on x0(v) { if v.n > 0 { emit o0 v; } }", weight=2),
     "bump_e": _mapped("E", "E", "tau: v.tau, k: v.k, n: v.n +% 1"),
-    "count_e": Kind(
+    "count_e": Sample(
         "E", "E", f"on x0(v) {{ {_COUNT} emit o0 {{tau: v.tau, k: v.k, n: c}}; }} }}", "map<string, i64>", keys="k"
     ),
-    "window_e": Kind("E", "E", _WINDOW, "deque<E>"),
-    "instants": Kind("E", "E", f"on x0(v) {{ {_OVER.format('v.tau')} $v = v; }} on mark(m) {{ {_OVER.format('m')} mark o0 m; }}",
+    "window_e": Sample("E", "E", _WINDOW, "deque<E>"),
+    "instants": Sample("E", "E",
+                     f"on x0(v) {{ {_OVER.format('v.tau')} $v = v; }} on mark(m) {{ {_OVER.format('m')} mark o0 m; }}",
                      "E?", "none"),
-    "later": Kind("E", "E", "on x0(v) { emit o0 {tau: v.tau + 2, k: v.k, n: v.n}; } on mark(m) { mark o0 m + 2; }"),
-    "early": Kind("E", "E", "on x0(v) { emit o0 v; mark o0 v.tau; }"),
-    "told": Kind(
+    "later": Sample("E", "E", "on x0(v) { emit o0 {tau: v.tau + 2, k: v.k, n: v.n}; } on mark(m) { mark o0 m + 2; }"),
+    "early": Sample("E", "E", "on x0(v) { emit o0 v; mark o0 v.tau; }"),
+    "told": Sample(
         "E", "E", f"on x0(v) {{ {_COUNT} emit o0 v; mark o0 v.tau; }} }}", "map<string, i64>", keys="k"
     ),
     # deltas
-    "select": Kind(
+    "select": Sample(
         "D", "D", "on x0(x) { let ins: list<T> = [r for r in x.ins if r.n > 0]; let del: list<T> = [r for r in x.del if r.n > 0];"
         " if len(ins) + len(del) > 0 { emit o0 {tau: x.tau, ins: ins, del: del}; } }",
     ),
-    "loud": Kind("D", "D", "on x0(x) { emit o0 {tau: x.tau, ins: [{k: r.k, n: r.n +% 1} for r in x.ins], del: x.del}; }"),
-    "alike": Kind("D", "D", 'on x0(x) { emit o0 {tau: x.tau, ins: [{k: "b", n: r.n} for r in x.ins], del: x.del}; }'),
-    "net": Kind(
+    "loud": Sample("D", "D", "on x0(x) { emit o0 {tau: x.tau, ins: [{k: r.k, n: r.n +% 1} for r in x.ins], del: x.del}; }"),
+    "alike": Sample("D", "D", 'on x0(x) { emit o0 {tau: x.tau, ins: [{k: "b", n: r.n} for r in x.ins], del: x.del}; }'),
+    "net": Sample(
         "D", "D", "on x0(x) { let ins: list<T> = bag_minus(x.ins, x.del);"
         " if len(ins) > 0 { emit o0 {tau: x.tau, ins: ins, del: []}; } }"
     ),
-    "rows": Kind(
+    "rows": Sample(
         "D", "D", "on x0(x) { var del: list<T> = [];"
         " for r in x.ins { with q = $v[r.k] else {} { push_back(q, r); if len(q) > 1 { push(del, pop_front(q)); } } }"
         " emit o0 {tau: x.tau, ins: x.ins, del: del}; }",
         "map<string, deque<T>>", keys="k", weight=2,
     ),
-    "counts": Kind(
+    "counts": Sample(
         "D", "D", "on x0(x) { var ins: list<T> = [];"
         " for r in x.ins { with c = $v[r.n] else 0 { c = c +% 1; push(ins, {k: r.k, n: r.n}); } }"
         " for r in x.del { with c = $v[r.n] else 0 { c = c -% 1; } }"
         " if len(ins) > 0 { emit o0 {tau: x.tau, ins: ins, del: []}; } }",
         "map<i64, i64>", keys="n", weight=2,
     ),
-    "flat": Kind("D", "T", "on x0(x) { for r in x.ins { emit o0 r; } }"),
-    "last_row": Kind("D", "H", "on x0(x) { var n = 0; for r in x.ins { n = r.n; } emit o0 {tau: x.tau, h: n}; }"),
-    "folded": Kind(
+    "flat": Sample("D", "T", "on x0(x) { for r in x.ins { emit o0 r; } }"),
+    "last_row": Sample("D", "H", "on x0(x) { var n = 0; for r in x.ins { n = r.n; } emit o0 {tau: x.tau, h: n}; }"),
+    "folded": Sample(
         "D", "D", 'on x0(x) { for r in x.ins { $v = $v *% 3 +% r.n; } emit o0 {tau: x.tau, ins: [{k: "", n: $v}], del: []}; }',
         "i64", "0",
     ),
-    "hashed": Kind("D", "H", "on x0(x) { emit o0 {tau: x.tau, h: i64.wrap(hash64(x.ins))}; }"),
-    "hashed_row": Kind("D", "H", "on x0(x) { if len(x.ins) > 0 { emit o0 {tau: x.tau, h: i64.wrap(hash64(x.ins[0].k))}; } }"),
-    "compared": Kind("D", "H", "on x0(x) { emit o0 {tau: x.tau, h: compare(x.ins, x.del)}; }"),
-    "equal": Kind("D", "H", "on x0(x) { emit o0 {tau: x.tau, h: if x.ins == x.del {1} else {0}}; }"),
-    "quiet": Kind("H", "H", "on x0(v) { if v.h > 0 { emit o0 v; } }"),
-    "plain": Kind("H", "T", 'on x0(v) { emit o0 {k: "a", n: v.h & 3}; }'),
+    "hashed": Sample("D", "H", "on x0(x) { emit o0 {tau: x.tau, h: i64.wrap(hash64(x.ins))}; }"),
+    "hashed_row": Sample("D", "H", "on x0(x) { if len(x.ins) > 0 { emit o0 {tau: x.tau, h: i64.wrap(hash64(x.ins[0].k))}; } }"),
+    "compared": Sample("D", "H", "on x0(x) { emit o0 {tau: x.tau, h: compare(x.ins, x.del)}; }"),
+    "equal": Sample("D", "H", "on x0(x) { emit o0 {tau: x.tau, h: if x.ins == x.del {1} else {0}}; }"),
+    "quiet": Sample("H", "H", "on x0(v) { if v.h > 0 { emit o0 v; } }"),
+    "plain": Sample("H", "T", 'on x0(v) { emit o0 {k: "a", n: v.h & 3}; }'),
 }  # fmt: skip
 READERS: Final[Mapping[str, Sequence[str]]] = {
     "T": ("total", "previous", "last", "latest", "horner", "log", "pairs", "stamp", "sum", "tally"),
@@ -222,7 +223,7 @@ class _Build:
         self.open.append((f"q{self.queues}", type_))
         return f"q{self.queues}"
 
-    def fits(self, kind: Kind) -> bool:
+    def fits(self, kind: Sample) -> bool:
         """Whether queues of its types are open."""
         types = [type_ for _, type_ in self.open]
         return all(types.count(each) >= kind.ins.count(each) for each in kind.ins)
@@ -234,7 +235,7 @@ class _Build:
         self.open.remove(entry)
         return entry[0]
 
-    def use(self, name: str, kind: Kind, ins: Sequence[str], said: str, *, share: bool, view: bool) -> None:
+    def use(self, name: str, kind: Sample, ins: Sequence[str], said: str, *, share: bool, view: bool) -> None:
         self.operators[name] = kind.text(name)
         outs = [self.fresh(each) for each in kind.outs]
         state: list[str] = []
@@ -255,7 +256,7 @@ class _Build:
             self.open.remove((queue, type_))
             self.use(
                 PASSED[type_],
-                Kind(type_, type_, "on x0(v) { emit o0 v; }"),
+                Sample(type_, type_, "on x0(v) { emit o0 v; }"),
                 [queue],
                 "",
                 share=False,
@@ -267,7 +268,7 @@ class _Build:
 
 
 @st.composite
-def _said(draw: st.DrawFn, kind: Kind) -> str:
+def _said(draw: st.DrawFn, kind: Sample) -> str:
     """Directives and true promises for a use."""
     said = draw(st.sampled_from(("", "", "@Fuse(1) ", "@Fuse(2) ")))
     said += draw(st.sampled_from(("@Parallel() ", "@Parallel(2) ", "", "@Parallel() ")))

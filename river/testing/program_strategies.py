@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Kind:
+class Sample:
     """An operator of the catalogue: its text (with NAME for its name), and the type of its variable, if it has one."""
 
     text: str
@@ -57,72 +57,74 @@ def _declared(text: str) -> tuple[Decl, ...]:
 
 
 ITEMS: Final = {
-    "keep": Kind("operator NAME(x: T) -> (out: T) { on x(v) { if v.n > 1 { emit out v; } } }"),
-    "mine": Kind('operator NAME(x: T) -> (out: T) { on x(v) { if v.k == "a" { emit out v; } } }'),
-    "bump": Kind("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: v.n +% 1}; } }"),
-    "late": Kind("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: 2 - v.n}; return; } }"),
-    "group": Kind(
+    "keep": Sample("operator NAME(x: T) -> (out: T) { on x(v) { if v.n > 1 { emit out v; } } }"),
+    "mine": Sample('operator NAME(x: T) -> (out: T) { on x(v) { if v.k == "a" { emit out v; } } }'),
+    "bump": Sample("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: v.n +% 1}; } }"),
+    "late": Sample("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: 2 - v.n}; return; } }"),
+    "group": Sample(
         'operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: if v.n > 1 {"x"} else {v.k}, n: v.n}; } }'
     ),
-    "copy": Kind(
+    "copy": Sample(
         "operator NAME(x: T) -> (out: T) { on x(v) { for i in 0 .. v.n { emit out {k: v.k, n: i}; } } }"
     ),
-    "call": Kind(
+    "call": Sample(
         "operator NAME(x: T) -> (out: T) { const c: i64 = 1; fn send(v: T) { if v.n > c { emit out v; } }"
         " on x(v) { send(v); emit out {k: v.k, n: c}; } }"
     ),
-    "trap": Kind("operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: div.trunc(6, v.n)}; } }"),
-    "count": Kind(
+    "trap": Sample(
+        "operator NAME(x: T) -> (out: T) { on x(v) { emit out {k: v.k, n: div.trunc(6, v.n)}; } }"
+    ),
+    "count": Sample(
         "operator NAME(x: T; $v: map<string, i64>) -> (out: T)"
         " { on x(v) { with c = $v[v.k] else 0 { c = c + 1; emit out {k: v.k, n: c}; } } }",
         "map<string, i64>",
         keys="k",
     ),
-    "first": Kind(
+    "first": Sample(
         "operator NAME(x: T; $v: map<(string, i64), bool>) -> (out: T)"
         " { on x(v) { with c = $v[(v.k, v.n)] else false { if not c { emit out v; } c = true; } } }",
         "map<(string, i64), bool>",
         keys="k",
     ),
-    "total": Kind(
+    "total": Sample(
         "operator NAME(x: T; $v: i64) -> (out: T) { on x(v) { $v = $v +% v.n; emit out {k: v.k, n: $v}; } }",
         "i64",
         "0",
     ),
-    "tally": Kind(
+    "tally": Sample(
         "operator NAME(x: T; $v: map<string, i64>) -> () { on x(v) { with c = $v[v.k] else 0 { c = c +% v.n; } } }",
         "map<string, i64>",
         keys="k",
         sink=True,
     ),
-    "fork": Kind(
+    "fork": Sample(
         "operator NAME(x: T) -> (out: T, side: T) { on x(v) { if v.n > 0 { emit side v; } emit out v; } }",
         fork=True,
     ),
 }
 
 DELTAS: Final = {
-    "select": Kind(
+    "select": Sample(
         "operator NAME(d: D by tau) -> (out: D by tau) { on d(x) { let ins: list<T> = [r for r in x.ins if r.n > 0];"
         " let del: list<T> = [r for r in x.del if r.n > 0];"
         " if len(ins) + len(del) > 0 { emit out {tau: x.tau, ins: ins, del: del}; } } }"
     ),
-    "loud": Kind(
+    "loud": Sample(
         "operator NAME(d: D by tau) -> (out: D by tau)"
         " { on d(x) { emit out {tau: x.tau, ins: [{k: r.k, n: r.n +% 1} for r in x.ins], del: x.del}; } }"
     ),
-    "net": Kind(
+    "net": Sample(
         "operator NAME(d: D by tau) -> (out: D by tau) { on d(x) { let ins: list<T> = bag_minus(x.ins, x.del);"
         " if len(ins) > 0 { emit out {tau: x.tau, ins: ins, del: []}; } } }"
     ),
-    "rows": Kind(
+    "rows": Sample(
         "operator NAME(d: D by tau; $v: map<string, deque<T>>) -> (out: D by tau) { on d(x) { var del: list<T> = [];"
         " for r in x.ins { with q = $v[r.k] else {} { push_back(q, r); if len(q) > 1 { push(del, pop_front(q)); } } }"
         " emit out {tau: x.tau, ins: x.ins, del: del}; } }",
         "map<string, deque<T>>",
         keys="k",
     ),
-    "counts": Kind(
+    "counts": Sample(
         "operator NAME(d: D by tau; $v: map<i64, i64>) -> (out: D by tau) { on d(x) { var ins: list<T> = [];"
         " for r in x.ins { with c = $v[r.n] else 0 { c = c +% 1; push(ins, {k: r.k, n: r.n}); } }"
         " for r in x.del { with c = $v[r.n] else 0 { c = c -% 1; } }"
@@ -130,7 +132,7 @@ DELTAS: Final = {
         "map<i64, i64>",
         keys="n",
     ),
-    "window": Kind(
+    "window": Sample(
         "operator NAME(d: D by tau; $v: deque<{t: i64, r: T}>) -> (out: D by tau) {"
         " fn expire(ref w: deque<{t: i64, r: T}>, before: i64) { while len(w) > 0 { let end = front(w).t + 2;"
         " if end >= before { break; } var gone: list<T> = []; while len(w) > 0 { if front(w).t + 2 != end { break; }"
@@ -147,7 +149,7 @@ HEAD: Final = "river 1;\ntype T = {k: string, n: i64};\ntype D = {tau: i64, ins:
 
 
 @st.composite
-def _annotations(draw: st.DrawFn, kind: Kind) -> str:
+def _annotations(draw: st.DrawFn, kind: Sample) -> str:
     """Directives and true promises for a use."""
     said = ""
     if draw(st.booleans()):
@@ -161,7 +163,7 @@ def _annotations(draw: st.DrawFn, kind: Kind) -> str:
 
 
 @st.composite
-def _programs(draw: st.DrawFn, catalogue: Mapping[str, Kind], item: str, most: int) -> str:
+def _programs(draw: st.DrawFn, catalogue: Mapping[str, Sample], item: str, most: int) -> str:
     """A chain of operators of the catalogue; a fork sends what it sends twice to an output of its own."""
     names = draw(st.lists(st.sampled_from(sorted(catalogue)), min_size=1, max_size=most))
     end = next((i for i, name in enumerate(names) if catalogue[name].sink), len(names) - 1)

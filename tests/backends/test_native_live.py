@@ -25,7 +25,7 @@ from river.io.errors import SKIP, STOP, OnError
 from river.io.live import Arriving, Live, arriving
 from river.io.live.control import Stopped
 from river.io.live.streams import Stream
-from river.io.live.texts import Texts
+from river.io.live.texts import ArrivingTexts
 from river.io.order import Ordering
 from river.lang import types as t
 from tests.backends.ingest_files import (
@@ -71,7 +71,7 @@ def pieces(data: bytes, places: list[int]) -> list[bytes]:
 def input_of(type_: t.Type, kind: str | None, refusals: Recorder, lateness: int = 0) -> Arriving:
     """An input whose texts somebody else puts."""
     source = Source(type_, Origin("in", "all"), (), refusals)
-    texts = Texts(type_, "in", SIZE, kind)
+    texts = ArrivingTexts(type_, "in", SIZE, kind)
     return Arriving(source, Live(lateness=lateness), lambda _: None, texts=texts)
 
 

@@ -19,7 +19,7 @@ from backends.native.jit import machine_code
 from backends.native.library import BASE, module_text, part, parts, runtime
 from backends.native.lower.batches import Lowered, lower
 from backends.native.rtlang import compile_file, parsed
-from backends.native.shared import Made, Texts, compile_text, side_by_side
+from backends.native.shared import ModuleText, TreeTexts, compile_text, side_by_side
 from river.il.parse import parse
 from river.il.templates import Library
 from river.il.verify import verify
@@ -116,9 +116,9 @@ def test_code_with_one_key_is_made_once() -> None:
     made: list[int] = []
     barrier = Barrier(4)
 
-    def make() -> Made:
+    def make() -> ModuleText:
         made.append(1)
-        return Made(MODULE.format(17), ("f",))
+        return ModuleText(MODULE.format(17), ("f",))
 
     def want(_: int) -> None:
         barrier.wait()
@@ -131,10 +131,10 @@ def test_code_with_one_key_is_made_once() -> None:
 def test_code_with_another_key_does_not_wait() -> None:
     began, go = Event(), Event()
 
-    def slow() -> Made:
+    def slow() -> ModuleText:
         began.set()
         assert go.wait(10)
-        return Made(MODULE.format(19), ("f",))
+        return ModuleText(MODULE.format(19), ("f",))
 
     key = f"test: slow {id(began)}"
     thread = Thread(target=shared.shared, args=(key, slow))
@@ -309,7 +309,7 @@ def test_the_text_of_a_tree_is_made_once_while_the_tree_lives() -> None:
         made.append(repr(tree))
         return made[-1]
 
-    texts = Texts(text)
+    texts = TreeTexts(text)
     one, other, equal = literal(1), literal(2), literal(1)
     for _ in range(3):
         assert [*map(texts.of, (one, other, equal))] == [*map(repr, (one, other, equal))]

@@ -17,7 +17,7 @@ import river
 from backends.reference import BACKEND as REFERENCE
 from backends.spark import BACKEND as SPARK
 from backends.spark import session as sessions
-from backends.spark.plan import Kind
+from backends.spark.plan import StageKind
 from river.backend import Options
 from river.diagnostics import Rejected
 from river.driver import Job, compare, compile_source, observe, read_source
@@ -56,7 +56,7 @@ def _session() -> Iterator[None]:
     found.stop()
 
 
-def agree(text: str, items: dict[str, list[Any]], options: Options) -> set[Kind]:
+def agree(text: str, items: dict[str, list[Any]], options: Options) -> set[StageKind]:
     """Runs on the calculus and on Spark, and compares all that is seen; the kinds of stages there were."""
     _, expected, meaning = go(REFERENCE, text, items, options)
     made, found, summary = go(SPARK, text, items, options)
@@ -147,7 +147,7 @@ def test_words_maps_merges_windows_and_turns() -> None:
         "r": [(n // 2, "r", n % 5) for n in range(200)],
         "i": [(n % 13, "", n) for n in range(400)],
     }
-    assert agree(text, items, Options(batch=64, workers=2)) == set(Kind)
+    assert agree(text, items, Options(batch=64, workers=2)) == set(StageKind)
 
 
 @settings(

@@ -22,7 +22,7 @@ from backends.reference import BACKEND as REFERENCE
 from backends.spark import columns, compiled, marshal, rowwise, task, worker
 from backends.spark import network as networks
 from backends.spark.marshal import Piece, to_plain
-from backends.spark.plan import Kind, plan
+from backends.spark.plan import StageKind, plan
 from river.backend import Options
 from river.driver import Reading, compile_source
 from river.il.observe import observed_variables
@@ -113,7 +113,7 @@ def chain_items() -> dict[str, list[Any]]:
 @pytest.mark.usefixtures("no_evaluator")
 def test_everything_that_compiles_runs_as_machine_code():
     made, found, summary = go(StandIn(2), CHAIN, chain_items(), Options(batch=16, workers=2))
-    assert {stage.kind for stage in made.stages} == set(Kind)
+    assert {stage.kind for stage in made.stages} == set(StageKind)
     assert all(found.values())
     assert not summary.remarks
 

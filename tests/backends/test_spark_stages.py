@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
 from backends.reference import BACKEND as REFERENCE
-from backends.spark.plan import Kind
+from backends.spark.plan import StageKind
 from river.backend import Options
 from river.il.observe import observed_variables
 from river.lang.evaluate import Trap
@@ -61,13 +61,16 @@ def trap(backend: Any, text: str, items: dict[str, list[Any]], options: Options)
 @pytest.mark.parametrize(
     ("uses", "kind"),
     [
-        ("(ao) <- risky(a);", Kind.MAP),
+        ("(ao) <- risky(a);", StageKind.MAP),
         (
             "(a1) <- twice(a); (a2) <- risky(a1); var $m: map<i64, i64> = {}; (ao, $m) <- tally(a2, $m);",
-            Kind.KEYED,
+            StageKind.KEYED,
         ),
-        ("(a1) <- window(a); (a2) <- risky(a1); var $t: i64 = 0; (ao, $t) <- total(a2, $t);", Kind.ORDERED),
-        ("(a1) <- window(a); (ao) <- risky(a1);", Kind.MAP),
+        (
+            "(a1) <- window(a); (a2) <- risky(a1); var $t: i64 = 0; (ao, $t) <- total(a2, $t);",
+            StageKind.ORDERED,
+        ),
+        ("(a1) <- window(a); (ao) <- risky(a1);", StageKind.MAP),
     ],
 )
 def test_the_first_trap_is_told_as_by_the_calculus(uses, kind):

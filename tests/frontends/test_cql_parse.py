@@ -94,12 +94,15 @@ def test_keywords_are_read_in_either_case_and_names_are_not() -> None:
         ("range 5 minutes slide 1 minute", c.Range(length(5, "minutes"), length(1, "minute"))),
         ("range 5 slide 2", c.Range(length(5), length(2))),
         ("partition by car range 5", c.Range(length(5), None, (s.Name("car"),))),
-        ("rows 10", c.Rows(10)),
-        ("rows 10 slide 5", c.Rows(10, (), 5)),
-        ("partition by car rows 2 expire after 1 day", c.Rows(2, (s.Name("car"),), None, length(1, "day"))),
+        ("rows 10", c.RowWindow(10)),
+        ("rows 10 slide 5", c.RowWindow(10, (), 5)),
+        (
+            "partition by car rows 2 expire after 1 day",
+            c.RowWindow(2, (s.Name("car"),), None, length(1, "day")),
+        ),
         ("session 10 seconds", c.Session(length(10, "seconds"))),
         ("partition by car session 10", c.Session(length(10), (s.Name("car"),))),
-        ("partition by car, dir rows 1", c.Rows(1, (s.Name("car"), s.Name("dir")))),
+        ("partition by car, dir rows 1", c.RowWindow(1, (s.Name("car"), s.Name("dir")))),
     ],
 )
 def test_windows(text: str, window: c.Window) -> None:

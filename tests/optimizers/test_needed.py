@@ -14,7 +14,7 @@ from optimizers import Expand, Fission, Fusion, Hoisting
 from river.diagnostics import InternalError
 from river.il.parse import parse
 from river.il.pretty import pretty
-from river.il.rows import Rows
+from river.il.rows import Handling
 from river.il.templates import Library
 from river.platform import Platform
 from river.source import Source
@@ -101,7 +101,7 @@ NEEDED: dict[str, tuple[str, tuple[Any, ...], dict[str, list[Any]], str, Any]] =
         EXPANDED,
         {"p": [(1, (("a", 1), ("b", 2)), ()), (2, (("a", 1), ("c", 2), ("d", 1)), ())]},
         "optimizers.fission.rowwise",
-        lambda _op: Rows(None),
+        lambda _op: Handling(None),
     ),
     "equal rows together": (
         DELTAS

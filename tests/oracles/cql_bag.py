@@ -87,7 +87,7 @@ class Arrivals:
                         longer = at - session[i - 1][0] if i else gap
                         found.append((*row, begin, longer if grows else last + gap))
                 return found
-            case ty.Rows(count, keys):
+            case ty.RowWindow(count, keys):
                 positions = [columns.index(key) for key in keys]
                 found: Bag = []
                 left: Counter[Row] = Counter()

@@ -259,7 +259,7 @@ class Machine:
                     store = self.place(value, env)
                     return lambda new: store(whole[:key] + chr(new) + whole[key + 1 :])
                 return lambda new: whole.__setitem__(key, new)
-            case z.Part(_, value, low, high):
+            case z.Slice(_, value, low, high):
                 whole, store = self.value(value, env), self.place(value, env)
                 i, j = (max(self.index(whole, e, env), 0) for e in (low, high))
                 return lambda new: store(whole[:i] + new + whole[max(i, j) :])
@@ -299,7 +299,7 @@ class Machine:
                 if not 0 <= key < len(whole):
                     raise Undefined
                 return ord(whole[key]) if isinstance(whole, str) else whole[key]
-            case z.Part(_, value, low, high):
+            case z.Slice(_, value, low, high):
                 whole = self.value(value, env)
                 i, j = (self.index(whole, e, env) for e in (low, high))
                 return whole[max(i, 0) : max(j, 0)]

@@ -396,7 +396,7 @@ class Filter(Actor):
                 return found[where]
             case ty.Display(_, items) | ty.Make(_, items):
                 return [self.value(item) for item in items]
-            case ty.Part(_, whole, index):
+            case ty.StructPart(_, whole, index):
                 return self.value(whole)[index]
             case ty.Call(_, name, args, changes):
                 values = [self.value(arg) for arg in args]
@@ -421,7 +421,7 @@ class Filter(Actor):
         operand = copy(self.value(expr.value))
         places: list[Any] = []
         base: Any = expr.place
-        while isinstance(base, ty.At | ty.Part):
+        while isinstance(base, ty.At | ty.StructPart):
             places.insert(0, base.index)
             base = base.array if isinstance(base, ty.At) else base.value
         places = [place if isinstance(place, int) else self.value(place) for place in places]

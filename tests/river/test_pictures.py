@@ -12,7 +12,7 @@ import pytest
 
 import river
 from river.cli import main
-from river.pictures.drawing import Kind, drawing
+from river.pictures.drawing import NodeKind, drawing
 from river.pictures.layers import Size, attached, layers, layout
 from river.pictures.mermaid import mermaid
 from river.pictures.svg import svg
@@ -114,7 +114,7 @@ def test_frames_links_and_views(shared):
     ]
     written = {(shared.nodes[k.node].name, shared.nodes[k.variable].name): k.written for k in shared.links}
     assert written == {("add", "$m"): True, ("ask", "$m"): False, ("ask", "$n"): True, ("top", "$m"): False}
-    assert [n.name for n in shared.nodes if n.kind is Kind.VIEW] == ["top"]
+    assert [n.name for n in shared.nodes if n.kind is NodeKind.VIEW] == ["top"]
     assert [n.name for n in shared.nodes if n.parallel] == ["ask"]
     drawn = svg(shared, "t")
     assert drawn.count('class="frame"') == 3

@@ -220,8 +220,8 @@ def test_a_folder_of_many_files_is_looked_through_without_opening_them(
         return identity(target, folder=folder)
 
     monkeypatch.setattr(places, "_identity", counted)
-    read = places.Place("`--in s=logs`", "logs", lambda name: name.endswith(".csv"))
-    places.check_places([read], [places.Place("`--out q=new.csv`", "new.csv")])
+    read = places.Endpoint("`--in s=logs`", "logs", lambda name: name.endswith(".csv"))
+    places.check_places([read], [places.Endpoint("`--out q=new.csv`", "new.csv")])
     assert "logs/soft.csv" in asked
     assert not [path for path in asked if str(path).startswith("logs/many")]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from backends.native.batch import pointers
 from backends.native.jit import Code, available, level
 from backends.native.layout import Unsupported
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 from river.classes import define, field, frozen
 from river.diagnostics import Rejected
 from river.io import deltas
@@ -116,12 +116,14 @@ def _code(type_: t.Type, format_: str) -> Code | None:
         return None
 
 
-def _made(type_: t.Type, format_: str) -> Made:
+def _made(type_: t.Type, format_: str) -> ModuleText:
     """The text, and where the fields of the record `Out` lie."""
     from backends.native.egress.lower import encode_text, library
 
     size, fields = library().records["Out"]
-    return Made(encode_text(type_, format_), (ENTRY,), [size, {name: at for name, (_, at) in fields.items()}])
+    return ModuleText(
+        encode_text(type_, format_), (ENTRY,), [size, {name: at for name, (_, at) in fields.items()}]
+    )
 
 
 def encoder(type: t.Type, format: str) -> Encoder | None:

@@ -8,7 +8,7 @@ from backends.native.derived.equality import same_scalar
 from backends.native.derived.hashing import SECRET, scalar_words
 from backends.native.idioms import counted, if_
 from backends.native.ir import Builder
-from backends.native.layout import Kind, Unsupported, columns, is_text, register
+from backends.native.layout import ColumnKind, Unsupported, columns, is_text, register
 from river.classes import define
 from river.lang import types as t
 
@@ -48,7 +48,7 @@ class Cursor:
         if type_ == t.BOOL:
             return self.flag(row)
         kind = register(type_) or ""
-        return self.b.op(f"load {kind}, ptr {self.place(kind, row)}, align {min(Kind(kind).size, 8)}")
+        return self.b.op(f"load {kind}, ptr {self.place(kind, row)}, align {min(ColumnKind(kind).size, 8)}")
 
     def place(self, kind: str, row: str) -> str:
         """The address of a row of the next column."""

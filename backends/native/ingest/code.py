@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from backends.native.ingest.form import Form, live, sizes
 from backends.native.ingest.grammar import source
 from backends.native.jit import level
-from backends.native.shared import Made, shared
+from backends.native.shared import ModuleText, shared
 from river.classes import frozen
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Parser:
 def parser(form: Form) -> Parser:
     """The parser of a covered form."""
 
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.ingest.vectors import tables
         from backends.native.ir import module_text, reachable
         from backends.native.rtlang import compile_tree, parsed
@@ -58,7 +58,7 @@ def parser(form: Form) -> Parser:
         floats = any(function.name == "nearest" for function in used)
         text = module_text([tables(floats), *(function.text for function in used)])
         size, fields = unit.records["Ingest"]
-        return Made(text, tuple(exports), [size // 8, {n: at // 8 for n, (_, at) in fields.items()}])
+        return ModuleText(text, tuple(exports), [size // 8, {n: at // 8 for n, (_, at) in fields.items()}])
 
     effort = level()
     code = shared(f"ingest {effort} {source(form)}", make, effort)

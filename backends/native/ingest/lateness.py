@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from backends.native.batch import Batch, concat
 from backends.native.ingest.memory import address
-from backends.native.layout import Kind, columns, widths
-from backends.native.shared import Made, shared
+from backends.native.layout import ColumnKind, columns, widths
+from backends.native.shared import ModuleText, shared
 from river.classes import define, field
 from river.lang import types as t
 
@@ -40,7 +40,7 @@ _EXPORTS: Final = ("first_late", "arrange", "until", "gather", "texts_size", "te
 def _code() -> Code:
     """The functions of `runtime/ingest_order.rt`."""
 
-    def make() -> Made:
+    def make() -> ModuleText:
         from backends.native.ir import module_text, reachable
         from backends.native.rtlang import Unit, compile_file
 
@@ -49,7 +49,7 @@ def _code() -> Code:
             f.text.replace("define internal", "define", 1) if f.name in _EXPORTS else f.text
             for f in reachable(functions, _EXPORTS)
         ]
-        return Made(module_text(texts), _EXPORTS)
+        return ModuleText(module_text(texts), _EXPORTS)
 
     return shared("ingest order", make)
 
@@ -57,7 +57,7 @@ def _code() -> Code:
 def may_wait(type_: t.Type, key: int) -> bool:
     """Whether rows of a type can wait in columns: they have a column for each part, and the key is a number of 64 bits."""
     return t.parts(type_)[key] in _KEYS and all(
-        column.table == 0 and column.kind is not Kind.OFFSETS for column in columns(type_).columns
+        column.table == 0 and column.kind is not ColumnKind.OFFSETS for column in columns(type_).columns
     )
 
 
@@ -187,7 +187,7 @@ class Waiting:
         """Rows in columns of their own with texts of their own, so that what they were read from, first in `kept`, can go."""
         kept: list[Any] = batch.kept[1:]
         for column, at in zip(columns(self.type).columns, batch.addresses, strict=True):
-            if column.kind is Kind.VIEW:
+            if column.kind is ColumnKind.VIEW:
                 size = _code().function("texts_size", (_P, _I), _I)(at, batch.rows)
                 kept.append(room := bytearray(max(size, 1)))
                 _code().function("texts_kept", (_P, _I, _P))(at, batch.rows, address(room))

@@ -17,7 +17,7 @@ from backends.native.jit import host
 from backends.native.lanes import shuffle
 from backends.native.lanes.body import Body
 from backends.native.lanes.leaves import item_kind, item_size, leaves
-from backends.native.lanes.places import Leaf, Place
+from backends.native.lanes.places import LaneValue, Leaf
 from backends.native.lanes.uniformity import (
     Fireable,
     Lanes,
@@ -229,7 +229,7 @@ def _windows(f: Frame, handler: Fireable, plan: Lanes) -> list[_Window]:
     return found
 
 
-def _dealt(body: Body, window: _Window, row: str) -> Place:
+def _dealt(body: Body, window: _Window, row: str) -> LaneValue:
     """The windows of a block of firings."""
     b, f = body.b, body.f
     made: list[Leaf] = []
@@ -247,7 +247,7 @@ def _dealt(body: Body, window: _Window, row: str) -> Place:
         to = body.memory(leaf, -(-length * window.pop // body.lanes))
         shuffle.deal(b, f.module, kind, window.pop, items, to, groups, length)
         made.append(Leaf(leaf, to, length, phases=window.pop))
-    return Place(t.Array(window.item, window.peek), tuple(made), ("0",) * len(made))
+    return LaneValue(t.Array(window.item, window.peek), tuple(made), ("0",) * len(made))
 
 
 def _reserve(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from backends.native.idioms import if_
 from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, leaves
-from backends.native.lanes.places import Place, Vector
+from backends.native.lanes.places import LaneValue, Vector
 from backends.native.lanes.uniformity import sends
 from backends.native.lanes.vectors import Found, Same, Vectors
 from backends.native.layout import Unsupported
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from backends.native.lanes.uniformity import Lanes, Path
 
-Names = dict[int, tuple[Vector | Place, int]]
+Names = dict[int, tuple[Vector | LaneValue, int]]
 
 
 @define(eq=False, repr=False)
@@ -39,13 +39,13 @@ class Body(Vectors):
     """A block of firings. `names`: slots that vary, each with the control it is declared under."""
 
     plan: Lanes = field(kw_only=True)
-    names: Names = field(factory=dict[int, "tuple[Vector | Place, int]"])
-    items: dict[int, Place] = field(factory=dict[int, Place])  # by output
+    names: Names = field(factory=dict[int, "tuple[Vector | LaneValue, int]"])
+    items: dict[int, LaneValue] = field(factory=dict[int, LaneValue])  # by output
     sent: dict[int, int | None] = field(factory=dict[int, "int | None"])  # so far; None: in a counter
     counters: dict[int, str] = field(factory=dict[int, str])
     path: Path = ()
 
-    def bind(self, slot: int, value: Vector | Place) -> None:
+    def bind(self, slot: int, value: Vector | LaneValue) -> None:
         """Gives a slot a value that varies. The scalar code may only ask an array for its length."""
         self.names[slot] = (value, self.control)
         if has_arrays(value.type):
@@ -68,7 +68,7 @@ class Body(Vectors):
     def value(self, expr: typed.Expr) -> Found:
         """The value of an expression: of the scalar code where nothing varies, a place where it has arrays."""
         found = self.lazily(expr)
-        return self.read(found) if isinstance(found, Place) and not has_arrays(found.type) else found
+        return self.read(found) if isinstance(found, LaneValue) and not has_arrays(found.type) else found
 
     def lazily(self, expr: typed.Expr) -> Found:
         """The value, not yet read if it is part of a place."""
@@ -178,14 +178,14 @@ class Body(Vectors):
         """The body of a function in the place of its call."""
         f, fn = self.f, self.f.operator.fns[expr.function]
         slots: dict[int, Value] = {}
-        names: dict[int, tuple[Vector | Place, int]] = {}
+        names: dict[int, tuple[Vector | LaneValue, int]] = {}
         for i, (arg, param) in enumerate(zip(expr.args, fn.params, strict=True)):
             if param.ref:
                 found, control = self.target(arg)
             else:
                 found, control = self.value(arg), self.control
             assert not isinstance(found, Same)  # noqa: S101 - only writers know of those
-            if isinstance(found, Vector | Place):
+            if isinstance(found, Vector | LaneValue):
                 names[i] = (found, control)
                 if has_arrays(found.type):
                     slots[i] = Memory(found.type, "null")
@@ -239,7 +239,7 @@ class Body(Vectors):
         match item:
             case typed.Let(slot, _, expr):
                 found = self.value(expr)
-                assert isinstance(found, Vector | Place)  # noqa: S101 - it varies
+                assert isinstance(found, Vector | LaneValue)  # noqa: S101 - it varies
                 self.bind(slot, found)
             case typed.Var(slot, _, expr):
                 self.variable(slot, expr)
@@ -286,9 +286,9 @@ class Body(Vectors):
     def assign(self, target: typed.Expr, expr: typed.Expr) -> None:
         """`place = e`: the indices of the place come first; of arrays the value is complete before it is written."""
         to, control = self.target(target)
-        assert isinstance(to, Place)  # noqa: S101 - it varies
+        assert isinstance(to, LaneValue)  # noqa: S101 - it varies
         found = self.value(expr)
-        if isinstance(found, Place):
+        if isinstance(found, LaneValue):
             copy = self.place(to.type)
             self.write(copy, found, masked=False)
             found = copy
@@ -395,7 +395,7 @@ class Body(Vectors):
         def each() -> None:
             found = self.element(container, f.reg(f.slots[first]))
             found = found if has_arrays(found.type) else self.read(found)
-            assert isinstance(found, Vector | Place)  # noqa: S101 - it varies
+            assert isinstance(found, Vector | LaneValue)  # noqa: S101 - it varies
             self.bind(slots[-1], found)
             self.block(item.body)
 

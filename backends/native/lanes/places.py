@@ -37,7 +37,7 @@ class Leaf:
 
 
 @frozen
-class Place:
+class LaneValue:
     """A value in memory: its leaves, and the index of its first element in each of them."""
 
     type: t.Type

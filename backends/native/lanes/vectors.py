@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from backends.native.idioms import counted
 from backends.native.lanes import operations
 from backends.native.lanes.leaves import has_arrays, item_kind, item_size, leaves, room
-from backends.native.lanes.places import Leaf, Place, Vector
+from backends.native.lanes.places import LaneValue, Leaf, Vector
 from backends.native.layout import Unsupported
 from backends.native.lower.values import Scalar, Value
 from river.classes import define, field, frozen
@@ -31,7 +31,7 @@ class Same:
     item: Found
 
 
-Found = Value | Vector | Place | Same
+Found = Value | Vector | LaneValue | Same
 
 
 @define(eq=False, repr=False)
@@ -92,14 +92,14 @@ class Vectors:
 
     # -------------------------------------------------------------------------------------------- places
 
-    def place(self, type_: t.Type) -> Place:
+    def place(self, type_: t.Type) -> LaneValue:
         """Memory for a value of each lane.
 
         Raises: Unsupported.
         """
         self.take(room(type_, self.lanes))
         found = [Leaf(leaf, self.memory(leaf, count), self.lanes) for leaf, count in leaves(type_)]
-        return Place(type_, tuple(found), ("0",) * len(found))
+        return LaneValue(type_, tuple(found), ("0",) * len(found))
 
     def take(self, size: int) -> None:
         """Counts bytes on the stack.
@@ -119,27 +119,27 @@ class Vectors:
     def field(self, value: Found, index: int) -> Found:
         """A field of a record or tuple."""
         assert not isinstance(value, Same)  # noqa: S101 - by its type
-        if not isinstance(value, Vector | Place):
+        if not isinstance(value, Vector | LaneValue):
             return self.f.field(value, index)
         parts = t.parts(value.type)
         first = sum(len(leaves(part)) for part in parts[:index])
         last = first + len(leaves(parts[index]))
         if isinstance(value, Vector):
             return Vector(parts[index], value.regs[first:last])
-        return Place(parts[index], value.leaves[first:last], value.at[first:last])
+        return LaneValue(parts[index], value.leaves[first:last], value.at[first:last])
 
     def element(self, value: Found, index: str) -> Found:
         """An item of an array, at an index inside it."""
         if isinstance(value, Same):
             return value.item
-        if isinstance(value, Place):
+        if isinstance(value, LaneValue):
             assert isinstance(value.type, t.Array)  # noqa: S101 - by its type
             counts = [count for _, count in leaves(value.type.item)]
             at = tuple(
                 self.sum(before, self.product(index, count))
                 for before, count in zip(value.at, counts, strict=True)
             )
-            return Place(value.type.item, value.leaves, at)
+            return LaneValue(value.type.item, value.leaves, at)
         assert not isinstance(value, Vector)  # noqa: S101 - those have no arrays
         return self.f.extent(value)[0](index)
 
@@ -189,7 +189,7 @@ class Vectors:
         match value:
             case Vector():
                 return value
-            case Place(type_, parts, at):
+            case LaneValue(type_, parts, at):
                 return Vector(type_, tuple(self.load(*each) for each in zip(parts, at, strict=True)))
             case Scalar(type_, reg):
                 return Vector(type_, (operations.splat(self, operations.kind(type_), reg),))
@@ -199,7 +199,7 @@ class Vectors:
                 fields = [self.read(self.f.field(value, i)) for i in range(len(t.parts(value.type)))]
                 return Vector(value.type, tuple(reg for each in fields for reg in each.regs))
 
-    def write(self, to: Place, value: Found, *, masked: bool) -> None:
+    def write(self, to: LaneValue, value: Found, *, masked: bool) -> None:
         """Writes a value to a place; `masked`: lanes that do not take part keep what they have."""
         match to.type:
             case t.Array(_, size):
@@ -215,16 +215,16 @@ class Vectors:
                 for leaf, at, reg in zip(to.leaves, to.at, self.read(value).regs, strict=True):
                     self.store(leaf, at, self.chosen(leaf, at, reg) if masked else reg)
 
-    def inner(self, place: Place, index: str) -> Place:
+    def inner(self, place: LaneValue, index: str) -> LaneValue:
         """An item of an array that is a place."""
         found = self.element(place, index)
-        assert isinstance(found, Place)  # noqa: S101 - a part of one
+        assert isinstance(found, LaneValue)  # noqa: S101 - a part of one
         return found
 
-    def part(self, place: Place, index: int) -> Place:
+    def part(self, place: LaneValue, index: int) -> LaneValue:
         """A field of a record that is a place."""
         found = self.field(place, index)
-        assert isinstance(found, Place)  # noqa: S101 - a part of one
+        assert isinstance(found, LaneValue)  # noqa: S101 - a part of one
         return found
 
     def chosen(self, leaf: Leaf, at: str, reg: str) -> str:
@@ -238,7 +238,7 @@ class Vectors:
         """One of two vectors, by lane."""
         return self.b.op(f"select {self.vector('i1')} {mask}, {wide} {then}, {wide} {other}")
 
-    def clear(self, place: Place) -> None:
+    def clear(self, place: LaneValue) -> None:
         """Zeros."""
         for leaf, (_, count) in zip(place.leaves, leaves(place.type), strict=True):
             size = count * self.lanes * item_size(leaf.type)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from river.io.batches import Batch, Source
-    from river.io.live.texts import Texts
+    from river.io.live.texts import ArrivingTexts
     from river.io.order import Ordering
 
 
@@ -34,7 +34,7 @@ class Arriving:
         batches: Callable[[list[Any]], Iterable[Batch]] = iter,
         *,
         patient: bool = False,
-        texts: Texts | None = None,
+        texts: ArrivingTexts | None = None,
     ) -> None:
         self.source = source
         self.live = live

@@ -17,7 +17,7 @@ from river.io.errors import unreadable
 from river.io.live import sockets
 from river.io.live.inbox import Arriving
 from river.io.live.streams import Pipe, Stream, files_of_folder, is_pipe, lines_of_file
-from river.io.live.texts import Texts
+from river.io.live.texts import ArrivingTexts
 from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _text(parts: Iterable[Stream], kind: str, label: str, wanted: _Wanted) -> Ar
 def _texts(parts: Iterable[tuple[Stream, str]], kind: str | None, label: str, wanted: _Wanted) -> Arriving:
     """Texts one after the other, each with its format; `kind`: that of all of them."""
     source = Source(wanted.type, Origin(wanted.name, label), (), wanted.refusals)
-    texts = Texts(wanted.type, wanted.name, wanted.size, kind)
+    texts = ArrivingTexts(wanted.type, wanted.name, wanted.size, kind)
     return Arriving(source, wanted.live, partial(texts.put, parts), texts=texts)
 
 
@@ -160,7 +160,7 @@ def _connected(address: str, wanted: _Wanted) -> Arriving:
     stops = wanted.refusals.stops
     door = Door(wanted.live, wanted.name, address, web=address.startswith(sockets.TCP), stops=stops)
     wanted.live.doors.append(door)
-    texts = Texts(wanted.type, wanted.name, wanted.size, kind)
+    texts = ArrivingTexts(wanted.type, wanted.name, wanted.size, kind)
 
     def text(connection: Connection, inbox: Inbox) -> None:
         origin, line, rest = Origin(wanted.name, connection.label), 1, ""
@@ -244,7 +244,7 @@ def _begun(file: Any, descriptor: int) -> bytes:
 def _rows(rows: Iterator[Any], wanted: _Wanted) -> Arriving:
     """The rows of an iterator, which may wait for them."""
     origin = Origin(wanted.name, rows=True)
-    reader = memory.Rows(wanted.type, origin)
+    reader = memory.RowDecoder(wanted.type, origin)
     source = Source(wanted.type, origin, (), wanted.refusals)
 
     def read(inbox: Inbox) -> None:

@@ -21,7 +21,7 @@ Entry = tuple[Any, int]
 
 
 @define(eq=False)
-class Texts:
+class ArrivingTexts:
     """The texts of the input `name`, of items of `type`; `size`: of a batch.
 
     `format`: of all of them, None where each has one of its own. `read` makes entries of a text that has begun, of its
