@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import define, field
 from river.driver import Reading
-from river.il.model import instance_model
+from river.il.model import needed
 from river.io.batches import Source
 from river.io.columnar import Tables
 from river.io.live import Arriving
@@ -174,13 +174,9 @@ def _parsed(
 
 
 def used(graph: Graph, name: str) -> frozenset[str] | None:
-    """The fields of an input whose values anybody reads; None: all of them."""
+    """The fields of an input that anybody reads or gets; None: all of them."""
     queue = graph.queues[name]
     if queue.consumer is None or not isinstance(queue.type, t.Record):
         return None
-    instance = graph.instances[queue.consumer.instance]
-    model = instance_model(instance)
-    if model.reads is None or model.rows or len(instance.ins) > 1:
-        return None
-    forwarded = {taken for pairs in model.forwarded for _, taken in pairs}
-    return frozenset({*model.reads, *forwarded, *(() if queue.by is None else (queue.by,))})
+    found = needed(graph.instances[queue.consumer.instance])
+    return found if found is None or queue.by is None else found | {queue.by}

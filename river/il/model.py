@@ -160,6 +160,36 @@ def instance_model(instance: Instance) -> Model:
     return evolve(found, commutative=True) if annotated(instance.use).commutative else found
 
 
+def needed(instance: Instance) -> frozenset[str] | None:
+    """The fields of its items that an operator reads, or that are in anything that it sends; None if any may be.
+
+    Units: names of fields of its one input, whose items are records and no deltas.
+    """
+    op, found = instance.operator, instance_model(instance)
+    if not isinstance(op, typed.Operator) or len(op.ports) != 1 or found.reads is None or found.rows:
+        return None
+    names = set(found.reads)
+    for part in (p for each in item_findings(op) for _, origin in each.emits for p in _sent(origin)):
+        fields = _field(op, part, rows=False)
+        if fields is None:
+            return None
+        names.update(fields)
+    return frozenset(names)
+
+
+def _sent(origin: Origin) -> Iterable[Part]:
+    """The parts of items that something sent is made of; what else it is made of has been read."""
+    match origin:
+        case Part():
+            return (origin,)
+        case Made(values):
+            return tuple(part for value in values for part in _sent(value))
+        case Items(item):
+            return _sent(item)
+        case _:
+            return ()
+
+
 # ------------------------------------------------------------------------------------------------------------ externs
 
 

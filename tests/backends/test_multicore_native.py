@@ -286,3 +286,24 @@ def test_lists_that_firings_send_are_passed_on_before_they_are_many(handler: str
     assert (
         max(seen) <= 5
     )  # with 256 rows no further firing begins; such a batch may come to one that has fewer
+
+
+def test_fields_of_a_file_that_leave_inside_of_something_else_are_read(tmp_path: Path) -> None:
+    text = """river 1;
+    type R = {a: string, b: i64, c: f64};
+    input r: R;
+    var $n: i64 = 0;
+    operator number(r: R; $n: i64) -> (out: {at: i64, item: R}, of: {list: list<i64>}) {
+      on r(x) { $n = $n + 1; emit out {at: $n, item: x}; emit of {list: [x.b]}; }
+    }
+    operator apart(x: {at: i64, item: R}) -> (out: {at: i64, a: string}) { on x(y) { emit out {at: y.at, a: y.item.a}; } }
+    (numbered, of, $n) <- number(r, $n);
+    (out) <- apart(numbered);
+    output out: {at: i64, a: string};
+    output of: {list: list<i64>};
+    """
+    path = tmp_path / "r.csv"
+    path.write_text("a,b,c\nx,1,0.5\ny,2,0.5\n")
+    found = river.compile(text, "river").run({"r": path})
+    assert found["out"].to_pylist() == [{"at": 1, "a": "x"}, {"at": 2, "a": "y"}]
+    assert found["of"].to_pylist() == [{"list": [1]}, {"list": [2]}]
