@@ -118,21 +118,18 @@ def _kept(table: z.Table) -> _Reduction:
             return _Reduction("", (), kept_sums(table.value), shown_fields(table), body)
         case "top":
             return _top(table, values)
-        case "maximum" | "minimum":
-            return _extreme(table, values, ("Ws", _record(table.weight)), number)
         case "set" if table.limit is None:
             row = _row((table.index, K), (table.value, s.Name("v")))
             rows = s.Comprehension(row, ("v",), s.Call("keys", (A,)))
             kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
             return _Reduction("sawzall.count_table", (values,), kept, shown_fields(table), _returned(rows))
         case "set":
-            seen = _member(A, "seen")
             row = _row((table.index, K), (table.value, s.Name("v")))
-            rows = s.Comprehension(row, ("v",), s.Call("keys", (seen,)))
-            fields = shown_fields(table)
-            return _Reduction(
-                "sawzall.set_table", (values, ("n", number)), _seen(table), fields, _returned(rows)
-            )
+            few = s.Binary("<=", s.Call("len", (A,)), number)
+            rows = s.Comprehension(row, ("v",), s.Call("keys", (A,)), few)
+            kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
+            args = (values, ("n", s.Int(min(limit + 1, _MAX))))
+            return _Reduction("sawzall.set_table", args, kept, shown_fields(table), _returned(rows))
         case "unique":
             count = fresh("count", {name for name, _ in table.index})
             row = s.RecordValue((*_row((table.index, K)).fields, s.FieldValue(count, s.Call("len", (A,)))))
@@ -175,7 +172,7 @@ def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) 
         row = show(lowered(t.Record(fields)))
         for hole, filled in {**named, "ROW": row}.items():
             text = text.replace(f"@{hole}@", filled)
-        ranked = table.kind in ("quantile", "inversehistogram", "bootstrapsum")
+        ranked = table.kind in ("maximum", "minimum", "quantile", "inversehistogram", "bootstrapsum")
         return _Reduction(f"sawzall.{template}", args, type_, fields, block(text), ranked=ranked)
 
     match table.kind:
@@ -208,25 +205,14 @@ def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) 
             text = f"return [{{@IX@ {', '.join(parts)}}} for w in [a[i] for i in 0..@N@]];"
             return kept("bootstrap_table", args, type_, shown_fields(table), text)
         case _:
-            template, drawn = _DRAWN[table.kind], hidden(table)
-            ahead = () if table.kind == "sample" else table.weight
-            given = (*table.value, *ahead)
-            type_ = s.RecordType((
-                s.FieldType("n", s.TypeName("i64")),
-                s.FieldType("kept", s.TypeName("omap", (_record((*drawn, *given)), s.TypeName("i64")))),
-            ))  # fmt: skip
+            least, drawn = table.kind in ("minimum", "sample"), hidden(table)
+            given = table.value if table.kind == "sample" else (*table.value, *table.weight)
+            ahead, behind = (drawn, given) if drawn else (table.weight, table.value)
+            type_ = s.TypeName("omap", (_record((*ahead, *behind)), s.TypeName("i64")))
             row = "".join(f"{name}: e.{name}, " for name, _ in given)
-            text = (
-                "var rows: list<@ROW@> = [];"
-                f" for e, c in a.kept {{ for i in 0..c {{ push(rows, {{@IX@ {row}}}); }} }}"
-                " return rows;"
-            )
-            args = (("Vs", _record(given)), ("Ws", _record(drawn)), ("n", number))
-            return kept(template, args, type_, (*table.index, *given), text)
-
-
-_DRAWN = {"sample": "minimum_table", "weightedsample": "maximum_table"}
-"""Tables that keep what numbers are ahead for that are drawn, and how."""
+            args = (("Vs", _record(behind)), ("Ws", _record(ahead)), ("n", number))
+            template, text = ("minimum_table", _FIRST) if least else ("maximum_table", _LAST)
+            return kept(template, args, type_, (*table.index, *given), text.replace("@FIELDS@", row))
 
 
 def hidden(table: z.Table) -> z.Fields:
@@ -241,6 +227,34 @@ def hidden(table: z.Table) -> z.Fields:
         case _:
             return ()
 
+
+_MAX = (1 << 63) - 1
+"""The greatest whole number."""
+
+_FIRST = """
+  var rows: list<@ROW@> = [];
+  var left = @N@;
+  for e, c in a {
+    for i in 0..min(c, left) { push(rows, {@IX@ @FIELDS@}); }
+    left = left - min(c, left);
+  }
+  return rows;
+"""
+"""The first items, each as often as it came, until there are so many."""
+
+_LAST = """
+  var rows: list<@ROW@> = [];
+  var over = -@N@;
+  for e, c in a { over = over + min(c, @N@); }
+  for e, c in a {
+    let many = min(c, @N@);
+    let out = min(max(over, 0), many);
+    for i in out..many { push(rows, {@IX@ @FIELDS@}); }
+    over = over - out;
+  }
+  return reverse(rows);
+"""
+"""The last items, likewise, the very last one first."""
 
 _QUANTILES = """
   var rows: list<@ROW@> = [];
@@ -316,28 +330,6 @@ def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Reduction:
     return _Reduction("sawzall.top_table", args, kept, fields, _returned(body), ranked=True)
 
 
-def _extreme(
-    table: z.Table, values: tuple[str, s.TemplateArg], weights: tuple[str, s.TemplateArg], number: s.Expr
-) -> _Reduction:
-    """The items that are kept, each as often as it was emitted, the one that is ahead of all others first."""
-    key = _record((*table.weight, *table.value))
-    kept = s.RecordType((
-        s.FieldType("n", s.TypeName("i64")), s.FieldType("kept", s.TypeName("omap", (key, s.TypeName("i64"))))
-    ))  # fmt: skip
-    fields = (*table.index, *table.value, *table.weight)
-    row = _row((table.index, K), ((*table.value, *table.weight), s.Name("e")))
-    again = s.For(
-        None, ("i",), s.Range(s.Int(0), s.Name("c")), s.Block((s.Do(s.Call("push", (s.Name("rows"), row))),))
-    )
-    body = s.Block((
-        s.VarDecl("rows", s.TypeName("list", (_record(fields),)), s.ListValue(())),
-        s.For(None, ("e", "c"), _member(A, "kept"), s.Block((again,))),
-        s.Return(s.Name("rows") if table.kind == "minimum" else s.Call("reverse", (s.Name("rows"),))),
-    ))  # fmt: skip
-    template = f"sawzall.{table.kind}_table"
-    return _Reduction(template, (values, weights, ("n", number)), kept, fields, body, ranked=True)
-
-
 # ---------------------------------------------------------------------------------------------- small trees
 
 
@@ -348,11 +340,6 @@ def _apart(fields: z.Fields) -> tuple[z.Fields, z.Fields]:
 
 def _accumulator(ints: z.Fields, floats: z.Fields) -> s.TypeExpr:
     return _record((*ints, *((name, t.FSUM) for name, _ in floats)))
-
-
-def _seen(table: z.Table) -> s.TypeExpr:
-    seen = s.TypeName("map", (_record(table.value), s.TypeName("bool")))
-    return s.RecordType((s.FieldType("over", s.TypeName("bool")), s.FieldType("seen", seen)))
 
 
 def _sums(fields: z.Fields, source: s.Expr) -> Iterable[s.FieldValue]:

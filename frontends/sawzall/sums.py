@@ -96,17 +96,18 @@ class _Names:
                 parts = (self.added(s.Member(place, name), s.Member(value, name), of) for name, of in fields)
                 return tuple(stmt for part in parts for stmt in part)
             case t.List(item):
-                index, part = self.fresh("i"), s.Name(self.fresh("part"))
-                inner = s.Block(self.added(part, s.Index(value, s.Name(index)), item))
-                entry = s.With(part.name, s.Index(place, s.Name(index)), s.Call("zero", ()), inner)
-                return (s.For(None, (index,), s.Range(s.Int(0), s.Call("len", (value,))), s.Block((entry,))),)
+                return self.entries(place, value, item, "i", "item")
             case t.Map(_, of):
-                key, found, part = self.fresh("key"), self.fresh("value"), s.Name(self.fresh("part"))
-                inner = s.Block(self.added(part, s.Name(found), of))
-                entry = s.With(part.name, s.Index(place, s.Name(key)), s.Call("zero", ()), inner)
-                return (s.For(None, (key, found), value, s.Block((entry,))),)
+                return self.entries(place, value, of, "key", "value")
             case _:
                 return (s.Assign(place, s.Binary("+%", place, value)),)
+
+    def entries(self, place: s.Expr, value: s.Expr, type_: t.Type, key: str, item: str) -> tuple[s.Stmt, ...]:
+        """What is in an array or a map is added to the entries of what is kept of it, one by one."""
+        at, found, part = self.fresh(key), self.fresh(item), s.Name(self.fresh("part"))
+        inner = s.Block(self.added(part, s.Name(found), type_))
+        entry = s.With(part.name, s.Index(place, s.Name(at)), s.Call("zero", ()), inner)
+        return (s.For(None, (at, found), value, s.Block((entry,))),)
 
     def put(self, target: s.Expr, place: s.Expr, type_: t.Type) -> tuple[s.Stmt, ...]:
         """The sum that is kept in a place is put into another one, which is empty or 0."""

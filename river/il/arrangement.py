@@ -387,7 +387,7 @@ class _RowReading(Reading[Fact]):
             kept = ROWS if alike and fact is ROWS else kept
         if stated.borrows is Borrows.ITSELF:
             return first
-        if stated.sorts and first is ROWS and _tells_apart(expr.args[1]):
+        if stated.sorts and first is ROWS and _tells_apart(expr.args[1], expr.args[0]):
             return NOT
         if first is WITHIN or stated.order is Order.READS:
             self.show(first)
@@ -442,15 +442,30 @@ class _RowReading(Reading[Fact]):
             self.put(expr.args[i], inner.slots[i])
 
 
-def _tells_apart(function: typed.Expr | typed.Lambda) -> bool:
-    """Whether items for which a function gives the same are the same."""
+def _tells_apart(function: typed.Expr | typed.Lambda, listed: typed.Expr | typed.Lambda) -> bool:
+    """Whether items for which a function gives the same are the same: those of a list."""
     if not isinstance(function, typed.Lambda) or len(function.slots) != 1:
         return False
     (slot,) = function.slots
     parts = set(_parts_told(function.body, slot))
     item = next((n.type for n in nodes(function) if isinstance(n, typed.Local) and n.slot == slot), t.FSUM)
     whole = set(range(len(item.fields))) if isinstance(item, t.Record) else {None}
-    return is_exact(item) and (None in parts or whole <= parts)
+    return (is_exact(item) and (None in parts or whole <= parts)) or _tells_keys(parts, listed)
+
+
+def _tells_keys(parts: set[int | None], listed: typed.Expr | typed.Lambda) -> bool:
+    """Whether in these parts of its items a list, made of the entries of a map, has all of their keys, which differ."""
+    match listed:
+        case typed.Comprehension(_, typed.MakeRecord(_, values, _), (slot, _), _, map_) if not isinstance(
+            map_, typed.Counted
+        ) and isinstance(map_.type, t.Map | t.OMap):
+            key = map_.type.key
+            told = {
+                part for at, value in enumerate(values) if at in parts for part in _parts_told(value, slot)
+            }
+            return None in told or (isinstance(key, t.Record) and told >= set(range(len(key.fields))))
+        case _:
+            return False
 
 
 def _parts_told(expr: typed.Expr, slot: int) -> Iterator[int | None]:

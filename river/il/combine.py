@@ -3,6 +3,7 @@
 An operator that only accumulates may be run as several copies, each with a variable of its own that begins with what is
 neutral. How two such variables are combined is derived from the body: the cells into which it accumulates are combined by
 the same operation (or that of the same name that takes two cells), entries of maps one by one, whatever key they have.
+Where only the entries at one end of a map are kept, so are those of both together: what one took out, it would take out again.
 That is associative and commutative because the steps are; what is not proven to be so has no combine.
 
 Paper: Auto-parallelizing §3 (commutative operators); River §3.4 (Sawzall's tables).
@@ -15,17 +16,17 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, assert_never
 
 from river.classes import define, field, frozen
-from river.il.flow import accumulation, item_findings
+from river.il.flow import accumulation, is_closed, item_findings
 from river.il.trees import Same as SameTree
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.operations import OPERATIONS, Neutral, effect_of
-from river.lang.trees import effect, nodes
+from river.lang.trees import effect, nodes, root
 from river.lang.values import default
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from river.lang.operations import Operation
     from river.lang.values import Value
@@ -52,11 +53,23 @@ class Fields:
 
 
 @frozen
+class Bound:
+    """Of the entries of a map `operation` keeps those at one end, `most` of them: a closed expression."""
+
+    operation: str
+    most: typed.Expr
+
+
+@frozen
 class Entries:
-    """A map: entries of the same key are combined. `default`: what an entry begins with, a closed expression."""
+    """A map: entries of the same key are combined. `default`: what an entry begins with, a closed expression.
+
+    `bound`: which entries are kept, where not all are.
+    """
 
     default: typed.Expr
     value: Combine
+    bound: Bound | None = None
 
 
 @frozen
@@ -79,7 +92,7 @@ def _combines(same: SameTree[typed.Operator]) -> tuple[Combine | None, ...]:
     if len(op.items) != 1 or op.mark is not None or any(found.plain for found in item_findings(op)):
         return nothing
     steps = _Steps(op)
-    steps.block(op.items[0].body)
+    steps.open.update(steps.places(steps.block(op.items[0].body)))
     found = {(variable, name) for (variable, _), name in steps.named.items()}
     if steps.failed or found != {pair for each in item_findings(op) for pair in each.accumulated}:
         return nothing
@@ -92,6 +105,7 @@ def _combines(same: SameTree[typed.Operator]) -> tuple[Combine | None, ...]:
 class _Steps:
     """The places of a handler that are accumulated into: by what name, and what entries begin with.
 
+    `bound`: what is kept of the entries of a map; `open`: maps to which entries may come without that being done afterwards.
     `failed`: a place is changed in a way that is not followed here, such as by a function.
     """
 
@@ -99,6 +113,8 @@ class _Steps:
     slots: dict[int, tuple[int, Path]] = field(factory=dict[int, "tuple[int, Path]"])
     named: dict[tuple[int, Path], str] = field(factory=dict["tuple[int, Path]", str])
     begun: dict[tuple[int, Path], typed.Expr] = field(factory=dict["tuple[int, Path]", typed.Expr])
+    bound: dict[tuple[int, Path], Bound] = field(factory=dict["tuple[int, Path]", Bound])
+    open: set[tuple[int, Path]] = field(factory=set["tuple[int, Path]"])
     failed: bool = False
 
     def place(self, expr: typed.Expr | typed.Lambda) -> tuple[int, Path] | None:
@@ -117,24 +133,56 @@ class _Steps:
             case _:
                 return None
 
-    def block(self, block: typed.Block) -> None:
-        for item in block.items:
-            self.statement(item)
+    def places(self, maps: Iterable[typed.Expr]) -> Iterator[tuple[int, Path]]:
+        return (place for each in maps if (place := self.place(each)) is not None)
 
-    def statement(self, item: typed.Stmt) -> None:
+    def block(self, block: typed.Block) -> list[typed.Expr]:
+        """Reads statements; the maps to which entries may have come since the last time that some were taken out."""
+        added: list[typed.Expr] = []
+        for item in block.items:
+            match item:
+                case typed.Do(
+                    typed.Apply(
+                        _, operation, (typed.State() | typed.Local() | typed.Get() as map_, most)
+                    ) as apply
+                ) if effect(apply).bounds and not isinstance(most, typed.Lambda):
+                    self.keep(self.place(map_), Bound(operation, most))
+                    added = [each for each in added if each != map_]
+                case _:
+                    added += self.statement(item)
+            for node in nodes(item):
+                if isinstance(node, typed.Call) and any(self.place(arg) is not None for arg in node.args):
+                    self.failed = True
+        return added
+
+    def keep(self, place: tuple[int, Path] | None, bound: Bound) -> None:
+        """Some of the entries of a map are kept, the others taken out."""
+        if place is not None:
+            self.failed = (
+                self.failed or not is_closed(bound.most) or self.bound.setdefault(place, bound) != bound
+            )
+
+    def within(self, item: typed.With) -> list[typed.Expr]:
+        """Reads what is done with an entry; the maps to which entries may have come, this one among them."""
+        place = self.place(item.container)
+        self.slots.pop(item.slot, None)
+        if place is not None and item.default is not None:
+            self.slots[item.slot] = place[0], (*place[1], ENTRY)
+            self.failed = self.failed or self.begun.setdefault(place, item.default) != item.default
+        added = self.block(item.body)
+        inside = [each for each in added if _within(each, item.slot)]
+        self.open.update(self.places(inside))  # outside, nobody can say which entry they are in
+        return [item.container, *(each for each in added if not _within(each, item.slot))]
+
+    def statement(self, item: typed.Stmt) -> list[typed.Expr]:
+        added: list[typed.Expr] = []
         match item:
-            case typed.With(slot, _, container, _, first, body, _):
-                place = self.place(container)
-                self.slots.pop(slot, None)
-                if place is not None and first is not None:
-                    self.slots[slot] = place[0], (*place[1], ENTRY)
-                    self.failed = self.failed or self.begun.setdefault(place, first) != first
-                self.block(body)
+            case typed.With():
+                added = self.within(item)
             case typed.Branch(_, then, other):
-                self.block(then)
-                self.block(typed.Block(()) if other is None else other)
+                added = [*self.block(then), *self.block(typed.Block(()) if other is None else other)]
             case typed.For(body=body) | typed.While(body=body):
-                self.block(body)
+                added = self.block(body)
             case typed.Assign(target, value):
                 self.step(self.place(target), accumulation(target, value))
             case typed.Do(typed.Apply(_, operation, args, _) as apply):
@@ -147,9 +195,7 @@ class _Steps:
                 pass
             case _:
                 assert_never(item)
-        for node in nodes(item):
-            if isinstance(node, typed.Call) and any(self.place(arg) is not None for arg in node.args):
-                self.failed = True
+        return added
 
     def step(self, place: tuple[int, Path] | None, name: str | None) -> None:
         if place is not None:
@@ -158,7 +204,9 @@ class _Steps:
     def combine(self, type_: t.Type, variable: int, path: Path) -> Combine | None:
         """That of the part of a variable at a path."""
         name = self.named.get((variable, path))
-        below = any(v == variable and p[: len(path)] == path for v, p in (*self.named, *self.begun))
+        below = any(
+            v == variable and p[: len(path)] == path for v, p in (*self.named, *self.begun, *self.bound)
+        )
         if name is not None:
             inside = {p for v, p in (*self.named, *self.begun) if v == variable and p[: len(path)] == path}
             return _cell(name, type_) if inside == {path} else None
@@ -172,11 +220,22 @@ class _Steps:
             case t.Map() | t.OMap():
                 first = self.begun.get((variable, path))
                 value = self.combine(type_.value, variable, (*path, ENTRY))
+                bound = self.bound.get((variable, path))
                 if first is None or value is None or not self.begins(value, first):
                     return None
-                return Entries(first, value)
+                if bound is not None and ((variable, path) in self.open or self.leaves):
+                    return None
+                return Entries(first, value, bound)
             case _:
                 return None
+
+    @property
+    def leaves(self) -> bool:
+        """Whether something may be left out of what the handler does."""
+        return any(
+            isinstance(node, typed.Return | typed.Break | typed.Continue)
+            for node in nodes(self.op.items[0].body)
+        )
 
     def begins(self, found: Combine, first: typed.Expr) -> bool:
         """Whether entries that begin with the value of a closed expression may be combined."""
@@ -189,6 +248,12 @@ class _Steps:
             )
         except Trap:
             return False
+
+
+def _within(place: typed.Expr, slot: int) -> bool:
+    """Whether a place is in what a slot stands for."""
+    found = root(place)
+    return isinstance(found, typed.Local) and found.slot == slot
 
 
 def _cell(name: str, type_: t.Type) -> Cell | None:
@@ -258,15 +323,16 @@ def start(found: Combine, type_: t.Type, initial: Value) -> Value:
 def may_begin(found: Combine, initial: Value) -> bool:
     """Whether a variable may have a value at first.
 
-    Where a cell begins with anything, the entries of maps must begin with the default in all copies.
+    Where a cell begins with anything, the entries of maps must begin with the default in all copies. A map of which only some
+    entries are kept must be empty: others might be taken out by who does not have them.
     """
     match found:
         case Cell() | Unchanged():
             return True
         case Fields(values):
             return all(may_begin(part, one) for part, one in zip(values, initial, strict=True))
-        case Entries(_, value):
-            return not len(initial) or not _any(value)
+        case Entries(_, value, bound):
+            return not len(initial) or (bound is None and not _any(value) and not _bounded(value))
         case _:
             assert_never(found)
 
@@ -278,10 +344,23 @@ def _any(found: Combine) -> bool:
             return neutral is Neutral.ANY
         case Fields(values):
             return any(map(_any, values))
-        case Entries(_, value):
+        case Entries(value=value):
             return _any(value)
         case Unchanged():
             return False
+        case _:
+            assert_never(found)
+
+
+def _bounded(found: Combine) -> bool:
+    """Whether some map keeps but some of its entries."""
+    match found:
+        case Cell() | Unchanged():
+            return False
+        case Fields(values):
+            return any(map(_bounded, values))
+        case Entries(_, value, bound):
+            return bound is not None or _bounded(value)
         case _:
             assert_never(found)
 
@@ -301,7 +380,7 @@ def combining(op: typed.Operator, variable: int, found: Combine, *, entry: bool 
         assert isinstance(found, Entries)  # noqa: S101 - the caller has a map
         assert isinstance(var.type, t.Map | t.OMap)  # noqa: S101 - the same
         key, value = typed.Local(var.type.key, 0, "k"), typed.Local(var.type.value, 1, "v")
-        body = typed.Block((_entry(found, var.type, into, key, value, slots, site),))
+        body = typed.Block((_entry(found, var.type, into, key, value, slots, site), *_kept(found, into)))
     else:
         body = typed.Block(tuple(_combined(found, into, typed.Local(var.type, 0, "x"), slots, site)))
     calls = any(isinstance(node, typed.Call | typed.ConstRef) for node in nodes(body))
@@ -338,6 +417,7 @@ def _combined(
             key, value = typed.Local(type_.key, k, "k"), typed.Local(type_.value, v, "v")
             body = typed.Block((_entry(found, type_, into, key, value, slots, site),))
             yield typed.For(k, (k, v), ("k", "v"), other, body)
+            yield from _kept(found, into)
         case Unchanged():
             pass
         case _:
@@ -359,11 +439,17 @@ def _entry(
     return typed.With(slot, "c", into, key, found.default, body, site)
 
 
+def _kept(found: Entries, into: typed.Expr) -> Iterator[typed.Stmt]:
+    """What takes out the entries that are not kept."""
+    if found.bound is not None:
+        yield typed.Do(typed.Apply(t.UNIT, found.bound.operation, (into, found.bound.most)))
+
+
 def _part(of: typed.Expr, index: int) -> typed.Get:
     name = of.type.fields[index][0] if isinstance(of.type, t.Record) else str(index)
     return typed.Get(t.parts(of.type)[index], of, index, name)
 
 
 __all__ = [
-    "Cell", "Combine", "Entries", "Fields", "Unchanged", "combines", "combining", "may_begin", "start",
+    "Bound", "Cell", "Combine", "Entries", "Fields", "Unchanged", "combines", "combining", "may_begin", "start",
 ]  # fmt: skip

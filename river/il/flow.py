@@ -110,7 +110,7 @@ class Findings:
 
     `reads` are the parts of items whose value matters to anything but being passed on. `plain`: a variable's value is used
     in another way than being accumulated into; `accumulated` are the operations by which, per variable, and `begun` what an
-    entry begins with that is not there, per variable and type.
+    entry begins with that is not there, per variable and type. `bounded`: entries are taken out at an end of a variable.
     """
 
     emits: list[tuple[int, Origin]] = field(factory=list[tuple[int, Origin]])
@@ -118,12 +118,13 @@ class Findings:
     accesses: set[Access] = field(factory=set[Access])
     reads: set[ItemPart] = field(factory=set[ItemPart])
     plain: bool = False
+    bounded: bool = False
     accumulated: set[tuple[int, str]] = field(factory=set[tuple[int, str]])
     begun: dict[tuple[int, t.Type], typed.Expr] = field(factory=dict["tuple[int, t.Type]", typed.Expr])
 
     def touched(self) -> int:
         """Grows whenever something new is seen."""
-        return len(self.accesses) + len(self.reads) + len(self.accumulated) + self.plain
+        return len(self.accesses) + len(self.reads) + len(self.accumulated) + self.plain + self.bounded
 
 
 def item_findings(op: typed.Operator) -> tuple[Findings, ...]:
@@ -357,7 +358,11 @@ class _Origins(Reading[Origin]):
         """An operation that changes its first argument."""
         stated, origin = effect(expr), facts[0]
         if isinstance(origin, StatePlace):
-            self.write(origin, stated.combines)
+            if stated.bounds:
+                self.findings.accesses.add(Access(origin.variable, origin.key, write=True))
+                self.findings.bounded = True
+            else:
+                self.write(origin, stated.combines)
             self.use_all(facts[1:])
             return Anything()
         if isinstance(head, typed.Local) and isinstance(origin, Items):

@@ -177,12 +177,12 @@ def needed(instance: Instance) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _sent(origin: Origin) -> Iterable[Part]:
+def _sent(origin: Origin) -> Iterable[ItemPart]:
     """The parts of items that something sent is made of; what else it is made of has been read."""
     match origin:
-        case Part():
+        case ItemPart():
             return (origin,)
-        case Made(values):
+        case Construction(values):
             return tuple(part for value in values for part in _sent(value))
         case Items(item):
             return _sent(item)
@@ -280,7 +280,7 @@ def _commutes(op: typed.Operator, findings: tuple[Findings, ...]) -> bool:
     """Variables are only accumulated into, each by one operation; or there are none that matter."""
     if op.mark is not None:
         return False
-    if any(found.plain for found in findings):
+    if any(found.plain or found.bounded for found in findings):
         return False
     by_variable: dict[int, set[str]] = {}
     for found in findings:

@@ -712,6 +712,10 @@ class _Generator:
                     lambda: s.Assign(s.Index(place, self.expr(key, 1)), self.expr(value)),
                     lambda: s.Do(s.Call("delete", (place, self.expr(key, 1)))),
                 ]
+                if isinstance(type_, t.OMap):
+                    options.append(
+                        lambda: s.Do(s.Call(self.choice(["keep_first", "keep_last"]), (place, s.Int(2))))
+                    )
             case t.Array(item, _):
                 options = [lambda: tested(s.Assign(s.Index(place, s.Int(0)), self.expr(item)))]
             case _:

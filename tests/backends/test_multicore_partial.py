@@ -43,6 +43,15 @@ TABLES = {
     "top": ("table top(3) of s: string weight x: float", "emit top <- r.s weight r.x;"),
     "parts": ("table sum[s: string] of m: map [string] of int", "emit parts[r.s] <- {r.k: r.n};"),
     "most": ("table maximum(2)[k: string] of s: string weight n: int", "emit most[r.k] <- r.s weight r.n;"),
+    "least": ("table minimum(3) of s: string weight x: float", "emit least <- r.s weight r.x;"),
+    "kinds": ("table unique(9)[k: string] of s: string", "emit kinds[r.k] <- r.s;"),
+    "middle": ("table quantile(3) of n: int", "emit middle <- r.n;"),
+    "chosen": ("table distinctsample(2) of s: string weight x: float", "emit chosen <- r.s weight r.x;"),
+    "items": ("table sum[k: string] of a: array of int", "emit items[r.k] <- {r.n, 1};"),
+    "again": (
+        "table bootstrapsum(2) of n: int weight f: fingerprint",
+        "emit again <- r.n weight fingerprintof(r.s);",
+    ),
     "different": ("table set(3)[k: string] of n: int", "emit different[r.k] <- r.n;"),
     "every": ("table collection of {s: string, n: int}", "emit every <- {r.s, r.n};"),
 }

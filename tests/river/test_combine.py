@@ -54,6 +54,22 @@ DERIVED = {
     ),
     "keys": ("with e = $v[r.k] else 1 { }", "map<string, i64>", {}),
     "a map": ("for k, n in r.m { with e = $v[k] else 0 { e = e +% n; } }", "map<string, i64>", {"a": 1}),
+    "the least keys": ("with e = $v[r.n] else 0 { e = e +% 1; } keep_first($v, 2);", "omap<i64, i64>", {}),
+    "the greatest, if any": (
+        "if r.n > 0 { with e = $v[r.n] else {} { with f = e[r.k] else 0 { f = f ^ r.n; } keep_last(e, 1); } }",
+        "map<i64, omap<string, i64>>",
+        {},
+    ),
+    "least keys of many": (
+        "for k, n in r.m { with e = $v[k] else 3 { e = max(e, n); } } keep_first($v, 1);",
+        "omap<string, i64>",
+        {},
+    ),
+    "what is kept in a field": (
+        "$v.n = $v.n +% 1; with e = $v.kept[r.n] else 0 { } keep_last($v.kept, 2);",
+        "{n: i64, kept: omap<i64, i64>}",
+        (3, v.default(t.OMap(t.I64, t.I64))),
+    ),
     "some": ("if r.n > 1 { $v = $v +% r.n; } else { $v = $v +% 3; }", "i64", 0),
 }
 
@@ -136,6 +152,22 @@ REFUSED = {
     "an entry that must be there": ("with e = $v[r.k] { e = e +% 1; }", "map<string, i64>"),
     "an entry that is read": ("$v[r.k] = $v[r.k] +% 1;", "map<string, i64>"),
     "an entry that goes": ("with e = $v[r.k] else 0 { e = e +% 1; drop e; }", "map<string, i64>"),
+    "what is not always kept": (
+        "with e = $v[r.n] else 0 { e = e +% 1; } if r.n > 1 { keep_first($v, 2); }",
+        "omap<i64, i64>",
+    ),
+    "what is kept before": ("keep_first($v, 2); with e = $v[r.n] else 0 { e = e +% 1; }", "omap<i64, i64>"),
+    "what may be left out": (
+        "with e = $v[r.n] else 0 { e = e +% 1; } if r.n > 1 { return; } keep_first($v, 2);",
+        "omap<i64, i64>",
+    ),
+    "both ends": ("with e = $v[r.n] else 0 { } keep_first($v, 2); keep_last($v, 1);", "omap<i64, i64>"),
+    "as many as the item says": ("with e = $v[r.n] else 0 { } keep_first($v, r.n);", "omap<i64, i64>"),
+    "what is kept of another entry": (
+        'with e = $v[r.k] else {} { with f = e[r.n] else 0 { } } with e = $v["b"] else {} { keep_first(e, 2); }',
+        "map<string, omap<i64, i64>>",
+    ),
+    "nothing put, some kept": ("keep_first($v, 2);", "omap<i64, i64>"),
     "a list": ("push($v, r.n);", "list<i64>"),
     "a bag, whose order shows": ("add($v, r.n);", "bag<i64>"),
 }
@@ -295,6 +327,9 @@ ROWS = "return [{k: k, n: n}];"
         ("return take(sort_by([{k: k, n: n} for n, c in m], fn(r) => (r.n, r.k)), 1);", False),
         ("return take(sort_by([{k: k, n: n} for n, c in m], fn(r) => (~r.n, r)), 1);", False),
         ("return take(sort_by([{k: k, n: n} for n, c in m], fn(r) => r.k), 1);", True),
+        ("return take(sort_by([{k: k, n: n} for n, c in m], fn(r) => ~r.n), 1);", False),
+        ("return take(sort_by([{k: k, n: c} for n, c in m], fn(r) => ~r.n), 1);", True),
+        ("return take(sort_by([{k: k, n: mod.floor(n, 2)} for n, c in m], fn(r) => ~r.n), 1);", True),
         ("var least = 0; for n, c in m { least = min(least, n); } return [{k: k, n: least}];", False),
         ("var last = 0; for n, c in m { last = n; } return [{k: k, n: last}];", True),
     ],

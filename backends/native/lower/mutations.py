@@ -113,6 +113,24 @@ def _delete(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value])
     return Scalar(t.BOOL, there)
 
 
+def _keep_end(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
+    """`keep_first`, `keep_last`: entries leave at the other end."""
+    b, most = f.b, f.reg(values[0])
+    wanted = b.op(f"select i1 {b.op(f'icmp sgt i64 {most}, 0')}, i64 {most}, i64 0")
+    end = b.op(
+        f"getelementptr inbounds i64, ptr {where.ptr}, i64 {2 if expr.operation == 'keep_first' else 1}"
+    )
+    again, inside, after = (b.fresh(name) for name in ("again", "inside", "after"))
+    b.at(again)
+    count = b.op(f"load i64, ptr {where.ptr}")
+    b.branch(b.op(f"icmp sgt i64 {count}, {wanted}"), inside, after)
+    b.at(inside)
+    remove_entry(f, where, b.op(f"load ptr, ptr {end}"))
+    b.go(again)
+    b.at(after)
+    return UNIT
+
+
 def _clear(f: Frame, expr: typed.Apply, where: Memory, values: Sequence[Value]) -> Value:
     if not is_plain(where.type):
         void(f.b, f.module.derived("drop", where.type), f"ptr {where.arena}", f"ptr {where.ptr}")
@@ -140,6 +158,8 @@ RULES: Final[dict[tuple[str, type], Callable[[Frame, typed.Apply, Memory, Sequen
     ("set", t.OMap): _set_entry,
     ("delete", t.Map): _delete,
     ("delete", t.OMap): _delete,
+    ("keep_first", t.OMap): _keep_end,
+    ("keep_last", t.OMap): _keep_end,
     ("push_back", t.Deque): _push_back,
     ("pop_front", t.Deque): _pop_end,
     ("pop_back", t.Deque): _pop_end,

@@ -77,7 +77,8 @@ class Effect:
     may be combined by them. `borrows`: what the result may share. `matches`: items of the first operand are told by being equal
     to items of the second. `measure`: what the result says. `distinct`: different operands have different results. `sorts`:
     the items of the result stand in the order of what the function gives that is the second operand, equal ones as they stood.
-    `first`: the result is the first item.
+    `first`: the result is the first item. `bounds`: items are taken out at one end until no more are left than the second operand
+    says: those that stay are the same whether that is done once for many new items, or again and again.
     """
 
     order: Order = Order.READS
@@ -92,6 +93,7 @@ class Effect:
     distinct: bool = False
     sorts: bool = False
     first: bool = False
+    bounds: bool = False
 
     @property
     def appends(self) -> bool:
@@ -125,6 +127,8 @@ APPENDS: Final = evolve(PURE, order=Order.KEEPS, change=Change.GROWS, puts=1)
 """Puts the second operand at an end."""
 EMPTIES: Final = evolve(UNORDERED, change=Change.SHRINKS)
 """Takes out all items."""
+BOUNDS: Final = evolve(EMPTIES, bounds=True)
+"""Takes out the items at one end, but for so many."""
 
 
 def of_entry(effect: Effect) -> Effect:
@@ -163,6 +167,7 @@ def is_exact(type_: t.Type) -> bool:
 
 
 __all__ = [
-    "APPENDS", "CUTS", "EMPTIES", "LISTS", "LOOKS", "PURE", "TAKES", "UNORDERED", "WORST", "Borrows", "Change", "Effect",
-    "Measure", "Neutral", "Order", "Stated", "by_kind", "combining", "combining_exact", "is_exact", "of_entry", "where_exact",
+    "APPENDS", "BOUNDS", "CUTS", "EMPTIES", "LISTS", "LOOKS", "PURE", "TAKES", "UNORDERED", "WORST", "Borrows", "Change",
+    "Effect", "Measure", "Neutral", "Order", "Stated", "by_kind", "combining", "combining_exact", "is_exact", "of_entry",
+    "where_exact",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from river.lang import types as t
 from river.lang.operations import floats
 from river.lang.operations.effects import (
     APPENDS,
+    BOUNDS,
     EMPTIES,
     LISTS,
     PURE,
@@ -153,6 +154,25 @@ def _last(entries: OMap) -> Any:
     return entries.last() if len(entries) else None
 
 
+def _kept_rule(types: Known, _wanted: t.Type | None) -> Signature | None:
+    match types:
+        case (t.OMap() as container, count) if agree(t.I64, count):
+            return Signature((container, t.I64), t.UNIT)
+        case _:
+            return None
+
+
+def _kept(end: Callable[[OMap], Any]) -> Callable[[Types, t.Type], Meaning]:
+    """Takes entries out at an end."""
+
+    def keep(entries: OMap, count: int) -> tuple[()]:
+        while len(entries) > max(count, 0):
+            del entries[end(entries)]
+        return ()
+
+    return plain(keep)
+
+
 def _clear(types: Types, _result: t.Type) -> Unary:
     empty = default(types[0])
     return lambda _old: (empty, ())
@@ -223,6 +243,11 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation("range", _between_rule, _between, "the keys of an omap from b to c, c excluded",
         effect=UNORDERED),
+    Operation("keep_first", _kept_rule, _kept(OMap.last),
+        "takes out the entries of the greatest keys until at most b are left", mutates="container", effect=BOUNDS),
+    Operation("keep_last", _kept_rule, _kept(OMap.first),
+        "takes out the entries of the smallest keys until at most b are left", mutates="container",
+        effect=BOUNDS),
     Operation("clear", from_any(t.is_container, t.UNIT, t.UNIT), _clear, "makes it empty (an array: zeros)",
         mutates="value", effect=EMPTIES),
     Operation("add", first_of(on_items(t.Bag, None, result=t.UNIT), number), _add,
