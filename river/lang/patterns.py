@@ -1,16 +1,17 @@
 r"""Regular expressions in RE2's syntax: text to tree, and the value of type regex.
 
 Matching is leftmost-first, like RE2 and Perl, and linear in the text (`river.lang.automata`). `\d \s \w \b` and `(?i)`
-are ASCII; `\B` never holds inside a code point. `\p{Lu}` is a general category of Unicode, or `Any`. A possessive quantifier
-stands where no match depends on giving back what it took, or where the text says what may not follow. There are no
-look-around, back references or nested quantifiers (il.md P6).
+are ASCII; `\B` never holds inside a code point. `\p{Lu}` is a general category of Unicode, `\p{Greek}` a script, and
+there is `\p{Any}`, which is also `\C`. A possessive quantifier stands where no match depends on giving back what it took,
+or where the text says what may not follow. There are no look-around, back references or nested quantifiers (il.md P6).
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Final, NoReturn, assert_never
+from functools import cache, lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final, NoReturn, assert_never
 
 from river.classes import field, frozen
 from river.lang.automata.machine import Machine
@@ -27,6 +28,9 @@ from river.lang.automata.tree import (
     Sequence,
     nullable,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MOST_REPEATS: Final = 1000  # RE2's bound on counted repetition, nested counts multiplied
 
@@ -137,11 +141,11 @@ def _first(tree: Pattern) -> Ranges:
 
 @lru_cache(maxsize=64)
 def _category(name: str) -> Ranges:
-    """The code points of a general category of Unicode, or of all that begin with its letter; none if there is none."""
+    """The code points of a general category of Unicode, of all of its letter, or of a script; none if there is none."""
     if name == "Any":
         return ((0, LAST_CODE_POINT),)
     if len(name) > 2:
-        return ()
+        return _scripts().get(name, ())
     from unicodedata import category
 
     found: list[tuple[int, int]] = []
@@ -152,6 +156,17 @@ def _category(name: str) -> Ranges:
             else:
                 found.append((code, code))
     return tuple(found)
+
+
+@cache
+def _scripts() -> Mapping[str, Ranges]:
+    """The code points of the scripts of Unicode, which Python has no table of."""
+    found: dict[str, Ranges] = {}
+    for line in (resources.files("river.lang") / "scripts.txt").read_text(encoding="ascii").splitlines()[1:]:
+        name, *parts = line.split(" ")
+        ends = (part.partition("-") for part in parts)
+        found[name] = tuple((int(low, 16), int(high or low, 16)) for low, _, high in ends)
+    return found
 
 
 def _folded(ranges: Ranges) -> Ranges:
@@ -332,6 +347,8 @@ class _Parser:
         if c.lower() in _PERL:
             ranges = _PERL[c.lower()]
             return Chars(_others(ranges) if c.isupper() else ranges)
+        if c == "C":
+            return Chars(((0, LAST_CODE_POINT),))
         if c in "pP":
             name = self.until("}") if self.peek() == "{" and self.next() else self.next()
             ranges = _category(name.removeprefix("^"))
@@ -392,6 +409,8 @@ class _Parser:
         if c != "\\":
             return ord(c)
         letter = self.peek()
+        if letter == "C":
+            self.fail("`\\C` inside a class")
         escaped = self.escape()
         if isinstance(escaped, Assertion):
             self.fail("an assertion inside a class")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from unicodedata import name
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_matches(pattern: str, text: str, expected: list[str] | None) -> None:
     [
         "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1", "a**", "(ab)*+c", "a++?", "(a*+)a", r"a*+\b", "a{2}{3}", "(", ")", "a)",
         "[", "[a", "[b-a]", "*", "|*", "a{1001}", "(a{100}){11}", "a{3,2}", r"\p{Nope}", r"\p{L",
-        r"\C", r"\Z", r"\8", "(?P<n>a)(?P<n>b)", "(?P<>a)", "(?P=n)", "(?#c)", "(?>a)", "(?x)a", "[[:foo:]]",
+        r"[\C]", r"\Z", r"\8", "(?P<n>a)(?P<n>b)", "(?P<>a)", "(?P=n)", "(?#c)", "(?>a)", "(?x)a", "[[:foo:]]",
         r"[\b]", r"[a-\d]", r"\x{110000}", r"\x4", "\\", "(?", "(?i", "(?)",
         "(" * 300 + ")" * 300,
     ],
@@ -67,6 +68,27 @@ def test_categories_of_unicode() -> None:
             True,
             False,
         )
+
+
+def test_scripts_of_unicode() -> None:
+    """The names of letters begin with that of their script."""
+    matches = OPERATIONS["re_test"].meaning((), t.BOOL)
+    named = {code: name(chr(code), "") for code in range(0x3000)}
+    for script in ("Greek", "Cyrillic", "Hebrew", "Thai", "Armenian"):
+        pattern = compile_pattern(f"^\\p{{{script}}}$")
+        letters = [
+            code
+            for code, called in named.items()
+            if re.match(f"{script.upper()} (SMALL LETTER|LETTER|CHARACTER) ", called)
+        ]
+        assert len(letters) > 20
+        assert all(matches(pattern, chr(code)) for code in letters)
+    assert not matches(compile_pattern(r"\p{Greek}"), "abc 12")
+    assert matches(compile_pattern(r"^[\p{Han}\p{Latin}]+\P{Latin}$"), "a漢字x1")
+    assert matches(compile_pattern(r"^\C$"), "\n")
+    for wrong in (r"\p{Klingon}", r"\p{greek}"):
+        with pytest.raises(BadPattern):
+            compile_pattern(wrong)
 
 
 def test_possessive_quantifiers_give_nothing_back() -> None:
