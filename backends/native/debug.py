@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NEEDED: Final = ("debug_check", "debug_fail")
 _TRUSTED: Final = re.compile(
-    r"debug_|leave$|fail$|claim$|unclaim$|arena_more|block$|alloc$|recycle$|release$|flush|reset|arena_close|frame"
+    r"debug_|leave$|fail$|claim$|unclaim$|arena_more|block$|alloc$|recycle$|release$|flush|reset|arena_close|frame|further|on_thread"
 )
 _LOAD: Final = re.compile(r"\s+\S+ = load (?:volatile )?(.+?), ptr (%[^,\s]+)")
 _STORE: Final = re.compile(r"\s+store (?:volatile )?(<[^>]*>|\S+) .+, ptr (%[^,\s]+)")

@@ -31,6 +31,9 @@ _DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
     "declare void @abort() noreturn", "declare void @longjmp(ptr, i32) noreturn",
     "declare ptr @llvm.frameaddress.p0(i32)",
     "declare i32 @_setjmp(ptr) returns_twice",
+    "declare i32 @pthread_attr_init(ptr)", "declare i32 @pthread_attr_setstacksize(ptr, i64)",
+    "declare i32 @pthread_attr_destroy(ptr)", "declare i32 @pthread_create(ptr, ptr, ptr, ptr)",
+    "declare i32 @pthread_join(i64, ptr)",
     "declare i32 @memcmp(ptr, ptr, i64)", "declare ptr @memmem(ptr, i64, ptr, i64)", "declare ptr @memmove(ptr, ptr, i64)",
     "declare double @river_fmod(double, double)", "declare i32 @snprintf(ptr, i64, ptr, ...)",
 ]}  # fmt: skip

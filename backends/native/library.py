@@ -24,7 +24,7 @@ _FILES: Final = (
     "unicode.rt",
 )  # fmt: skip
 _NAMED: Final = {
-    "arena_close": BASE, "frame_close": BASE, "guard": BASE, "table_grow": BASE,
+    "arena_close": BASE, "frame_close": BASE, "guard": BASE, "further": BASE, "table_grow": BASE,
     "list_grow": "growth", "deque_grow": "growth", "regex_begin": "regex", "regex_skip": "regex", "regex_remain": "regex",
     "regex_behind": "regex",
 }  # fmt: skip

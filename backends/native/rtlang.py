@@ -2,10 +2,10 @@
 
 A file has constants (`SIZE = 16`), records (`class Arena:` with fields of machine types) and functions whose
 parameters and results have types: `i1 i8 i16 i32 i64 i128 f64`, pointers `p8 p16 p32 p64 p128`, and the name of a
-record, which is a pointer to it; the tables of `tables.py` are pointers. Operators take operands of one type; a
-whole number fits any. `>>` fills with
-zeros, comparisons are signed; conversions and everything else is a call (see `_Body.builtin`). A file may be a
-template: the names in `given` are constants, `renamed` functions stand for those of the host, and all names of the
+record, which is a pointer to it; the tables of `tables.py` are pointers, and so is the name of a function. Operators
+take operands of one type; a whole number fits any. `>>` fills with zeros, comparisons are signed; conversions and
+everything else is a call (see `_Body.builtin`). A file may be a template: the names in `given` are constants, `renamed`
+functions stand for those of the host, and all names of the
 file get a suffix.
 """
 
@@ -43,6 +43,9 @@ EXTERN: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "memcmp": (("p8", "p8", "i64"), "i32"), "memmove": (("p8", "p8", "i64"), "p8"),
     "memmem": (("p8", "i64", "p8", "i64"), "p8"),
     "abort": ((), "void"), "longjmp": (("p8", "i32"), "void"),
+    "pthread_attr_init": (("p8",), "i32"), "pthread_attr_setstacksize": (("p8", "i64"), "i32"),
+    "pthread_attr_destroy": (("p8",), "i32"), "pthread_create": (("p8", "p8", "p8", "p8"), "i32"),
+    "pthread_join": (("i64", "p8"), "i32"),
 }  # fmt: skip
 ATTRIBUTES: Final = {
     "inline": "alwaysinline nounwind", "cold": "noinline cold nounwind", "plain": "nounwind",
@@ -496,6 +499,11 @@ class _Body:
                 return _Value(type_, b.op(f"load {llvm(type_)}, ptr {slot}"))
             case ast.Name(name) if name in self.source.unit.constants:
                 return _Value("literal", str(self.source.unit.constants[name]))
+            case ast.Name(name) if (
+                target := self.source.names.get(name, name)
+            ) in self.source.unit.signatures:
+                b.calls.add(target)
+                return _Value("p8", f"@{target}")
             case ast.Name(name) if name in TABLES:
                 self.b.calls.add(name)
                 return _Value(TABLES[name][0], f"@{name}")

@@ -180,36 +180,51 @@ def in_thread(run: Callable[[], None], stack: int) -> None:
 
 
 @pytest.mark.parametrize("functions", [DEEP, WIDE, many(40)], ids=["deep", "wide", "many"])
-def test_recursion_ends_where_that_of_the_evaluator_does(functions: str) -> None:
+def test_calls_nest_as_deeply_as_there_is_memory(functions: str) -> None:
+    """On a small stack, which is used up soon: in code that is optimised, and in code that looks where it writes."""
     operator = checked(body("emit o down(x);", functions))
-    op, fire = compile_native(operator), compile_operator(operator).item[0]
-    assert isinstance(op, NativeOperator)
+    fire = compile_operator(operator).item[0]
     assert fire is not None
     outs: list[list[Any]] = [[]]
-    for item in (999, 5):
+    for item in (2500, 5):
         fire([], item, outs)
-    with pytest.raises(Trap, match="recursion-depth"):
-        fire([], 1000, outs)
+    (few,) = outs
+    deep = {DEEP: 100_000, WIDE: 2999}.get(functions, 5000)
+    for debug in (False, functions is DEEP):
+        op = compile_native(operator, debug=debug)
+        assert isinstance(op, NativeOperator)
 
-    def run() -> None:
-        (items,), fired = op.fire_batch([[999, 5, 1000]])
-        assert items == outs[0]
-        assert fired.trap is not None
-        assert (fired.trap.code, fired.trap.row) == ("recursion-depth", 2)
+        def run(op: NativeOperator = op) -> None:
+            (items,), fired = op.fire_batch([[2500, 5, deep, 5]])
+            assert (items[:2], len(items), items[3], fired.trap) == (few, 4, few[1], None)
+            if functions is WIDE:  # its variables are elsewhere
+                return
+            op.limit_memory(4 * MEGABYTE)
+            (items,), fired = op.fire_batch([[5, deep, 5]])
+            assert (items, fired.row) == (few[1:], 1)
+            assert fired.trap is not None
+            assert fired.trap.code == "recursion-depth"
 
-    in_thread(run, 2 * MEGABYTE)
+        in_thread(run, 2 * MEGABYTE)
 
 
-def test_more_than_the_stack_holds_traps() -> None:
-    op = native(body("emit o down(x);", many(400)))
-
-    def run() -> None:
-        (items,), fired = op.fire_batch([[3, 900]])
-        assert items == [27]
-        assert fired.trap is not None
-        assert (fired.trap.code, fired.trap.row) == ("recursion-depth", 1)
-
-    in_thread(run, 2 * MEGABYTE)
+def test_what_is_abandoned_on_a_further_stack_is_all_abandoned() -> None:
+    """Memory is refused there, or the firing is told to stop: the rows before it stay."""
+    text = """fn down(n: i64, m: i64) -> i64 { if n == 0 { return grow(m); } return 1 + down(n - 1, m); }
+        fn grow(m: i64) -> i64 {
+          var l: list<i64> = []; while m < 0 or len(l) < m { push(l, m); if m < 0 { pop(l); } } return len(l); }"""
+    op = native(
+        body("emit o x; if x > 9 { emit o down(40000, x); } if x < 0 { emit o down(40000, x); }", text)
+    )
+    op.limit_memory(64 * MEGABYTE)
+    (items,), fired = op.fire_batch([[5, 100_000, 50_000_000, 5]])
+    assert items == [5, 100_000, 140_000]
+    assert fired.trap is not None
+    assert (fired.trap.code, fired.trap.row) == ("arena-limit", 2)
+    assert op.fire_batch([[6]])[0] == ([6],)
+    fired, _ = stopped_after(op, 0.1, [7, -1, 7])
+    assert (fired.stopped, fired.row) == (True, 1)
+    assert POOL.used < 64 * MEGABYTE
 
 
 def test_a_handler_with_large_variables() -> None:

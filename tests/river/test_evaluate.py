@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import threading
 from collections import Counter, defaultdict
@@ -22,6 +23,7 @@ from river.lang.evaluate import (
     compile_operator,
     evaluate_const,
     freeze_variables,
+    further,
 )
 from river.lang.scope import Declared
 from river.source import Source
@@ -317,16 +319,19 @@ DEEP = """operator f(x: i64) -> (out: i64) {
 }"""
 
 
-def test_recursion_may_be_a_thousand_deep() -> None:
-    assert run(DEEP, [999])[0][0] == [999]
+def test_recursion_may_be_as_deep_as_in_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(DEEP, [20_000])[0][0] == [20_000]
+    monkeypatch.setattr(further, "DEEPEST", 3000)
+    assert run(DEEP, [2999])[0][0] == [2999]
     with pytest.raises(Trap) as raised:
-        run(DEEP, [1000])
+        run(DEEP, [3000])
     assert raised.value.code == "recursion-depth"
     assert raised.value.span is not None
     assert raised.value.span.text == "down(n - 1)"
 
 
-def test_recursion_through_sorting_and_in_a_thread() -> None:
+def test_recursion_through_sorting_and_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(further, "DEEPEST", 5000)
     text = """operator f(x: i64) -> (out: i64) {
       fn down(n: i64) -> i64 { if n == 0 { return 0; } let l = sort_by([n],
       fn(a) => down(a - 1)); return l[0]; }
@@ -335,7 +340,7 @@ def test_recursion_through_sorting_and_in_a_thread() -> None:
     codes: list[str] = []
 
     def fire() -> None:
-        assert run(text, [999])[0][0] == [999]
+        assert run(text, [4999])[0][0] == [4999]
         try:
             run(text, [5000])
         except Trap as raised:
@@ -345,6 +350,28 @@ def test_recursion_through_sorting_and_in_a_thread() -> None:
     thread.start()
     thread.join()
     assert codes == ["recursion-depth"]
+
+
+def test_deep_recursion_can_be_interrupted() -> None:
+    """Its threads end as well."""
+    text = """operator f(x: i64) -> (out: i64) {
+      fn down(n: i64) -> i64 { var m = n; while m == 0 { m = n; } return down(n - 1); }
+      on x(v) { emit out down(v); }
+    }"""
+    main = threading.main_thread().ident
+    assert main is not None
+    before, told = threading.active_count(), list[int]()
+
+    def poll() -> None:
+        if not told and threading.active_count() == before + 2:
+            told.append(1)
+            signal.pthread_kill(main, signal.SIGINT)
+
+    fire = compile_operator(operator(text), poll).item[0]
+    assert fire is not None
+    with pytest.raises(KeyboardInterrupt):
+        fire([], 2500, [[]])
+    assert (len(told), threading.active_count()) == (1, before)
 
 
 def test_programs_without_recursion_leave_the_limit_alone() -> None:

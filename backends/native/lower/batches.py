@@ -42,9 +42,10 @@ from river.lang import types as t
 from river.lang.check.rates import unproven
 from river.lang.evaluate import Trap, evaluate_const
 from river.lang.evaluate.statements import owned_slots
+from river.lang.trees import recursive
 
 LARGEST_VARIABLE: Final = 1 << 30  # bytes
-_DEEPEST_FRAME: Final = 512  # bytes, of a function that may call itself a thousand times
+_DEEPEST_FRAME: Final = 512  # bytes, of a function that may call itself very often
 _INLINED: Final = 1000
 """Lines up to which LLVM may write a function, with those that it calls, into those that call it. Each function of a long chain
 would have all before it inside, and be optimised with them: time would grow with the square of the chain."""
@@ -99,6 +100,7 @@ def lower(
     if architecture not in DECLARATIONS:
         return (Reason(f"the processor {architecture}", op.span),)
     functions = tuple(module.fresh(f"fn.{i}") for i in range(len(op.fns)))
+    again = recursive(op.fns)
     constants: tuple[Value, ...] = ()
     values: list[object] = []
     rooms: list[tuple[int, str]] = []
@@ -118,7 +120,10 @@ def lower(
             return (Reason(refused.reason, const.span),)
     for i, fn in enumerate(op.fns):
         tried(
-            fn, lambda i=i, fn=fn: module.add(_function(module, op, fn, functions, constants, functions[i]))
+            fn,
+            lambda i=i, fn=fn: module.add(
+                _function(module, op, fn, functions, constants, functions[i], again=again)
+            ),
         )
     _keep_apart(module, frozenset(functions))
     try:
@@ -166,11 +171,14 @@ def _function(
     functions: tuple[str, ...],
     constants: tuple[Value, ...],
     name: str,
+    *,
+    again: bool,
 ) -> Function:
-    """`i1 name(context, depth, result, arguments...)`: true when it has trapped."""
+    """`i1 name(context, depth, result, arguments...)`: true when it has trapped. `again`: functions may call themselves."""
     b = Builder()
     prologue(b)
     f = Frame(module, op, b, "trapped", functions=functions, constants=constants, depth="%depth")
+    f.recursive = again
     params = ["ptr %context", "i64 %depth", "ptr %result"]
     for i, param in enumerate(fn.params):
         kind = register(param.type)

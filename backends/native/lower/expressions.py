@@ -27,6 +27,7 @@ from backends.native.lower import (
 from backends.native.lower.containers import as_index, item_of, item_place
 from backends.native.lower.effects import borrows, changes, is_short
 from backends.native.lower.fetching import STRIP, Fetching, Search
+from backends.native.lower.further import further
 from backends.native.lower.lists import difference, display, reserve
 from backends.native.lower.literals import literal
 from backends.native.lower.loops import Ahead, entry_loop, number_loop, point_loop
@@ -35,7 +36,7 @@ from backends.native.lower.mutations import UNIT
 from backends.native.lower.values import Memory, Parts, Row, Scalar, Sent, Value
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate.code import DEEPEST
+from river.lang.evaluate.further import DEEPEST
 from river.lang.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -399,12 +400,8 @@ def call(f: Frame, expr: typed.Call) -> Value:
                 one = f.snapshot(one)
             reaches.append(None)
             values.append(one)
-    if f.depth != "0" or not is_short(fn):  # a handler has room for one more
-        deep = b.op(f"icmp sge i64 {f.depth}, {DEEPEST}")
-        here = b.op(f"ptrtoint ptr {b.op('call ptr @llvm.frameaddress.p0(i32 0)')} to i64")
-        limit = b.op(f"load i64, ptr {f.context('stack')}")
-        low = b.op(f"icmp ult i64 {here}, {limit}")
-        f.trap_if(b.op(f"or i1 {deep}, {low}"), "recursion-depth", expr.site)
+    checked = f.depth != "0" or not is_short(fn)  # a handler has room for one more
+    low = _used_up(f, expr) if checked else ""
     args = ["ptr %context", f"i64 {b.op(f'add i64 {f.depth}, 1')}"]
     result = b.slot(memory(fn.result))
     args.append(f"ptr {result}")
@@ -417,10 +414,44 @@ def call(f: Frame, expr: typed.Call) -> Value:
         else:
             assert one is not None  # noqa: S101 - either a place or a value
             args.append(f"ptr {f.ptr(one)}")
-    trapped = b.call("i1", f.functions[expr.function], args)
+    trapped = _called(f, expr, args, low)
     on = b.fresh("returned")
     b.branch(trapped, f.exit, on, rare=True)
     b.at(on)
     if fn.result == t.UNIT:
         return UNIT
     return f.load(fn.result, result)
+
+
+def _used_up(f: Frame, expr: typed.Call) -> str:
+    """Whether the stack is used up, where the call goes on another; where none calls itself, that is a trap."""
+    b = f.b
+    deep = b.op(f"icmp sge i64 {f.depth}, {DEEPEST}")
+    here = b.op(f"ptrtoint ptr {b.op('call ptr @llvm.frameaddress.p0(i32 0)')} to i64")
+    limit = f.context("stack")
+    low = b.op(f"icmp ult i64 {here}, {b.op(f'load i64, ptr {limit}')}")
+    if not f.recursive:
+        f.trap_if(b.op(f"or i1 {deep}, {low}"), "recursion-depth", expr.site)
+        return ""
+    f.trap_if(deep, "recursion-depth", expr.site)
+    return low
+
+
+def _called(f: Frame, expr: typed.Call, args: list[str], low: str) -> str:
+    """The call; whether it has trapped."""
+    b, name = f.b, f.functions[expr.function]
+    if not low:
+        return b.call("i1", name, args)
+    here, far, done = b.fresh("here"), b.fresh("further"), b.fresh("called")
+    b.branch(low, far, here, rare=True)
+    b.at(here)
+    trapped, near = b.call("i1", name, args), b.block
+    b.go(done)
+    b.at(far)
+    elsewhere = further(f.module, name, [arg.rpartition(" ")[0] for arg in args])
+    how = b.call("i64", elsewhere, args)
+    f.trap_if(b.op(f"icmp eq i64 {how}, 2"), "recursion-depth", expr.site)
+    left, last = b.op(f"icmp ne i64 {how}, 0"), b.block
+    b.go(done)
+    b.at(done)
+    return b.op(f"phi i1 [ {trapped}, %{near} ], [ {left}, %{last} ]")

@@ -80,6 +80,7 @@ class Frame:
     constants: tuple[Value, ...] = ()
     functions: tuple[str, ...] = ()
     depth: str = "0"
+    recursive: bool = False  # whether functions of the operator may call themselves
     unpolled: int = 1  # how often the innermost loop may go round without asking whether to stop
     blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
     noted: dict[int, Noted] = field(factory=dict[int, "Noted"])

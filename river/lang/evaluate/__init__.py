@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate.code import CELLS, DEEPEST, Code, Run, ticker
+from river.lang.evaluate.code import CELLS, Code, Run, ticker
 from river.lang.evaluate.expressions import own
+from river.lang.evaluate.further import NESTED
 from river.lang.evaluate.statements import block, function
 from river.lang.evaluate.traps import Trap
 from river.lang.operations import OPERATIONS
@@ -196,10 +197,10 @@ _SPARE_FRAMES = 500  # of those who call us
 
 
 def _make_room(fns: tuple[typed.Fn, ...]) -> None:
-    """Lets Python nest as deeply as the trap recursion-depth allows. Calls of closures by closures need no C stack."""
+    """Lets Python nest as deeply as calls do in one thread. Calls of closures by closures need no C stack."""
     if not fns:
         return
-    nested = DEEPEST if recursive(fns) else min(len(fns), DEEPEST)
+    nested = NESTED if recursive(fns) else min(len(fns), NESTED)
     needed = (nested + 1) * _FRAMES_PER_NODE * max(map(_height, fns)) + _SPARE_FRAMES
     if needed > sys.getrecursionlimit():
         sys.setrecursionlimit(needed)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from river.classes import define, field
 from river.lang import memory
+from river.lang.evaluate.further import unless_ended
 from river.lang.evaluate.traps import Trap
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ OUTS: Final = -2  # a list per output
 VARIABLES: Final = -1  # of the operator
 CELLS: Final = ((), 0)  # RESULT and DEPTH at the start
 
-DEEPEST: Final = 1000  # nested calls (P10)
 POLL_EVERY: Final = 1024  # loop back-edges and calls
 
 
@@ -77,6 +77,7 @@ def ticker(poll: Callable[[], None] | None) -> Callable[[], None]:
         if left <= 0:
             left = POLL_EVERY
             memory.check()
+            unless_ended()
             if poll is not None:
                 poll()
 

@@ -14,7 +14,8 @@ from typing import Any, assert_never
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate.code import DEEPEST, DEPTH, OUTS, VARIABLES, Code, Frame, Run, trapped
+from river.lang.evaluate.code import DEPTH, OUTS, VARIABLES, Code, Frame, Run, trapped
+from river.lang.evaluate.further import NESTED, further
 from river.lang.evaluate.traps import Trap
 from river.lang.operations import OPERATIONS, Borrows, Operation
 from river.lang.trees import effect
@@ -401,32 +402,24 @@ def _call(code: Code, expr: typed.Call) -> Run:
         (i, place(code, arg)) for i, (arg, p) in enumerate(zip(expr.args, fn.params, strict=True)) if p.ref
     ]
     pad = (None,) * (fn.slots - len(fn.params))
+    if refs:
+        return _call_by_reference(code, expr, dict(refs), pad)
     functions, number, tick = code.functions, expr.function, code.tick
+    args = [expression(code, arg) for arg in expr.args]
 
-    def deeper(f: Frame) -> int:
-        depth: int = f[DEPTH]
-        if depth >= DEEPEST:
-            raise Trap("recursion-depth", (DEEPEST,), expr.name, expr.site, expr.span)
+    def call(f: Frame) -> Any:
+        depth: int = f[DEPTH] + 1
+        frame = [*[arg(f) for arg in args], *pad, (), depth, f[OUTS], f[VARIABLES]]
         tick()
-        return depth + 1
+        run = functions[number]
+        return run(frame) if depth % NESTED != 1 or depth == 1 else further(run, frame, depth, expr)
 
-    if not refs:
-        args = [expression(code, arg) for arg in expr.args]
-        return lambda f: functions[number](
-            [*[arg(f) for arg in args], *pad, (), deeper(f), f[OUTS], f[VARIABLES]]
-        )
-    return _call_by_reference(code, expr, dict(refs), pad, deeper)
+    return call
 
 
-def _call_by_reference(
-    code: Code,
-    expr: typed.Call,
-    refs: dict[int, Place],
-    pad: tuple[None, ...],
-    deeper: Callable[[Frame], int],
-) -> Run:
+def _call_by_reference(code: Code, expr: typed.Call, refs: dict[int, Place], pad: tuple[None, ...]) -> Run:
     """A call that lends places: their values move into the callee's slots and back. No other name reaches them meanwhile."""
-    functions, number = code.functions, expr.function
+    functions, number, tick = code.functions, expr.function, code.tick
     args = [None if i in refs else expression(code, arg) for i, arg in enumerate(expr.args)]
     wheres = list(refs.items())
 
@@ -439,11 +432,13 @@ def _call_by_reference(
                 slots.append(None)
             else:
                 slots.append(arg(f))
-        depth = deeper(f)
+        tick()
         for i, where in wheres:
             slots[i] = where.get(f, keys[i])
+        depth: int = f[DEPTH] + 1
         frame = [*slots, *pad, (), depth, f[OUTS], f[VARIABLES]]
-        result = functions[number](frame)
+        run = functions[number]
+        result = run(frame) if depth % NESTED != 1 or depth == 1 else further(run, frame, depth, expr)
         for i, where in wheres:
             if frame[i] is not slots[i]:
                 where.set(f, keys[i], frame[i])
