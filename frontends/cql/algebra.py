@@ -176,7 +176,8 @@ def _parts(value: s.Expr) -> tuple[s.Expr, ...]:
 def _aggregate(one: r.Aggregate) -> str:
     inner = "*" if one.argument is None else _text(s.Lambda(("r",), one.argument))
     more = "".join(f", {_shown(part)}" for part in one.parameters)
-    return f"{one.function}({inner}{more})"
+    name = one.function if one.fold is None else one.fold.name
+    return f"{name}({inner}{more})"
 
 
 def _made(make: s.Lambda) -> str:

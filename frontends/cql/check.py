@@ -21,6 +21,7 @@ from frontends.cql.quoted import settled, texts
 from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
+from frontends.sql import typed as r
 from frontends.sql.check import joined_by_name, select
 from frontends.sql.expressions import Column, RowExpressions, spelled, substitute
 from river.diagnostics import closest
@@ -66,7 +67,7 @@ def check(program: c.Program) -> ty.Program:
     Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
     """
     report = Report()
-    return _Checker(flat(with_tables(inlined(program, report), report)), report).program()
+    return _Checker(flat(with_tables(inlined(program, scope(), report), report)), report).program()
 
 
 @frozen
@@ -289,6 +290,7 @@ class _Checker:
         if self.report.errors > before:
             raise Failed
         sources, relation = growing(sources, relation, self.tau)
+        self.removable(sources, relation)
         monotonic = closed.grows(sources, relation) and all(self.grows(source) for source in sources)
         operator = query.operator
         if kind == "stream" and operator is None:
@@ -305,6 +307,20 @@ class _Checker:
         )
         found = ty.Query(sources, relation, _OPERATORS[operator], span=query.span)
         return ty.View(decl.name, kind, row, stamp, found, output, span=decl.name_span)
+
+    def removable(self, sources: tuple[ty.Source, ...], relation: r.Relation) -> None:
+        """Refuses aggregates of the user's that do not say what a row that goes makes of them, where rows go."""
+        for group in (node for node in walk(relation) if isinstance(node, r.Group)):
+            below = [sources[node.index] for node in walk(group.input) if isinstance(node, r.Input)]
+            stays = closed.grows(sources, group.input) and all(
+                self.grows(source) or (isinstance(source.window, ty.Sessions) and source.window.grows)
+                for source in below
+            )
+            for aggregate in group.aggregates:
+                if aggregate.fold is not None and aggregate.fold.remove is None and not stays:
+                    message = "this aggregate does not say what a row that goes makes of it, and here rows go"
+                    help_line = "give it a part `remove: {...}`, or take windows from which no row goes: `tumble(s, 5 minutes)`"
+                    raise self.report.error("cql-aggregate", message, aggregate.span, help_line)
 
     # -- what nested queries ask for (`unnest.World`)
 

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from frontends.sql import typed as r
 
-KINDS = ("Sums", "FSums", "Orders", "Options", "Decimals")
+KEPT = ("Sums", "FSums", "Orders", "Options", "Decimals", "Folds")
+"""The kinds of fields."""
+KINDS = (*KEPT, "Folded")
+"""The parameters of the template: what a row is to each field, and what is done to a state behind the rows of an instant."""
 
 
 @define
@@ -30,11 +33,14 @@ class Accumulator:
     """The fields of `#Acc` beside `n`, by kind, and the values of aggregates read from `a`.
 
     `always`: whether a group has at least one row. `listed`: the name of a function that lists counted values of a type, or the
-    parts of that number of them (-1: themselves).
+    parts of that number of them (-1: themselves). `folding`: the name of a function that tells changes to a state of the user's
+    aggregate. `folds`: the fields that are such states.
     """
 
     always: bool
     listed: Callable[[t.Type, int], str]
+    folding: Callable[[r.Fold, s.TypeExpr], str]
+    folds: dict[str, r.Fold] = field(factory=dict[str, "r.Fold"])
     fields: dict[str, list[s.FieldArg]] = field(factory=lambda: {kind: [] for kind in KINDS})
 
     def read(self, aggregate: r.Aggregate) -> s.Expr:
@@ -62,6 +68,10 @@ class Accumulator:
                 other = self.truths(argument, title, truth=function == "bool_or", loose=loose)
                 sign = "==" if function == "bool_and" else ">"
                 return self.there(argument, title, s.Binary(sign, other, s.Int(0)), aggregate)
+            case "fold" if aggregate.fold is not None:
+                place, fold = self.fold(argument, title, aggregate.fold, loose=loose), aggregate.fold
+                value = applied(fold.value, s.Force(s.Member(place, "state")))
+                return self.there(argument, title, value, aggregate)
             case "string_agg" | "array_agg" | "quantile":
                 place = self.order(argument, title, kind, loose=loose)
                 if function == "quantile":
@@ -213,16 +223,38 @@ class Accumulator:
         """The values in order, counted."""
         return self.place("Options" if loose else "Orders", f"values_{title}", kind, argument)
 
+    def fold(self, argument: s.Expr, title: str, fold: r.Fold, *, loose: bool) -> s.Expr:
+        """What the user's aggregate keeps: its state, and how often what is to be told to it came, less how often it went."""
+        if not loose:  # the template asks of each whether it is there
+            argument = s.IfExpr(s.Bool(value=False), s.NoneValue(), argument, span=argument.span)
+        payload = s.Lambda(("r",), argument, span=argument.span)
+        changes = s.TypeName("omap", (expression(fold.operands), expression(t.I64)))
+        kept = s.RecordType(
+            (s.FieldType("state", s.OptionalType(expression(fold.state))), s.FieldType("changes", changes))
+        )
+        for known in self.fields["Folds"]:
+            if known.payload == payload and known.type == kept and self.folds[known.name] == fold:
+                return _member(known.name)
+        name = self.unused(f"fold_{title}")
+        self.folds[name] = fold
+        self.fields["Folds"].append(s.FieldArg(name, kept, payload, span=argument.span))
+        told = s.Lambda(("a",), s.Call(self.folding(fold, kept), (s.Name("a"),)), span=argument.span)
+        self.fields["Folded"].append(s.FieldArg(name, kept, told, span=argument.span))
+        return _member(name)
+
     def place(self, kind: str, name: str, type_: t.Type, value: s.Expr) -> s.Expr:
         """The field that keeps `value`: there is one for each."""
         payload = s.Lambda(("r",), value, span=value.span)
         for known in self.fields[kind]:
             if known.payload == payload and known.type == expression(type_):
                 return _member(known.name)
-        taken = {"n", *(known.name for fields in self.fields.values() for known in fields)}
-        made = s.FieldArg(fresh(name, taken), expression(type_), payload, span=value.span)
+        made = s.FieldArg(self.unused(name), expression(type_), payload, span=value.span)
         self.fields[kind].append(made)
         return _member(made.name)
+
+    def unused(self, name: str) -> str:
+        """A name for a field, like `name`."""
+        return fresh(name, {"n", *(known.name for fields in self.fields.values() for known in fields)})
 
     def arguments(self) -> tuple[tuple[str, s.TemplateArg], ...]:
         """The fields as arguments of the template."""
@@ -234,16 +266,28 @@ class Accumulator:
     def type(self) -> s.TypeExpr:
         """`#Acc`."""
         found = [s.FieldType("n", expression(t.I64))]
-        for kind in KINDS:
+        for kind in KEPT:
             found += [s.FieldType(f.name, _kept(kind, f.type)) for f in self.fields[kind]]
         return s.RecordType(tuple(found))
 
     def zero(self) -> s.Expr:
         """The accumulator of no rows."""
         found = [s.FieldValue("n", s.Int(0))]
-        for kind in KINDS:
+        for kind in KEPT:
             found += [s.FieldValue(f.name, _empty(kind)) for f in self.fields[kind]]
         return s.RecordValue(tuple(found))
+
+
+def applied(function: s.Lambda, *values: s.Expr) -> s.Expr:
+    """The body of a function with values in the places of its parameters."""
+    places = dict(zip(function.params, values, strict=True))
+
+    def rewrite(node: s.Node) -> s.Node:
+        return (
+            places[node.name] if isinstance(node, s.Name) and node.name in places else rebuild(node, rewrite)
+        )
+
+    return cast("s.Expr", rewrite(function.body))
 
 
 def over(expr: s.Lambda, places: Mapping[str, s.Expr]) -> s.Expr:
@@ -265,7 +309,7 @@ def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
             return expression(t.I128)
         case "FSums":
             return expression(t.FSUM)
-        case "Decimals":
+        case "Decimals" | "Folds":
             return type_
         case _:
             return s.TypeName("omap", (type_, expression(t.I64)))
@@ -273,6 +317,10 @@ def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
 
 def _empty(kind: str) -> s.Expr:
     match kind:
+        case "Folds":
+            return s.RecordValue(
+                (s.FieldValue("state", s.NoneValue()), s.FieldValue("changes", s.MapValue(())))
+            )
         case "Sums" | "Decimals":
             return s.Int(0)
         case "FSums":

@@ -1,6 +1,7 @@
 """Parameters and the user's functions are written out where they are used; what is left are queries alone.
 
 A function is a formula: its operands take the place of its parameters, each held to its type (`q.Stated`), and so is the result.
+A call of an aggregate of the user's says what that does (`q.Folded`).
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
+from frontends.cql.aggregates import fold
+from frontends.cql.parse import NO_AGGREGATE, NUMBER_ROWS
 from frontends.cql.quoted import texts
 from frontends.sql import syntax as q
-from frontends.sql.expressions import AGGREGATES
-from frontends.sql.functions import FUNCTIONS, SEVERAL
+from frontends.sql.expressions import aggregate_of, is_known
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s
@@ -21,19 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from frontends.cql import syntax as c
+    from frontends.sql import typed as r
+    from river.lang.scope import Scope
     from river.report import Report
 
 
-def inlined(program: c.Program, report: Report) -> c.Program:
-    """The program without functions and parameters.
+def inlined(program: c.Program, scope: Scope, report: Report) -> c.Program:
+    """The program without functions, aggregates and parameters. `scope`: the types and functions that all expressions may name.
 
-    Codes: cql-parameter, cql-function (errors in the report).
+    Codes: cql-parameter, cql-function, cql-aggregate, syntax-over (errors in the report).
     """
     functions: dict[str, c.ScalarFunction] = {}
     for function in program.functions:
         function = evolve(function, body=texts(function.body, frozenset(name for name, _ in function.params)))
-        known = function.name.lower() in FUNCTIONS or function.name.lower() in (*SEVERAL, *AGGREGATES)
-        if known or function.name in functions:
+        if is_known(function.name.lower()) or function.name in functions:
             message = f"there is a function `{function.name}` already"
             report.error("cql-function", message, function.span, "give it another name")
         names = [name for name, _ in function.params]
@@ -47,8 +50,21 @@ def inlined(program: c.Program, report: Report) -> c.Program:
             report.error("cql-parameter", message, parameter.span, "write a number, a text or a time")
             values[parameter.name] = s.NoneValue()
     work = _Inline(functions, values, report)
+    for aggregate in program.aggregates:
+        if is_known(aggregate.name.lower()) or aggregate.name in (*functions, *work.folds):
+            message = f"there is a function `{aggregate.name}` already"
+            report.error("cql-aggregate", message, aggregate.span, "give it another name")
+            continue
+        work.folds[aggregate.name] = None
+        with report.recover():
+            known = frozenset(name for name, _ in aggregate.params)
+            parts = tuple(
+                (part, cast("s.Expr", work.written(texts(value, known), ())))
+                for part, value in aggregate.parts
+            )
+            work.folds[aggregate.name] = fold(evolve(aggregate, parts=parts), scope, report)
     decls = tuple(cast("c.Decl", work.written(decl, ())) for decl in program.decls)
-    return evolve(program, decls=decls, functions=(), parameters=())
+    return evolve(program, decls=decls, functions=(), aggregates=(), parameters=())
 
 
 class _Inline:
@@ -60,6 +76,8 @@ class _Inline:
         self.functions = functions
         self.values = values
         self.report = report
+        self.folds: dict[str, r.Fold | None] = {}
+        """The user's aggregates; None: one that was refused."""
 
     def written(self, node: s.Node, inside: tuple[str, ...]) -> s.Node:
         """A part of the program with all of them written out; `inside`: the functions whose bodies it is in."""
@@ -72,6 +90,13 @@ class _Inline:
                 return self.value(node)
             case s.Call(name, args) if name in self.functions:
                 return self.called(node, self.functions[name], tuple(map(rewrite, args)), inside)
+            case s.Call(name, args) if name.removesuffix(".distinct") in self.folds:
+                return self.aggregated(node, tuple(map(rewrite, args)))
+            case q.Over("aggregate"):
+                over = rebuild(node, rewrite)
+                if over.call is None or aggregate_of(over.call) is None:
+                    self.report.error("syntax-over", NO_AGGREGATE, node.span, NUMBER_ROWS)
+                return over
             case _:
                 return rebuild(node, rewrite)
 
@@ -85,6 +110,20 @@ class _Inline:
         )
         self.report.error("cql-parameter", f"parameter `:{name}` has no value", node.span, help_line)
         return s.NoneValue(span=node.span)
+
+    def aggregated(self, call: s.Call, args: tuple[s.Node, ...]) -> s.Node:
+        """A call of an aggregate of the user's."""
+        name = call.function.removesuffix(".distinct")
+        found = self.folds[name]
+        if name != call.function:
+            message, help_line = (
+                f"`{name}` takes no `distinct`",
+                "take different rows by `select distinct` below it",
+            )
+            self.report.error("cql-aggregate", message, call.span, help_line)
+        if found is None or name != call.function:  # it was refused
+            return s.Call("count", (), span=call.span)
+        return q.Folded(name, cast("tuple[s.Expr, ...]", args), fold=found, span=call.span)
 
     def called(
         self, call: s.Call, function: c.ScalarFunction, args: tuple[s.Node, ...], inside: tuple[str, ...]

@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 from frontends.cql import borders, closed, present, windowing
 from frontends.cql import typed as ty
 from frontends.cql.check import SIGN
-from frontends.cql.groups import Accumulator, over
+from frontends.cql.groups import Accumulator, applied, over
 from frontends.cql.plan import Plan, plan
 from frontends.cql.trees import fields, key_of, record
 from frontends.cql.windowing import partition
@@ -65,6 +65,7 @@ class Lowering:
     named: dict[str, Deltas] = field(factory=dict[str, Deltas])
     stamps: list[s.Fn] = field(factory=list[s.Fn])
     functions: dict[tuple[t.Type, int], s.Fn] = field(factory=dict["tuple[t.Type, int]", s.Fn])
+    folds: dict[r.Fold, s.Fn] = field(factory=dict["r.Fold", s.Fn])
     loud: frozenset[str] = frozenset()
     plan: Plan = field(init=False)
 
@@ -90,6 +91,7 @@ class Lowering:
             (
                 *self.types,
                 *self.functions.values(),
+                *self.folds.values(),
                 *self.stamps,
                 *inputs,
                 *self.variables,
@@ -187,6 +189,38 @@ class Lowering:
         values = s.Param("values", s.TypeName("omap", (expression(kind), expression(t.I64))))
         made = s.Fn(self.fresh("listed"), (values,), found, s.Block(body))
         self.functions[kind, part] = made
+        return made.name
+
+    def folding(self, fold: r.Fold, kept: s.TypeExpr) -> str:
+        """The name of a function that tells a state of the user's aggregate what came and went at an instant.
+
+        That is told in the order of its values, and what came and went not at all: so the order of rows is in no result.
+        """
+        if fold in self.folds:
+            return self.folds[fold].name
+        a, state, row, count = s.Name("a"), s.Name("state"), s.Name("row"), s.Name("n")
+        changes = s.Member(a, "changes")
+
+        def told(function: s.Lambda, times: s.Expr) -> s.Stmt:
+            change = s.Assign(state, applied(function, state, row))
+            each = s.For(None, ("i",), s.Range(s.Int(0), times), s.Block((change,)))
+            return s.For(None, ("row", "n"), changes, s.Block((each,)))
+
+        before = s.Member(a, "state")
+        body: tuple[s.Stmt, ...] = (
+            s.VarDecl(
+                "state",
+                expression(fold.state),
+                s.Call("coalesce", (before, fold.initial), span=fold.initial.span),
+            ),
+            told(fold.add, count),
+        )
+        if fold.remove is not None:
+            body += (told(fold.remove, s.Unary("-", count)),)
+        result = (s.FieldValue("state", state), s.FieldValue("changes", s.MapValue(())))
+        body += (s.Return(s.RecordValue(result)),)
+        made = s.Fn(self.fresh("folded"), (s.Param("a", kept),), kept, s.Block(body))
+        self.folds[fold] = made
         return made.name
 
     def delta(self, row: s.TypeExpr) -> s.TypeExpr:
@@ -679,7 +713,7 @@ class Query:
     def parts(self, node: r.Group) -> Parts:
         """The keys, accumulators and functions of groups; declares their types."""
         whole, title = self.whole, self.view.name
-        kept = Accumulator(always=bool(node.keys), listed=whole.listed)
+        kept = Accumulator(always=bool(node.keys), listed=whole.listed, folding=whole.folding)
         places = {a.name: kept.read(a) for a in node.aggregates}
         single = len(node.keys) == 1
         for key in node.keys:

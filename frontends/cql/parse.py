@@ -13,7 +13,7 @@ from frontends.cql.views import viewed
 from frontends.cql.window_tables import Named, Table, micros, window_table
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
-from frontends.sql.expressions import aggregate_of
+from frontends.sql.expressions import aggregate_of, is_known
 from frontends.sql.parse import SQL, SqlBuilder
 from river.diagnostics import Rejected, closest
 from river.lang import syntax as s
@@ -142,6 +142,14 @@ INSTEAD = {
 """Help at words that people know from SQL and from other kinds of CQL."""
 
 
+NUMBERED = ("row_number", "rank", "dense_rank")
+NO_AGGREGATE = (
+    "over rows there are aggregates, and `row_number()`, `rank()` and `dense_rank()` without a frame"
+)
+NUMBER_ROWS = "number the rows, and compute what it is of the numbers"
+"""What stands before `over`, what is said of other functions, and what to do instead."""
+
+
 def _as_of(block: q.Select) -> q.Select:
     """A block in which relations are seen as they are at the instants of a stream's rows: the `rstream` of these rows."""
     stamps = [source for source in block.sources if isinstance(source, c.AsOf)]
@@ -195,6 +203,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             tick=ticks[0] if ticks else None,
             parameters=tuple(arg for arg in args if isinstance(arg, c.Parameter)),
             functions=tuple(arg for arg in args if isinstance(arg, c.ScalarFunction)),
+            aggregates=tuple(arg for arg in args if isinstance(arg, c.AggregateFunction)),
             span=self.span(tree),
         )
 
@@ -211,6 +220,15 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         name, *params, result, body = args
         given = tuple(each for each in params if each is not None)
         return c.ScalarFunction(str(name), given, result, body, span=self.span(tree))
+
+    def aggregate_part(self, tree: Tree[Token], args: Args) -> tuple[str, s.Expr]:
+        return str(args[0]), args[1]
+
+    def aggregate_decl(self, tree: Tree[Token], args: Args) -> c.AggregateFunction:
+        _, name, *rest = args
+        at = next(i for i, each in enumerate(rest) if isinstance(each, s.Node))
+        params = tuple(each for each in rest[:at] if each is not None)
+        return c.AggregateFunction(str(name), params, rest[at], tuple(rest[at + 1 :]), span=self.span(tree))
 
     def ends_option(self, tree: Tree[Token], args: Args) -> bool:
         return str(args[0]).lower().endswith("half-open")
@@ -308,19 +326,14 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         if other is not None:
             return other
         rows, reach = (None, frame) if isinstance(frame, s.Int | s.Call) else (frame, None)
-        if reach is not None and (len(order or ()) != 1 or aggregate_of(call) is None):
+        if reach is not None and len(order or ()) != 1:
             message = "a frame of `range` is of an aggregate, by one order"
             self.report("syntax-over", message, span, "write `sum(x) over (order by ts range between ...)`")
-        if aggregate_of(call) is not None:
+        own = isinstance(call, s.Call) and not is_known(name) and name not in (*NUMBERED, *ABSENT)
+        if aggregate_of(call) is not None or own:  # an aggregate of the user's, as far as is known here
             return q.Over("aggregate", keys or (), order or (), call, rows, reach, span=span)
-        if name not in ("row_number", "rank", "dense_rank") or call.args or frame is not None:
-            message = "over rows there are aggregates, and `row_number()`, `rank()` and `dense_rank()` without a frame"
-            self.report(
-                "syntax-over",
-                message,
-                span,
-                ABSENT.get(name, "number the rows, and compute what it is of the numbers"),
-            )
+        if name not in NUMBERED or call.args or frame is not None:
+            self.report("syntax-over", NO_AGGREGATE, span, ABSENT.get(name, NUMBER_ROWS))
         return q.Over(
             {"row_number": "number", "dense_rank": "dense"}.get(name, name),
             keys or (),

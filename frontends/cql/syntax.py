@@ -173,6 +173,16 @@ class ScalarFunction(s.Node):
 
 
 @frozen
+class AggregateFunction(s.Node):
+    """`aggregate name(x: int): int {init: {...}; add: {...}; remove: {...}; value: ...};`; `parts` as they stand in the text."""
+
+    name: str
+    params: tuple[tuple[str, s.TypeExpr], ...]
+    result: s.TypeExpr
+    parts: tuple[tuple[str, s.Expr], ...]
+
+
+@frozen
 class Program(s.Node):
     """Declarations in the order of the text.
 
@@ -184,3 +194,4 @@ class Program(s.Node):
     tick: Length | None = None
     parameters: tuple[Parameter, ...] = ()
     functions: tuple[ScalarFunction, ...] = ()
+    aggregates: tuple[AggregateFunction, ...] = ()

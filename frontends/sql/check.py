@@ -83,6 +83,8 @@ def title(expr: s.Expr) -> str | None:
         case s.Name(name) | s.Member(_, name):
             return name
         case s.Call(_, args) if (function := aggregate_of(expr)) is not None:
+            if isinstance(expr, q.Folded):
+                function = expr.function
             if not args:
                 return function
             return f"{function}_{args[0].name}" if isinstance(args[0], s.Name | s.Member) else None

@@ -90,6 +90,8 @@ def aggregate_of(expr: s.Node) -> str | None:
     match expr:
         case s.Call("filter" | "ordered", (s.Call() as call, *_)):
             return aggregate_of(call)
+        case q.Folded():
+            return "fold"
         case s.Call(function, args):
             name, _, distinct = function.lower().partition(".")
             if name in _OF_DIFFERENT and not distinct:
@@ -100,6 +102,11 @@ def aggregate_of(expr: s.Node) -> str | None:
             return known[0] if not distinct or known[0] in EXTREMES else f"{known[0]}_distinct"
         case _:
             return None
+
+
+def is_known(name: str) -> bool:
+    """Whether `name`, in small letters, is a function or an aggregate that every query knows."""
+    return name in FUNCTIONS or name in SEVERAL or name in AGGREGATES or name in _OF_DIFFERENT
 
 
 def has_aggregate(expr: s.Node) -> bool:
@@ -828,6 +835,8 @@ class Groups(RowExpressions):
             if function.removesuffix("_distinct") not in IN_ORDER:
                 message = f"`{function}` is the same in any order"
                 raise self.report.error("sql-aggregate-order", message, expr.span, "leave `order by` out")
+        if isinstance(expr, q.Folded):
+            return self.folded(expr, condition, inside)
         if function in ("first", "last", "first_distinct", "last_distinct"):
             better = "min_by" if function.startswith("first") else "max_by"
             message = (
@@ -872,6 +881,44 @@ class Groups(RowExpressions):
         if function == "median":
             function, parameters = "quantile", (s.Float(0.5),)
         return Aggregate("", result, function, argument.expr, argument.type, parameters, span=expr.span)
+
+    def folded(self, expr: q.Folded, condition: s.Expr | None, inside: Rows) -> Aggregate:
+        """What the user's aggregate makes of a group: of the rows that have all operands that it cannot do without."""
+        fold, name = expr.fold, expr.function
+        if len(expr.args) != len(fold.operands.fields):
+            message = f"`{name}` takes {len(fold.operands.fields)} operands, not {len(expr.args)}"
+            raise self.report.error("sql-aggregate-argument", message, expr.span)
+        found: list[Found] = []
+        for operand, (column, kind) in zip(
+            inside.operands(cast("tuple[s.Expr, ...]", expr.args)), fold.operands.fields, strict=True
+        ):
+            value = convert(operand, t.F64) if _is_whole(operand.type) and strip(kind) == t.F64 else operand
+            if strip(value.type) != strip(kind):
+                message = (
+                    f"operand `{column}` of `{name}` is `{spelled(kind)}`, this is `{spelled(value.type)}`"
+                )
+                raise self.report.error("sql-aggregate-argument", message, operand.expr.span or expr.span)
+            found.append(value)
+        loose_kinds = [isinstance(kind, t.Optional) for _, kind in fold.operands.fields]
+
+        def row(parts: tuple[s.Expr, ...]) -> s.Expr:
+            there = iter(parts)
+            values = [
+                _loosened(value) if may_be_none else next(there)
+                for value, may_be_none in zip(found, loose_kinds, strict=True)
+            ]
+            named = zip(fold.operands.fields, values, strict=True)
+            return s.RecordValue(tuple(s.FieldValue(column, value) for (column, _), value in named))
+
+        needed = tuple(
+            value for value, may_be_none in zip(found, loose_kinds, strict=True) if not may_be_none
+        )
+        argument = inside.lifted(needed, row, expr)
+        if condition is not None:
+            argument = self.when(condition, argument, inside)
+        loose = isinstance(argument.type, t.Optional) or not self.always
+        type_ = t.Optional(strip(fold.type)) if loose else fold.type
+        return Aggregate("", type_, "fold", argument.expr, argument.type, fold=fold, span=expr.span)
 
     def in_order(
         self, function: str, value: Found, parameters: tuple[s.Expr, ...], order: tuple[tuple[s.Expr, ...], bool], expr: s.Call,
@@ -980,7 +1027,20 @@ class Groups(RowExpressions):
                 raise self.report.error("sql-aggregate-argument", message, expr.span)
 
 
+def _is_whole(type_: t.Type) -> bool:
+    return strip(type_) in t.INTEGERS
+
+
+def _loosened(found: Found) -> s.Expr:
+    """A value as one that may be none."""
+    if isinstance(found.type, t.Optional):
+        return found.expr
+    return s.IfExpr(s.Bool(value=False), s.NoneValue(), found.expr)
+
+
 def _title(function: str, expr: s.Call) -> str:
+    if isinstance(expr, q.Folded):
+        function = expr.function
     match expr.args:
         case (s.Name(column) | s.Member(_, column),):
             return f"{function}_{column}"

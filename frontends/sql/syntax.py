@@ -5,8 +5,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from river.classes import field, frozen
 from river.lang import syntax as s
+
+if TYPE_CHECKING:
+    from frontends.sql.typed import Fold
 
 
 @frozen
@@ -96,6 +101,13 @@ class Over(s.Node):
     frame: tuple[int | None, int | None] | None = None
     reach: s.Expr | None = None
     first: bool = False
+
+
+@frozen
+class Folded(s.Call):
+    """A call of an aggregate that the user defines."""
+
+    fold: Fold = field(kw_only=True)
 
 
 @frozen

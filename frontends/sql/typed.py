@@ -62,6 +62,24 @@ class Join(s.Node):
 
 
 @frozen
+class Fold:
+    """An aggregate that the user defines: what is kept of the rows, and how a row that comes, or goes, changes it.
+
+    `operands` are what the aggregate reads of a row, `initial` is the state of no rows. Functions are of `state` and `row`, a
+    record of operands. Where `remove` is None no row may go.
+    """
+
+    name: str
+    operands: t.Record
+    state: t.Record
+    type: t.Type
+    initial: s.Expr
+    add: s.Lambda
+    remove: s.Lambda | None
+    value: s.Lambda
+
+
+@frozen
 class Key(s.Node):
     """A grouping column: its name in the group, and its value as an expression over the row `r`."""
 
@@ -76,11 +94,11 @@ class Aggregate(s.Node):
 
     `function` is one of count, sum, avg, min, max, min_by, max_by (of pairs: the second part of that with the least or
     greatest first part), covar_pop, covar_samp, corr, regr_slope, regr_intercept, regr_r2 (of pairs of floats: y, then x),
-    bool_and, bool_or, array_agg, string_agg, quantile, var_pop, var_samp, stddev_pop, stddev_samp; with
-    `_distinct` behind it each value counts once. Rows whose argument is none do not count. `type` is optional if the
-    aggregate can be none: there may be no row that counts. `parameters` are constants: the part of the rows that lie below; a
-    separator, then which part of the argument, a tuple, is the value that is put in the order of these (-1: it is the value), and
-    whether that order falls.
+    bool_and, bool_or, array_agg, string_agg, quantile, var_pop, var_samp, stddev_pop, stddev_samp, fold (what the user
+    defines, of records of operands); with `_distinct` behind it each value counts once. Rows whose argument is none do not
+    count. `type` is optional if the aggregate can be none: there may be no row that counts. `parameters` are constants: the
+    part of the rows that lie below; a separator, then which part of the argument, a tuple, is the value that is put in the
+    order of these (-1: it is the value), and whether that order falls.
     """
 
     name: str
@@ -89,6 +107,7 @@ class Aggregate(s.Node):
     argument: s.Expr | None = None
     argument_type: t.Type | None = None
     parameters: tuple[s.Expr, ...] = ()
+    fold: Fold | None = None
 
 
 def mean_type(type_: t.Decimal) -> t.Decimal:

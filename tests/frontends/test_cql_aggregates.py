@@ -30,7 +30,20 @@ if TYPE_CHECKING:
     from random import Random
 
 LIBRARY = Library.of({"cql": FRONTEND.templates})
-INPUTS = (
+OWN = """
+fn worth(q: int?): int = coalesce(q, 100);
+aggregate total(x: int): int {init: {t: 0}; add: {t: t + x}; remove: {t: t - x}; value: t};
+aggregate ratio(a: int, b: int): float {
+  init: {x: 0, y: 0.0, n: 0};
+  add: {n: n + 1, x: x + a, y: y + b};
+  remove: {x: x - a, y: y - b, n: n - 1};
+  value: case when y <> 0 then x / y end;
+};
+aggregate worths(k: string, q: int?): int {
+  init: {n: 0}; add: {n: n + worth(q) + length(k)}; remove: {n: n - worth(q) - length(k)}; value: n
+};
+"""
+INPUTS = OWN + (
     "s: {ts: int; g: string; i: int; f: float; k: string; q: int?; b: bool; d: decimal(9, 2)} stream by ts;\n"
 )
 COLUMNS = "ts bigint, g varchar, i bigint, f double, k varchar, q bigint, b boolean, d decimal(9, 2)"
@@ -69,6 +82,9 @@ SAME = {
     "regr_r2(i, f)": "nullif(regr_r2(i, f), 'nan')",
     "approx_count_distinct(k)": "count(distinct k)",
     "percentile_cont(0.5) within group (order by i desc)": "quantile_cont(i, 0.5)",
+    "total(q) filter (where b)": "sum(q) filter (where b)",
+    "ratio(i, q)": "nullif(sum(i) filter (where q is not null)::double / nullif(sum(q), 0), 'nan')",
+    "worths(k, q)": "sum(coalesce(q, 100) + length(k))",
     "listagg(k)": "string_agg(k, ',' order by k)",
 }
 """Aggregates, and how DuckDB writes them where it does so otherwise; ties are decided by the value itself."""
@@ -201,6 +217,11 @@ def test_a_mean_of_decimals_is_exact() -> None:
         ("bool_and(i)", "sql-aggregate-argument", None),
         ("sum(distinct k)", "sql-aggregate-argument", None),
         ("count(i) filter (where count(*) > 1)", "sql-aggregate-place", None),
+        ("total(k)", "sql-aggregate-argument", None),
+        ("total(i, i)", "sql-aggregate-argument", None),
+        ("total(distinct i)", "cql-aggregate", "take different rows by `select distinct` below it"),
+        ("total(i order by f)", "sql-aggregate-order", "leave `order by` out"),
+        ("count(i) filter (where total(i) > 1)", "sql-aggregate-place", None),
     ],
 )
 def test_what_is_refused(expression: str, code: str, help_line: str | None) -> None:
@@ -210,3 +231,116 @@ def test_what_is_refused(expression: str, code: str, help_line: str | None) -> N
     assert found.code == code
     if help_line is not None:
         assert found.help == help_line
+
+
+DIGITS = "aggregate digits(x: int): int {init: {n: 0}; add: {n: n * 10 + x}; value: n}; "
+
+
+def test_rows_of_an_instant_are_told_to_the_users_aggregate_in_the_order_of_their_values() -> None:
+    rows = [(1, "u", 3), (1, "u", 1), (1, "u", 2), (4, "u", 0)]
+    found = says_of(
+        DIGITS + "s: {ts: int; g: string; i: int} stream by ts; v: relation = select digits(i) as n from s;",
+        rows,
+    )
+    assert found == {1: [(123,)], 4: [(1230,)]}
+
+
+def test_what_comes_and_goes_at_one_instant_is_not_told_to_the_users_aggregate() -> None:
+    own = "aggregate told(x: int): int {init: {n: 0}; add: {n: n + 1}; remove: {n: n + 100}; value: n}; "
+    rows = [(1, "u", 3), (1, "u", 4), (1, "u", 4), (5, "u", 5)]
+    query = "s: {ts: int; g: string; i: int} stream by ts; v: relation = select told(i) as n from s[rows 1];"
+    assert says_of(own + query, rows) == {1: [(1,)], 5: [(102,)]}
+
+
+def says_of(text: str, rows: list[Any]) -> dict[int, list[Any]]:
+    """What `v` holds when it has changed."""
+    graph = compiled(text)
+    outcome = run(erase.erase(graph), erase.inputs(graph, {"s": tuple(rows)}), FirstCome()).outcome
+    assert isinstance(outcome, Finished)
+    ((_, told),) = outcome.outputs
+    items: list[Any] = [item for item in told if not isinstance(item, Mark)]
+    return {tau: list(ins) for tau, ins, _ in items}
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select window_end, digits(i) as n from tumble(s, 4) group by window_end", {4: [(4, 123)]}),
+        ("select g, digits(i) as n from session(s partition by g, 1) group by g, window_end",
+         {1: [("u", 3)], 2: [("u", 312)], 4: [("u", 4)]}),
+    ],
+)  # fmt: skip
+def test_an_aggregate_without_remove_is_of_rows_that_stay(query: str, told: dict[int, Any]) -> None:
+    rows = [(1, "u", 3), (2, "u", 2), (2, "u", 1), (4, "u", 4)]
+    text = f"{DIGITS}s: {{ts: int; g: string; i: int}} stream by ts; v: relation = {query};"
+    found = says_of(text, rows)
+    assert {at: rows for at, rows in found.items() if rows} == told
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "help_line"),
+    [
+        ("init: {n: 0}; add: {n: n + x}; value: n", None, None),
+        ("init: {n: 0}; value: n", "has no part `add`", "say what a row that comes makes of it: `add: {total: total + x}`"),
+        ("init: {n: 0}; iterate: {n: 1}; value: n", "no part `iterate`", "it is called `add`"),
+        ("init: {n: 0}; add: {n: 1}; combine: {n: 1}; value: n", "no part `combine`",
+         "its parts are `init`, `add`, `remove`, `value`"),
+        ("init: {n: 0}; add: {n: 1}; add: {n: 1}; value: n", "stands twice", None),
+        ("init: 0; add: {n: 1}; value: n", "is a record", "write `init: {total: ...}`"),
+        ("init: {x: 0}; add: {x: 1}; value: x", "is two things", "rename one of them"),
+        ("init: {n: 0}; add: {m: 1}; value: n", "changes `m`", "there are `n`"),
+        ("init: {n: 0}; add: {n: n + 0.5}; value: n", "is `int`, this is `float`", None),
+        ("init: {n: 0}; add: {n: nullif(x, 0)}; value: n", "may be none", "say what stands for none: `coalesce(..., 0)`"),
+        ("init: {n: 0}; add: {n: y}; value: n", "unknown column `y`", "there are `x`, `n`"),
+        ("init: {n: x}; add: {n: x}; value: n", "unknown column `x`", None),
+        ("init: {n: 0}; add: {n: x}; value: x", "unknown column `x`", "there are `n`"),
+        ("init: {n: 0}; add: {n: sum(x)}; value: n", "no aggregate can stand in `add`",
+         "aggregate the result of a query after `from`"),
+        ("init: {n: 0}; add: {n: x}; value: 'a'", "is `int?`, this is `string`", None),
+    ],
+)  # fmt: skip
+def test_what_an_aggregate_of_the_users_cannot_be(
+    text: str, message: str | None, help_line: str | None
+) -> None:
+    own = f"aggregate own(x: int): int {{{text}}}; s: {{ts: int; i: int}} stream by ts; "
+    program = f"{own}v: relation = select own(i) as c from s;"
+    if message is None:
+        assert compiled(program)
+        return
+    with pytest.raises(Rejected) as refused:
+        compiled(program)
+    (found,) = refused.value.diagnostics
+    assert message in found.message
+    assert found.code in ("cql-aggregate", "sql-unknown-column", "sql-aggregate-place")
+    assert help_line is None or found.help == help_line
+
+
+@pytest.mark.parametrize(
+    ("query", "help_line"),
+    [
+        ("select digits(i) as c from s[range 5]",
+         "give it a part `remove: {...}`, or take windows from which no row goes: `tumble(s, 5 minutes)`"),
+        ("select ntiles(i) over (partition by g) as c from s", "number the rows, and compute what it is of the numbers"),
+        ("select digits(i) over (order by i range 3 preceding) as c from s[rows 2]", None),
+    ],
+)  # fmt: skip
+def test_where_an_aggregate_of_the_users_cannot_stand(query: str, help_line: str | None) -> None:
+    with pytest.raises(Rejected) as refused:
+        compiled(f"{DIGITS}s: {{ts: int; g: string; i: int}} stream by ts; v: relation = {query};")
+    found = refused.value.diagnostics[0]
+    assert found.code in ("cql-aggregate", "syntax-over")
+    assert help_line is None or found.help == help_line
+
+
+def test_there_is_one_aggregate_of_a_name() -> None:
+    for name in ("digits", "sum"):
+        again = DIGITS.replace("digits", name)
+        with pytest.raises(Rejected) as refused:
+            compiled(f"{DIGITS}{again}s: {{ts: int; i: int}} stream by ts; v: relation = select i from s;")
+        assert [found.code for found in refused.value.diagnostics] == ["cql-aggregate"]
+
+
+def test_aggregates_of_the_users_over_other_rows() -> None:
+    own = "aggregate total(x: int): int {init: {t: 0}; add: {t: t + x}; remove: {t: t - x}; value: t}; "
+    query = "s: {ts: int; g: string; i: int} stream by ts; v: relation = select i, total(i) over (order by i) as t from s;"
+    assert says_of(own + query, [(1, "u", 3), (1, "u", 4), (1, "u", 5)]) == {1: [(3, 3), (4, 7), (5, 12)]}

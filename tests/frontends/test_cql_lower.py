@@ -125,6 +125,8 @@ def test_figure_3b() -> None:
           Orders = {},
           Options = {},
           Decimals = {},
+          Folds = {},
+          Folded = {},
           keep = fn(k, a) => true,
           value = fn(k, a) => {speed: i64(f64(a.sum_speed) / f64(a.n))},
           row = fn(k, v) => {speed: v.speed, seg_no: k.seg_no, dir: k.dir, hwy: k.hwy},
