@@ -12,7 +12,7 @@ from attrs import define
 
 from frontends.cql.trees import fields
 from frontends.sql import typed as r
-from frontends.sql.expressions import Column, Found, Rows, convert, spelled, strip, substitute
+from frontends.sql.expressions import Column, Found, RowExpressions, convert, spelled, strip, substitute
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t
@@ -108,7 +108,7 @@ class _Definition:
             raise self.error(
                 f"`{part}` is a record of what is kept", value.span, f"write `{part}: {{total: ...}}`"
             )
-        over = Rows(
+        over = RowExpressions(
             self.report, self.scope, tuple(f"{part} {i}" for i in range(len(rows))), rows, f"in `{part}`"
         )
         found: dict[str, Found] = {}
@@ -139,7 +139,9 @@ class _Definition:
 
     def value(self, value: s.Expr, state: t.Record) -> Found:
         """What the aggregate comes to; it may be none whatever is declared."""
-        over = Rows(self.report, self.scope, ("no row", "state"), (t.Record(()), state), "in `value`")
+        over = RowExpressions(
+            self.report, self.scope, ("no row", "state"), (t.Record(()), state), "in `value`"
+        )
         declared = resolve(self.text.result, self.scope)
         found = self.fitted(
             over.find(value), t.Optional(strip(declared)), f"the result of `{self.text.name}`"

@@ -23,6 +23,8 @@ from frontends.cql.unnest import unnested
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
 from frontends.sql.check import joined_by_name, select
+from frontends.sql.dates import DATE, WRITTEN, from_data
+from frontends.sql.dates import read as as_read
 from frontends.sql.expressions import Column, RowExpressions, spelled, substitute
 from river.diagnostics import closest
 from river.il.library import Library
@@ -43,6 +45,7 @@ TYPES: Mapping[str, Declared] = MappingProxyType(
         "boolean": Declared((), s.TypeName("bool")),
         "timestamp": Declared((), s.TypeName("time")),
         "interval": Declared((), s.TypeName("duration")),
+        "date": Declared((), WRITTEN),
     }
 )
 """What CQL's own names of types stand for."""
@@ -156,7 +159,7 @@ class _Checker:
             )
             raise self.report.error("cql-stamp-type", message, stamp.span, help_line)
         name = fresh(STAMP, {name for name, _ in row.fields})
-        places = {Column(0, each): s.Member(s.Name("r"), each) for each, _ in row.fields}
+        places = {Column(0, each): from_data(s.Member(s.Name("r"), each), kind) for each, kind in row.fields}
         self.computed[decl.name] = s.Lambda(("r",), substitute(found.expr, places), span=stamp.span)
         column = s.FieldType(name, expression(found.type), span=stamp.span)
         whole = evolve(decl.type, fields=(column, *decl.type.fields))
@@ -175,6 +178,10 @@ class _Checker:
         if decl.stamp is not None:
             raise Failed  # it was refused
         row = self.row(decl.type)
+        for name, column in row.fields:
+            if t.contains(as_read(column), DATE):
+                message = f"dates inside of other values are not read, as in `{name}`"
+                raise error("cql-column-type", message, decl.type.span, "declare them as `time` there")
         if decl.by is None and decl.kind == "relation":
             self.named[decl.name] = _Named("relation", row, None, monotonic=True)
             return ty.Input(
@@ -189,7 +196,8 @@ class _Checker:
             raise error("sql-unknown-column", f"unknown column `{decl.by}`", decl.span, near)
         if stamp not in (t.I64, t.TIME):
             message = f"a time stamp is `int` or `time`, `{decl.by}` is `{spelled(stamp)}`"
-            raise error("cql-stamp-type", message, decl.span)
+            help_line = f"write `by cast({decl.by} as timestamp)`" if stamp == DATE else None
+            raise error("cql-stamp-type", message, decl.span, help_line)
         if decl.kind == "relation":
             if row.field(SIGN) is not None:
                 message = f"`{SIGN}` is the sign of a change of `{decl.name}`, no column can have that name"

@@ -18,6 +18,7 @@ from frontends.cql.groups import Accumulator, applied, over
 from frontends.cql.plan import Plan, plan
 from frontends.cql.trees import fields, key_of, record
 from frontends.cql.windowing import partition
+from frontends.sql import dates
 from frontends.sql import typed as r
 from river.il import program as p
 from river.il.trees import fresh
@@ -27,7 +28,7 @@ from river.lang.scope import expression
 from river.lang.values import BOUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from river.source import Span
 
@@ -230,19 +231,60 @@ class Lowering:
     # -- inputs
 
     def input(self, one: ty.Input) -> p.Input:
-        """An input queue, and the operator that makes deltas of it."""
+        """An input queue, and the operators that make deltas of it. Data have dates as times."""
+        read = _each(one.row, dates.read)
+        if read == one.row:
+            return self.read(one, None)
+        return self.read(evolve(one, row=read), one.row)
+
+    def dated(self, rows: Deltas, row: t.Record, name: str, span: Span | None) -> Deltas:
+        """Deltas as they are read, with dates."""
+        made = record(
+            (n, dates.from_data(s.Member(s.Name("r"), n), row.field(n) or k)) for n, k in rows.row.fields
+        )
+        shown = t.Record(tuple((n, row.field(n) or k) for n, k in rows.row.fields))
+        return self.mapped(rows, shown, made, f"{name}_dated", span)
+
+    def texts(self, rows: Deltas, name: str, span: Span | None) -> Deltas:
+        """Deltas as they are told, with dates as texts."""
+        row = _each(rows.row, dates.told)
+        if row == rows.row:
+            return rows
+        made = record((n, dates.to_data(s.Member(s.Name("r"), n), k)) for n, k in rows.row.fields)
+        return self.mapped(rows, row, made, f"{name}_told", span)
+
+    def mapped(self, rows: Deltas, row: t.Record, made: s.Expr, name: str, span: Span | None) -> Deltas:
+        """Deltas with each row `r` as what is made of it."""
+        type_ = self.declare(name, expression(row), span)
+        args: Args = (
+            ("R", rows.type), ("O", type_), ("Tau", self.tau), ("keep", r.ALL), ("row", s.Lambda(("r",), made)),
+            ("quiet", s.Bool(value=False)),
+        )  # fmt: skip
+        queue = self.fresh(name)
+        self.use(
+            queue,
+            self.instance(name, "select", args, span),
+            (rows.queue,),
+            (),
+            span,
+            p.Annotation("Parallel"),
+        )
+        return Deltas(queue, row, type_)
+
+    def read(self, one: ty.Input, dated: t.Record | None) -> p.Input:
+        """An input queue of rows as data have them; `dated`: what the program takes them for, if they have dates."""
         row = self.declare(one.name, expression(one.row), one.span)
         operator, queue = self.fresh(f"{one.name}_in"), self.fresh(f"{one.name}_deltas")
         shown, kept, value = one.row, row, s.Name("r")
-        if one.kind == "stream" and self.plan.read[one.name] != one.row:
-            shown = self.plan.read[one.name]
+        if one.kind == "stream" and _each(self.plan.read[one.name], dates.read) != one.row:
+            shown = _each(self.plan.read[one.name], dates.read)
             kept = self.declare(f"{one.name}_read", expression(shown), one.span)
             value = record((name, s.Member(value, name)) for name, _ in shown.fields)
         now = self.variable(f"{one.name}_now", s.OptionalType(self.tau), s.NoneValue(), one.span)
         ins = self.variable(f"{one.name}_ins", s.TypeName("list", (kept,)), s.ListValue(()), one.span)
         variables, carried = (now, ins), row
         if one.table:
-            return self.table(one, operator, Deltas(queue, shown, row))
+            return self.table(one, operator, Deltas(queue, shown, row), dated)
         if one.kind == "stream":
             made = borders.stream_in(
                 operator,
@@ -276,7 +318,10 @@ class Lowering:
             )
         self.operators.append(made)
         self.use(queue, operator, (one.name,), variables, one.span)
-        self.publish(one.name, Deltas(queue, shown, kept), one.span)
+        rows = Deltas(queue, shown, kept)
+        self.publish(
+            one.name, rows if dated is None else self.dated(rows, dated, one.name, one.span), one.span
+        )
         notes: tuple[p.Annotation, ...] = ()
         if one.computed is not None:
             columns = (
@@ -291,13 +336,14 @@ class Lowering:
             notes = (p.Annotation("Stamp", (s.Name(name),)),)
         return p.Input(one.name, carried, one.stamp.name, notes, span=one.span)
 
-    def table(self, one: ty.Input, operator: str, rows: Deltas) -> p.Input:
+    def table(self, one: ty.Input, operator: str, rows: Deltas, dated: t.Record | None) -> p.Input:
         """A queue of one item, all rows of a table, and the operator that makes the first delta of them."""
         whole = s.TypeName("list", (rows.type,))
         first = self.instant(FIRST[self.source.tau])
         self.operators.append(borders.table_in(operator, whole, self.delta(rows.type), first, one.span))
         self.use(rows.queue, operator, (one.name,), (), one.span)
-        self.publish(one.name, rows, one.span)
+        known = rows if dated is None else self.dated(rows, dated, one.name, one.span)
+        self.publish(one.name, known, one.span)
         return p.Input(one.name, whole, None, (p.Annotation("Whole"),), span=one.span)
 
     def publish(self, name: str, rows: Deltas, span: Span | None, *extra: str) -> None:
@@ -343,16 +389,18 @@ class Lowering:
             if source.name == view.name
         ]
         if not shown:
-            return (self.output(view, rows, own),)
+            return (self.output(view, evolve(rows, row=view.row, type=own)),)
         extra = ("output",) if view.output else ()
         self.publish(view.name, Deltas(rows.queue, view.row, own), view.span, *extra)
         if not view.output:
             return ()
-        return (self.output(view, Deltas(self.copies[view.name].pop(), view.row, own), own),)
+        return (self.output(view, Deltas(self.copies[view.name].pop(), view.row, own)),)
 
-    def output(self, view: ty.View, rows: Deltas, own: s.TypeExpr) -> p.Output:
+    def output(self, view: ty.View, rows: Deltas) -> p.Output:
         """The output of a view: the net changes of a relation, or the stamped rows of a stream."""
         span = view.span
+        rows = self.texts(rows, view.name, span)
+        own, row = rows.type, rows.row
         if view.kind == "relation":
             args: Args = (("R", own), ("Tau", self.tau))
             if not _is_net(view.query, view.query.relation) or view.name in self.loud:
@@ -364,9 +412,9 @@ class Lowering:
         made: s.Expr = s.Name("r")
         carried = own
         if not view.stamp.column:
-            values = (s.FieldValue(name, s.Member(s.Name("r"), name)) for name, _ in view.row.fields)
+            values = (s.FieldValue(name, s.Member(s.Name("r"), name)) for name, _ in row.fields)
             made = s.RecordValue((s.FieldValue(view.stamp.name, s.Member(s.Name("x"), "tau")), *values))
-            columns = ((view.stamp.name, self.source.tau), *view.row.fields)
+            columns = ((view.stamp.name, self.source.tau), *row.fields)
             carried = self.declare(f"{view.name}_row", expression(t.Record(columns)), span)
         operator = self.fresh(f"{view.name}_out")
         self.operators.append(
@@ -830,6 +878,11 @@ class Parts:
     def entry(self, *more: s.FieldType) -> s.TypeExpr:
         """The state of a group."""
         return s.RecordType((s.FieldType("acc", self.acc), *more))
+
+
+def _each(row: t.Record, of: Callable[[t.Type], t.Type]) -> t.Record:
+    """A row with another type for each column."""
+    return t.Record(tuple((name, of(kind)) for name, kind in row.fields))
 
 
 def _moved(by: int | None) -> s.Lambda:

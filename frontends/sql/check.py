@@ -9,6 +9,7 @@ from attrs import define, evolve, field, frozen
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
 from frontends.sql.bands import bands
+from frontends.sql.dates import DATE, days
 from frontends.sql.expressions import (
     Column,
     Found,
@@ -264,6 +265,8 @@ class _Select:
                 return [Found(s.Unary("not", value), kind)]
             case t.TIME | t.DURATION:
                 return [Found(s.Unary("~", s.Call("micros", (value,))), t.I64)]
+            case _ if kind == DATE:
+                return [Found(s.Unary("~", days(value)), t.I64)]
             case t.STRING:
                 return [Found(s.Call("cql.descending", (value,)), t.List(t.I64))]
             case t.Decimal():
@@ -463,8 +466,11 @@ class _Select:
                 )
                 self.report.warn("sql-truncates", message, span, f"declare `{name}` as `float` to keep it")
             return convert(found, wanted)
+        if (kind, wanted) == (DATE, t.TIME):
+            return self.over_rows("here").as_time(found)
         message = f"`{name}` is declared as `{spelled(type_)}`, this is `{spelled(found.type)}`"
-        raise self.report.error("sql-column-type", message, span)
+        help_line = "write `cast(... as date)`" if (kind, wanted) == (t.TIME, DATE) else None
+        raise self.report.error("sql-column-type", message, span, help_line)
 
     # -- queries without groups
 

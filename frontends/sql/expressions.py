@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import define, evolve, field, frozen
 
+from frontends.sql import dates
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
+from frontends.sql.dates import DATE
 from frontends.sql.functions import (
     FIELDS,
     FUNCTIONS,
@@ -33,6 +35,7 @@ from river.lang import check
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
+from river.lang.operations.times import parse_time
 from river.lang.scope import resolve, show
 from river.report import Failed, Report
 
@@ -216,11 +219,12 @@ class RowExpressions:
                 return self.logic(op, *self.both(left, right), expr)
             case s.Binary(op, left, right) if op in COMPARISONS:
                 return self.comparison(op, *self.both(left, right), expr)
-            case s.Binary("+", s.Call("months", (s.Int(),)) as length, at):
-                return self.find(evolve(expr, left=at, right=length))
-            case s.Binary("+" | "-" as op, at, s.Call("months", (s.Int(count),))):
-                months = Found(s.Int(count if op == "+" else -count), t.I64)
-                return self.later(self.find(at), months, expr)
+            case s.Binary("+", length, at) if (parts := _calendar(length)) and not _calendar(at):
+                return self.moved(self.find(at), *parts, expr)
+            case s.Binary("-", at, length) if (parts := _calendar(_negative(length))) and not _calendar(at):
+                return self.moved(self.find(at), *parts, expr)
+            case s.Binary("+", at, length) if (parts := _calendar(length)) and not _calendar(at):
+                return self.moved(self.find(at), *parts, expr)
             case s.Binary(op, left, right) if op in ARITHMETIC:
                 return self.arithmetic(op, *self.both(left, right), expr)
             case s.Binary("||", left, right):
@@ -327,12 +331,52 @@ class RowExpressions:
             raise Failed
         return found[0], found[1]
 
+    # -- dates
+
+    def as_time(self, found: Found) -> Found:
+        """The time at which a day begins; what is no date stays."""
+        if strip(found.type) != DATE:
+            return found
+        return self.lifted((found,), lambda parts: dates.time_of(parts[0]), found.expr)
+
+    def as_days(self, found: Found) -> Found:
+        """A date as a number."""
+        return self.lifted((found,), lambda parts: dates.days(parts[0]), found.expr)
+
+    def as_date(self, found: Found) -> Found:
+        """The day of a time."""
+        return self.lifted((found,), lambda parts: dates.of_time(parts[0]), found.expr)
+
+    def in_time(self, left: Found, right: Found) -> tuple[Found, Found]:
+        """Two sides of a comparison, of which one may be a date, or a text that is written out, where the other is a time."""
+        kinds = {strip(left.type), strip(right.type)}
+        if kinds == {DATE, t.TIME}:
+            return self.as_time(left), self.as_time(right)
+        if kinds in ({DATE, t.STRING}, {t.TIME, t.STRING}):
+            return self.meant(left, right), self.meant(right, left)
+        return left, right
+
+    def meant(self, found: Found, other: Found) -> Found:
+        """A text that is written out beside a time is a time, and beside a date a date."""
+        if not isinstance(found.expr, s.String):
+            return found
+        micros = parse_time(found.expr.value)
+        if micros is None:
+            message = f"`{found.expr.value}` is no time"
+            help_line = "write it as in `'2026-01-31'`, or `'2026-01-31 12:00:00'`"
+            raise self.report.error("sql-cast", message, found.expr.span, help_line)
+        time = s.Call("time", (s.Int(micros),), span=found.expr.span)
+        if strip(other.type) == DATE and micros % dates.DAY == 0:
+            return Found(dates.of_time(time), DATE)
+        return Found(time, t.TIME)
+
     def typed(self, expr: s.Expr) -> Found:
         """`expr`, whose parts are checked, with its type."""
         try:
             return Found(expr, check.expression(expr, self.locals(), self.scope).type)
         except Rejected as rejected:
-            self.report.found += [d for d in rejected.diagnostics if d not in self.report.found]
+            told = [evolve(d, message=d.message.replace(show(DATE), "date")) for d in rejected.diagnostics]
+            self.report.found += [d for d in told if d not in self.report.found]
             raise Failed from None
 
     # -- functions
@@ -343,6 +387,12 @@ class RowExpressions:
         match name, args:
             case "cast", (value, s.String(kind)):
                 return self.cast(self.find(value), kind, expr)
+            case "date" | "to_date", (value,):
+                return self.cast(self.find(value), "date", expr)
+            case "to_date", (value, s.String(pattern)):
+                return self.as_date(self.time_read(name, self.find(value), pattern, expr))
+            case "last_day", (value,):
+                return self.as_date(self.function(FUNCTIONS[name], function, (value,), expr))
             case "extract" | "date_part" | "date_trunc", (s.String(part), value):
                 return self.part(name, part.lower(), self.find(value), expr)
             case "to_char" | "date_format" | "strftime", (value, s.String(pattern)):
@@ -360,7 +410,7 @@ class RowExpressions:
             ):
                 size = s.Int(12 if _unit(unit) == "year" else 1)
                 return self.later(self.find(value), self.find(s.Binary("*", count, size)), expr)
-            case "months", (s.Int(),):
+            case "months", (s.Int(), *_):
                 message = "months are of different lengths, so they are only added to a time, and taken away"
                 help_line = "write `t + interval '1' month`, or count days"
                 raise self.report.error("sql-month", message, expr.span, help_line)
@@ -424,7 +474,7 @@ class RowExpressions:
             raise self.report.error("sql-function-operands", message, expr.span, f"it is {called.signature}")
         fitted: list[Found] = []
         for i, (found, kind) in enumerate(zip(self.operands(args), called.takes, strict=False)):
-            one = _fitted(found, kind)
+            one = _fitted(self.as_time(found) if kind == "time" else found, kind)
             if one is None:
                 wanted = "a text that is written out" if kind == "pattern" else f"`{kind}`"
                 message = f"operand {i + 1} of `{name}` is {wanted}, this is `{spelled(found.type)}`"
@@ -497,6 +547,7 @@ class RowExpressions:
 
     def in_zone(self, at: Found, zone: str, expr: s.Call) -> Found:
         """What the clocks of a zone show at a time."""
+        at = self.as_time(at)
         if strip(at.type) != t.TIME:
             message = f"clocks show a `time`, this is `{spelled(at.type)}`"
             raise self.report.error("sql-zone", message, expr.span)
@@ -509,8 +560,15 @@ class RowExpressions:
             (at,), lambda parts: s.Call("cql.in_zone", (*parts, since, offsets), span=expr.span), expr
         )
 
+    def moved(self, at: Found, months: s.Expr, length: s.Expr | None, expr: s.Expr) -> Found:
+        """A time or a date so many months later, and then so long after that."""
+        found = self.later(at, self.find(months), expr)
+        return found if length is None else self.arithmetic("+", found, self.find(length), expr)
+
     def later(self, at: Found, months: Found, expr: s.Expr) -> Found:
-        """A time so many months later; the last day of a month that has no such day."""
+        """A time or a date so many months later; the last day of a month that has no such day."""
+        if strip(at.type) == DATE:
+            return self.as_date(self.later(self.as_time(at), months, expr))
         if strip(at.type) != t.TIME:
             message = f"months are added to a `time`, this is `{spelled(at.type)}`"
             raise self.report.error(
@@ -520,6 +578,7 @@ class RowExpressions:
 
     def time_text(self, name: str, value: Found, pattern: str, expr: s.Call) -> Found:
         """`to_char(t, 'YYYY-MM-DD')`, and the same in other signs."""
+        value = self.as_time(value)
         if strip(value.type) != t.TIME:
             message = f"`{name}` is of a `time`, this is `{spelled(value.type)}`"
             raise self.report.error("sql-function-operands", message, expr.span)
@@ -554,7 +613,7 @@ class RowExpressions:
 
     def difference(self, name: str, unit: str | None, sides: tuple[s.Argument, ...], expr: s.Call) -> Found:
         """`date_diff` counts the borders of units between two times, `timestampdiff` whole units."""
-        begin, end = self.operands(cast("tuple[s.Expr, ...]", sides))
+        begin, end = map(self.as_time, self.operands(cast("tuple[s.Expr, ...]", sides)))
         if {strip(begin.type), strip(end.type)} != {t.TIME}:
             message = f"`{name}` is of a unit and two times"
             raise self.report.error(
@@ -578,19 +637,24 @@ class RowExpressions:
 
     def extreme(self, operation: str, found: tuple[Found, ...], expr: s.Call) -> Found:
         """The greatest or least of those operands that are there; NaN is the greatest number."""
+        if all(strip(one.type) == DATE for one in found):
+            number = self.extreme(operation, tuple(map(self.as_days, found)), expr)
+            return self.lifted((number,), lambda parts: dates.made(parts[0]), expr)
         value = found[0]
         for one in found[1:]:
             value = self.typed(s.Call(operation, (value.expr, one.expr), span=expr.span))
         return value
 
     def cast(self, value: Found, kind: str, expr: s.Call) -> Found:
-        """`cast(x as kind)`; a date is the time at which the day begins."""
+        """`cast(x as kind)`."""
         if kind.lower() == "date":
-            return self.part("date_trunc", "day", self.cast(value, "time", expr), expr)
+            return value if strip(value.type) == DATE else self.as_date(self.cast(value, "time", expr))
+        if strip(value.type) == DATE:
+            value = self.as_text(value) if type_named(kind) == t.STRING else self.as_time(value)
         type_ = type_named(kind)
         if type_ is None:
             message = f"`{kind}` is no type that `cast` knows"
-            help_line = "there are `int`, `float`, `string`, `bool` and `time`"
+            help_line = "there are `int`, `float`, `string`, `bool`, `time` and `date`"
             raise self.report.error("sql-cast", message, expr.span, help_line)
         if isinstance(type_, t.Decimal) or cast_of(value.expr, strip(value.type), type_) is None:
             message = f"`{spelled(value.type)}` cannot be cast to `{spelled(type_)}`"
@@ -611,6 +675,10 @@ class RowExpressions:
         if made is None:
             near = closest(part, table) or f"there are {', '.join(f'`{one}`' for one in table)}"
             raise self.report.error("sql-time-part", f"a time has no part `{part}`", expr.span, near)
+        if strip(value.type) == DATE:
+            found = self.part(name, part, self.as_time(value), expr)
+            below = part.removesuffix("s") in ("millisecond", "second", "minute", "hour")
+            return found if name != "date_trunc" or below else self.as_date(found)
         if part == "epoch" and strip(value.type) == t.DURATION:
             return self.lifted(
                 (value,), lambda parts: evolve(FIELDS["epoch"](parts[0]), span=expr.span), expr
@@ -645,6 +713,8 @@ class RowExpressions:
         """A value as text, as `cast` has it."""
         if strip(value.type) == t.STRING:
             return value
+        if strip(value.type) == DATE:
+            return self.lifted((value,), lambda parts: dates.text_of(parts[0]), value.expr)
         return self.lifted((value,), lambda parts: s.Call("string", parts), value.expr)
 
     def or_empty(self, value: Found) -> s.Expr:
@@ -702,7 +772,9 @@ class RowExpressions:
 
     def comparison(self, op: str, left: Found, right: Found, expr: s.Expr) -> Found:
         """A comparison of numbers of one type; unknown where an operand is. Floats compare by IEEE, optional ones too."""
-        left, right = promote(left, right)
+        left, right = promote(*self.in_time(left, right))
+        if strip(left.type) == DATE == strip(right.type) and op not in ("==", "!="):
+            left, right = self.as_days(left), self.as_days(right)
         if strip(left.type) in t.FLOATS and strip(right.type) in t.FLOATS:
             return self.lifted((left, right), lambda parts: s.Binary(op, *parts, span=expr.span), expr)
         if isinstance(left.type, t.Optional) or isinstance(right.type, t.Optional):
@@ -710,7 +782,23 @@ class RowExpressions:
         return self.typed(s.Binary(op, left.expr, right.expr, span=expr.span))
 
     def arithmetic(self, op: str, left: Found, right: Found, expr: s.Expr) -> Found:
-        """Arithmetic on numbers of one type. Division of whole numbers drops the fraction; all of it traps on 0."""
+        """Arithmetic on numbers of one type. Division of whole numbers drops the fraction; all of it traps on 0.
+
+        A date moves by whole numbers and by lengths of whole days that are written out; by others it becomes a time.
+        """
+        kinds = strip(left.type), strip(right.type)
+        if DATE in kinds and op in ("+", "-"):
+            match kinds:
+                case (x, y) if x == y and op == "-":
+                    return self.arithmetic(op, self.as_days(left), self.as_days(right), expr)
+                case (x, y) if x == DATE and (y in t.INTEGERS or dates.is_whole(right.expr)):
+                    by = right if y in t.INTEGERS else Found(dates.in_days(right.expr), t.I64)
+                    moved = self.arithmetic(op, self.as_days(left), by, expr)
+                    return self.lifted((moved,), lambda parts: dates.made(parts[0]), expr)
+                case (x, y) if y == DATE and op == "+" and x != DATE:
+                    return self.arithmetic(op, right, left, expr)
+                case _:
+                    left, right = self.as_time(left), self.as_time(right)
         left, right = promote(left, right)
 
         def apply(parts: tuple[s.Expr, ...]) -> s.Expr:
@@ -882,7 +970,7 @@ class Groups(RowExpressions):
             function, parameters = "quantile", (s.Float(0.5),)
         return Aggregate("", result, function, argument.expr, argument.type, parameters, span=expr.span)
 
-    def folded(self, expr: q.Folded, condition: s.Expr | None, inside: Rows) -> Aggregate:
+    def folded(self, expr: q.Folded, condition: s.Expr | None, inside: RowExpressions) -> Aggregate:
         """What the user's aggregate makes of a group: of the rows that have all operands that it cannot do without."""
         fold, name = expr.fold, expr.function
         if len(expr.args) != len(fold.operands.fields):
@@ -1050,6 +1138,8 @@ def _title(function: str, expr: s.Call) -> str:
 
 def spelled(type_: t.Type) -> str:
     """The type as queries spell it."""
+    if t.contains(type_, DATE):
+        return show(type_).replace(show(DATE), "date")
     return re.sub(r"\b[if]64\b", lambda found: {"i64": "int", "f64": "float"}[found[0]], show(type_))
 
 
@@ -1123,6 +1213,37 @@ def _fitted(found: Found, kind: str) -> Found | None:
 
 def _whole(number: int) -> s.Expr:
     return s.Int(number) if number >= 0 else s.Unary("-", s.Int(-number))
+
+
+def _calendar(length: s.Argument) -> tuple[s.Expr, s.Expr | None] | None:
+    """A length that has months, written out or so many times such a one: the months, and what is added behind them."""
+    match length:
+        case s.Call("months", (s.Int() as months, *rest)):
+            return months, cast("s.Expr | None", rest[0] if rest else None)
+        case s.Binary("*", one, other) if (parts := _calendar(one)) is not None:
+            months, rest = parts
+            return _scaled(months, other), None if rest is None else _scaled(rest, other)
+        case s.Binary("*", one, other) if _calendar(other) is not None:
+            return _calendar(evolve(length, left=other, right=one))
+        case s.Unary("-", value) if _calendar(value) is not None:
+            return _calendar(_negative(value))
+        case _:
+            return None
+
+
+def _negative(length: s.Expr) -> s.Expr:
+    return s.Binary("*", length, s.Int(-1), span=length.span)
+
+
+def _scaled(length: s.Expr, by: s.Expr) -> s.Expr:
+    """A number of months, or a length of time, so many times."""
+    match length, by:
+        case s.Int(a), s.Int(b):
+            return s.Int(a * b, span=length.span)
+        case s.Call("duration", (s.Int(a),)), s.Int(b):
+            return evolve(length, args=(s.Int(a * b),))
+        case _:
+            return s.Binary("*", length, by, span=length.span)
 
 
 def _unit(given: s.Argument) -> str | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from attrs import evolve
 
 from frontends.sql import syntax as q
-from frontends.sql.functions import UNITS
+from frontends.sql.intervals import interval
 from river.lang import syntax as s
 from river.lang.grammar import module
 from river.lang.parse import RESERVED, ExprBuilder
@@ -332,23 +331,30 @@ class SqlBuilder(ExprBuilder):
         if found is None:
             message = f"`{text}` is no time"
             self.report("syntax-time", message, span, "write it as in `timestamp '2026-01-31 12:00:00'`")
-        return s.Call("time", (s.Int(found or 0),), span=span)
+        time = s.Call("time", (s.Int(found or 0),), span=span)
+        if re.match(r"(?i)date\s*'", args[0]):
+            return s.Call("cast", (time, s.String("date")), span=span)
+        return time
 
     def interval_value(self, tree: Tree[Token], args: Args) -> s.Call:
         span, text = self.span(tree), _quoted_part(args[0])
         if "'" not in args[0]:
             text = re.sub(r"(?i)^interval", "", args[0])
-        unit = str(args[0]).rpartition("'")[2] if "'" in args[0] else ""
-        whole = f"{text} {re.sub(r'[(].*', '', unit)}"
-        if (months := _MONTHS.fullmatch(whole.lower())) is not None:
-            count = int(months[1]) * (12 if months[2] == "year" else 1)
-            return s.Call("months", (s.Int(count),), span=span)
-        found = _micros(whole)
+        units = (
+            re.sub(r"\([^()]*\)", " ", str(args[0]).rpartition("'")[2]).lower().split()
+            if "'" in args[0]
+            else []
+        )
+        found = interval(text, units[:1], units[2:])
         if found is None:
-            help_line = "months and years stand alone, weeks and below together: `interval '1' month`, `interval '1 day 2 hours'`"
+            help_line = "write `interval '1 month 2 days'`, `interval '1-2' year to month` or `interval '1 2:30' day to minute`"
             self.report("syntax-interval", "this is no length of time", span, help_line)
             return s.Call("duration", (s.Int(0),), span=span)
-        return s.Call("duration", (s.Int(found),), span=span)
+        months, micros = found
+        length = s.Call("duration", (s.Int(micros),), span=span)
+        if not months:
+            return length
+        return s.Call("months", (s.Int(months), *((length,) if micros else ())), span=span)
 
     def distinct_call(self, tree: Tree[Token], args: Args) -> s.Expr:
         callee, *values = args
@@ -371,32 +377,6 @@ _JOINS = {
 """Words of joins that would be read as names."""
 
 _SPELLED = {"=": "==", "<>": "!="}
-
-_MONTHS = re.compile(r"\s*([-+]?\d+)\s+(month|year)s?\s*")
-
-_LENGTH = re.compile(
-    r"\s*(?P<sign>[-+]?)(?:(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?|(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z]+))"
-)
-
-
-def _micros(text: str) -> int | None:
-    """The length of time that a text such as `1 day 2 hours` or `1:30` says, in whole microseconds, or None."""
-    total, at = Fraction(0), 0
-    text = text.rstrip()
-    while at < len(text):
-        part = _LENGTH.match(text, at)
-        if part is None:
-            return None
-        if part["unit"] is None:
-            clock = zip((part["hours"], part["minutes"], part["seconds"] or "0"), (3600, 60, 1), strict=True)
-            length = sum((Fraction(number) * size for number, size in clock), Fraction(0)) * 1_000_000
-        elif part["unit"].lower().removesuffix("s") in UNITS:
-            length = Fraction(part["number"]) * UNITS[part["unit"].lower().removesuffix("s")]
-        else:
-            return None
-        total += -length if part["sign"] == "-" else length
-        at = part.end()
-    return int(total) if at and total.denominator == 1 else None
 
 
 def _as_tuple(sources: q.Source | tuple[q.Source, ...]) -> tuple[q.Source, ...]:

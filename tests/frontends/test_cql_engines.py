@@ -81,8 +81,8 @@ def test_months_and_zones() -> None:
       timestampadd(month, q, date '2023-12-31') as c, timestamp '2024-07-01 12:00:00' at time zone 'Europe/Berlin' as d,
       timestamp '2024-01-01 12:00:00' at time zone '-03:30' as e, date '1899-01-01' at time zone 'UTC' as f from s where a = 2"""
     ((_, _, *found),) = told(query, "relation")
-    assert [None if at is None else at.strftime("%Y-%m-%d %H:%M") for at in found] == [
-        "2024-02-29 10:30", "2023-02-28 00:00", "2024-01-31 00:00", "2024-07-01 14:00", "2024-01-01 08:30", "1899-01-01 00:00",
+    assert [str(at)[:16] for at in found] == [
+        "2024-02-29 10:30", "2023-02-28", "2024-01-31", "2024-07-01 14:00", "2024-01-01 08:30", "1899-01-01 00:00",
     ]  # fmt: skip
 
 

@@ -152,7 +152,31 @@ SAME = {
     "coalesce(regexp_extract(k, '([a-z])X', 1), '')": "regexp_extract(k, '([a-z])X', 1)",
     "coalesce(regexp_extract(qk, 'x_.'), '')": "coalesce(regexp_extract(qk, 'x_.'), '')",
     "ts > date '2009-01-01'": "ts > date '2009-01-01'",
-    "cast(ts as date)": "date_trunc('day', ts)::timestamp",
+    "cast(ts as date)": "cast(ts as date)",
+    "ts::date + 1 - 3": "ts::date + 1 - 3",
+    "ts::date - date '2026-01-31'": "ts::date - date '2026-01-31'",
+    "ts::date + interval '1' month": "cast(ts::date + interval 1 month as date)",
+    "ts::date - interval '2' day": "cast(ts::date - interval 2 day as date)",
+    "ts::date + interval '90' minute": "ts::date + interval 90 minute",
+    "ts::date < date '2026-01-31' or ts::date = '2026-12-31'": "ts::date < date '2026-01-31' or ts::date = '2026-12-31'",
+    "ts >= '2026-01-31 00:00:00' and ts > ts::date": "ts >= '2026-01-31' and ts > ts::date",
+    "date_trunc('month', ts::date)": "cast(date_trunc('month', ts) as date)",
+    "date_trunc('hour', ts::date)": "date_trunc('hour', ts::date)::timestamp",
+    "extract(year from ts::date) + dayofyear(date(ts))": "extract(year from ts::date) + dayofyear(ts)",
+    "to_char(ts::date, 'DD.MM.YYYY') || ts::date": "strftime(ts, '%d.%m.%Y') || ts::date",
+    "cast(cast(ts as date) as timestamp)": "ts::date::timestamp",
+    "to_date('31.01.2026', 'dd.MM.yyyy')": "date '2026-01-31'",
+    "date_diff('day', date '2026-01-31', ts::date)": "date_diff('day', date '2026-01-31', ts::date)",
+    "greatest(ts::date, date '2026-01-31')": "greatest(ts::date, date '2026-01-31')",
+    "case when qi > 0 then ts::date end": "case when qi > 0 then ts::date end",
+    "ts + interval '1-2' year to month": "ts + interval 14 month",
+    "ts - interval '1 2:03' day to minute": "ts - interval 1563 minute",
+    "ts + interval '-1:30.5' minute to second": "ts - interval 90500 millisecond",
+    "ts + interval 'P1Y2M3DT4H5M6.7S'": "ts + interval 14 month + interval 3 day + interval 14706700 millisecond",
+    "ts - interval '1 month 2 days 03:00'": "ts - interval 1 month - interval 2 day - interval 3 hour",
+    "ts + qi * interval '1' month": "ts + qi * interval 1 month",
+    "interval '1' quarter * 2 + ts": "ts + interval 6 month",
+    "ts - interval '3' month * 2 + -interval '1' year": "ts - interval 6 month - interval 12 month",
     "timestamp '2026-01-31 12:00:00.5' - interval '1 day 2 hours'": "timestamp '2026-01-30 10:00:00.5'",
     "ts + interval 90 minutes - interval '1:30:00'": "ts",
     "extract(epoch from (ts - timestamp '2026-01-01'))": "epoch(ts - timestamp '2026-01-01')",
@@ -172,7 +196,7 @@ SAME = {
     "unix_timestamp(ts)": "floor(epoch(ts))::bigint",
     "epoch(ts)": "epoch(ts)",
     "epoch_ms(ts)": "epoch_us(ts) // 1000",
-    "last_day(ts)": "last_day(ts)::timestamp",
+    "last_day(ts)": "last_day(ts)",
     "dayofyear(ts) + dayofmonth(ts)": "dayofyear(ts) + dayofmonth(ts)",
     "to_timestamp_ltz(epoch_ms(ts), 3)": "make_timestamp(epoch_us(ts) // 1000 * 1000)",
     "to_timestamp('2026-01-31 12:00:00')": "timestamp '2026-01-31 12:00:00'",
@@ -207,12 +231,12 @@ def everything() -> str:
 
 
 def canonical(value: Any) -> Any:
-    """A value of DuckDB as River has it: times in microseconds."""
+    """A value of DuckDB as River has it: times in microseconds, dates as texts."""
     if isinstance(value, dt.datetime):
         return (value.replace(tzinfo=dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(
             microseconds=1
         )
-    return value
+    return value.isoformat() if isinstance(value, dt.date) else value
 
 
 def test_functions_say_what_duckdb_says() -> None:
@@ -309,7 +333,7 @@ def diagnostics(expression: str) -> list[Diagnostic]:
         ("coalesce(null)", "sql-function-operands", None),
         ("extract(year from i)", "sql-function-operands", "seconds since 1970 become a time by `to_timestamp(x)`"),
         ("extract(yeer from ts)", "sql-time-part", "did you mean `year`?"),
-        ("cast(i as list)", "sql-cast", "there are `int`, `float`, `string`, `bool` and `time`"),
+        ("cast(i as list)", "sql-cast", "there are `int`, `float`, `string`, `bool`, `time` and `date`"),
         ("cast(ts as bool)", "sql-cast", None),
         ("i in k", "sql-in", "write `x in (1, 2)`"),
         ("length(k) filter (where b)", "sql-filter", None),
@@ -329,7 +353,7 @@ def diagnostics(expression: str) -> list[Diagnostic]:
         ("timestamp 'soon'", "syntax-time", "write it as in `timestamp '2026-01-31 12:00:00'`"),
         (
             "interval '2 moons'", "syntax-interval",
-            "months and years stand alone, weeks and below together: `interval '1' month`, `interval '1 day 2 hours'`",
+            "write `interval '1 month 2 days'`, `interval '1-2' year to month` or `interval '1 2:30' day to minute`",
         ),
     ],
 )  # fmt: skip
