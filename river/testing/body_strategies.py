@@ -8,6 +8,7 @@ guards whole variables where the checker guards parts. Loops are bounded by what
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from hypothesis import strategies as st
@@ -43,6 +44,7 @@ KEYS: Final[tuple[t.Type, ...]] = (
     t.Record((("k", t.STRING),)),
 )
 WIDTHS: Final = {t.I32: 31, t.I64: 63, t.U64: 64}
+PERCENT: Final = st.integers(0, 99)
 
 
 @frozen
@@ -75,6 +77,12 @@ class _Local:
     name: str
     type: t.Type
     writable: bool = False
+    places: tuple[tuple[s.Expr, t.Type, str], ...] = field(init=False, eq=False, repr=False)
+    """It and the parts inside of it, as expressions with their types, and its name: looked through for each expression."""
+
+    def __attrs_post_init__(self) -> None:
+        places = tuple((expr, type_, self.name) for expr, type_ in _parts(self.expr, self.type, 2))
+        object.__setattr__(self, "places", places)
 
     @property
     def expr(self) -> s.Expr:
@@ -121,11 +129,11 @@ class _Generator:
 
     def choice(self, options: Sequence[T]) -> T:
         """One of them; the first is the simplest."""
-        return options[self.draw(st.integers(0, len(options) - 1))] if len(options) > 1 else options[0]
+        return _one(self.draw, options) if len(options) > 1 else options[0]
 
     def chance(self, percent: int) -> bool:
         """Yes, this often; No is the simplest."""
-        return self.draw(st.integers(0, 99)) >= 100 - percent
+        return self.draw(PERCENT) >= 100 - percent
 
     def fresh(self) -> str:
         """A name that nothing else bears."""
@@ -172,9 +180,7 @@ class _Generator:
                 continue
             if writable and (not local.writable or local.name in self.scope.borrowed):
                 continue
-            found += [
-                (e, type_, local.name) for e, type_ in _parts(local.expr, local.type, 2) if wanted(type_)
-            ]
+            found += [place for place in local.places if wanted(place[1])]
         return found
 
     def read(self, type_: t.Type) -> s.Expr | None:
@@ -218,24 +224,24 @@ class _Generator:
                     if type_ == t.U64
                     else (-(1 << WIDTHS.get(type_, 63)), 1 << WIDTHS.get(type_, 63))
                 )
-                value = self.draw(st.integers(max(low, -3), 3) | st.sampled_from([low, high - 1]))
+                value = self.draw(_number(low, high))
                 return s.Int(value) if value >= 0 else s.Unary("-", s.Int(-value))
             case t.F32 | t.F64:
                 return self.choice([
-                    lambda: s.Float(self.draw(st.sampled_from([0.0, 1.0, 0.1, 2.5, 1e30]))),
-                    lambda: s.Unary("-", s.Float(self.draw(st.sampled_from([0.0, 1.5])))),
+                    lambda: s.Float(self.choice([0.0, 1.0, 0.1, 2.5, 1e30])),
+                    lambda: s.Unary("-", s.Float(self.choice([0.0, 1.5]))),
                     lambda: s.Call(self.choice(["inf", "nan"]), ()),
-                    lambda: s.Int(self.draw(st.integers(0, 9))),
+                    lambda: s.Int(self.draw(_upto(9))),
                 ])()  # fmt: skip
             case t.Decimal():
-                return s.Float(self.draw(st.sampled_from([0.5, 0.25, 12.75, 3.0])))
+                return s.Float(self.choice([0.5, 0.25, 12.75, 3.0]))
             case t.STRING:
-                return s.String(self.draw(st.sampled_from(["", "a", "b c", 'é"\n', "-7"])))
+                return s.String(self.choice(["", "a", "b c", 'é"\n', "-7"]))
             case t.BYTES:
-                return s.Bytes(self.draw(st.sampled_from([b"", b"a", b"\xff\0"])))
+                return s.Bytes(self.choice([b"", b"a", b"\xff\0"]))
             case t.TIME | t.DURATION:
                 name = "time" if type_ == t.TIME else "duration"
-                return s.Call(name, (s.Int(self.draw(st.integers(0, 5))),))
+                return s.Call(name, (s.Int(self.draw(_upto(5))),))
             case t.FSUM:
                 return s.Call("zero", ())
             case t.UNIT:
@@ -248,15 +254,13 @@ class _Generator:
             case t.Tuple(items):
                 return s.TupleValue(tuple(self.expr(part, 0) for part in items))
             case t.List(item):
-                return s.ListValue(tuple(self.expr(item, 0) for _ in range(self.draw(st.integers(0, 2)))))
+                return s.ListValue(tuple(self.expr(item, 0) for _ in range(self.draw(_upto(2)))))
             case t.Array(item, size):
                 if self.chance(50):
                     return s.Call("fill", (self.expr(item, 0),))
                 return s.ListValue(tuple(self.expr(item, 0) for _ in range(size)))
             case t.Map(key, value) | t.OMap(key, value):
-                pairs = tuple(
-                    (self.expr(key, 0), self.expr(value, 0)) for _ in range(self.draw(st.integers(0, 2)))
-                )
+                pairs = tuple((self.expr(key, 0), self.expr(value, 0)) for _ in range(self.draw(_upto(2))))
                 return s.MapValue(pairs)
             case _:
                 return s.MapValue(())
@@ -459,8 +463,8 @@ class _Generator:
         """list<T>: never longer than what it is made of, inside loops."""
         type_ = t.List(item)
         found: list[Callable[[], s.Expr]] = [
-            lambda: s.ListValue(tuple(self.expr(item, depth) for _ in range(self.draw(st.integers(1, 3))))),
-            lambda: s.Call("fill", (self.expr(item, depth), s.Int(self.draw(st.integers(0, 3))))),
+            lambda: s.ListValue(tuple(self.expr(item, depth) for _ in range(1 + self.draw(_upto(2))))),
+            lambda: s.Call("fill", (self.expr(item, depth), s.Int(self.draw(_upto(3))))),
             lambda: self.comprehension(item, depth),
         ]
         for place, _, _ in self.places(lambda other: other == type_)[:2]:
@@ -535,10 +539,10 @@ class _Generator:
         """What a loop ranges over: its names, the range, and the variable that it borrows."""
         containers = self.places(lambda other: t.is_container(other) or other == t.STRING)
         if not containers or self.chance(30):
-            high = self.draw(st.integers(0, 3))
+            high = self.draw(_upto(3))
             return (
                 [_Local(self.fresh(), t.I64)],
-                s.Range(s.Int(self.draw(st.integers(0, 1))), s.Int(high)),
+                s.Range(s.Int(self.draw(_upto(1))), s.Int(high)),
                 None,
             )
         place, type_, root = self.choice(containers)
@@ -605,7 +609,7 @@ class _Generator:
     def statements(self, depth: int) -> s.Block:
         """A block; call it inside `block`."""
         found: list[s.Stmt] = []
-        for _ in range(self.draw(st.integers(1, 4))):
+        for _ in range(1 + self.draw(_upto(3))):
             if self.fuel <= 0:
                 break
             found += self.statement(depth)
@@ -804,7 +808,7 @@ class _Generator:
         """`while` with a counter that nothing else writes."""
         counter = self.fresh()
         self.add(_Local(counter, t.I64))
-        more = s.Binary("<", s.Name(counter), s.Int(self.draw(st.integers(0, 3))))
+        more = s.Binary("<", s.Name(counter), s.Int(self.draw(_upto(3))))
         cond = s.Binary("and", more, self.expr(t.BOOL)) if self.chance(30) else more
         step = s.Assign(s.Name(counter), s.Binary("+", s.Name(counter), s.Int(1)))
         with self.block(loops=(*self.scope.loops, ""), deep=True):
@@ -831,9 +835,7 @@ class _Generator:
 
     def fn(self, fns: tuple[_Fn, ...], *, local: bool) -> _Fn:
         """A function that may call those before it."""
-        params = tuple(
-            (self.choice(self.palette), self.chance(40)) for _ in range(self.draw(st.integers(0, 2)))
-        )
+        params = tuple((self.choice(self.palette), self.chance(40)) for _ in range(self.draw(_upto(2))))
         named = [(self.fresh(), type_, ref) for type_, ref in params]
         base = self.fresh()
         result = self.choice((t.UNIT, *self.palette))
@@ -849,6 +851,18 @@ class _Generator:
         head = (s.Param(base, s.TypeName("Base")), *(s.Param(n, type_expression(x), r) for n, x, r in named))
         source = s.Fn(self.fresh(), head, None if result == t.UNIT else type_expression(result), body)
         return _Fn(source, params, result, local)
+
+
+@cache
+def _upto(most: int) -> st.SearchStrategy[int]:
+    """Numbers from 0 to `most`: thousands are drawn for an operator, and a strategy that is made anew is looked at anew."""
+    return st.integers(0, most)
+
+
+@cache
+def _number(low: int, high: int) -> st.SearchStrategy[int]:
+    """Small numbers, and the ends of a range."""
+    return st.integers(max(low, -3), 3) | st.sampled_from([low, high - 1])
 
 
 def _parts(expr: s.Expr, type_: t.Type, depth: int) -> Iterator[tuple[s.Expr, t.Type]]:
@@ -889,6 +903,7 @@ def _has_length(type_: t.Type) -> bool:
     return t.is_container(type_) or type_ in (t.STRING, t.BYTES)
 
 
+@cache
 def _inner_types() -> st.SearchStrategy[t.Type]:
     """Scalars, optionals, and small records and tuples of them."""
     flat = st.sampled_from(SCALARS)
@@ -901,18 +916,30 @@ def _inner_types() -> st.SearchStrategy[t.Type]:
     )
 
 
-def _container_types(inner: st.SearchStrategy[t.Type]) -> st.SearchStrategy[t.Type]:
-    keys = st.sampled_from(KEYS)
-    return (
-        st.builds(t.List, inner)
-        | st.builds(t.Map, keys, inner)
-        | st.builds(t.OMap, keys, inner)
-        | st.builds(t.Deque, inner)
-        | st.builds(t.Bag, keys)
-        | st.builds(t.Array, inner, st.integers(0, 3))
-        | st.just(t.FSUM)
-        | st.builds(_triple, inner, inner)
-    )
+def _one(draw: st.DrawFn, options: Sequence[T]) -> T:
+    """One of them; the first is the simplest."""
+    return options[draw(_upto(len(options) - 1))]
+
+
+def _container(draw: st.DrawFn, inner: Sequence[t.Type]) -> t.Type:
+    """A type of containers of some of these, or of a record with one."""
+    match draw(_upto(7)):
+        case 0:
+            return t.List(_one(draw, inner))
+        case 1:
+            return t.Map(_one(draw, KEYS), _one(draw, inner))
+        case 2:
+            return t.OMap(_one(draw, KEYS), _one(draw, inner))
+        case 3:
+            return t.Deque(_one(draw, inner))
+        case 4:
+            return t.Bag(_one(draw, KEYS))
+        case 5:
+            return t.Array(_one(draw, inner), draw(_upto(3)))
+        case 6:
+            return t.FSUM
+        case _:
+            return _triple(_one(draw, inner), _one(draw, inner))
 
 
 def _triple(inner: t.Type, item: t.Type) -> t.Type:
@@ -923,22 +950,21 @@ def _triple(inner: t.Type, item: t.Type) -> t.Type:
 def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
     """Operators with random bodies, and `firings` items at most to fire them on."""
     inner = draw(st.lists(_inner_types(), min_size=2, max_size=3))
-    some = st.sampled_from([t.I64, *inner])
-    containers = draw(st.lists(_container_types(some), min_size=2, max_size=3))
-    nested = draw(st.lists(_container_types(st.sampled_from([*inner, *containers])), max_size=1))
+    containers = [_container(draw, [t.I64, *inner]) for _ in range(2 + draw(_upto(1)))]
+    nested = [_container(draw, [*inner, *containers]) for _ in range(draw(_upto(1)))]
     palette = tuple(dict.fromkeys([t.I64, *inner, *containers, *nested]))
     carried = [type_ for type_ in palette if t.is_item(type_)]
-    fields = [(f"e{i}", draw(st.sampled_from(carried))) for i in range(draw(st.integers(0, 2)))]
+    fields = [(f"e{i}", _one(draw, carried)) for i in range(draw(_upto(2)))]
     extra = tuple(s.FieldType(name, type_expression(type_)) for name, type_ in fields)
     item = t.Record((("base", BASE), *fields))
-    variables = [(f"s{i}", draw(st.sampled_from(palette))) for i in range(draw(st.integers(1, 3)))]
+    variables = [(f"s{i}", _one(draw, palette)) for i in range(1 + draw(_upto(2)))]
     if draw(st.booleans()):
         variables += [("left", containers[0]), ("right", containers[0])]
-    outs = [(f"o{i}", draw(st.sampled_from(carried))) for i in range(draw(st.integers(1, 2)))]
+    outs = [(f"o{i}", _one(draw, carried)) for i in range(1 + draw(_upto(1)))]
     generator = _Generator(draw, palette, tuple(outs))
 
     fns: tuple[_Fn, ...] = ()
-    for _ in range(draw(st.integers(0, 2))):
+    for _ in range(draw(_upto(2))):
         fns = (*fns, generator.fn(fns, local=generator.chance(60)))
     generator.fuel = 120
     rated = generator.chance(30)
@@ -948,7 +974,7 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
     generator.scope = _Scope([_Local("v", window), *state], s.Member(first, "base"), fns=fns)
     if rated:
         generator.add(_Local("now", item))  # bound by the first statement
-    body = s.Block(tuple(one for _ in range(draw(st.integers(2, 7))) for one in generator.statement(2)))
+    body = s.Block(tuple(one for _ in range(2 + draw(_upto(5))) for one in generator.statement(2)))
     if rated:
         body = s.Block((s.Let("now", None, first), *body.items))
     operator = s.Operator(
@@ -991,14 +1017,14 @@ class ViewCase:
 def view_bodies(draw: st.DrawFn) -> ViewCase:
     """Views with random functions of random maps, or of records."""
     inner = draw(st.lists(_inner_types(), min_size=2, max_size=3))
-    containers = draw(st.lists(_container_types(st.sampled_from([t.I64, *inner])), min_size=2, max_size=2))
+    containers = [_container(draw, [t.I64, *inner]) for _ in range(2)]
     rows = tuple(
         dict.fromkeys([t.I64, *inner, t.List(inner[0]), t.Record((("p", inner[0]), ("q", inner[1])))])
     )
-    row = draw(st.sampled_from(rows))
+    row = _one(draw, rows)
     palette = tuple(dict.fromkeys([*rows, *containers]))
     value = t.Record((("base", BASE), *((f"c{i}", each) for i, each in enumerate(containers))))
-    key = draw(st.sampled_from([None, *KEYS]))
+    key = _one(draw, [None, *KEYS])
     generator = _Generator(draw, palette)
     locals_ = [_Local("a", value), *([] if key is None else [_Local("k", key)])]
     result = t.List(row)
@@ -1009,17 +1035,15 @@ def view_bodies(draw: st.DrawFn) -> ViewCase:
     def returned() -> s.Block:
         with generator.block():
             before = generator.statements(1).items
-            kind = draw(st.integers(0, 2))
+            kind = draw(_upto(2))
             if kind == 0:
-                made: s.Expr = s.ListValue(
-                    tuple(generator.expr(row, 2) for _ in range(draw(st.integers(0, 2))))
-                )
+                made: s.Expr = s.ListValue(tuple(generator.expr(row, 2) for _ in range(draw(_upto(2)))))
             else:
                 made = generator.comprehension(row, 2) if kind == 1 else generator.expr(result, 2)
             return s.Block((*before, s.Return(made)))
 
     body: s.Block | s.Expr
-    match draw(st.integers(0, 3)):
+    match draw(_upto(3)):
         case 0:
             body = generator.expr(result)
         case 1:
@@ -1028,12 +1052,12 @@ def view_bodies(draw: st.DrawFn) -> ViewCase:
             body = s.Block((s.If(generator.expr(t.BOOL, 1), returned(), None), *returned().items))
         case _:
             push = s.Do(s.Call("push", (s.Name("made"), generator.expr(row, 2))))
-            loop = s.For(None, ("i",), s.Range(s.Int(0), s.Int(draw(st.integers(0, 3)))), s.Block((push,)))
+            loop = s.For(None, ("i",), s.Range(s.Int(0), s.Int(draw(_upto(3)))), s.Block((push,)))
             list_ = s.VarDecl("made", type_expression(result), s.ListValue(()))
             body = s.Block((list_, loop, s.Return(s.Name("made"))))
     params = [s.Param("a", type_expression(value))]
     if key is not None:
         params.insert(0, s.Param("k", type_expression(key)))
-    type_ = value if key is None else draw(st.sampled_from([t.Map, t.OMap]))(key, value)
+    type_ = value if key is None else _one(draw, [t.Map, t.OMap])(key, value)
     function = s.Fn("rows", tuple(params), type_expression(result), body)
     return ViewCase(function, type_, row, draw(values_of(type_, 4)))

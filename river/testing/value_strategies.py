@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, assert_never
 
 from hypothesis import strategies as st
@@ -51,6 +52,7 @@ def _added(numbers: list[float]) -> tuple[int, int, int, int]:
     return total
 
 
+@lru_cache(4096)  # Hypothesis looks at each strategy when it first draws from it
 def values_of(type_: t.Type, size: int = 5) -> st.SearchStrategy[Any]:
     """Frozen values of `type_`; containers without a fixed size have at most `size` items."""
     match type_:
