@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module, resources
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class Language:
     @property
     def templates(self) -> tuple[Traversable, ...]:
         """The template files, by name."""
+        from importlib import resources  # archives and folders for a while come with it
+
         folder = resources.files(self.package) / "templates"
         files = (file for file in folder.iterdir() if file.name.endswith(".river"))
         return tuple(sorted(files, key=lambda file: file.name))

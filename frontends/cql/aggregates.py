@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define
-
 from frontends.cql.trees import fields
 from frontends.sql import typed as r
 from frontends.sql.expressions import Column, Found, RowExpressions, convert, spelled, strip, substitute
+from river.classes import define
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
 from frontends.sql.expressions import aggregate_of
+from river.classes import define, field
 from river.diagnostics import closest
 from river.il.trees import children, walk
 from river.lang import syntax as s

@@ -6,8 +6,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve, field, frozen
-
 from frontends.cql import closed, windows
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
@@ -26,6 +24,7 @@ from frontends.sql.check import joined_by_name, select
 from frontends.sql.dates import DATE, WRITTEN, from_data
 from frontends.sql.dates import read as as_read
 from frontends.sql.expressions import Column, RowExpressions, spelled, substitute
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
 from river.il.library import Library
 from river.il.trees import fresh, walk

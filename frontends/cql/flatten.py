@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from attrs import define, evolve, field
-
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
+from river.classes import define, evolve, field
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve
-
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
 from frontends.cql.window_tables import LENGTHS, USAGE, length
 from frontends.sql import syntax as q
+from river.classes import evolve
 from river.il.trees import rebuild
 from river.lang import syntax as s
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import define, field
-
 from frontends.sql.expressions import PAIRS
 from frontends.sql.typed import mean_type
+from river.classes import define, field
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t

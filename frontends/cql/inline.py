@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve
-
 from frontends.cql.aggregates import fold
 from frontends.cql.parse import NO_AGGREGATE, NUMBER_ROWS
 from frontends.cql.quoted import texts
 from frontends.sql import syntax as q
 from frontends.sql.expressions import aggregate_of, is_known
+from river.classes import evolve
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve, field, frozen
-
 from frontends.cql import borders, closed, present, windowing
 from frontends.cql import typed as ty
 from frontends.cql.check import SIGN
@@ -20,6 +18,7 @@ from frontends.cql.trees import fields, key_of, record
 from frontends.cql.windowing import partition
 from frontends.sql import dates
 from frontends.sql import typed as r
+from river.classes import define, evolve, field, frozen
 from river.il import program as p
 from river.il.trees import fresh
 from river.lang import syntax as s

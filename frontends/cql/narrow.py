@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from frontends.cql.trees import fields
 from frontends.sql import typed as r
 from frontends.sql.check import conjuncts
+from river.classes import evolve
 from river.il.trees import walk
 from river.lang import syntax as s
 

@@ -6,8 +6,6 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve
-
 from frontends.cql import syntax as c
 from frontends.cql.views import viewed
 from frontends.cql.window_tables import Named, Table, micros, window_table
@@ -15,6 +13,7 @@ from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
 from frontends.sql.expressions import aggregate_of, is_known
 from frontends.sql.parse import SQL, SqlBuilder
+from river.classes import evolve
 from river.diagnostics import Rejected, closest
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, TYPES, compose, module

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from frontends.cql import typed as ty
 from frontends.cql.trees import fields
 from frontends.sql import typed as r
 from frontends.sql.expressions import total
+from river.classes import frozen
 from river.il.trees import children
 from river.lang import syntax as s
 from river.lang import types as t

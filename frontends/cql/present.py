@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve
-
 from frontends.cql import typed as ty
 from frontends.cql.plan import is_present, key_columns, source_of
 from frontends.cql.trees import fields, key_of
 from frontends.sql import typed as r
+from river.classes import evolve
 from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang import types as t

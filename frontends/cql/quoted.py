@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve
-
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
+from river.classes import evolve
 from river.diagnostics import closest
 from river.il.trees import children, rebuild
 from river.lang import syntax as s

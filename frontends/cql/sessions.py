@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve
-
 from frontends.cql import typed as ty
 from frontends.sql import typed as r
+from river.classes import evolve
 from river.il.trees import children, fresh, rebuild
 from river.lang import syntax as s
 from river.lang import types as t

@@ -16,12 +16,11 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol, cast
 
-from attrs import define, evolve, field, frozen
-
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
 from frontends.sql.check import conjuncts, may_be_none, title, written_out
 from frontends.sql.expressions import ARITHMETIC, COMPARISONS, aggregate_of
+from river.classes import define, evolve, field, frozen
 from river.il.trees import children, fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t

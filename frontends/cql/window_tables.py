@@ -10,9 +10,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from frontends.cql import syntax as c
+from river.classes import frozen
 from river.diagnostics import closest
 from river.lang import syntax as s
 

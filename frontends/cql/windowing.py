@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import evolve
-
 from frontends.cql import typed as ty
 from frontends.cql.trees import record
+from river.classes import evolve
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression

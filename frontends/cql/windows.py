@@ -6,10 +6,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
-
 from frontends.cql import syntax as c
 from frontends.cql import typed as ty
+from river.classes import evolve, frozen
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t

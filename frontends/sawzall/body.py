@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, assert_never, cast
 
-from attrs import define, field
-
 from frontends.sawzall import typed as z
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import OPERATIONS
@@ -24,6 +22,7 @@ from frontends.sawzall.values import (
     record,
     text_of,
 )
+from river.classes import define, field
 from river.il.trees import children, walk
 from river.lang import syntax as s
 from river.lang import types as t

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve, frozen
-
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import DRAWS
+from river.classes import evolve, frozen
 from river.il.trees import rebuild, walk
 from river.lang import types as t
 

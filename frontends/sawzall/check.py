@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
-from attrs import define, evolve, field
-
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.calls import callees, closed, drawing, draws, emitting, reached
@@ -14,6 +12,7 @@ from frontends.sawzall.names import Known, Names, Results, both
 from frontends.sawzall.operations import named
 from frontends.sawzall.tables import KINDS, PRINTED
 from frontends.sawzall.types import BASIC, PACKED, Proto, kept_name, plain, spelled
+from river.classes import define, evolve, field
 from river.diagnostics import closest
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s

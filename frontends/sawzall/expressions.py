@@ -7,8 +7,6 @@ from time import time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
-from attrs import define, evolve
-
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import (
@@ -23,6 +21,7 @@ from frontends.sawzall.operations import (
 )
 from frontends.sawzall.times import default_zone, microseconds, zone
 from frontends.sawzall.types import BASIC, FINGERPRINT, Proto, kept_name, plain, spelled
+from river.classes import define, evolve
 from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import types as t

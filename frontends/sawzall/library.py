@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from importlib import resources
+from functools import cache
 from typing import TYPE_CHECKING
 
 from river.il.trees import walk
 from river.lang import syntax as s
-from river.source import Source
+from river.source import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from river.source import Source
 
 PREFIX = "sawzall_"
 """How their names begin; no function of a program is called so."""
 
 
 FILES = ("functions.river", "messages.river", "compression.river")
-"""Where they are written; a file is read when a program calls one of its functions."""
+"""Where they are written, in the order in which programs have them."""
 
 
-@lru_cache(maxsize=1)
-def _places() -> Mapping[str, str]:
-    """The file that each function is in."""
-    return {name: file for file in FILES for name in re.findall(r"^fn (\w+)", _text(file), re.MULTILINE)}
+@cache
+def _file(name: str) -> Source:
+    return packaged("frontends.sawzall", name)
 
 
-def _text(file: str) -> str:
-    return (resources.files("frontends.sawzall") / file).read_text(encoding="utf-8")
+@cache
+def _places() -> Mapping[str, tuple[str, int, int]]:
+    """The file that each function is in, and where it begins and ends there."""
+    places: dict[str, tuple[str, int, int]] = {}
+    for file in FILES:
+        text = _file(file).text
+        found = list(re.finditer(r"^fn (\w+)", text, re.MULTILINE))
+        ends = [*(each.start() for each in found[1:]), len(text)]
+        places |= {each[1]: (file, each.start(), end) for each, end in zip(found, ends, strict=True)}
+    return places
 
 
-@lru_cache(maxsize=len(FILES))
-def _functions(file: str) -> Mapping[str, s.Fn]:
-    from river.il.parse import parse
+@cache
+def _function(name: str) -> s.Fn:
+    """A function, which is all that is read of its file: to read all of them would take longer than most programs do."""
+    from river.il.parse import parse_part
 
-    program = parse(Source(str(resources.files("frontends.sawzall") / file), _text(file)))
-    return {decl.name: decl for decl in program.decls if isinstance(decl, s.Fn)}
+    file, begin, end = _places()[name]
+    (decl,) = parse_part(_file(file), begin, end)
+    assert isinstance(decl, s.Fn)  # noqa: S101 - it begins as one
+    return decl
 
 
 def needed(node: s.Node) -> tuple[s.Fn, ...]:
@@ -48,5 +59,5 @@ def needed(node: s.Node) -> tuple[s.Fn, ...]:
         for part in walk(nodes.pop()):
             if isinstance(part, s.Call) and part.function.startswith(PREFIX) and part.function not in names:
                 names.add(part.function)
-                nodes.append(_functions(_places()[part.function])[part.function])
-    return tuple(_functions(file)[name] for name, file in _places().items() if name in names) if names else ()
+                nodes.append(_function(part.function))
+    return tuple(_function(name) for name in _places() if name in names) if names else ()

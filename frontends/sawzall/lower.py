@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define, field
-
 from frontends.sawzall.body import PRINTS, binary, handler, local_function, port, static
 from frontends.sawzall.calls import callees, drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
@@ -18,6 +16,7 @@ from frontends.sawzall.reduce import Reducer, indexed, item_type, reducer
 from frontends.sawzall.tables import DIRECT
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import Consts
+from river.classes import define, field
 from river.il import program as p
 from river.il.trees import fresh
 from river.lang import syntax as s

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
-from attrs import define, evolve, field, frozen
-
 from frontends.sawzall import typed as z
 from frontends.sawzall.operations import CONSTANTS, FUNCTIONS, MATCHES
 from frontends.sawzall.tables import PRINTED
 from frontends.sawzall.types import BASIC
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from attrs import frozen
-
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.times import ZONES, default_zone
 from frontends.sawzall.types import FINGERPRINT
+from river.classes import frozen
 from river.lang import syntax as s
 from river.lang import types as t
 

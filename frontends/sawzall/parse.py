@@ -7,11 +7,9 @@ from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from attrs import define, evolve, field
-
-from frontends.sawzall import protofile
 from frontends.sawzall import syntax as z
 from frontends.sawzall.types import kept_name
+from river.classes import define, evolve
 from river.diagnostics import Diagnostic, Rejected
 from river.il.trees import rebuild
 from river.lang import syntax as s
@@ -20,6 +18,7 @@ from river.lang.parse import ExprBuilder, TypesBuilder
 from river.source import Source, Span
 
 if TYPE_CHECKING:
+    from frontends.sawzall.protofile import Known
     from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
 
@@ -100,7 +99,7 @@ class _Files:
 
     top: Path
     seen: set[Path]
-    known: protofile.Known = field(factory=protofile.Known)
+    known: Known | None = None
 
     def whole(self, node: s.Node, folder: Path) -> s.Node:
         """The tree with the statements of included files, which lie in `folder`.
@@ -141,6 +140,9 @@ class _Files:
 
     def messages(self, source: Source) -> tuple[z.Stmt, ...]:
         """What a file declares of protocol buffers, behind what those declare that it imports."""
+        from frontends.sawzall import protofile  # few programs have such files
+
+        self.known = self.known or protofile.Known()
         before: list[z.Stmt] = []
         for name, span in protofile.imports(source):
             found = self.source(Path(source.name).parent / name, name, span)

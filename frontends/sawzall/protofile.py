@@ -11,10 +11,9 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from attrs import define, field
-
 from frontends.sawzall import syntax as z
 from frontends.sawzall.types import kept_name
+from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
 from river.lang import syntax as s
 from river.source import Span

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from frontends.sawzall.operations import NUMBERS
 from frontends.sawzall.sums import accumulating, gathered, kept_sums
 from frontends.sawzall.types import expression, lowered
+from river.classes import frozen
 from river.il import program as p
 from river.il.trees import fresh
 from river.lang import syntax as s

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define
-
 from frontends.sawzall.types import expression
+from river.classes import define
 from river.lang import syntax as s
 from river.lang import types as t
 

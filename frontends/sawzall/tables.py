@@ -5,10 +5,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from attrs import frozen
-
 from frontends.sawzall.operations import NUMBERS, SCALARS
 from frontends.sawzall.types import FINGERPRINT
+from river.classes import frozen
 from river.lang import types as t
 
 if TYPE_CHECKING:

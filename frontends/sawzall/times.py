@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from river.classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

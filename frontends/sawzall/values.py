@@ -12,8 +12,6 @@ import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
-from attrs import define, evolve, field
-
 from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX
@@ -21,6 +19,7 @@ from frontends.sawzall.operations import CLOCKS, DRAWS, MATCHES, OPERATIONS, UNK
 from frontends.sawzall.saw import saw
 from frontends.sawzall.times import Zone, zone
 from frontends.sawzall.types import FINGERPRINT, Proto, expression
+from river.classes import define, evolve, field
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t

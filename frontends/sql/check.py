@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import define, evolve, field, frozen
-
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
 from frontends.sql.bands import bands
@@ -25,6 +23,7 @@ from frontends.sql.expressions import (
     substitute,
     total,
 )
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import closest
 from river.il.trees import children, fresh, rebuild
 from river.lang import syntax as s

@@ -10,8 +10,6 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from attrs import define, evolve, field, frozen
-
 from frontends.sql import dates
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
@@ -29,6 +27,7 @@ from frontends.sql.functions import (
 from frontends.sql.time_formats import formatted, shape
 from frontends.sql.typed import Aggregate, Key, mean_type
 from frontends.sql.zones import clocks
+from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected, closest
 from river.il.trees import children, fresh, rebuild, walk
 from river.lang import check

@@ -10,9 +10,8 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from attrs import frozen
-
 from frontends.sql.time_formats import named
+from river.classes import frozen
 from river.lang import syntax as s
 from river.lang import types as t
 

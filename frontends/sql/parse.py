@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from attrs import evolve
-
 from frontends.sql import syntax as q
 from frontends.sql.intervals import interval
+from river.classes import evolve
 from river.lang import syntax as s
 from river.lang.grammar import module
 from river.lang.parse import RESERVED, ExprBuilder

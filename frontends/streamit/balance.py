@@ -10,10 +10,9 @@ from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define, field, frozen
-
 from frontends.streamit import typed as ty
 from frontends.streamit.paths import parts, paths
+from river.classes import define, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

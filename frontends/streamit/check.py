@@ -5,13 +5,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve, field
-
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.code import STREAM_WORDS, Code, CodePlace, Surroundings, parts
 from frontends.streamit.elaborate import elaborate
 from frontends.streamit.trees import Usage, assigned, called, changing, handed, named, root
+from river.classes import define, evolve, field
 from river.diagnostics import closest
 from river.il.trees import fresh, walk
 from river.lang import check as lang

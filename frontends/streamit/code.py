@@ -12,13 +12,12 @@ from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define, evolve, field
-
 from frontends.streamit import constants
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.rates import breaks, counted
 from frontends.streamit.trees import named, pure, root, without_unread
+from river.classes import define, evolve, field
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s

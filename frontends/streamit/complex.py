@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from river.classes import evolve
 from river.il.trees import walk
 from river.lang import syntax as s
 from river.lang import types as t
@@ -65,8 +66,6 @@ def complex_functions(names: Mapping[str, str], used: Iterable[s.Node]) -> list[
     wanted = {f"complex_{op.removeprefix('complex.')}": name for op, name in names.items() if name in called}
     if not wanted:
         return []
-    from attrs import evolve
-
     from river.il.parse import parse
 
     decls = parse(Source("<complex>", TEXT.lstrip())).decls

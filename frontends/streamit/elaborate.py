@@ -11,14 +11,13 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
-
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.balance import firings
 from frontends.streamit.paths import label, parts
 from frontends.streamit.rates import rates
 from frontends.streamit.starts import starts
+from river.classes import define, evolve, field
 from river.diagnostics import InternalError
 from river.il.trees import fresh, walk
 from river.lang import types as t

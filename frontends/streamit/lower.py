@@ -8,8 +8,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define, evolve, field
-
 from frontends.streamit import typed as ty
 from frontends.streamit.check import SCOPE
 from frontends.streamit.complex import COMPLEX, complex_functions
@@ -17,6 +15,7 @@ from frontends.streamit.elaborate import CALLS, leaves, prints
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts, paths
 from frontends.streamit.translate import literal
+from river.classes import define, evolve, field
 from river.il import program as p
 from river.il.standard import GROUP, WIDE
 from river.il.trees import fresh, rebuild

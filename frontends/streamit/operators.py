@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
-
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.rates import Intervals
@@ -29,6 +27,7 @@ from frontends.streamit.translate import (
     zero,
 )
 from frontends.streamit.trees import Usage, read, updated
+from river.classes import define, evolve, field
 from river.il import program as p
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s

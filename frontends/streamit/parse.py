@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from frontends.streamit import syntax as c
+from river.classes import evolve
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
 from river.lang.parse import RESERVED, StmtBuilder

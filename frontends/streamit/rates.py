@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
-
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.trees import pure, read, updated
+from river.classes import evolve, frozen
 from river.il.trees import children, walk
 from river.lang import syntax as s
 from river.lang import types as t

@@ -13,10 +13,9 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define, field, frozen
-
 from frontends.streamit import typed as ty
 from frontends.streamit.paths import paths
+from river.classes import define, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from math import isnan
 from typing import TYPE_CHECKING, Any, assert_never
 
-from attrs import define, evolve, field
-
 from frontends.streamit import typed as ty
 from frontends.streamit.rates import Counted, Intervals, breaks, counted, leaves
 from frontends.streamit.trees import Usage, named, root, updated
+from river.classes import define, evolve, field
 from river.il.trees import fresh, walk
 from river.lang import syntax as s
 from river.lang import types as t

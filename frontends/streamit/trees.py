@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
-
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
+from river.classes import frozen
 from river.il.trees import rebuild, walk
 from river.lang import syntax as s
 
@@ -142,12 +141,12 @@ class Usage:
     """What the functions of a filter do, with all that they call."""
 
     helpers: Mapping[str, ty.Helper]
-    fields: tuple[str, ...] = field(converter=tuple)
+    fields: tuple[str, ...]
 
     @classmethod
     def of(cls, filter_: ty.Filter) -> Usage:
         """The usage of a filter's functions."""
-        return cls({helper.name: helper for helper in filter_.helpers}, (f.name for f in filter_.fields))
+        return cls({helper.name: helper for helper in filter_.helpers}, tuple(f.name for f in filter_.fields))
 
     def reached(self, bodies: Iterable[s.Node]) -> tuple[ty.Helper, ...]:
         """The functions that the code calls, directly or not, in the order of the text."""

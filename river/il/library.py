@@ -6,7 +6,6 @@ import hashlib
 import json
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from river.classes import evolve, field, frozen
@@ -97,6 +96,8 @@ class Library:
 
 
 def _folder() -> Traversable:
+    from importlib import resources  # archives and folders for a while come with it
+
     return resources.files("river.il") / "standard"
 
 

@@ -33,6 +33,12 @@ def parse(source: Source) -> p.Program:
     return p.Program(IlBuilder(source).build(PARSER.parse(source)))
 
 
+def parse_part(source: Source, begin: int, end: int) -> tuple[p.Decl, ...]:
+    """The declarations in a part of a text, behind its version, with their places in the whole of it. Raises: as `parse`."""
+    text = f"river {VERSION};".ljust(begin) + source.text[begin:end]
+    return IlBuilder(source).build(PARSER.parse(Source(source.name, text)))
+
+
 def parse_templates(source: Source) -> tuple[TemplateDecl, ...]:
     """The templates of a `.river` template file, with the types and functions that they use.
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from river.classes import frozen
 from river.diagnostics import Diagnostic, InternalError, Rejected
 from river.lang.lalr import Unexpected
-from river.source import Source, Span
+from river.source import Source, Span, packaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,8 +33,8 @@ class Module:
 
 def module(package: str, filename: str) -> Module:
     """The grammar module in file `filename` of `package`."""
-    file = files(package).joinpath(filename)
-    return Module(filename.removesuffix(".lark"), file.read_text(encoding="utf-8"), str(file))
+    source = packaged(package, filename)
+    return Module(filename.removesuffix(".lark"), source.text, source.name)
 
 
 LEXICAL = module("river.lang", "lexical.lark")
@@ -83,13 +82,24 @@ class Parser:
         return cached(text, self.start, lambda: self.build(strict=False))
 
     def build(self, *, strict: bool) -> Any:
-        """The grammar compiled by lark; `strict` also proves that no two terminals overlap (slow: for tests)."""
+        """The grammar compiled by lark; `strict` also proves that no two terminals overlap (slow: for tests).
+
+        Else it makes no lexer, for each state a pattern of its own: texts are read by `river.lang.lalr`.
+        """
         from lark import Lark, LarkError
+        from lark.lexer import Lexer
+
+        class Unused(Lexer):
+            def __init__(self, conf: object) -> None: ...
+
+            def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+                raise NotImplementedError
 
         try:
             return Lark(
                 "\n".join(m.text for m in self.modules),
                 parser="lalr",
+                lexer="contextual" if strict else Unused,
                 strict=strict,
                 propagate_positions=True,
                 start=list(self.start),
