@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FILES: Final = (
     "arena.rt", "guard.rt", "wide.rt", "text.rt", "sums.rt", "times.rt", "regex.rt", "matches.rt", "floats.rt", "decimals.rt",
-    "unicode.rt",
+    "unicode.rt", "formats.rt",
 )  # fmt: skip
 _NAMED: Final = {
     "arena_close": BASE, "frame_close": BASE, "guard": BASE, "further": BASE, "table_grow": BASE,

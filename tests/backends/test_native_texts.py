@@ -270,3 +270,108 @@ def test_parts_of_texts() -> None:
                 compiled.run({"x": [cut]}, backend=backend)
             said.append(str(caught.value))
         assert said[0] == said[1]
+
+
+def compiled(text: str, *, debug: bool = False) -> NativeOperator:
+    """The operator of a program of one."""
+    (instance,) = compile_source(Source("one.river", f"river 1; {text} (y) <- one(x);")).graph.instances
+    assert isinstance(instance.operator, typed.Operator)
+    found = compile_native(instance.operator, debug=debug)
+    assert isinstance(found, NativeOperator), found
+    return found
+
+
+FIXED = ("%.2f", "%f", "%.0f", "%8.3f", "%-14.1f", "%012.4f", "%.17f", "%.18f", "%+.2f", "%.19f", "%09f")
+WHOLE = ("%d", "%08d", "%-8d", "%5d", "%+d", "%.4d")
+
+
+@pytest.mark.parametrize(("kind", "forms"), [("f64", FIXED), ("i64", WHOLE)])
+def test_numbers_in_forms(kind: str, forms: tuple[str, ...]) -> None:
+    """Those that the runtime library writes itself, and those that it leaves to the system, as Python writes them."""
+    chance = seeds.chance("native texts", "forms", kind)
+    if kind == "f64":
+        values: list[float] = [
+            *doubles(chance),
+            0.5,
+            1.5,
+            2.5,
+            -0.5,
+            0.125,
+            0.375,
+            1e18,
+            2.0**63,
+            2.0**62,
+            99.995,
+            0.9999999,
+        ]
+        values += [n / 2 ** chance.randrange(12) for n in range(-500, 500)]  # many are halfway
+        values += [float("inf"), float("-inf"), float("nan")]
+    else:
+        values = [
+            chance.choice((-1, 1)) * (chance.getrandbits(63) >> chance.randrange(63)) for _ in range(CASES)
+        ]
+        values += [
+            0,
+            -(2**63),
+            2**63 - 1,
+            *(sign * 10**n - less for n in range(19) for sign in (1, -1) for less in (0, 1)),
+        ]
+    texts_ = ", ".join(f'format("{form}", v)' for form in forms)
+    operator = compiled(
+        f"input x: {kind}; output y: list<string>; operator one(x: {kind}) -> (y: list<string>) "
+        f"{{ on x(v) {{ emit y [{texts_}]; }} }}"
+    )
+    (found,), fired = operator.fire_batch([values])
+    assert fired.trap is None
+    of_type = t.F64 if kind == "f64" else t.I64
+    meanings = OPERATIONS["format"].meaning((t.STRING, of_type), t.STRING)
+    for value, made in zip(values, found, strict=True):
+        assert list(made) == [meanings(form, value) for form in forms], value
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_texts_are_parted_and_put_together(debug: bool) -> None:
+    chance = seeds.chance("native texts", "parted", debug)
+    signs = "ab ,é€"
+    rows = [
+        ("".join(chance.choices(signs[: chance.choice((3, 4, 6))], k=chance.randrange(chance.choice((5, 40, 140))))),
+         chance.choice(("a", " ", ",", "é", "", ", ", "ab")))
+        for _ in range(CASES // (10 if debug else 2))
+    ]  # fmt: skip
+    operator = compiled(
+        "input x: {s: string, by: string}; output y: {parts: list<string>, whole: string}; "
+        "operator one(x: {s: string, by: string}) -> (y: {parts: list<string>, whole: string}) { on x(v) { "
+        "let parts = split(v.s, v.by); "
+        'emit y {parts: parts, whole: parts[0] + "|" + v.by + v.s + ("" + (parts[len(parts) - 1] + "."))}; } }',
+        debug=debug,
+    )
+    rows = [(s, by) for s, by in rows if s or by]
+    (found,), fired = operator.fire_batch([rows])
+    assert fired.trap is None
+    wanted = [(list(s) if by == "" else s.split(by), s, by) for s, by in rows]
+    assert [(list(parts), whole) for parts, whole in found] == [
+        (parts, f"{parts[0]}|{by}{s}{parts[-1]}.") for parts, s, by in wanted
+    ]
+
+
+def test_whole_numbers_in_text() -> None:
+    chance = seeds.chance("native texts", "whole")
+    given = [str(sign * (10**n + chance.randrange(-2, 2))) for n in range(24) for sign in (1, -1)]
+    given += ["0" * n + "7" for n in range(1, 24)] + ["+" + "9" * n for n in range(17, 21)]
+    given += [
+        "",
+        "+",
+        "-",
+        "--1",
+        "1 ",
+        " 1",
+        "1_0",
+        "0x1",
+        "1a",
+        "9" * 18 + ".",
+        str(2**63),
+        str(-(2**63)),
+        str(2**63 - 1),
+    ]
+    meaning = OPERATIONS["parse_i64"].meaning((t.STRING,), t.Optional(t.I64))
+    assert results("parse_i64", (t.STRING,), t.Optional(t.I64), given) == list(map(meaning, given))

@@ -288,6 +288,8 @@ def apply(f: Frame, expr: typed.Apply) -> Value:
             _, "slice", (typed.Local(t.STRING) as text, low, typed.Apply(_, "len", (same,)))
         ) if text == same and not isinstance(low, typed.Lambda) and not changes(f, low):
             return lists.behind(f, expr, *operands(f, (text, low)))
+        case typed.Apply(type_, "+") if is_text(type_) and len(parts := _concatenated(expr)) > 2:
+            return texts.concatenated(f, type_, operands(f, parts))
         case _:
             pass
     plain = [arg for arg in expr.args if not isinstance(arg, typed.Lambda)]
@@ -299,6 +301,20 @@ def apply(f: Frame, expr: typed.Apply) -> Value:
     if rule is None:
         raise Unsupported(f"`{name}`")
     return rule(f, expr, operands(f, plain))
+
+
+_MANY: Final = 64
+"""Texts that one call puts together, at most."""
+
+
+def _concatenated(expr: typed.Apply) -> list[typed.Expr]:
+    """The texts that a chain of `+` puts together, from left to right."""
+    found: list[typed.Expr | typed.Lambda] = []
+    left: typed.Expr | typed.Lambda = expr
+    while isinstance(left, typed.Apply) and left.operation == "+" and len(found) < _MANY:
+        left, last = left.args
+        found.append(last)
+    return [each for each in (left, *reversed(found)) if not isinstance(each, typed.Lambda)]
 
 
 def _lambda(f: Frame, expr: typed.Apply, *args: Value) -> Value:

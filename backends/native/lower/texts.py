@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from backends.native.idioms import counted, list_parts, void
+from backends.native.idioms import counted, if_, list_parts, void
 from backends.native.layout import Unsupported, memory
 from backends.native.lower import decimals
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
@@ -88,8 +89,26 @@ def _decode(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     return Memory(t.STRING, slot)
 
 
+def concatenated(f: Frame, type_: t.Type, values: Sequence[Value]) -> Value:
+    """Several texts, one behind the other, for which there is room made once."""
+    b, slot, parts = f.b, f.empty(type_), f.b.slot(f"[{len(values)} x ptr]")
+    for i, each in enumerate(values):
+        b.do(f"store ptr {f.ptr(each)}, ptr {b.op(f'getelementptr inbounds ptr, ptr {parts}, i64 {i}')}")
+    void(b, "text_concats", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {parts}", f"i64 {len(values)}")
+    return Memory(type_, slot)
+
+
+_OWN: Final = re.compile(r"%([-0]?)(\d*)(?:d|(?:\.(\d*))?f)")
+"""Forms whose numbers the runtime library writes: flags, width, digits behind the point."""
+
+_OWN_DIGITS: Final = 18
+
+
 def _format(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
-    """A number in C's form, as the system's `snprintf` makes it: exactly rounded, as Python's."""
+    """A number in C's form: exactly rounded, as Python's.
+
+    What few numbers need is left to the system's `snprintf`.
+    """
     b, slot, (form, value) = f.b, f.empty(t.STRING), expr.args
     if isinstance(form, typed.ConstRef):
         form = f.operator.consts[form.index].value
@@ -99,22 +118,45 @@ def _format(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if known is None:
         f.trap_if("true", "conversion-range", expr.site)
         return Memory(t.STRING, slot)
-    real = value.type == t.F64
-    data = (known if real else f"{known[:-1]}ll{known[-1]}").encode() + b"\0"
+    number, room = f.reg(values[1]), b.slot(f"[{FORMAT_ROOM} x i8]")
+    own = _OWN.fullmatch(known)
+    if own is None or value.type == t.U64:
+        _by_system(f, known, value.type, number, room, slot)
+        return Memory(t.STRING, slot)
+    width = f"i64 {int(own[2] or 0)}", f"i64 {('', '-', '0').index(own[1])}"
+
+    def padded(length: str) -> None:
+        void(b, "text_padded", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {room}", f"i64 {length}", *width)
+
+    if value.type == t.I64:
+        padded(b.call("i64", "format_whole", [f"ptr {room}", f"i64 {number}"]))
+        return Memory(t.STRING, slot)
+    digits = 6 if own[3] is None else int(own[3] or 0)
+    if digits > _OWN_DIGITS:
+        _by_system(f, known, value.type, number, room, slot)
+        return Memory(t.STRING, slot)
+    given = f"ptr {room}", f"double {number}", f"i64 {digits}", f"i64 {10**digits}"
+    length = b.call("i64", "format_fixed", [*given])
+    small = b.op(f"icmp sge i64 {length}, 0")
+    if_(b, small, lambda: padded(length), lambda: _by_system(f, known, value.type, number, room, slot))
+    return Memory(t.STRING, slot)
+
+
+def _by_system(f: Frame, form: str, type_: t.Type, number: str, room: str, slot: str) -> None:
+    """Writes a number as `snprintf` does into the text at `slot`."""
+    b, real = f.b, type_ == t.F64
+    data = (form if real else f"{form[:-1]}ll{form[-1]}").encode() + b"\0"
     text = f.module.constant(f"[{len(data)} x i8]", f'c"{"".join(f"{chr(92)}{byte:02X}" for byte in data)}"')
-    number = f.reg(values[1])
     if real:  # a NaN has no sign
         bare = b.op(f"call double @llvm.fabs.f64(double {number})")
         unordered = b.op(f"fcmp uno double {number}, {number}")
         number = b.op(f"select i1 {unordered}, double {bare}, double {number}")
-    room = b.slot(f"[{FORMAT_ROOM} x i8]")
     operand = f"{'double' if real else 'i64'} {number}"
     made = b.op(
         f"call i32 (ptr, i64, ptr, ...) @snprintf(ptr {room}, i64 {FORMAT_ROOM}, ptr {text}, {operand})"
     )
     length = b.op(f"sext i32 {made} to i64")
     void(b, "text_make", f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {room}", f"i64 {length}", "i1 true")
-    return Memory(t.STRING, slot)
 
 
 def _parse_utf8(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
