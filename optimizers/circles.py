@@ -340,7 +340,7 @@ def circled(verified: Verified, circle: Circle) -> Program:
         ),
         operator.name,
         (*outer, *(f"${name}" for name in (*used, *added))),
-        (*_said(members), a.annotation(loop)),
+        (*said(members), a.annotation(loop)),
         span=first.use.span,
     )
     gone = {id(member.use) for member in members}
@@ -353,10 +353,10 @@ def circled(verified: Verified, circle: Circle) -> Program:
     return changed(program, change, (*made.variables, operator))
 
 
-def _said(members: Sequence[g.Instance]) -> tuple[a.Annotation, ...]:
+def said(members: Sequence[g.Instance]) -> tuple[a.Annotation, ...]:
     """What holds of all: where it is placed, and what nobody here understands."""
     every = dict.fromkeys(said for member in members for said in member.use.annotations)
-    return tuple(said for said in every if said.name == "Group" or said.name not in a.NAMES)
+    return tuple(one for one in every if one.name == "Group" or one.name not in a.NAMES)
 
 
 @define

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from optimizers.circles import Circle, circle_obstacle, circled, circles
 from optimizers.joining import Link, joined
+from optimizers.playing import Steady, steadies
 from optimizers.queries import (
     Alike,
     Names,
@@ -30,6 +31,7 @@ from optimizers.queries import (
     users,
 )
 from optimizers.rated import links, rated_joined, rated_obstacle, small
+from optimizers.steady import steadied
 from river.classes import evolve, frozen
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
@@ -69,17 +71,20 @@ class Fusion:
 
     `light`: of those that fire at no stated rates only such as are soon done with an item, have no variables and send at most
     one: to others it matters more that several workers can be at them. `loops`: operators at stated rates that feed one another
-    in a circle become one unasked.
+    in a circle become one unasked. `steady`: operators between a split and the queue that leads out of what follows it become one
+    unasked, which does a whole steady state at each firing.
     """
 
     name: ClassVar[str] = "fusion"
     auto: bool = False
     light: bool = False
     loops: bool = False
+    steady: bool = False
 
-    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site | Circle]:
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site | Circle | Steady]:
         graph = verified.graph
         around = tuple(circles(graph)) if self.loops else ()
+        whole = tuple(steadies(verified)) if self.steady else ()
         order = {index: rank for rank, index in enumerate(topological(graph))}
         ids = _ids(graph)
         found: dict[Site, None] = {}
@@ -94,10 +99,12 @@ class Fusion:
             loose = [index for index in members if index not in connected]
             if len(members) > 1:
                 found |= {Site(index, None): None for index in loose}
-        return (*around, *found)
+        return (*around, *whole, *found)
 
-    def guard(self, verified: Verified, site: Site | Circle, /) -> Note | None:
+    def guard(self, verified: Verified, site: Site | Circle | Steady, /) -> Note | None:
         graph = verified.graph
+        if isinstance(site, Steady):
+            return None  # what stands in the way has made it another site, or none
         if isinstance(site, Circle):
             use, reason = graph.instances[site.members[0]].use, circle_obstacle(graph, site)
             return (
@@ -116,7 +123,9 @@ class Fusion:
             return Note(f"{both} stay apart: {reason}", second.use.span)
         return None
 
-    def rewrite(self, verified: Verified, site: Site | Circle, /) -> Program:
+    def rewrite(self, verified: Verified, site: Site | Circle | Steady, /) -> Program:
+        if isinstance(site, Steady):
+            return steadied(verified, site)
         if isinstance(site, Circle):
             return circled(verified, site)
         first, second = verified.graph.instances[site.first], _second(verified.graph, site)
@@ -128,7 +137,7 @@ class Fusion:
             return program
         return _fused(verified, [_made(verified, (first, second), Names(verified.program), explicit=True)])
 
-    def together(self, verified: Verified, sites: Sequence[Site | Circle], /) -> Program:
+    def together(self, verified: Verified, sites: Sequence[Site | Circle | Steady], /) -> Program:
         """Runs that have no operator in common; whoever is not the last of one feeds only the next, so that no circle arises."""
         graph, names = verified.graph, Names(verified.program)
         pairs = [

@@ -32,7 +32,7 @@ class Multicore:
     views: ClassVar[bool] = True
     experiments: ClassVar[Mapping[str, tuple[str, ...]]] = EXPERIMENTS
     passes: ClassVar[str] = (
-        "hoisting,sharing,zipping,fusion{auto=true,light=true,loops=true},sharing,fusion{auto=true,light=true},sharing,"
+        "hoisting,sharing,fusion{steady=true},zipping,fusion{auto=true,light=true,loops=true},sharing,fusion{auto=true,light=true},sharing,"
         "fission{auto=true,rules=runtime}"
     )
 

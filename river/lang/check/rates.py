@@ -6,10 +6,16 @@ value in it, and nothing to read again until it does not change (`river.lang.dat
 
 from __future__ import annotations
 
+from operator import add, mul, sub
+from typing import TYPE_CHECKING, Final
+
 from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
 from river.lang.trees import children, nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 Interval = tuple[int, int | None]  # at least, at most (None: unbounded or unknown)
 ZERO: Interval = (0, 0)
@@ -114,9 +120,36 @@ def _may_leave(item: typed.Stmt) -> bool:
     )
 
 
+def bounds(range_: typed.Counted) -> tuple[int, int] | None:
+    """The bounds of a range, where they are numbers: literals, or sums, products and quotients of those."""
+    low, high = _number(range_.low), _number(range_.high)
+    return None if low is None or high is None else (low, high)
+
+
+def _number(expr: typed.Expr) -> int | None:
+    """The value of an expression of numbers, where no step of it leaves the smallest of the types."""
+    match expr:
+        case typed.Literal(_, int(value)):
+            return value
+        case typed.Apply(_, name, (one, other), _) if (
+            name in _STEPS and not isinstance(one, typed.Lambda) and not isinstance(other, typed.Lambda)
+        ):
+            a, b = _number(one), _number(other)
+            found = None if a is None or b is None or (name == "div.trunc" and not b) else _STEPS[name](a, b)
+            return found if found is not None and abs(found) < 1 << 31 else None
+        case _:
+            return None
+
+
+_STEPS: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "+": add, "-": sub, "*": mul, "div.trunc": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+}  # fmt: skip
+
+
 def _trips(range_: typed.Counted | typed.Expr) -> Interval:
     match range_:
-        case typed.Counted(typed.Literal(_, low), typed.Literal(_, high)):
+        case typed.Counted() if (found := bounds(range_)) is not None:
+            low, high = found
             return max(0, high - low), max(0, high - low)
         case typed.Counted():
             return 0, None

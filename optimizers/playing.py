@@ -1,0 +1,336 @@
+"""Steady states: what happens in a part of a graph until nothing waits in it, and again the same from there.
+
+Operators without state that fire at stated rates are played through, item by item, with numbers in place of items: so it is
+known which item of which firing every firing takes. What a split, a join or an identity does is to say where an item is.
+
+Paper: Lee and Messerschmitt, "Synchronous data flow" (1987).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from optimizers.queries import topological
+from optimizers.windows import may_trap
+from river.classes import frozen
+from river.il import annotations as a
+from river.lang import typed
+from river.lang import types as t
+from river.lang.check.rates import emitted, unproven
+from river.lang.trees import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from river.il import graph as g
+    from river.passes import Verified
+
+WIDEST: Final = 1024
+"""Items that a steady state takes or sends: more do not stay in the cache."""
+
+LONGEST: Final = 8_192
+"""Firings of a steady state, those of splits and joins among them."""
+
+MOST_MEMBERS: Final = 2_048
+
+MOST_STATEMENTS: Final = 1_500
+"""Of the operator that is made."""
+
+UNROLLED: Final = 128
+"""Statements of firings that are written out rather than looked up in a table."""
+
+TRIES: Final = 4
+
+_FLAT: Final = (t.BOOL, t.I32, t.I64, t.U64, t.F32, t.F64)
+
+Cell = tuple[int, int, int]
+"""An item of a steady state: the firing, the output and the item's number there; of the input, firing -1."""
+
+
+@frozen
+class Stage:
+    """What an operator does next: how many items it takes of which queues, and what it sends, by queue.
+
+    `copies`: where in what is taken the items stand that are sent, by number of the queue and of the item; None: they are new.
+    """
+
+    takes: tuple[tuple[str, int], ...]
+    sends: tuple[tuple[str, int], ...]
+    copies: tuple[tuple[str, int, int], ...] | None
+
+
+@frozen
+class Firing:
+    """A firing in a steady state that makes items: of which operator, and the items that it takes, by port."""
+
+    member: int
+    takes: tuple[tuple[Cell, ...], ...]
+
+
+@frozen
+class Steady:
+    """Operators between two queues, each after those that feed it, and what they do in a steady state.
+
+    `width`: how many items of the input it takes; `sent`: what it sends.
+    """
+
+    members: tuple[int, ...]
+    entry: str
+    exit: str
+    width: int
+    firings: tuple[Firing, ...]
+    sent: tuple[Cell, ...]
+
+
+def steadies(verified: Verified) -> Iterator[Steady]:
+    """The parts of a graph that begin with a split, and whose steady states can be one operator each."""
+    graph = verified.graph
+    if not any(_split(instance) for instance in graph.instances):
+        return
+    stages: dict[int, tuple[Stage, ...] | None] = {}
+    taken: set[int] = set()
+    for index in topological(graph):
+        if index in taken or not _split(graph.instances[index]):
+            continue
+        for members, exit_ in islice(_parts(graph, index, stages), TRIES):
+            found = _played(graph, members, exit_, stages)
+            if found is not None and _worth(graph, found):
+                taken |= set(members)
+                yield found
+                break
+
+
+def _split(instance: g.Instance) -> bool:
+    return len(instance.outs) > 1 and len(instance.ins) == 1
+
+
+def _parts(
+    graph: g.Graph, entry: int, stages: dict[int, tuple[Stage, ...] | None]
+) -> Sequence[tuple[tuple[int, ...], str]]:
+    """What follows a split and has one queue that leads out, the largest first."""
+
+    def fits(index: int) -> bool:
+        if index not in stages:
+            stages[index] = None if index in graph.looping else _stages(graph.instances[index])
+        return stages[index] is not None
+
+    if not fits(entry):
+        return ()
+    members: list[int] = []
+    waits: dict[int, int] = {}
+    leaving: dict[str, None] = {}
+    ready, found = deque([entry]), list[tuple[tuple[int, ...], str]]()
+    group = _group(graph.instances[entry])
+    while ready and len(members) < MOST_MEMBERS:
+        index = ready.popleft()
+        instance = graph.instances[index]
+        members.append(index)
+        for queue in instance.ins:
+            leaving.pop(queue, None)
+        leaving |= dict.fromkeys(instance.outs)
+        for queue in instance.outs:
+            end = graph.queues[queue].consumer
+            if end is None:
+                continue
+            waits[end.instance] = waits.get(end.instance, len(graph.instances[end.instance].ins)) - 1
+            if (
+                not waits[end.instance]
+                and fits(end.instance)
+                and _group(graph.instances[end.instance]) == group
+            ):
+                ready.append(end.instance)
+        if len(leaving) == 1 and len(members) > 1:
+            found.append((tuple(members), next(iter(leaving))))
+    return found[::-1]
+
+
+def _group(instance: g.Instance) -> object:
+    """Where an operator is placed."""
+    return a.annotated(instance.use).group
+
+
+# ---------------------------------------------------------------------------------------------------- what may take part
+
+
+def _stages(instance: g.Instance) -> tuple[Stage, ...] | None:
+    """What an operator does in turns; None if it does not do the same for ever, or keeps anything but its turn."""
+    op, use = instance.operator, a.annotated(instance.use)
+    if (
+        not isinstance(op, typed.Operator)
+        or op.vars
+        or op.first is not None
+        or op.merge is not None
+        or op.mark is not None
+        or use.fuse is not None
+        or use.regions
+        or any(end.by is not None or not _flat(end.type) for end in (*op.ports, *op.outs))
+        or any(port.initial for port in op.ports)
+    ):
+        return None
+    if op.rated is not None:
+        return _rated_stage(instance, op, op.rated)
+    if op.phases:
+        return _phase_stages(instance, op.phases)
+    if len(op.items) == 1 and len(op.ports) == 1:
+        copied = _copied(instance, instance.ins[0], op.items[0].body)
+        return None if copied is None else (copied,)
+    return None
+
+
+def _flat(type_: t.Type) -> bool:
+    """Whether items lie in lanes as they are."""
+    match type_:
+        case t.Record() | t.Tuple():
+            return all(map(_flat, t.parts(type_)))
+        case _:
+            return type_ in _FLAT
+
+
+def _phase_stages(instance: g.Instance, phases: Sequence[typed.PhaseHandler]) -> tuple[Stage, ...] | None:
+    found: list[Stage] = []
+    for phase in phases:
+        copied = _copied(instance, instance.ins[phase.port], phase.body)
+        if copied is None:
+            return None
+        found += [copied] * phase.count
+    return tuple(found) if len(found) <= LONGEST and found else None
+
+
+def _copied(instance: g.Instance, queue: str, body: typed.Block) -> Stage | None:
+    """A stage that sends an item on as it is."""
+    outs: list[str] = []
+    for item in body.items:
+        match item:
+            case typed.Emit(out, typed.Local(_, 0)):
+                outs.append(instance.outs[out])
+            case _:
+                return None
+    sends = tuple((out, outs.count(out)) for out in dict.fromkeys(outs))
+    return Stage(((queue, 1),), sends, tuple((out, 0, 0) for out in outs))
+
+
+def _rated_stage(
+    instance: g.Instance, op: typed.Operator, handler: typed.RatedHandler
+) -> tuple[Stage, ...] | None:
+    if (
+        any(rate.peek != rate.pop or not rate.pop for rate in handler.rates)
+        or unproven(op)
+        or any(fn.emits for fn in op.fns)
+        or any(isinstance(node, typed.Return) for node in nodes(handler.body))
+        or sum(rate.pop for rate in handler.rates) > WIDEST
+    ):
+        return None
+    sends: list[tuple[str, int]] = []
+    for out, queue in enumerate(instance.outs):
+        low, high = emitted(handler.body, out, op.fns)
+        if low != high or low > WIDEST:
+            return None
+        sends.append((queue, low))
+    takes = tuple((instance.ins[rate.port], rate.pop) for rate in handler.rates)
+    return (Stage(takes, tuple(sends), None),)
+
+
+# ------------------------------------------------------------------------------------------------ playing a steady state
+
+
+def _played(
+    graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Stage, ...] | None]
+) -> Steady | None:
+    """What happens until nothing waits again, item by item; None if that is much, or a part of it sends anything."""
+    turns = {index: stages[index] or () for index in members}
+    waiting: dict[str, deque[Cell]] = {
+        queue: deque() for index in members for queue in graph.instances[index].ins
+    }
+    readers = {queue: index for index in members for queue in graph.instances[index].ins}
+    at = dict.fromkeys(members, 0)
+    entry = graph.instances[members[0]].ins[0]
+    firings: list[Firing] = []
+    sent: list[Cell] = []
+    inside_, moved, fired = (
+        0,
+        0,
+        0,
+    )  # items that wait, operators that are not at their first stage, all firings
+
+    def put(queue: str, cell: Cell) -> int:
+        if queue == exit_:
+            sent.append(cell)
+            return 0
+        waiting[queue].append(cell)
+        return 1
+
+    for width in range(1, WIDEST + 1):
+        if sent:
+            return None  # a part of a steady state would be seen
+        inside_ += put(entry, (-1, 0, width - 1))
+        left = [members[0]]
+        while left:
+            index = left.pop()
+            turn = turns[index]
+            while True:
+                stage = turn[at[index]]
+                if any(len(waiting[queue]) < count for queue, count in stage.takes):
+                    break
+                fired += 1
+                if fired > LONGEST or len(sent) > WIDEST:
+                    return None
+                taken = tuple(
+                    tuple(waiting[queue].popleft() for _ in range(count)) for queue, count in stage.takes
+                )
+                inside_ -= sum(map(len, taken))
+                if stage.copies is None:
+                    outs = {queue: out for out, queue in enumerate(graph.instances[index].outs)}
+                    new = [
+                        (queue, (len(firings), outs[queue], n))
+                        for queue, count in stage.sends
+                        for n in range(count)
+                    ]
+                    firings.append(Firing(index, taken))
+                else:
+                    new = [(queue, taken[port][n]) for queue, port, n in stage.copies]
+                for queue, cell in new:
+                    inside_ += put(queue, cell)
+                left += [
+                    readers[queue] for queue, count in reversed(stage.sends) if count and queue in readers
+                ]
+                moved -= at[index] != 0
+                at[index] = (at[index] + 1) % len(turn)
+                moved += at[index] != 0
+        if not inside_ and not moved:
+            return Steady(tuple(members), entry, exit_, width, tuple(firings), tuple(sent)) if sent else None
+    return None
+
+
+def _worth(graph: g.Graph, found: Steady) -> bool:
+    """Whether what is made is not too large, and a trap of one firing takes nothing back that another one has sent."""
+    operators = {
+        index: op
+        for index in found.members
+        if isinstance(op := graph.instances[index].operator, typed.Operator)
+    }
+    if len({firing for firing, _, _ in found.sent}) > 1:
+        different = {id(op): op for op in operators.values()}
+        if any(may_trap(op) for op in different.values()):
+            return False
+    firsts = [found.firings[group[0]].member for group in groups(graph, found)]
+    return sum(map(statements, (operators[index] for index in firsts))) <= MOST_STATEMENTS
+
+
+def statements(op: typed.Operator) -> int:
+    """How many statements a firing has."""
+    assert op.rated is not None  # noqa: S101 - it makes items
+    kinds = (typed.Let, typed.Var, typed.Assign, typed.Emit, typed.Branch, typed.For, typed.While, typed.Do)
+    return sum(isinstance(node, kinds) for node in nodes(op.rated.body))
+
+
+def groups(graph: g.Graph, site: Steady) -> list[list[int]]:
+    """Firings, by number, that become one loop: of one operator, none after another. Each after those that feed it."""
+    levels: list[int] = []
+    found: dict[tuple[int, str], list[int]] = {}
+    for number, firing in enumerate(site.firings):
+        before = [levels[cell[0]] for cells in firing.takes for cell in cells if cell[0] >= 0]
+        levels.append(1 + max(before, default=0))
+        found.setdefault((levels[-1], graph.instances[firing.member].use.operator), []).append(number)
+    return [found[key] for key in sorted(found, key=lambda key: key[0])]

@@ -1,0 +1,279 @@
+"""Seven programs of StreamIt's kind against C programs of the same algorithms, in memory.
+
+The C loops do for a frame after the other what the filters declare, on arrays that stay in the first-level cache. They are built
+by gcc -O3 -march=native, and once more with -ffast-math, where they may add up in any order; River keeps the order of every sum.
+Items lie in memory as columns, answers go to memory that has been touched. All ways of a program take turns in one process, and
+each figure is the least of a few: by the clock, and of the processors. The answers are compared, to five digits where they are
+floats, because gcc contracts a product and a sum; those of River's to a short input with the evaluator's, too, to the bit.
+
+Run: python tests/bench/bench_streamit.py [--programs all|NAME,...] [--items N] [--workers N] [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import random
+import sys
+from array import array
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import measure
+from attrs import frozen
+
+import river
+from backends.multicore import BACKEND
+from backends.native.batch import Batch, address_of
+from river.backend import Options
+from river.platform import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from river.driver import Compiled
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+C: Final = r"""
+#include <math.h>
+#include <string.h>
+typedef float f;
+#define EACH(i, n) for (int i = 0; i < (n); i++)
+
+/* a filter of 64 taps */
+static f taps[64];
+void fir_begin(void) { EACH(i, 64) taps[i] = 0.5 - 0.5 * cos(2 * M_PI * i / 63); }
+void fir(long n, const f *restrict x, f *restrict y) {
+  for (long j = 0; j < n; j++) { f s = 0; EACH(i, 64) s += x[j + i] * taps[i]; y[j] = s; } }
+
+/* Fourier transforms of 64 complex numbers */
+static int turned[64]; static f wr[7][32], wi[7][32];
+void fft_begin(void) {
+  EACH(i, 64) { turned[i] = 0; EACH(b, 6) turned[i] |= (i >> b & 1) << (5 - b); }
+  EACH(s, 7) EACH(k, 32) { wr[s][k] = cos(-2 * M_PI * k / (1 << s)); wi[s][k] = sin(-2 * M_PI * k / (1 << s)); } }
+void fft(long n, const f *restrict x, f *restrict y) {
+  for (; n; n--, x += 128, y += 128) {
+    EACH(i, 64) { y[2 * i] = x[2 * turned[i]]; y[2 * i + 1] = x[2 * turned[i] + 1]; }
+    for (int s = 1, m = 1; s < 7; s++, m *= 2)
+      for (f *a = y; a < y + 128; a += 4 * m)
+        EACH(k, m) {
+          f *b = a + 2 * m, u = wr[s][k], v = wi[s][k];
+          f re = b[2 * k] * u - b[2 * k + 1] * v, im = b[2 * k] * v + b[2 * k + 1] * u;
+          b[2 * k] = a[2 * k] - re; b[2 * k + 1] = a[2 * k + 1] - im; a[2 * k] += re; a[2 * k + 1] += im; } } }
+
+/* cosine transforms of 8 by 8 numbers */
+static f cosine[8][8];
+void dct_begin(void) { EACH(u, 8) EACH(i, 8) cosine[u][i] = cos((2 * i + 1) * u * M_PI / 16) / 2 * (u ? 1 : sqrt(0.5)); }
+void dct(long n, const f *restrict x, f *restrict y) {
+  f rows[64];
+  for (; n; n--, x += 64, y += 64) {
+    EACH(r, 8) EACH(u, 8) { f s = 0; EACH(i, 8) s += x[8 * r + i] * cosine[u][i]; rows[8 * r + u] = s; }
+    EACH(c, 8) EACH(u, 8) { f s = 0; EACH(i, 8) s += rows[8 * i + c] * cosine[u][i]; y[8 * u + c] = s; } } }
+
+/* products of matrices of 10 by 10 numbers */
+void matrix_multiply(long n, const f *restrict x, f *restrict y) {
+  for (; n; n--, x += 200, y += 100)
+    EACH(i, 10) EACH(j, 10) { f s = 0; EACH(k, 10) s += x[10 * i + k] * x[100 + 10 * k + j]; y[10 * i + j] = s; } }
+
+/* 32 keys sorted by a bitonic network */
+void bitonic_sort(long n, const int *restrict x, int *restrict y) {
+  for (; n; n--, x += 32, y += 32) {
+    memcpy(y, x, 128);
+    for (int k = 2; k <= 32; k *= 2)
+      for (int j = k / 2; j; j /= 2)
+        EACH(i, 32) if (!(i & j)) {
+          int a = y[i], b = y[i + j], low = a <= b ? a : b, high = a <= b ? b : a, up = !(i & k);
+          y[i] = up ? low : high; y[i + j] = up ? high : low; } } }
+
+/* eight bands of a signal, in blocks of 1024 answers */
+static f bh[8][32], bf[8][32];
+void filter_bank_begin(void) {
+  EACH(b, 8) EACH(k, 32) { bh[b][k] = cos(0.1f * k * (b + 1)) / 32; bf[b][k] = sin(0.1f * k * (b + 1)) / 32; } }
+void filter_bank(long n, const f *restrict x, f *restrict y) {
+  for (; n > 0; n -= 1024, x += 1024, y += 1024) {
+    int m = n < 1024 ? n : 1024; f u[1024 + 31];
+    memset(y, 0, m * sizeof *y);
+    EACH(b, 8) {
+      EACH(j, m + 31) { f s = 0; EACH(i, 32) s += x[j + i] * bh[b][i]; u[j] = s; }
+      EACH(j, m + 31) if (j % 8) u[j] = 0;
+      EACH(j, m) { f s = 0; EACH(i, 32) s += u[j + i] * bf[b][i]; y[j] += s; } } } }
+
+/* a beam former of 12 channels and 4 beams */
+typedef struct { f re[64], im[64]; int at; } Ring;
+static f re64[64], im64[64], bre[4][12], bim[4][12]; static Ring channel[12], beam[4];
+void beam_former_begin(void) {
+  EACH(i, 64) { re64[i] = sin(i + 1) / (i + 1); im64[i] = cos(i + 1) / (i + 1); }
+  EACH(b, 4) EACH(i, 12) { bre[b][i] = sin(i + 1) / (b + i + 1); bim[b][i] = cos(i + 1) / (b + i + 1); } }
+static inline void complex_fir(Ring *r, f x, f y, f *u, f *v) {
+  f re = 0, im = 0; int from = r->at; r->re[from] = x; r->im[from] = y;
+  EACH(i, 64) {
+    re += r->re[from] * re64[i] - r->im[from] * im64[i]; im += r->im[from] * re64[i] + r->re[from] * im64[i];
+    from = (from + 63) % 64; }
+  r->at = (r->at + 1) % 64; *u = re; *v = im; }
+void beam_former(long n, const f *restrict x, f *restrict y) {
+  memset(channel, 0, sizeof channel); memset(beam, 0, sizeof beam);
+  for (; n; n--, x += 48, y += 4) {
+    f re[12], im[12];
+    EACH(c, 12) complex_fir(channel + c, x[2 * c], x[2 * c + 1], re + c, im + c);
+    EACH(b, 4) {
+      f u = 0, v = 0;
+      EACH(c, 12) { u += bre[b][c] * re[c] - bim[b][c] * im[c]; v += bre[b][c] * im[c] + bim[b][c] * re[c]; }
+      complex_fir(beam + b, u, v, &u, &v); y[b] = sqrtf(u * u + v * v); } } }
+"""
+
+
+@frozen
+class Work:
+    """What is measured: how many items a turn of the C loop takes and sends, after it has looked at some `ahead`."""
+
+    takes: int
+    gives: int
+    ahead: int = 0
+    code: str = "f"
+    begins: bool = True
+
+    def turns(self, items: int) -> int:
+        """How many turns an input of so many items makes."""
+        return max(0, items - self.ahead) // self.takes
+
+
+class Bank(Work):
+    """The bank thins out by eight what its first filters look ahead for, and spreads it again for the second ones."""
+
+    def turns(self, items: int) -> int:
+        return max(0, (items - self.ahead) // 8 * 8 - self.ahead)
+
+
+WORKS: Final = {
+    "fir": Work(1, 1, 63),
+    "fft": Work(128, 128),
+    "dct": Work(64, 64),
+    "matrix_multiply": Work(200, 100, begins=False),
+    "bitonic_sort": Work(32, 32, code="i", begins=False),
+    "filter_bank": Bank(1, 1, 31),
+    "beam_former": Work(48, 4),
+}
+MOST: Final = 1.0
+"""Of the time of C."""
+
+SHORT: Final = (0, 62, 63, 64, 500, 1000, 3_141)
+"""Items whose answers are compared with the evaluator's."""
+
+
+class Ends:
+    """A sink of columns: memory for so many answers."""
+
+    def __init__(self, code: str, most: int) -> None:
+        self.found = array(code, bytes(4 * most))
+        self.rows = 0
+
+    def __call__(self, items: list[Any]) -> None:
+        if items:
+            raise AssertionError("answers come in columns")
+
+    def columns(self, batch: Batch) -> None:
+        """Takes answers."""
+        if len(batch):
+            ctypes.memmove(address_of(self.found) + 4 * self.rows, batch.addresses[0], 4 * len(batch))
+            self.rows += len(batch)
+
+
+def given(work: Work, items: int) -> array[Any]:
+    """Items, the same each time."""
+    rng = random.Random(13)
+    drawn = (rng.randrange(-(10**6), 10**6) for _ in range(items))
+    return array(work.code, drawn if work.code == "i" else (each / 10**6 for each in drawn))
+
+
+def ours(program: Compiled, items: array[Any], ends: Ends, workers: int) -> Callable[[], measure.Took]:
+    """Runs of River over items in memory."""
+    tuned = program.tuned(Options().through(BACKEND), here(workers))
+    ((source, type_),) = tuned.inputs.items()
+    (sink,) = tuned.outputs
+    whole = Batch(type_, len(items), (address_of(items),), items)
+
+    def run() -> measure.Took:
+        plan = BACKEND.plan(tuned.graph, here(), Options(workers=workers))
+        ends.rows = 0
+        sources: Any = {source: iter([whole])}
+        return measure.timed(lambda: BACKEND.run(plan, sources, {sink: ends}))
+
+    return run
+
+
+def theirs(library: Any, name: str, turns: int, items: array[Any], ends: Ends) -> Callable[[], measure.Took]:
+    """Calls of C."""
+    if WORKS[name].begins:
+        getattr(library, f"{name}_begin")()
+    call = getattr(library, name)
+    to, ends.rows = address_of(ends.found), turns * WORKS[name].gives
+    ends_ = ctypes.c_long(turns), ctypes.c_void_p(address_of(items)), ctypes.c_void_p(to)
+    return lambda: measure.timed(lambda: call(*ends_))
+
+
+def check(name: str, program: Compiled, items: array[Any]) -> None:
+    """Compares machine code with the evaluator."""
+    (source,), (sink,) = program.inputs, program.outputs
+    for many in SHORT:
+        found, wanted = (
+            array(
+                items.typecode,
+                program.run({source: items[:many].tolist()}, native=native)[sink]["value"].to_pylist(),
+            )
+            for native in ("on", "off")
+        )
+        if found.tobytes() != wanted.tobytes():
+            sys.exit(f"{name}: machine code and the evaluator differ on {many} items")
+
+
+def alike(found: Ends, wanted: Ends) -> bool:
+    """Whether answers are the same, to five digits of the largest where they are floats."""
+    if found.rows != wanted.rows or found.found.typecode == "i":
+        return found.rows == wanted.rows and found.found == wanted.found
+    error = 1e-5 * max(map(abs, wanted.found), default=0)
+    return all(abs(a - b) <= error for a, b in zip(found.found, wanted.found, strict=True))
+
+
+def contest(name: str, libraries: dict[str, Any], items: int, workers: int, runs: int) -> None:
+    """Prints what River and C take for one program."""
+    work = WORKS[name]
+    program, signal = river.load(str(PROGRAMS / f"{name}.str")), given(work, items)
+    check(name, program, signal)
+    turns = work.turns(items)
+    ends = {way: Ends(work.code, turns * work.gives) for way in ("river", *libraries)}
+    ways = {"river": ours(program, signal, ends["river"], workers)}
+    ways |= {way: theirs(library, name, turns, signal, ends[way]) for way, library in libraries.items()}
+    took = measure.race(ways, runs, f"{name}, {workers} workers", clock="cpu")
+    for way in libraries:
+        if not measure.ALONE and not alike(ends["river"], ends[way]):
+            sys.exit(f"{name}: River and {way} differ, {ends['river'].rows} answers and {ends[way].rows}")
+    rates = ", ".join(f"{way} {items / each.cpu / 1e6:.1f}" for way, each in took.items())
+    ratios = ", ".join(f"{took['river'].cpu / took[way].cpu:.2f} of {way}" for way in libraries)
+    wanted = measure.target(took["river"].cpu / took["C"].cpu, MOST)
+    print(f"{name:16} M items/s of a processor: {rates}; River takes {ratios} {wanted}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--programs", default="all")
+    parser.add_argument("--items", type=int, default=2_000_000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=5)
+    told = parser.parse_args()
+    names: Sequence[str] = list(WORKS) if told.programs == "all" else told.programs.split(",")
+    measure.begin("Programs of StreamIt's kind")
+    with TemporaryDirectory() as folder:
+        libraries: dict[str, Any] = {}
+        for way, *flags in (("C",), ("C, fast-math", "-ffast-math")):
+            made = measure.built(Path(folder), f"c{len(libraries)}.so", C, "-shared", "-fPIC", *flags)
+            libraries[way] = ctypes.CDLL(str(made))
+        for name in names:
+            contest(name, libraries, told.items, told.workers, told.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""A split and what follows it become one operator that does a whole steady state, and computes the same; where not, it stays."""
+
+from __future__ import annotations
+
+from math import lcm
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from attrs import frozen
+
+import river
+from optimizers import Fusion
+from optimizers.playing import WIDEST
+from river.il.pretty import pretty
+from river.lang import typed
+from river.passes import Verified, improved
+from river.platform import Platform
+from river.testing import seeds
+
+if TYPE_CHECKING:
+    from river.driver import Compiled
+
+WHOLE = {
+    "rows and columns": """int->int pipeline Main { add Rows; add Columns; }
+      int->int splitjoin Rows { split roundrobin(3); for (int i = 0; i < 4; i++) add Line(3); join roundrobin(3); }
+      int->int splitjoin Columns { split roundrobin; for (int i = 0; i < 3; i++) add Line(4); join roundrobin; }
+      int->int filter Line(int n) { work pop n push n { int s = n;
+        for (int i = 0; i < n; i++) { s = 3 * s + peek(i); push(s); } for (int i = 0; i < n; i++) pop(); } }""",
+    "a network": """int->int pipeline Main { add Sort(8, true); }
+      int->int pipeline Sort(int n, boolean up) { if (n > 1) { add splitjoin { split roundrobin(n / 2);
+          add Sort(n / 2, true); add Sort(n / 2, false); join roundrobin(n / 2); } add Merge(n, up); }
+        else add Identity<int>; }
+      int->int pipeline Merge(int n, boolean up) {
+        add splitjoin { split roundrobin(1); for (int i = 0; i < n / 2; i++) add Exchange(up); join roundrobin(1); }
+        if (n > 2) add splitjoin { split roundrobin(n / 2); add Merge(n / 2, up); add Merge(n / 2, up);
+          join roundrobin(n / 2); } }
+      int->int filter Exchange(boolean up) { work pop 2 push 2 { int a = pop(); int b = pop();
+        if ((a <= b) == up) { push(a); push(b); } else { push(b); push(a); } } }""",
+    "butterflies": """int->int pipeline Main { add Order(8); for (int n = 2; n <= 8; n *= 2) add Fly(n); }
+      int->int pipeline Order(int n) { if (n > 2) add splitjoin { split roundrobin; add Order(n / 2); add Order(n / 2);
+        join roundrobin(n / 2); } else add Identity<int>; }
+      int->int filter Fly(int n) { work pop n push n { int[n] t;
+        for (int k = 0; k < n / 2; k++) { t[k] = peek(k) + k * peek(n / 2 + k); t[n / 2 + k] = peek(k) - peek(n / 2 + k); }
+        for (int k = 0; k < n; k++) push(t[k]); for (int k = 0; k < n; k++) pop(); } }""",
+    "several types": """int->float pipeline Main { add splitjoin { split roundrobin(2, 1);
+        add int->float filter { work pop 2 push 1 { push(pop() * 0.5 + pop()); } };
+        add int->float filter { work pop 1 push 2 { push(-peek(0)); push(pop()); } };
+        join roundrobin(1, 2); }
+      add float->float filter { work pop 3 push 2 { float a = pop(); push(a * pop()); push(a - pop()); } }; }""",
+    "records": """int->int pipeline Main {
+      add splitjoin { split duplicate;
+        add int->complex filter { work pop 2 push 1 { complex c; c.real = pop(); c.imag = pop(); push(c); } };
+        add int->complex filter { work pop 1 push 1 { complex c; c.imag = pop(); push(c); } }; join roundrobin(1, 2); }
+      add complex->int filter { work pop 3 push 1 {
+        complex a = pop(); complex b = pop(); complex c = pop(); a = a * b + c; push((int) (a.real + 7 * a.imag)); } }; }""",
+    "items of the input among others": """int->int pipeline Main { add splitjoin { split roundrobin(1, 2);
+        add Identity<int>; add int->int filter { work pop 2 push 2 { push(pop() * 3); push(pop() - 1); } };
+        join roundrobin(1, 2); }
+      add int->int filter { work pop 3 push 1 { int s = 0; for (int i = 0; i < 3; i++) s = 5 * s + peek(i);
+        for (int i = 0; i < 3; i++) pop(); push(s); } }; }""",
+    "an index that items tell": """int->int pipeline Main { add splitjoin { split roundrobin(3); add Pick; add Pick;
+        join roundrobin; } add int->int filter { work pop 2 push 1 { push(pop() * 100 + pop()); } }; }
+      int->int filter Pick { work pop 3 push 1 { push(peek(peek(0) % 3) + peek(2)); pop(); pop(); pop(); } }""",
+    "counted while it runs": """int->int pipeline Main {
+      add splitjoin { split roundrobin(2); add Twice; add Twice; join roundrobin(4); }
+      add int->int filter { work pop 8 push 1 { int s = 0; for (int i = 0; i < 8; i++) s = 3 * s + pop(); push(s); } }; }
+      int->int filter Twice { work pop 2 push 4 { for (int i = 0; i < 2; i++) { int v = pop();
+        for (int k = 1; k < 3; k++) if (v > 2) push(v * k); else push(-v); } } }""",
+}
+APART = {
+    "keeps something": """int->int splitjoin Main { split roundrobin; add Count; add Count; join roundrobin; }
+      int->int filter Count { int n; work pop 1 push 1 { push(pop() + n++); } }""",
+    "looks ahead": """int->int splitjoin Main { split duplicate; add Ahead; add Ahead; join roundrobin; }
+      int->int filter Ahead { work peek 2 pop 1 push 1 { push(peek(1) - pop()); } }""",
+    "sends a part": """int->int splitjoin Main { split roundrobin(2); add Add; add Add; join roundrobin; }
+      int->int filter Add { work pop 2 push 1 { push(pop() + pop()); } }""",
+    "may trap when others have sent": """int->int splitjoin Main { split duplicate; add Over(7); add Over(9); join roundrobin; }
+      int->int filter Over(int n) { work pop 1 push 1 { push(n / pop()); } }""",
+}
+
+
+def made(text: str) -> tuple[Compiled, Compiled]:
+    """A program, and what the pass makes of it."""
+    before = river.compile(text, lang="streamit")
+    after, remarks = improved(
+        Verified(before.program, before.graph, before.library), (Fusion(steady=True),), Platform(1)
+    )
+    assert not remarks
+    return before, river.compile(pretty(after.program), lang="river")
+
+
+def items(count: int) -> dict[str, list[int]]:
+    """An input of so many items."""
+    rng = Random(count)
+    return {"input": [rng.randrange(50) for _ in range(count)]}
+
+
+def shown(compiled: Compiled, inputs: Any, **more: Any) -> Any:
+    return compiled.run(inputs, **more)["output"].to_pylist()
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_steady_state_is_one_firing_and_computes_the_same(name: str) -> None:
+    before, after = made(WHOLE[name])
+    assert len(before.graph.instances) > 2
+    (whole,) = after.graph.instances
+    assert isinstance(whole.operator, typed.Operator)
+    assert whole.operator.rated is not None
+    pop = whole.operator.rated.rates[0].pop
+    for count in (0, pop - 1, pop, 2 * pop + 1):
+        wanted = shown(before, items(count), backend="reference", optimize=False)
+        assert shown(after, items(count), backend="reference", optimize=False) == wanted
+    assert shown(before, items(40 * pop), batch=7) == shown(
+        before, items(40 * pop), native="off", optimize=False
+    )
+
+
+@pytest.mark.parametrize("name", APART)
+def test_what_is_more_than_its_steady_states_stays_apart(name: str) -> None:
+    before, after = made(APART[name])
+    assert len(after.graph.instances) == len(before.graph.instances)
+    assert shown(before, items(7), batch=3) == shown(before, items(7), backend="reference", optimize=False)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_splitjoins_at_random_compute_the_same(number: int) -> None:
+    rng = seeds.chance("steady", number)
+    inner = splitjoin(rng, 2)
+    text = f"int->int pipeline Main {{ add {inner.text}; add {leaf(rng, inner.gives).text}; }}"
+    before, after = made(text)
+    assert inner.takes > WIDEST or len(after.graph.instances) < len(before.graph.instances)
+    for count in (inner.takes - 1, 2 * inner.takes + 1, 40 * inner.takes):
+        wanted = shown(before, items(count), native="off", optimize=False)
+        assert shown(after, items(count), native="off", optimize=False) == wanted, text
+        assert shown(after, items(count)) == wanted, text
+
+
+@frozen
+class Stream:
+    """A stream of whole numbers, and what a steady state of it takes and gives."""
+
+    text: str
+    takes: int
+    gives: int
+
+
+def leaf(rng: Random, pop: int) -> Stream:
+    """A filter."""
+    push = rng.randint(1, 3)
+    sends = "".join(f"push(s * {rng.randint(1, 5)} + peek({rng.randrange(pop)})); " for _ in range(push))
+    if rng.random() < 0.3:
+        sends = f"for (int k = 0; k < {push}; k++) if (s % 3 > k) push(s - k); else push(-peek({rng.randrange(pop)}));"
+    adds, pops = (f"for (int i = 0; i < {pop}; i++) {what}" for what in ("s = 3 * s + peek(i);", "pop();"))
+    return Stream(
+        f"int->int filter {{ work pop {pop} push {push} {{ int s = 0; {adds} {sends} {pops} }} }}", pop, push
+    )
+
+
+def stream(rng: Random, depth: int) -> Stream:
+    """A filter, a pipeline or a splitjoin."""
+    kind = rng.random() if depth else 0
+    if kind < 0.3:
+        return leaf(rng, rng.randint(1, 4))
+    if kind < 0.6:
+        one, other = stream(rng, depth - 1), stream(rng, depth - 1)
+        both = lcm(one.gives, other.takes)
+        takes, gives = one.takes * both // one.gives, other.gives * both // other.takes
+        return Stream(f"int->int pipeline {{ add {one.text}; add {other.text}; }}", takes, gives)
+    return splitjoin(rng, depth)
+
+
+def splitjoin(rng: Random, depth: int) -> Stream:
+    """A splitjoin."""
+    parts = [stream(rng, depth - 1) for _ in range(rng.randint(2, 3))]
+    adds = " ".join(f"add {part.text};" for part in parts)
+    every = lcm(*(part.takes for part in parts))
+    duplicate = rng.random() < 0.4
+    rounds = [every // part.takes if duplicate else rng.randint(1, 2) for part in parts]
+    takes = [part.takes * times for part, times in zip(parts, rounds, strict=True)]
+    gives = [part.gives * times for part, times in zip(parts, rounds, strict=True)]
+    split = "duplicate" if duplicate else f"roundrobin({', '.join(map(str, takes))})"
+    join = ", ".join(map(str, gives))
+    text = f"int->int splitjoin {{ split {split}; {adds} join roundrobin({join}); }}"
+    return Stream(text, every if duplicate else sum(takes), sum(gives))
