@@ -347,7 +347,7 @@ def _with(decl: Any, block: s.Block) -> Any:
 @given(
     dags(6),
     st.lists(st.integers(-9, 9), max_size=9),
-    st.sampled_from([ALL, (Zipping(),), (Fusion(auto=True),)]),
+    st.sampled_from([ALL, (Zipping(),), (Fusion(auto=True),), (Fusion(steady=True),)]),
 )
 def test_random_graphs_keep_their_outcome(text: str, items: list[int], passes: tuple[Any, ...]) -> None:
     check_pipeline(parse(Source("p.river", text)), passes, Platform(2), LIBRARY, {"x": items}, limit=200)
