@@ -2,6 +2,7 @@
 
 | how | which outputs | tasks |
 |---|---|---|
+| `_related` | those that Spark's SQL can say (`relations`) | Spark's own |
 | `apart` | what operators without state make of the rows of one input | one for each partition of the input |
 | `in parts` | views of variables into which copies of the operators accumulate (`river.il.partial`) | the same, then one |
 | `whole` | all others: the order of rows, or more than one input, matters | one |
@@ -16,25 +17,28 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from backends.spark import kernels, task
+from backends.spark import kernels, sql, task
 from backends.spark.kernels import NUMBER, PARTS, VARIABLE, Work
 from backends.spark.plan import in_one_order, plan
+from backends.spark.relations import Selected, Summed, key, relation, total
 from river.backend import Options
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.driver import given_type, stamps, wholes
+from river.driver import check_names, given_type, stamps, wholes
 from river.il.model import Stateless, instance_model
 from river.io import columnar, deltas
 from river.io.batches import Origin
 from river.io.schema import arrow_schema, columns
 from river.lang import types as t
+from river.lang.scope import show
 from river.platform import here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from backends.spark.relations import Relation
     from river.il.graph import Graph
 
 Frame = Any
@@ -52,33 +56,10 @@ def frames(
 
     Raises: Rejected("unknown-input", "missing-input", "data-column", "data-type", "spark-order", "spark-extern", "run-extern").
     """
-    _same_names(graph, inputs)
+    check_names("input", 'on_spark({"NAME": frame})', graph.inputs, inputs, required=True)
     made = plan(graph, here(), Options(externs=externs))
     door = _Door(graph, inputs, order_by, task.portable(made), tuple(externs))
     return {name: door.frame(name) for name in (*graph.outputs, *(view.name for view in graph.views))}
-
-
-def _same_names(graph: Graph, inputs: Mapping[str, Frame]) -> None:
-    """Sees that each input has a frame, and each frame an input. Raises: Rejected("unknown-input", "missing-input")."""
-    known = ", ".join(f"`{name}`" for name in graph.inputs) or "none"
-    errors = [
-        Diagnostic(
-            "unknown-input",
-            f"the program has no input `{name}`",
-            help=closest(name, graph.inputs) or f"inputs: {known}",
-        )
-        for name in inputs
-        if name not in graph.inputs
-    ]
-    errors += [
-        Diagnostic(
-            "missing-input", f"input `{name}` has no data", help=f'give it: `on_spark({{"{name}": frame}})`'
-        )
-        for name in graph.inputs
-        if name not in inputs
-    ]
-    if errors:
-        raise Rejected(errors)
 
 
 @frozen
@@ -119,6 +100,10 @@ class _Door:
 
     def frame(self, output: str) -> Frame:
         """That of an output."""
+        found = relation(self.graph, output)
+        checked = None if found is None else self.checked(found.input)
+        if found is not None and checked is not None:
+            return _related(checked, found)
         text = Work(self.program, output, self.externs).text()
         schema = _schema(self.row(output))
         found = kernels.parts_of(self.graph, output)
@@ -134,7 +119,7 @@ class _Door:
             (name,) = self.graph.inputs
             frame = self.plain(name)
             if self.graph.queues[name].by is not None:
-                frame = frame.sortWithinPartitions(*map(_quoted, self.order(name, output)))
+                frame = frame.sortWithinPartitions(*map(sql.name, self.order(name, output)))
             return frame.mapInArrow(partial(kernels.apart, text), schema)
         return self.ordered(output).mapInArrow(partial(kernels.whole, text), schema)
 
@@ -174,6 +159,36 @@ class _Door:
 
     # -- rows of inputs
 
+    def checked(self, name: str) -> Frame | None:
+        """The columns of an input as Spark's SQL reads them, which ends the job for a row that is wrong.
+
+        None if Spark's type of a column has other values than the program's. Each row is looked at, whoever reads what of it, and
+        no column can be null behind that: else Spark would look for others than null first, and never tell of them.
+        """
+        frame = self.plain(name)
+        kinds = dict(frame.dtypes)
+        schema = _types().to_arrow_schema(frame.schema)
+        conditions: list[str] = []
+        wanted: list[str] = []
+        for column, type_ in columns(given_type(self.graph, name)):
+            optional = isinstance(type_, t.Optional)
+            inner = type_.inner if isinstance(type_, t.Optional) else type_
+            if kinds[column] not in _KINDS.get(inner, ()):
+                return None
+            read = sql.name(column)
+            if inner == t.STRING:
+                broken = _refusal(name, "data-utf8", f"field `{column}`: it is not valid UTF-8")
+                conditions.append(f"if(not is_valid_utf8({read}), {broken}, true)")
+            if schema.field(column).nullable and not optional:
+                message = f"field `{column}`: is null, and `{show(type_)}` is not optional"
+                missing = _refusal(name, "data-type", message)
+                conditions.append(f"if({read} is null, {missing}, true)")
+                read = f"coalesce({read}, {missing})"
+            if kinds[column] != sql.SCALARS[inner]:
+                read = f"cast({read} as {sql.SCALARS[inner]})"
+            wanted.append(f"{read} as {sql.name(column)}")
+        return _where(frame, conditions).selectExpr(*wanted)
+
     def plain(self, name: str) -> Frame:
         """The columns of an input that the program has, in any order of rows."""
         frame, type_ = self.inputs[name], given_type(self.graph, name)
@@ -181,7 +196,7 @@ class _Door:
         if not isinstance(type_, t.Record) and len(frame.columns) == 1:
             return frame.toDF(*wanted)
         extra = [column for column in self.order_by.get(name, ()) if column not in wanted]
-        return frame.select(*map(_quoted, [*wanted, *extra]))
+        return frame.select(*map(sql.name, [*wanted, *extra]))
 
     def order(self, name: str, output: str) -> list[str]:
         """The columns that put the rows of an input in order, for an output. Raises: Rejected("spark-order")."""
@@ -199,13 +214,13 @@ class _Door:
         if len(self.inputs) == 1:
             ((name, _),) = self.inputs.items()
             return (
-                self.plain(name).repartition(1).sortWithinPartitions(*map(_quoted, self.order(name, output)))
+                self.plain(name).repartition(1).sortWithinPartitions(*map(sql.name, self.order(name, output)))
             )
         names = self.graph.inputs
         kinds = [self.plain(name).schema.simpleString() for name in names]
         tagged: list[Frame] = []
         for number, name in enumerate(names):
-            fields = ", ".join(map(_quoted, self.plain(name).columns))
+            fields = ", ".join(map(sql.name, self.plain(name).columns))
             rows = [f"cast(null as {kind}) as {NUMBER}_{each}" for each, kind in enumerate(kinds)]
             rows[number] = f"struct({fields}) as {NUMBER}_{number}"
             tagged.append(self.plain(name).selectExpr(f"{number} as {NUMBER}", *rows))
@@ -213,14 +228,63 @@ class _Door:
         for each in tagged[1:]:
             together = together.unionAll(each)
         keys = [
-            f"{NUMBER}_{n}.{_quoted(key)}" for n, name in enumerate(names) for key in self.order(name, output)
+            f"{NUMBER}_{n}.{sql.name(key)}"
+            for n, name in enumerate(names)
+            for key in self.order(name, output)
         ]
         return together.repartition(1).sortWithinPartitions(NUMBER, *keys)
 
 
-def _quoted(name: str) -> str:
-    """A column's name as Spark's expressions have it."""
-    return f"`{name.replace('`', '``')}`"
+def _related(frame: Frame, found: Relation) -> Frame:
+    """What the rows of an input come to as a relation of Spark's own."""
+    frame = _where(frame, found.conditions)
+    shown = [f"{text} as {sql.name(column)}" for column, text in found.columns]
+    match found:
+        case Selected():
+            return frame.selectExpr(*shown)
+        case Summed(keys=keys, sums=sums):
+            parts = [f"{text} as {sql.name(key(n))}" for n, text in enumerate(keys)] or [f"0 as {key(0)}"]
+            added: dict[str, str] = {}
+            totals: list[str] = []
+            for n, text in enumerate(sums):
+                high, low = (f"{total(n)}_{half}" for half in ("high", "low"))
+                if text is None:
+                    added["*"], whole = "count", sql.name("count(1)")
+                else:
+                    parts += [
+                        f"{half} as {to}" for half, to in zip(sql.halves(text), (high, low), strict=True)
+                    ]
+                    added |= {high: "sum", low: "sum"}
+                    whole = sql.whole(f"`sum({high})`", f"`sum({low})`")
+                totals.append(f"{whole} as {sql.name(total(n))}")
+            names = [key(n) for n in range(len(keys) or 1)]
+            grouped = frame.selectExpr(*parts).groupBy(*names)
+            entries = grouped.agg(added) if added else grouped.count()
+            return entries.selectExpr(*names, *totals).selectExpr(*shown)
+        case _:
+            assert_never(found)
+
+
+def _where(frame: Frame, conditions: Sequence[str]) -> Frame:
+    """The rows that meet all conditions."""
+    for condition in conditions:
+        frame = frame.where(condition)
+    return frame
+
+
+def _refusal(name: str, code: str, message: str) -> str:
+    """What ends a job of Spark because of a row of an input."""
+    told = Rejected([Diagnostic(code, message, place=f"input `{name}`")])
+    return f"raise_error({sql.text(str(told))})"
+
+
+_KINDS: Final[dict[t.Type, tuple[str, ...]]] = {
+    t.BOOL: ("boolean",),
+    t.I64: ("bigint", "int", "smallint", "tinyint"),
+    t.F64: ("double",),
+    t.STRING: ("string",),
+}
+"""Spark's types that have no values that the program's have not: of texts only those that are compared byte by byte."""
 
 
 def _schema(type_: t.Type) -> Any:

@@ -59,6 +59,9 @@ VARIABLE: Final = "variable"
 LEAST: Final = 1 << 20
 """Bytes of parts from which on machine code puts them together: the evaluator takes some tenths of a second."""
 
+ROWS: Final = 1 << 17
+"""Rows that a program is run on at once where none depends on another."""
+
 PARTS: Final = "variable int, value binary"
 """What copies of a program leave: one row for each variable that they have accumulated into."""
 
@@ -86,8 +89,20 @@ def apart(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """The output's rows for the rows of one input, of which no result depends on another."""
     work = Work.read(text)
     (name,) = verified(work.program).inputs
+    for table in _runs(batches):
+        yield from _ran(work, {name: _readable(work, name, table)})
+
+
+def _runs(batches: Iterable[Any]) -> Iterator[Any]:
+    """The rows as tables of about `ROWS`: Spark's batches are small, and each run of a program costs some milliseconds."""
+    held: list[Any] = []
     for batch in batches:
-        yield from _ran(work, {name: _readable(work, name, arrow().Table.from_batches([batch]))})
+        held.append(batch)
+        if sum(each.num_rows for each in held) >= ROWS:
+            yield arrow().Table.from_batches(held)
+            held = []
+    if held:
+        yield arrow().Table.from_batches(held)
 
 
 def whole(text: str, batches: Iterable[Any]) -> Iterator[Any]:

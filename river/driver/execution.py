@@ -60,9 +60,13 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
     compiled = compiled.tuned(job.options.through(platform), here(job.options.workers))
     graph = compiled.graph
     job = timed(graph, placed(graph.program, job))
-    check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
+    check_names("input", "--in NAME=FILE", graph.inputs, given_inputs(graph, job), required=True)
     check_names(
-        "output", "--out", (*graph.outputs, *(v.name for v in graph.views)), job.outputs, required=False
+        "output",
+        "--out NAME=FILE",
+        (*graph.outputs, *(v.name for v in graph.views)),
+        job.outputs,
+        required=False,
     )
     check_job(job)
     chosen(platform.name, getattr(platform, "experiments", {}), job.options)

@@ -27,8 +27,11 @@ CLOCK = "clock"
 """The input, of type unit, whose items are the iterations of a program that makes its own items (il.md P9)."""
 
 
-def check_names(what: str, flag: str, known: Iterable[str], given: Iterable[str], *, required: bool) -> None:
-    """Raises: Rejected where names are given that the program does not have, or not all that are required."""
+def check_names(what: str, way: str, known: Iterable[str], given: Iterable[str], *, required: bool) -> None:
+    """Raises: Rejected where names are given that the program does not have, or not all that are required.
+
+    `way`: how one gives it, with `NAME` for its name.
+    """
     known, given = tuple(known), tuple(given)
     shown = ", ".join(f"`{k}`" for k in known) or "none"
     errors = [
@@ -45,7 +48,9 @@ def check_names(what: str, flag: str, known: Iterable[str], given: Iterable[str]
             Diagnostic(
                 f"missing-{what}",
                 f"{what} `{name}` has no data",
-                help="say how often: `--iterations N`" if name == CLOCK else f"give it: `{flag} {name}=FILE`",
+                help="say how often: `--iterations N`"
+                if name == CLOCK
+                else f"give it: `{way.replace('NAME', name)}`",
             )
             for name in known
             if name not in given
@@ -236,7 +241,7 @@ def collected(graph: Graph, job: Job) -> dict[str, list[Any]]:
     job = timed(graph, placed(graph.program, job))
     check_job(job)
     refusals = Counter(job.on_error)
-    check_names("input", "--in", graph.inputs, given_inputs(graph, job), required=True)
+    check_names("input", "--in NAME=FILE", graph.inputs, given_inputs(graph, job), required=True)
     for name, spec in job.inputs.items():
         if asked(spec):
             message = f"input `{name}` is live: it has no end up to which it could be read"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from river.il.library import Library
@@ -117,3 +118,71 @@ def go(
         if deltas.is_delta(graph.queues[name].type):
             found[name] = list(map(deltas.canonical, got))
     return made, found, summary
+
+
+# -------------------------------------------------------------------------------------- all that Spark computes itself
+
+_ORDER = ("<", "<=", ">", ">=", "==", "!=")
+_THREE = ("eq3", "ne3", "lt3", "le3", "gt3", "ge3")
+EXPRESSIONS: dict[str, list[str]] = {
+    "i64": [
+        "r.a +% r.b", "r.a -% r.b", "neg_wrap(r.a)", "-%r.b", "r.a *% 3", "-1073741823 *% r.b", "r.a *% 7 -% 1 +% r.b",
+        "r.a & r.b", "r.a | r.b", "r.a ^ r.b", "~r.a", "min(r.a, r.b)", "max(r.a, r.b)", "len(r.s)", "coalesce(r.m, r.a)",
+        "if r.p { r.a } else { r.b }", "9223372036854775807", "-9223372036854775807 -% 1", "half(r.a)",
+    ],
+    "f64": ["r.x + r.y", "r.x - r.y", "r.x * r.y", "-r.x", "f64(r.a)", "-0.0", "1.0e308", "coalesce(r.f, r.x)"],
+    "string": ["r.s + r.u", "min(r.s, r.u)", "max(r.s, r.u)", "\"it's \\\\ `x` \\n é\"", 'coalesce(r.t, "")'],
+    "bool": [
+        *(f"r.{a} {word} r.{b}" for a, b in ("ab", "xy", "su", "pq") for word in _ORDER),
+        *(f"same(r.{a}, r.{b})" for a, b in ("ab", "xy", "su", "pq")),
+        "r.p and (r.q or not r.p)", "is_true(r.o)", *(f"is_none(r.{a})" for a in "mfto"), "coalesce(r.o, r.p)",
+    ],
+    "bool?": [
+        *(f"{name}(r.{a}, r.{b})" for a, b in ("mn", "fg", "tv", "oz") for name in _THREE),
+        "and3(r.o, r.z)", "or3(r.o, lt3(r.f, r.g))", "not3(r.o)",
+    ],
+}  # fmt: skip
+"""Of each type all that has a form in Spark's SQL, of a row `r`."""
+
+_WHOLE = [-(2**63), -(2**63) + 1, -(2**32), -1, 0, 1, 2**31, 2**32 - 1, 0x123456789ABCDEF, 2**63 - 1]
+_REAL = [float("nan"), float("-inf"), float("inf"), -0.0, 0.0, 1.5, -1.5, 5e-324, 1.7e308]
+_TEXT = ["", "a", "aa", "B", "é", "\uffff", "\U0001d11e", "'\\`\n"]
+_TRUTH = [True, False]
+_COLUMNS: dict[str, tuple[str, list[Any]]] = {
+    **dict.fromkeys("ab", ("i64", _WHOLE)),
+    **{name: ("i64?", [None, *_WHOLE[::2]]) for name in "mn"},
+    **dict.fromkeys("xy", ("f64", _REAL)),
+    **{name: ("f64?", [None, *_REAL]) for name in "fg"},
+    **dict.fromkeys("su", ("string", _TEXT)),
+    **{name: ("string?", [None, *_TEXT[::2]]) for name in "tv"},
+    **dict.fromkeys("pq", ("bool", _TRUTH)),
+    **{name: ("bool?", [None, *_TRUTH]) for name in "oz"},
+}
+
+
+def expressions() -> str:
+    """A program whose output `o` has a column for each of `EXPRESSIONS`, of the input `a`."""
+    every = [(type_, text) for type_, texts in EXPRESSIONS.items() for text in texts]
+    row = ", ".join(f"{name}: {type_}" for name, (type_, _) in _COLUMNS.items())
+    made = ", ".join(f"e{n}: {type_}" for n, (type_, _) in enumerate(every))
+    values = ", ".join(f"e{n}: {text}" for n, (_, text) in enumerate(every))
+    return f"""river 1;
+fn half(n: i64) -> i64 {{ return n & 4294967295; }}
+operator all(x: {{{row}}}) -> (y: {{{made}}}) {{ on x(r) {{ emit y {{{values}}}; }} }}
+input a: {{{row}}}; output o: {{{made}}};
+(o) <- all(a);"""
+
+
+def extremes() -> Any:
+    """The rows of `a`, as an Arrow table: each pair of columns of one type has all pairs of values."""
+    kinds = {"i64": pa.int64(), "f64": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+    columns: dict[str, Any] = {}
+    for name, (type_, values) in _COLUMNS.items():
+        count = len(values)
+        second = name in "bnyguvqz"
+        picked = [values[(row // count if second else row) % count] for row in range(100)]
+        columns[name] = pa.array(picked, kinds[type_.removesuffix("?")])
+    fields = [
+        pa.field(name, each.type, nullable=_COLUMNS[name][0].endswith("?")) for name, each in columns.items()
+    ]
+    return pa.table(columns, pa.schema(fields))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +26,7 @@ from river.il.observe import observed_variables
 from river.io.errors import OnError
 from river.io.sources import open_source
 from river.lang.evaluate import Trap
-from tests.backends.spark_programs import HEAD, data, go, programs
+from tests.backends.spark_programs import HEAD, data, expressions, extremes, go, programs
 from tests.backends.test_spark_frames import TABLES
 from tests.properties.test_catalogue import DRAWN, computes, explored
 
@@ -238,6 +239,65 @@ def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) ->
 def users() -> Any:
     """The session that users have."""
     return import_module("pyspark.sql").SparkSession.builder.getOrCreate()
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_what_spark_computes_itself_means_the_same_by_all_settings(users: Any, ansi: str) -> None:
+    """And sums wrap, where those of Spark's own end the job, or are null."""
+    every = river.compile(expressions(), "river")
+    sums = river.compile(
+        "x: {s: string, a: int} = input; t: table sum[s: string] of {n: int, m: int}; emit t[x.s] <- {x.a, x.a * 3};",
+        "sawzall",
+    )
+    rows = extremes()
+    before = users.conf.get("spark.sql.ansi.enabled")
+    users.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        frame = users.createDataFrame(rows).repartition(2)
+        found = every.on_spark({"a": frame})["o"].toArrow().to_pylist()
+        totals = sums.on_spark({"x": frame})["t"].toArrow().to_pylist()
+    finally:
+        users.conf.set("spark.sql.ansi.enabled", before)
+    expected = every.run({"a": rows}, backend="reference")["o"].to_pylist()
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    expected = sums.run({"x": rows.select(["s", "a"])}, backend="reference")["t"].to_pylist()
+    assert sorted(map(repr, totals)) == sorted(map(repr, expected))
+
+
+def test_the_log_analyser_over_parquet_is_a_plan_of_sparks_own(
+    users: Any, tmp_path: Path, capsys: Any
+) -> None:
+    rows = [{"origin": f"o{n % 5}", "target": f"t{n % 3}"} for n in range(40)]
+    users.createDataFrame(rows).write.parquet(str(tmp_path / "log"))
+    compiled = river.load(str(ROOT / "examples/log_analyzer/query_log.szl"))
+    frame = compiled.on_spark({"logRecord": users.read.parquet(str(tmp_path / "log"))})["queryOrigins"]
+    frame.explain()
+    lines = capsys.readouterr().out.splitlines()
+    steps = [
+        found[1] for line in lines if (found := re.match(r"[ :]*(?:\+- )?(?:\*\(\d+\) )?([A-Z]\w+)", line))
+    ]
+    assert steps == [
+        "AdaptiveSparkPlan",
+        "HashAggregate",
+        "Exchange",
+        "HashAggregate",
+        "Project",
+        "Filter",
+        "FileScan",
+    ]
+    assert sorted(map(str, frame.toArrow().to_pylist())) == [
+        f"{{'url': 'o{n}', 'count': 8}}" for n in range(5)
+    ]
+
+
+def test_a_row_that_is_wrong_is_told_of_though_spark_would_leave_it_out(users: Any) -> None:
+    """Spark looks first whether a column that it compares is null, unless the plan keeps it from that."""
+    program = river.compile(
+        "x: {s: string, k: int} = input; t: table collection of string; emit t <- x.s;", "sawzall"
+    )
+    frame = users.createDataFrame([("a", 1), (None, 2)], "s string, k long")
+    with pytest.raises(Exception, match="field `s`: is null, and `string` is not optional"):
+        program.on_spark({"x": frame})["t"].where("value = 'a'").toArrow()
 
 
 JOINED = """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,17 +18,55 @@ pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 
 import river
-from backends.spark import door, kernels
+from backends.spark import BACKEND as SPARK
+from backends.spark import door, kernels, sql
+from backends.spark.relations import Selected, relation
+from river.classes import frozen
 from river.diagnostics import Rejected
-from river.io.schema import arrow
-from tests.backends.spark_programs import HEAD, PLAIN, ROWS, chain, some
+from river.lang import typed
+from river.lang import types as t
+from river.lang.trees import reached
+from tests.backends.spark_programs import HEAD, PLAIN, ROWS, chain, expressions, extremes, some
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from river.driver import Compiled
 
+ROOT = Path(__file__).resolve().parents[2]
+
 # ------------------------------------------------------------------------------------------------------- a stand-in
+
+
+SPARKS = {"int64": "bigint", "double": "double", "string": "string", "bool": "boolean", "int32": "int"}
+"""Spark's names of types."""
+
+
+@cache
+def _database() -> Any:
+    """DuckDB with the functions of Spark's that it does not have; where both have one, they agree in what plans use."""
+    found = pytest.importorskip("duckdb").connect()
+    two, whole = ["BIGINT", "INTEGER"], "BIGINT"
+    found.create_function("shiftleft", lambda a, n: _signed(a << n), two, whole)
+    found.create_function("shiftright", lambda a, n: a >> n, two, whole)
+    found.create_function("shiftrightunsigned", lambda a, n: (a & 2**64 - 1) >> n, two, whole)
+    found.execute("create macro raise_error(told) as error(told)")
+    found.execute("create macro is_valid_utf8(told) as true")
+    return found
+
+
+def _signed(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def asked(text: str, table: pa.Table) -> pa.Table:
+    """What a query in Spark's words gives of a table `t`."""
+    spelled = re.sub(r"X'([0-9a-f]*)'", r"decode(unhex('\1'))", text)
+    spelled = re.sub(r"'[^']*'|`", lambda found: '"' if found[0] == "`" else found[0], spelled)
+    spelled = re.sub(r"\((\S+) \^ (\S+)\)", r"xor(\1, \2)", spelled)
+    with _database().cursor() as cursor:
+        cursor.register("t", table)
+        return cursor.sql(spelled).to_arrow_table()
 
 
 class Frame:
@@ -43,18 +84,27 @@ class Frame:
     def schema(self) -> pa.Schema:
         return self.parts[0].schema
 
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        return [(field.name, SPARKS.get(str(field.type), str(field.type))) for field in self.schema]
+
     def _each(self, change: Any) -> Frame:
         return Frame([change(part) for part in self.parts], self.random)
 
     def select(self, *names: str) -> Frame:
         return self._each(lambda part: part.select([name.strip("`") for name in names]))
 
+    def selectExpr(self, *columns: str) -> Frame:  # noqa: N802 - the name is pyspark's
+        return self._each(lambda part: asked(f"select {', '.join(columns)} from t", part))
+
     def toDF(self, *names: str) -> Frame:  # noqa: N802 - the name is pyspark's
         return self._each(lambda part: part.rename_columns(list(names)))
 
     def where(self, condition: str) -> Frame:
-        name, number = condition.split(" = ")
-        return self._each(lambda part: part.filter(arrow("compute").equal(part.column(name), int(number))))
+        return self._each(lambda part: asked(f"select * from t where {condition}", part))
+
+    def groupBy(self, *names: str) -> Grouped:  # noqa: N802 - the name is pyspark's
+        return Grouped(self, names)
 
     def repartition(self, count: int) -> Frame:
         return dealt(pa.concat_tables(self.parts), count, self.random)
@@ -73,6 +123,25 @@ class Frame:
 
     def rows(self) -> list[dict[str, Any]]:
         return [row for part in self.parts for row in part.to_pylist()]
+
+
+@frozen
+class Grouped:
+    """Rows of equal keys, which stand in any partition."""
+
+    frame: Frame
+    keys: tuple[str, ...]
+
+    def agg(self, wanted: dict[str, str]) -> Frame:
+        columns = [
+            'cast(count(*) as bigint) as "count(1)"'
+            if of == "*"
+            else f'cast({how}({of}) as bigint) as "{how}({of})"'
+            for of, how in wanted.items()
+        ]
+        keys, whole = ", ".join(self.keys), pa.concat_tables(self.frame.parts)
+        found = asked(f"select {', '.join([keys, *columns])} from t group by {keys}", whole)
+        return dealt(found, 2, self.frame.random)
 
 
 def dealt(table: pa.Table, count: int, random: Random) -> Frame:
@@ -177,6 +246,119 @@ def test_numbers_without_sign_are_decimals():
 def test_inputs_without_a_column_of_stamps(text: str, order_by: Mapping[str, list[str]]) -> None:
     table = pa.table({"k": [i // 10 for i in range(30)], "v": [i % 10 for i in range(30)]})
     agree(river.compile(text, "cql"), table, table, order_by=order_by)
+
+
+# ------------------------------------------------------------------------------------------------- relations of Spark's
+
+
+def test_what_spark_computes_itself_means_the_same_there():
+    """Every operation that has a form in Spark's SQL, on values where others would be wrong; also in `test_spark`."""
+    compiled = river.compile(expressions(), "river")
+    operator = compiled.graph.instances[0].operator
+    assert isinstance(operator, typed.Operator)
+    used = {
+        (n.operation, n.args[0].type)
+        for n in reached(operator.items[0].body, operator.fns)
+        if isinstance(n, typed.Apply)
+    }
+    assert {(name, type_) for name, types in sql._WRITTEN for type_ in types} - {("same", t.BOOL)} <= used
+    assert isinstance(relation(compiled.graph, "o"), Selected)
+    agree(compiled, extremes(), extremes())
+
+
+def how(text: str, lang: str) -> dict[str, str]:
+    """By output, of which kind it is for Spark."""
+    graph = river.compile(text, lang).tuned(SPARK.passes).graph
+    outputs = (*graph.outputs, *(view.name for view in graph.views))
+    return {name: type(relation(graph, name)).__name__ for name in outputs}
+
+
+def test_which_outputs_spark_computes_itself():
+    assert how(TABLES, "sawzall") == {"n": "Summed", "by": "NoneType", "best": "NoneType", "big": "Selected"}
+    assert how((ROOT / "examples/log_analyzer/query_log.szl").read_text(), "sawzall") == {
+        "queryOrigins": "Summed",
+        "queryTargets": "Summed",
+    }
+    stream = "t: {ts: int; k: int; v: int; f: float; s: string} stream by ts; "
+    selected = {
+        "output o: stream = select k, f + 1.0 as g from t where v > 3 and s = 'a';": "Selected",
+        "output o: relation = select k, s from t where v > 3;": "Selected",
+        "output o: stream = select k, v + 1 as w from t;": "NoneType",  # it may trap
+        "output o: relation = select k, s from t[range 3];": "NoneType",
+        "output o: stream = istream(select distinct k from t);": "NoneType",
+    }
+    assert {text: how(stream + text, "cql")["o"] for text in selected} == selected
+
+
+READ_BY = """river 1;
+type D = {tau: i64, ins: list<{v: i64}>, del: list<{v: i64}>};
+fn twice(n: i64) -> i64 { return n +% n; }
+operator gather(x: {ts: i64, v: i64} by ts; $now: i64?, $ins: list<{v: i64}>) -> (d: D by tau) {
+  on x(r) {
+    if $now is now { if now < r.ts { emit d {tau: now, ins: $ins, del: []}; $ins = []; $now = none; } }
+    $now = r.ts;
+    push($ins, {v: r.v});
+  }
+  on mark(k) {
+    if $now is now { if now < k or k == 9223372036854775807 { emit d {tau: now, ins: $ins, del: []}; $ins = []; $now = none; } }
+    mark d k;
+  }
+}
+operator use(d: D by tau) -> (o: {ts: i64, v: i64}) { on d(x) { BODY } }
+input a: {ts: i64, v: i64} by ts; output o: {ts: i64, v: i64};
+var $now: i64? = none; var $ins: list<{v: i64}> = [];
+(d, $now, $ins) <- gather(a, $now, $ins);
+(o) <- use(d);
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("for r in x.ins { if r.v > 1 { emit o {ts: x.tau, v: twice(r.v)}; } }", "Selected"),
+        ("if x.tau > 1 { for r in x.ins { let w = twice(r.v); emit o {ts: w, v: w}; } }", "Selected"),
+        ("emit o {ts: x.tau, v: 1};", "NoneType"),  # once for many rows
+        ("emit o {ts: x.tau, v: len(x.ins)};", "NoneType"),
+        ("for r in x.ins { for q in x.ins { emit o {ts: r.v, v: q.v}; } }", "NoneType"),
+        ("if len(x.ins) > 0 { emit o {ts: x.tau, v: 1}; }", "NoneType"),
+        (
+            "for r in x.ins { emit o {ts: x.tau, v: r.v}; } for r in x.ins { emit o {ts: 0, v: r.v}; }",
+            "NoneType",
+        ),
+    ],
+)
+def test_rows_of_an_instant_are_read_one_by_one(body: str, kind: str) -> None:
+    text = READ_BY.replace("BODY", body)
+    assert how(text, "river") == {"o": kind}
+    table = pa.table({"ts": [1, 1, 2, 4, 4], "v": [0, 3, 3, 5, 7]})
+    agree(river.compile(text, "river"), table, table)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("$now = r.ts;", "$now = r.ts +% 1;"),
+        ("push($ins, {v: r.v});", "if r.v > 1 { push($ins, {v: r.v}); }"),
+        ("push($ins, {v: r.v});", "push($ins, {v: r.v}); push($ins, {v: r.v});"),
+    ],
+)
+def test_what_does_more_than_to_gather_rows_is_not_taken_for_it(before: str, after: str) -> None:
+    text = READ_BY.replace("BODY", "for r in x.ins { emit o {ts: x.tau, v: r.v}; }")
+    assert before in text
+    assert (how(text, "river"), how(text.replace(before, after, 1), "river")) == (
+        {"o": "Selected"},
+        {"o": "NoneType"},
+    )
+
+
+def test_a_row_that_is_wrong_ends_the_job_whoever_reads_what_of_it() -> None:
+    """Column `s` is in no output, and the row would be left out by its `k`."""
+    text = "x: {s: string, k: int} = input; t: table collection of int; if (x.k > 3) emit t <- x.k;"
+    table = pa.table({"s": ["a", None], "k": pa.array([5, 1], pa.int32())})
+    program = river.compile(text, "sawzall")
+    assert program.on_spark({"x": dealt(table.slice(0, 1), 1, Random(0))})["t"].rows() == [{"value": 5}]
+    with pytest.raises(Exception, match="field `s`: is null, and `string` is not optional"):
+        program.on_spark({"x": dealt(table, 1, Random(0))})["t"].rows()
 
 
 # -------------------------------------------------------------------------------------------------------- bad input

@@ -1,7 +1,7 @@
 """What an operation does is stated in the table of operations: nothing else decides by its name.
 
 Allowed to are those that give an operation its meaning or its text: the table, the checker and the printer of texts, who makes
-machine code of it, and the languages. All others ask for its line, `effect` above all.
+machine code or SQL of it, and the languages. All others ask for its line, `effect` above all.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ NAMED = (
     "river/testing/",
     "backends/native/lanes/body.py",
     "backends/native/lanes/operations.py",
+    "backends/spark/sql.py",
     *EMITTERS,
 )
 SOURCES = [
