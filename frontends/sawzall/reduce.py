@@ -123,12 +123,13 @@ def _kept(table: z.Table) -> _Reduction:
             kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
             return _Reduction("sawzall.count_table", (values,), kept, shown_fields(table), _returned(rows))
         case "set":
+            seen = _member(A, "seen")
             row = _row((table.index, K), (table.value, s.Name("v")))
-            few = s.Binary("<=", s.Call("len", (A,)), number)
-            rows = s.Comprehension(row, ("v",), s.Call("keys", (A,)), few)
-            kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
-            args = (values, ("n", s.Int(min(limit + 1, _MAX))))
-            return _Reduction("sawzall.set_table", args, kept, shown_fields(table), _returned(rows))
+            rows = s.Comprehension(row, ("v",), s.Call("keys", (seen,)))
+            fields = shown_fields(table)
+            return _Reduction(
+                "sawzall.set_table", (values, ("n", number)), _seen(table), fields, _returned(rows)
+            )
         case "unique":
             count = fresh("count", {name for name, _ in table.index})
             row = s.RecordValue((*_row((table.index, K)).fields, s.FieldValue(count, s.Call("len", (A,)))))
@@ -226,9 +227,6 @@ def hidden(table: z.Table) -> z.Fields:
         case _:
             return ()
 
-
-_MAX = (1 << 63) - 1
-"""The greatest whole number."""
 
 _FIRST = """
   var rows: list<@ROW@> = [];
@@ -339,6 +337,11 @@ def _apart(fields: z.Fields) -> tuple[z.Fields, z.Fields]:
 
 def _accumulator(ints: z.Fields, floats: z.Fields) -> s.TypeExpr:
     return _record((*ints, *((name, t.FSUM) for name, _ in floats)))
+
+
+def _seen(table: z.Table) -> s.TypeExpr:
+    seen = s.TypeName("map", (_record(table.value), s.TypeName("bool")))
+    return s.RecordType((s.FieldType("over", s.TypeName("bool")), s.FieldType("seen", seen)))
 
 
 def _sums(fields: z.Fields, source: s.Expr) -> Iterable[s.FieldValue]:

@@ -235,3 +235,44 @@ def test_noted_entries_are_not_used_again_where_keys_are_not_compared(key: str, 
 def test_keyed_as_the_evaluator(key: str, keys: int, size: int, ticks: int) -> None:
     op, native = operator(key)
     agree(op, native.again(), changes(seeds.chance("native keyed", keys), KEYS[key], keys, size, ticks))
+
+
+BOUNDED = """river 1;
+type K = {key};
+input d: {{k: K, n: i64}};
+var $m: omap<K, {{n: i64, w: string}}> = {{}};
+var $seen: i64 = 0;
+output o: list<K>;
+operator bounded(d: {{k: K, n: i64}}; $m: omap<K, {{n: i64, w: string}}>, $seen: i64) -> (o: list<K>) {{
+  on d(x) {{
+    with e = $m[x.k] else {{n: 0, w: "a text of more than twelve bytes"}} {{ e.n = e.n +% x.n; {also} }}
+    {keep}($m, {most});
+    $seen = $seen ^ 1;
+    emit o keys($m);
+  }}
+}}
+(o, $m, $seen) <- bounded(d, $m, $seen);
+"""
+
+
+@pytest.mark.parametrize("key", ["string", "f64", "{a: i64, b: string, c: bool}"])
+@pytest.mark.parametrize("keep", ["keep_first", "keep_last"])
+@pytest.mark.parametrize(
+    ("most", "also"),
+    [
+        ("3", ""),
+        ("9", 'e.w = if x.n > 0 { "more" } else { e.w };'),
+        ("0", ""),
+        ("3", "$seen = $seen + 1;"),
+        ("x.n", ""),
+    ],
+)
+def test_entries_that_would_leave_at_once_need_not_come(key: str, keep: str, most: str, also: str) -> None:
+    text = BOUNDED.format(key=key, keep=keep, most=most, also=also)
+    graph = verify(parse(Source("test.river", text)), Library.of({}))
+    (instance,) = graph.instances
+    op = instance.operator
+    code = compile_native(op)  # pyright: ignore[reportArgumentType]
+    assert isinstance(code, NativeOperator), code
+    chance = seeds.chance("bounded", key, keep, most)
+    agree(op, code, [(KEYS[key](chance.randrange(40)), chance.randrange(-1, 6)) for _ in range(300)])

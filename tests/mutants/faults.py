@@ -517,11 +517,11 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_run.py::test_what_a_try_has_done_counts_only_with_enough_items",
     ),
     Mutant(
-        "set-over-its-limit-is-told",
-        "a set of more values than it may have is told, but for those that are too many",
+        "set-at-its-limit-is-over",
+        "a set of just as many values as it may have counts as too large",
         "frontends/sawzall/templates/set.river",
-        "keep_first(e, #n);",
-        "keep_first(e, #n - 1);",
+        "if #n >= 0 and len(e.seen) > #n {",
+        "if #n >= 0 and len(e.seen) >= #n {",
         "tests/frontends/test_sawzall_run.py::test_set_and_unique",
     ),
     Mutant(

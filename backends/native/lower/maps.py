@@ -51,6 +51,27 @@ def remove_entry(f: Frame, map_: Memory, entry: str) -> None:
             void(b, f.module.derived("drop", type_), f"ptr {map_.arena}", f"ptr {at}")
 
 
+def beyond(f: Frame, bound: typed.Apply, map_: Memory, key: Value, most: Value) -> str:
+    """Goes to another block if a map has as many entries as `keep_first` or `keep_last` lets stay, and a key is beyond them.
+
+    The label of that block, which is to begin behind what would be done with the entry.
+    """
+    b, kind, first = f.b, map_.type, bound.operation == "keep_first"
+    assert isinstance(kind, t.OMap)  # noqa: S101 - by the operation
+    full, fits, leave = (b.fresh(name) for name in ("full", "fits", "beyond"))
+    count = b.op(f"load i64, ptr {map_.ptr}")
+    some, all_ = b.op(f"icmp ne i64 {count}, 0"), b.op(f"icmp eq i64 {count}, {f.reg(most)}")
+    b.branch(b.op(f"and i1 {some}, {all_}"), full, fits)
+    b.at(full)
+    end = b.op(f"getelementptr inbounds i64, ptr {map_.ptr}, i64 {2 if first else 1}")
+    last = f.load(kind.key, key_of(b, b.op(f"load ptr, ptr {end}")))
+    sought = f.load(kind.key, f.canonical(key))
+    x, y = (last, sought) if first else (sought, last)
+    b.branch(arithmetic.total_less(f, x, y), leave, fits)
+    b.at(fits)
+    return leave
+
+
 def _keys(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     b, (map_,) = f.b, values
     kind, inner = map_.type, t.parts(expr.type)[0]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, assert_never, cast
 
 from backends.native.contract import MARK
 from backends.native.idioms import clear, if_, value_of
 from backends.native.layout import Unsupported, columns, entry_layout, memory
-from backends.native.lower import outputs
+from backends.native.lower import maps, outputs
 from backends.native.lower.effects import changes
 from backends.native.lower.expressions import assign, loop, owned, place, straight, value
 from backends.native.lower.fetching import Search, searches
 from backends.native.lower.frame import Frame, Loop
-from backends.native.lower.maps import remove_entry
 from backends.native.lower.sending import sent
 from backends.native.lower.values import TEMPORARY, Memory, Parts, Scalar, Sent, Value
 from river.lang import typed
 from river.lang import types as t
+from river.lang.trees import effect, nodes, root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,11 @@ def block(f: Frame, body: typed.Block) -> None:
     f.targets = before | {slot: (target.out, target.field) for slot, target in targets.items()}
     for i, item in enumerate(body.items):
         try:
-            statement(f, item)
+            match item, body.items[i + 1 : i + 2]:
+                case typed.With(), (typed.Do(typed.Apply() as bound),) if _bounds(bound, item):
+                    _with(f, item, bound)
+                case _:
+                    statement(f, item)
             if isinstance(item, typed.Branch):
                 for slot, target in targets.items():
                     if target.last == i:
@@ -151,7 +155,35 @@ def _leave(f: Frame, depth: int) -> None:
         clean()
 
 
-def _with(f: Frame, item: typed.With) -> None:
+def _bounds(apply: typed.Apply, item: typed.With) -> bool:
+    """Whether an operation takes out at once the entry that `item` has put in, if it is beyond all that are to stay.
+
+    Then it need not be put in: nothing is done but to change it.
+    """
+    if not effect(apply).bounds or apply.args[0] != item.container or item.default is None:
+        return False
+    within = tuple(nodes(item.body))
+    plain = all(
+        isinstance(
+            node,
+            typed.Block | typed.Assign | typed.Do | typed.Apply | typed.Local | typed.Get | typed.Literal,
+        )
+        and getattr(node, "site", None) is None
+        for node in within
+    )
+    changed = (
+        node.place if isinstance(node, typed.Assign) else node.call.args[0]
+        for node in within
+        if isinstance(node, typed.Assign)
+        or (isinstance(node, typed.Do) and isinstance(node.call, typed.Apply))
+    )
+    return plain and all(
+        isinstance(at := root(place), typed.Local) and at.slot == item.slot for place in changed
+    )
+
+
+def _with(f: Frame, item: typed.With, bound: typed.Apply | None = None) -> None:
+    """What is done with an entry. `bound`: it takes out the entries at an end afterwards."""
     b, kind = f.b, item.container.type
     if not isinstance(kind, t.Map | t.OMap):
         raise Unsupported(f"entries of {kind}")
@@ -160,6 +192,11 @@ def _with(f: Frame, item: typed.With) -> None:
     if not isinstance(key, Scalar):
         key = f.owned(key)
     map_ = reach()
+    beyond = (
+        None
+        if bound is None
+        else maps.beyond(f, bound, map_, key, value(f, cast("typed.Expr", bound.args[1])))
+    )
     variable = item.container.index if isinstance(item.container, typed.State) else -1
     slot = item.key.slot if isinstance(item.key, typed.Local) else -1
     known, likely_ = f.hints.get(slot, (None, ""))
@@ -194,23 +231,25 @@ def _with(f: Frame, item: typed.With) -> None:
             b.do(f"store ptr {made}, ptr {entry}")
 
         if_(b, absent, insert)
-    bound = b.op(f"load ptr, ptr {entry}")
-    f.slots[item.slot] = Memory(kind.value, value_of(b, kind, bound), map_.arena)
+    at_hand = b.op(f"load ptr, ptr {entry}")
+    f.slots[item.slot] = Memory(kind.value, value_of(b, kind, at_hand), map_.arena)
     f.flags[item.slot] = flag
 
     def clean() -> None:
         if _drops(item.body, item.slot):
-            if_(b, b.op(f"load i1, ptr {flag}"), lambda: remove_entry(f, map_, bound))
+            if_(b, b.op(f"load i1, ptr {flag}"), lambda: maps.remove_entry(f, map_, at_hand))
 
     f.cleanups.append(clean)
     before = f.at_hand
-    f.at_hand = {**before, slot: bound}
+    f.at_hand = {**before, slot: at_hand}
     block(f, item.body)
     f.at_hand = before
     f.cleanups.pop()
     if not b.ended:
         clean()
     del f.flags[item.slot]
+    if beyond is not None:
+        b.at(beyond)
 
 
 def _unknown(f: Frame, item: typed.For) -> tuple[Search, ...]:
