@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.code import STREAM_WORDS, Code, CodePlace, Surroundings, parts
+from frontends.streamit.code import STREAM_WORDS, Code, CodePlace, Surroundings, parts, shown
 from frontends.streamit.elaborate import elaborate
 from frontends.streamit.trees import Usage, assigned, called, changing, handed, named, root
 from river.classes import define, evolve, field
@@ -192,7 +192,7 @@ class _Checker:
                     raise self.report.error(
                         "streamit-duplicate-name", f"parameter `{param.name}` is declared twice", param.span
                     )
-                type_ = code.value_type(param.type)
+                type_ = code.value_type(param.type, portal=True)
                 around.params[param.name] = ty.Parameter(param.name, type_, span=param.span)
         names = [param.name for param in ast.params if param.name in around.params]
         around.params = {name: around.params[name] for name in names}
@@ -252,8 +252,42 @@ class _Checker:
         input_, output = found or (None, None)
         return ty.Composite(kind, stream.name, params, input_, output, body, span=ast.name_span)
 
+    def handler(self, portal: ty.Portal, name: str, span: Span | None) -> tuple[ty.Type, ...]:
+        """The types of what a handler of a portal's filters takes."""
+        ast = self.known[portal.receiver].ast if portal.receiver in self.known else None
+        if ast is None or ast.kind != "filter":
+            message = f"`{portal.receiver}` is no filter that messages could reach"
+            filters = [name for name, each in self.known.items() if each.ast.kind == "filter"]
+            raise self.report.error("streamit-portal", message, span, closest(portal.receiver, filters))
+        functions = {m.name: m for m in ast.members if isinstance(m, c.Helper) and m.type.name == "void"}
+        found = functions.get(name)
+        if found is None:
+            message = f"`{portal.receiver}` has no handler `{name}`"
+            raise self.report.error("streamit-handler", message, span, closest(name, functions))
+        walked = [node for part in (*found.rates, found.body) for node in walk(part)]
+        takes = any(isinstance(node, c.Call) and node.name in ("push", "pop", "peek") for node in walked)
+        if takes or found.rates:
+            message = f"`{name}` takes or gives items, which nothing does that messages call"
+            raise self.report.error("streamit-handler", message, found.span)
+        code = self.code(self.known[portal.receiver].around, CodePlace.HELPER)
+        return tuple(code.value_type(param.type) for param in found.params)
+
     def create(self, code: Code, add: c.Add) -> ty.Stmt:
-        """`add F(1);` and its like."""
+        """`add F(1);` and its like; to portals of its sort only."""
+        found = self.created(code, add)
+        portals = tuple(code.expr(name) for name in add.portals)
+        name = found.creation.stream
+        for portal in portals:
+            if portal.type != ty.Portal(name):
+                what = f"`{name}`" if add.creation.name else "a stream without a name"
+                message = f"{what} cannot listen to a `{shown(portal.type)}`"
+                raise self.report.error("streamit-portal", message, portal.span)
+            if name not in self.known or self.known[name].ast.kind != "filter":
+                raise self.report.error("streamit-portal", f"`{name}` is no filter", portal.span)
+        return evolve(found, creation=evolve(found.creation, portals=portals)) if portals else found
+
+    def created(self, code: Code, add: c.Add) -> ty.Add:
+        """`add F(1);`, whatever it listens to."""
         match add.creation:
             case c.Named(name, type_, args) as named if name in LIBRARY:
                 return ty.Add(add.role, self.library(code, named, type_, args), span=add.span)
@@ -348,8 +382,9 @@ class _Checker:
             first[0] if first else None, ast.span, span=ast.name_span,
         )  # fmt: skip
         usage = Usage.of(found)
-        if init is not None and (usage.prints((init,)) or usage.streams((init,))):
+        if init is not None and (usage.prints((init,)) or usage.streams((init,)) or usage.portals((init,))):
             what = "prints" if usage.prints((init,)) else "takes or gives items"
+            what = "sends messages" if usage.portals((init,)) else what
             self.report.error("streamit-misplaced", f"`init` calls a function that {what}", init.span)
         self.look_at_aliases(found, usage)
         return found
@@ -394,7 +429,7 @@ class _Checker:
 
     def code(self, around: Surroundings, place: CodePlace, result: ty.Type = ty.VOID) -> Code:
         """The checker of a body of a filter."""
-        return Code(self.report, around, place, self.functions, result=result)
+        return Code(self.report, around, place, self.functions, handlers=self.handler, result=result)
 
     def fields(self, member: c.Declare, around: Surroundings) -> Iterator[ty.FieldDecl]:
         """The fields that one declaration makes."""

@@ -101,6 +101,7 @@ class Surroundings:
     counter: str | None = None  # the field that counts firings
     structs: Mapping[str, ty.Struct] = field(factory=dict[str, ty.Struct])
     outside: bool = False  # the code stands outside of the stream, and sees only what is around it
+    sends: int = 0  # messages in the code so far
 
     def lookup(self, name: str) -> ty.Expr | None:
         """What a name denotes; something of the surroundings becomes a parameter."""
@@ -158,6 +159,9 @@ Functions = Callable[[str], "tuple[tuple[t.Type, ...], t.Type] | None"]
 Creator = Callable[["Code", c.Add], ty.Stmt]
 """How a stream that is added becomes a creation."""
 
+Handlers = Callable[[ty.Portal, str, "Span | None"], tuple[ty.Type, ...]]
+"""The types of what a handler of a portal's filters takes. Raises: Failed, when it is reported that there is none."""
+
 
 @define
 class Code:
@@ -168,6 +172,7 @@ class Code:
     place: CodePlace
     functions: Functions
     creator: Creator | None = None
+    handlers: Handlers | None = None
     result: ty.Type = ty.VOID
     first_item: int = 0  # what `peek` counts from
     mark: str = ""  # in the keys of locals
@@ -218,6 +223,8 @@ class Code:
 
     def type(self, expr: c.TypeName) -> ty.Type:
         """What a type says."""
+        if expr.receiver is not None:
+            return ty.Portal(expr.receiver)
         found: ty.Type = WORDS.get(expr.name) or self.struct(expr)
         if found == ty.VOID and expr.sizes:
             raise self.report.error("streamit-type", "there are no arrays of `void`", expr.span)
@@ -259,9 +266,12 @@ class Code:
             case _:
                 return rebuild(node, self.known)  # pyright: ignore[reportArgumentType] - only expressions in it
 
-    def value_type(self, expr: c.TypeName) -> ty.Type:
-        """The type of something that has a value."""
+    def value_type(self, expr: c.TypeName, *, portal: bool = False) -> ty.Type:
+        """The type of something that has a value; of a parameter or variable of a stream it may be a portal."""
         found = self.type(expr)
+        if isinstance(found, ty.Portal) and not portal:
+            help_line = "declare it among the streams, and give it to filters as a parameter"
+            raise self.report.error("streamit-portal", "there is no portal here", expr.span, help_line)
         if found == ty.VOID:
             raise self.report.error("streamit-type", "nothing can have the type `void`", expr.span)
         return found
@@ -293,6 +303,9 @@ class Code:
                 return self.declaration(type_, names, span)
             case c.Do(c.Call(("push" | "print" | "println") as word, args) as call):
                 return self.effect(word, args, call)
+            case c.Do(c.Call(name) as call) if self.portal(name) is not None:
+                zero = s.Int(0, span=span)
+                return self.send(call, c.Latency(zero, zero, span=span), span)
             case c.Do(value):
                 node = self.expr(value)
                 if not isinstance(node, ty.Update | ty.Pop | ty.Call | ty.Function):
@@ -321,6 +334,8 @@ class Code:
                 return ty.Break(span=span) if isinstance(item, c.Break) else ty.Continue(span=span)
             case c.OutOfLine(targets, call):
                 return self.out_of_line(targets, call, item)
+            case c.Send(call, latency):
+                return self.send(call, latency, span)
             case c.Add() | c.Split() | c.Join() | c.Enqueue():
                 return self.build(item)
             case _:
@@ -330,7 +345,7 @@ class Code:
         """`int x = 1, y;`."""
         found: list[ty.Stmt] = []
         try:
-            kind = self.value_type(type_)
+            kind = self.value_type(type_, portal=self.place is CodePlace.BUILD and self.mark != "static")
         except Failed:
             kind = None
         for name in names:
@@ -366,6 +381,33 @@ class Code:
                 raise self.report.error("streamit-type", "this filter has no output to push to", call.span)
             return ty.Push(self.expr(args[0], self.around.output), span=call.span)
         return ty.Print(self.text(self.expr(args[0])), word == "println", span=call.span)
+
+    def portal(self, name: str) -> ty.Param | None:
+        """The portal by which `p.change` sends."""
+        base, dot, _ = name.partition(".")
+        found = self.lookup(base) if dot else None
+        return found if isinstance(found, ty.Param) and isinstance(found.type, ty.Portal) else None
+
+    def send(self, call: c.Call, latency: c.Latency, span: Span | None) -> ty.Stmt:
+        """`p.change(3) [2:4];`."""
+        base, _, handler = call.name.partition(".")
+        if self.place not in (CodePlace.WORK, CodePlace.HELPER):
+            raise self.misplaced("a message", span)
+        portal = self.portal(call.name)
+        if portal is None:
+            message = f"`{base}` is no portal"
+            raise self.report.error("streamit-portal", message, span, "declare it: `portal<Filter> name;`")
+        assert isinstance(portal.type, ty.Portal)  # noqa: S101 - it is one
+        assert self.handlers is not None  # noqa: S101 - functions of filters know them
+        params = self.handlers(portal.type, handler, call.span)
+        self.arity(call.name, call.args, len(params), call.span)
+        args = tuple(self.expr(a, p) for a, p in zip(call.args, params, strict=True))
+        least, most = (
+            None if bound is None else self.closed(self.expr(bound, ty.INT), bound.span)
+            for bound in (latency.least, latency.most)
+        )
+        self.around.sends += 1
+        return ty.Send(portal, handler, args, least, most, self.around.sends - 1, span=span)
 
     def for_loop(self, item: c.For) -> ty.Stmt:
         """`for (...; ...; ...) ...`."""
@@ -787,7 +829,7 @@ class Code:
 
     def text(self, node: ty.Expr) -> ty.Expr:
         """What is printed of a value."""
-        if isinstance(node.type, ty.Vector | ty.Struct) or node.type == ty.VOID:
+        if isinstance(node.type, ty.Vector | ty.Struct | ty.Portal) or node.type == ty.VOID:
             raise self.report.error("streamit-type", f"`{shown(node.type)}` cannot be printed", node.span)
         return (
             node if node.type == ty.TEXT else self.fold(ty.Apply(ty.TEXT, "string", (node,), span=node.span))
@@ -1021,6 +1063,8 @@ def shown(type_: ty.Type) -> str:
     """The type in StreamIt's words."""
     if isinstance(type_, ty.Vector):
         return f"{shown(type_.item)}[]"
+    if isinstance(type_, ty.Portal):
+        return f"portal<{type_.receiver}>"
     if isinstance(type_, ty.Struct):
         return type_.name
     return next((word for word, known in WORDS.items() if known == type_), None) or show_type(type_)

@@ -20,7 +20,7 @@ Value = Any
 
 def scalar(type_: Type) -> t.Type:
     """The operator language's type of a scalar."""
-    assert not isinstance(type_, ty.Vector | ty.Struct)  # noqa: S101 - callers have these apart
+    assert not isinstance(type_, ty.Vector | ty.Struct | ty.Portal)  # noqa: S101 - callers have these apart
     return t.I32 if type_ == ty.BIT else type_
 
 

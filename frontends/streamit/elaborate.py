@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
 from frontends.streamit.balance import firings
+from frontends.streamit.messages import messages
 from frontends.streamit.paths import label, parts
 from frontends.streamit.rates import rates
 from frontends.streamit.starts import starts
@@ -62,12 +63,15 @@ def elaborate(
         graph = work.build(ty.Create(main, None, (), span=streams[main].span))
         with more_room(CALLS):
             turns = firings(graph, report)
-            begins: Mapping[int, int] = starts(graph, turns, report) if turns else {}
+            told, heard = messages(graph, turns, work.concrete, report)
+            begins: Mapping[int, int] = starts(graph, turns, told, report) if turns else {}
         _look_at_prints(graph, report)
     except Failed as failed:
         report.remarks()
         raise InternalError("an error was raised, but not reported") from failed
-    return ty.Program(streams, graph, turns, begins, fns, report.remarks(), span=streams[main].span)
+    return ty.Program(
+        streams, graph, turns, begins, fns, told, heard, report.remarks(), span=streams[main].span
+    )
 
 
 @define
@@ -92,6 +96,7 @@ class _Elaborator:
     statics: Values = field(factory=dict[str, Any])
     count: int = 0
     composites: int = 0
+    portals: int = 0
     steps: int = 0
     files: set[str] = field(factory=lambda: set(OWN_NAMES))
     nodes: dict[tuple[str, Any], ty.Node] = field(factory=dict[tuple[str, Any], "ty.Node"])
@@ -181,7 +186,10 @@ class _Elaborator:
                     raise self.report.error(
                         "streamit-too-many", f"the graph has more than {LARGEST:,} filters", span
                     )
-                return self.library(creation, values) if stream is None else self.filter(stream, values, span)
+                if stream is None:
+                    return self.library(creation, values)
+                heard = (portal.value for portal in creation.portals if isinstance(portal, ty.Constant))
+                return evolve(self.filter(stream, values, span), portals=tuple(dict.fromkeys(heard)))
 
     def filter(self, stream: ty.Filter, values: Values, span: Span | None) -> ty.Node:
         """A filter of the graph."""
@@ -438,7 +446,13 @@ class _Elaborator:
                     raise self.report.error(
                         "streamit-too-many", f"the graph has more than {LARGEST:,} filters", item.span
                     )
-                top.wanted.append((role, creation, self.bound(creation, values)))
+                heard = (
+                    ty.Constant(portal.type, self.value(portal, values), span=portal.span)
+                    for portal in creation.portals
+                )
+                top.wanted.append(
+                    (role, evolve(creation, portals=tuple(heard)), self.bound(creation, values))
+                )
             case ty.Split(weights):
                 self.once(top, "split", item)
                 top.split = item
@@ -463,7 +477,10 @@ class _Elaborator:
     # -- values
 
     def declared(self, type_: ty.Type, value: ty.Expr | None, values: Values) -> Any:
-        """The first value of a variable."""
+        """The first value of a variable; each portal is another one."""
+        if isinstance(type_, ty.Portal):
+            self.portals += 1
+            return self.portals
         if value is None:
             self.few(type_, values)
             return self.guarded(lambda: constants.zero(type_, values), None)

@@ -14,7 +14,7 @@ from frontends.streamit.complex import COMPLEX, complex_functions
 from frontends.streamit.elaborate import CALLS, leaves, prints
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts, paths
-from frontends.streamit.translate import literal
+from frontends.streamit.translate import literal, message_type
 from river.classes import define, evolve, field
 from river.il import program as p
 from river.il.standard import GROUP, WIDE
@@ -55,6 +55,8 @@ class _Lowering:
     variables: set[str] = field(factory=set[str])
     routines: dict[str, str] = field(factory=dict[str, str])
     begins: list[str] = field(factory=list[str])
+    sent: dict[tuple[int, str], str] = field(factory=dict[tuple[int, str], str])
+    told: dict[int, str] = field(factory=dict[int, str])
     counters: list[p.Variable] = field(factory=list[p.Variable])
 
     def program(self) -> p.Program:
@@ -84,6 +86,7 @@ class _Lowering:
                 self.borders.append(p.Output(file.name, item, annotations=said, span=file.span))
         with more_room(CALLS):
             self.ends(graph)
+        self.deliver()
         self.begin()
         self.clock()
         self.prints()
@@ -97,26 +100,34 @@ class _Lowering:
 
     def filters(self, nodes: Iterable[ty.Node]) -> list[p.Decl]:
         """The operators of all filters."""
-        by_filter: dict[str, list[Used]] = {}
+        alike: dict[tuple[str, int, tuple[str, ...]], list[Used]] = {}
         begun = self.begun()
+        channels = self.typed.channels
         for node in nodes:
             use = Used(node, self.typed.firings.get(id(node), 1), self.typed.starts.get(id(node), 0))
             use.begun = node.filter.name in begun
+            use.heard = tuple(channel for channel in channels if channel.receiver is node)
+            use.sent = tuple(dict.fromkeys(each.portal for each in channels if each.sender is node))
             self.used[id(node)] = use
-            by_filter.setdefault(node.filter.name, []).append(use)
+            alike.setdefault((node.filter.name, len(use.heard), use.sent), []).append(use)
         found: list[p.Decl] = []
-        for uses in by_filter.values():
-            found += operators(uses[0].node.filter, uses, self.taken, self.variables, self.routines)
+        for uses in alike.values():
+            found += operators(
+                uses[0].node.filter, uses, self.taken, self.variables, self.routines, self.typed.messages
+            )
         return found
 
     def begun(self) -> set[str]:
-        """Filters with a `prework` that looks at nothing, of which one is in a loop: there nothing comes before it fires."""
+        """Filters with a `prework` that looks at nothing, of which one is in a loop: there nothing comes before it fires.
+
+        Messages may make a loop of anything.
+        """
         found: set[str] = set()
         stack = [self.typed.graph]
         while stack:
             part = stack.pop()
             stack += parts(part)
-            if isinstance(part, ty.FeedbackLoop):
+            if isinstance(part, ty.FeedbackLoop) or self.typed.channels:
                 inside = (leaf for inner in parts(part) for leaf in leaves(inner))
                 found.update(
                     leaf.filter.name
@@ -219,7 +230,7 @@ class _Lowering:
         """A filter."""
         use = self.used[id(node)]
         if taken is None:
-            taken = self.tick()
+            taken = self.turn(use) if use.heard else self.tick()
         outs = [] if given is None else [given]
         if prints(node.filter):
             outs.append(fresh(f"print{len(self.printed) + 1}", self.queues))
@@ -230,8 +241,66 @@ class _Lowering:
         if use.begun:
             self.begins.append(self.queue())
             ins.append(self.begins[-1])
+        for portal in use.sent:
+            self.sent[id(node), portal] = self.queue()
+        for channel in use.heard:
+            self.told[id(channel)] = self.queue()
+        outs += [self.sent[id(node), portal] for portal in use.sent]
+        ins += [self.told[id(channel)] for channel in use.heard]
         within = ((self.paths[id(node)], node.filter.text),)
         self.uses.append(p.Use((*outs, *names), use.instance, (*ins, *names), within=within, span=node.span))
+
+    def turn(self, use: Used) -> str:
+        """A queue of the turns of a source that fires one by one."""
+        turning = self.instance("turns", "streamit.turns", use.node.span, n=s.Int(use.firings))
+        queue = self.queue()
+        self.use((queue,), turning, (self.tick(),), use.node.span)
+        return queue
+
+    def deliver(self) -> None:
+        """Brings messages to those who are told them."""
+        for (sender, portal), queue in self.sent.items():
+            found = [
+                each for each in self.typed.channels if id(each.sender) == sender and each.portal == portal
+            ]
+            queues = [queue] if len(found) == 1 else [self.queue() for _ in found]
+            message = message_type(self.typed.messages[found[0].receiver.filter.name])
+            if len(found) > 1:
+                whole_list = s.TypeName("list", (message,))
+                copying = self.instance(
+                    "duplicate", "std.duplicate", found[0].span, T=whole_list, n=s.Int(len(found))
+                )
+                self.use(queues, copying, (queue,), found[0].span)
+            for channel, own in zip(found, queues, strict=True):
+                self.channel(channel, message, own)
+
+    def channel(self, channel: ty.Channel, message: s.RecordType, queue: str) -> None:
+        """From the lists of the sender's firings to those for the receiver's."""
+        span, gives = channel.span, whole(channel.gives)
+        period = s.Int(channel.period)
+        kind: s.TypeExpr = message
+        numbers = ["at"]
+        if channel.late:
+            numbers.append("list")
+            rows = [channel.late.get(i, (0,) * len(channel.gives)) for i in range(max(channel.late) + 1)]
+            late = s.ListValue(tuple(map(whole, rows)))
+            bringing = self.instance(
+                "deliver", "streamit.deliver_late", span, T=message, gives=gives, period=period, late=late
+            )
+            due = s.FieldType("due", s.TypeName("i64"))
+            kind = s.RecordType((due, s.FieldType("what", message)))
+        else:
+            bringing = self.instance(
+                "deliver", "streamit.deliver", span, T=message, gives=gives, period=period
+            )
+        wanted = [(number, s.TypeName("i64"), s.Int(0)) for number in numbers]
+        names: list[str] = []
+        for word, type_, value in (*wanted, ("held", s.TypeName("list", (kind,)), s.ListValue(()))):
+            name = fresh(word, self.variables)
+            self.variables.add(name)
+            self.counters.append(p.Variable(name, type_, value, span=span))
+            names.append(f"${name}")
+        self.use((self.told[id(channel)], *names), bringing, (queue, *names), span)
 
     def tick(self) -> str:
         """A queue of ticks."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import constants
 from frontends.streamit import typed as ty
+from frontends.streamit.elaborate import prints
 from frontends.streamit.rates import Intervals
 from frontends.streamit.translate import (
     Cursor,
@@ -19,6 +20,9 @@ from frontends.streamit.translate import (
     ends,
     function,
     literal,
+    message_list,
+    message_port,
+    message_type,
     minus,
     number,
     plus,
@@ -44,13 +48,16 @@ if TYPE_CHECKING:
 class Used:
     """A filter of the graph in the program: how often it fires for each tick and before the first, and its variables.
 
-    `begun`: it has a port for an item that lets its `prework` fire before anything else has come.
+    `begun`: it has a port for an item that lets its `prework` fire before anything else has come. `heard`: the channels of which
+    each firing takes a list of messages; `sent`: the parameters that are portals to which somebody listens.
     """
 
     node: ty.Node
     firings: int
     starts: int = 0
     begun: bool = False
+    heard: tuple[ty.Channel, ...] = ()
+    sent: tuple[str, ...] = ()
     instance: str = ""
     variables: tuple[p.Variable, ...] = ()
 
@@ -61,13 +68,14 @@ def operators(
     taken: set[str],
     variables: set[str],
     routines: Mapping[str, str],
+    messages: Mapping[str, ty.Message],
 ) -> list[p.Decl]:
     """The declarations of a filter; sets the instance and the variables of each use.
 
     `taken`: names of operators and functions of the program; `variables`: those of its variables; `routines`: the functions
-    for operations of complex numbers.
+    for operations of complex numbers; `messages`: the sorts of messages.
     """
-    return _Form(filter_, tuple(uses), taken, variables, routines).declarations()
+    return _Form(filter_, tuple(uses), taken, variables, routines, messages).declarations()
 
 
 @define
@@ -77,6 +85,7 @@ class _Form:
     taken: set[str]
     variables: set[str]
     routines: Mapping[str, str]
+    messages: Mapping[str, ty.Message]
     concrete: bool = False  # values stand in place of parameters
     usage: Usage = field(init=False)
     state: tuple[str, ...] = field(init=False)
@@ -111,7 +120,31 @@ class _Form:
     def work_bodies(self) -> tuple[s.Node, ...]:
         """What runs with the stream."""
         first = self.filter.prework
-        return (self.filter.work.body,) if first is None else (self.filter.work.body, first.body)
+        own = (self.filter.work.body, *(self.usage.helpers[name].body for name in self.handlers_heard))
+        return own if first is None else (*own, first.body)
+
+    @property
+    def heard(self) -> tuple[ty.Channel, ...]:
+        """The channels of which each firing takes a list; all uses have as many."""
+        return self.uses[0].heard
+
+    @property
+    def handlers_heard(self) -> tuple[str, ...]:
+        """The functions that messages call."""
+        return tuple(self.messages[self.filter.name].handlers) if self.heard else ()
+
+    @property
+    def hearing(self) -> tuple[s.Port, ...]:
+        """The ports of the lists of messages."""
+        if not self.heard:
+            return ()
+        kind = s.TypeName("list", (message_type(self.messages[self.filter.name]),))
+        found: list[s.Port] = []
+        for i in range(len(self.heard)):
+            empty = self.hole_for("waiting", tuple(number(use.heard[i].waiting) for use in self.uses))
+            initial = s.Call("fill", (s.ListValue(()), empty))
+            found.append(s.Port(f"messages_{i + 1}", kind, initial=initial))
+        return tuple(found)
 
     # -- parameters
 
@@ -214,6 +247,8 @@ class _Form:
             functions,
             taken,
             self.routines,
+            self.messages,
+            self.uses[0].sent,
         )
 
     # -- declarations
@@ -226,7 +261,8 @@ class _Form:
         setting = self.setting(self.functions)
         handlers, outs = self.handlers(setting, node)
         consts, fns = self.constants(setting)
-        plain_ = [h for h in self.usage.reached(self.all_code) if not self.usage.streams((h.body,))]
+        called = {h.name for h in self.usage.reached(self.all_code)}.union(self.handlers_heard)
+        plain_ = [h for h in self.filter.helpers if h.name in called and not self.usage.streams((h.body,))]
         fns += [function(setting, h) for h in plain_]
         fns += self.streaming
         types = [s.VarParam(self.names[x], self.type(self.field_type(x))) for x in self.state]
@@ -235,8 +271,11 @@ class _Form:
         given = [self.consts[x.name] for x in self.filter.params if x.name in self.consts]
         source = node.input == ty.VOID
         port = s.Port("clock", s.TypeName("unit")) if source else s.Port("x", self.type(self.filter.input))
+        if source and self.heard:
+            turns = self.hole_for("starts", tuple(number(use.starts) for use in self.uses))
+            port = s.Port("clock", s.TypeName("bool"), initial=s.Call("fill", (s.Bool(True), turns)))
         operator = s.Operator(
-            name, (port, *self.beginning), tuple(types), outs, (*given, *consts), tuple(fns), handlers,
+            name, (port, *self.beginning, *self.hearing), tuple(types), outs, (*given, *consts), tuple(fns), handlers,
             span=self.filter.span,
         )  # fmt: skip
         found: list[p.Decl] = self.first_values()
@@ -291,6 +330,10 @@ class _Form:
         if self.asks:
             handlers.append(self.asking(setting, work))
             turns = None
+        elif node.input == ty.VOID and self.heard:
+            if first is not None:
+                handlers.append(self.turned(setting, first, first=True))
+            handlers.append(self.turned(setting, work))
         elif node.input == ty.VOID:
             starts = tuple(max(0, use.starts - (first is not None)) for use in self.uses)
             starting = self.hole_for("starts", tuple(map(number, starts)))
@@ -309,9 +352,17 @@ class _Form:
             push = self.rate(pushes, "push") if len(pushes) == len(own) else None
             rate = None if push is None or turns is None else times(push, turns)
             outs.append(s.Out("y", self.type(self.filter.output), push=rate, span=(work.push or work).span))
-        if self.usage.prints(self.work_bodies):
+        if prints(self.filter):
             outs.append(s.Out("print", s.TypeName("string"), push=turns))
+        for portal, send in self.sends.items():
+            outs.append(s.Out(message_port(portal), message_list(setting, send.portal), push=turns))
         return tuple(handlers), tuple(outs)
+
+    @property
+    def sends(self) -> dict[str, ty.Send]:
+        """A message for each portal to which somebody listens."""
+        sends = {send.portal.name: send for send in self.usage.sends(self.work_bodies)}
+        return {portal: sends[portal] for portal in self.uses[0].sent}
 
     @property
     def asks(self) -> bool:
@@ -331,7 +382,7 @@ class _Form:
         )
         setting = self.serving(evolve(setting, given=gives), work, items)
         name = fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
-        printing = self.usage.prints(self.work_bodies)
+        printing = prints(self.filter)
         self.streaming.append(tried(setting, name, work, printing=printing))
         fields = self.usage.touched((work.body,))
         changed = self.usage.changed((work.body,))
@@ -405,7 +456,20 @@ class _Form:
             writer = self.writer(setting, work, Cursor(window, counter="at", limit=limit))
         rate = s.Rate("x", None if peek == pop else peek, pop, window)
         begins = (s.Rate(port.name, s.Int(0), s.Int(0), f"{window}_0") for port in self.beginning)
-        return s.RatedHandler((rate, *begins), s.Block(tuple(writer.out)), first, span=work.span)
+        return s.RatedHandler((rate, *begins, *self.told), s.Block(tuple(writer.out)), first, span=work.span)
+
+    def turned(self, setting: Setting, work: ty.Work, *, first: bool = False) -> s.Handler:
+        """A firing of a source that is told something: one at each turn."""
+        writer = self.writer(self.serving(setting, work, None), work, None)
+        rates = (s.Rate("clock", None, s.Int(1), "u"), *self.told)
+        return s.RatedHandler(rates, s.Block(tuple(writer.out)), first, span=work.span)
+
+    @property
+    def told(self) -> tuple[s.Rate, ...]:
+        """A firing takes a list of messages of each channel."""
+        return tuple(
+            s.Rate(f"messages_{i + 1}", None, s.Int(1), f"told_{i + 1}") for i in range(len(self.heard))
+        )
 
     @property
     def beginning(self) -> tuple[s.Port, ...]:
@@ -467,16 +531,24 @@ class _Form:
         writer = Writer(setting, dict(fields), frozenset(updated(work.body)), cursor)
         writer.exit = s.Return(None) if leave is None else leave
         writer.scopes[0] |= {"u", "turn"} if cursor is None else {cursor.window}
+        writer.scopes[0] |= {rate.name for rate in self.told}
         if cursor is not None and cursor.counter is not None:
             cursor.counter = writer.unused(cursor.counter)
             writer.variable.add(cursor.counter)
             writer.put(s.VarDecl(cursor.counter, s.TypeName("i64"), s.Int(0)))
-        printing = self.usage.prints(self.work_bodies)
-        if printing and not _prints_once(work.body):
+        printing = prints(self.filter)
+        if printing and (self.heard or not _prints_once(work.body)):
             name = writer.unused("printed")
             writer.variable.add(name)
             writer.printed = s.Name(name)
             writer.put(s.VarDecl(name, s.TypeName("string"), s.String("")))
+        for portal, send in self.sends.items():
+            name = writer.unused("sent")
+            writer.variable.add(name)
+            writer.sent[portal] = s.Name(name)
+            writer.put(s.VarDecl(name, message_list(setting, send.portal), s.ListValue(())))
+        for rate in self.told:
+            writer.hear(self.messages[self.filter.name], s.Index(s.Name(rate.name), s.Int(0)))
         writer.statements(work.body.items)
         if not ends(work.body):
             writer.end()
@@ -592,10 +664,11 @@ class _Form:
         filter_ = substituted(self.filter, scalars)
         return _Form(
             filter_,
-            (Used(use.node, use.firings, use.starts),),
+            (evolve(use),),
             self.taken,
             set(),
             self.routines,
+            self.messages,
             concrete=True,
         )
 
@@ -697,7 +770,7 @@ def substituted(filter_: ty.Filter, values: Mapping[str, Any]) -> ty.Filter:
     def rewrite(node: s.Node) -> s.Node:
         node = rebuild(node, rewrite)
         match node:
-            case ty.Param(type_, name) if name in values:
+            case ty.Param(type_, name) if name in values and not isinstance(type_, ty.Portal):
                 return ty.Constant(type_, values[name], span=node.span)
             case ty.Apply(type_, operation, args) if all(isinstance(arg, ty.Constant) for arg in args):
                 known = [arg.value for arg in args if isinstance(arg, ty.Constant)]

@@ -149,8 +149,8 @@ class StreamItBuilder(StmtBuilder):
         return c.TypeName(str(word), tuple(sizes), span=self.span(tree))
 
     def portal_type(self, tree: Tree[Token], args: Args) -> c.TypeName:
-        self.message(tree, args)
-        return c.TypeName("int", span=self.span(tree))
+        name = next(a for a in args if a not in ("portal", "<", ">"))
+        return c.TypeName("portal", receiver=str(name), span=self.span(tree))
 
     # -- statements
 
@@ -257,32 +257,65 @@ class StreamItBuilder(StmtBuilder):
         """A statement that may be empty."""
         return c.Block(()) if stmt is None else stmt
 
+    # -- messages
+
+    def portals(self, tree: Tree[Token], args: Args) -> c.Stmt:
+        receiver, *names = args
+        found = tuple(c.Declarator(str(name), None, span=self.token_span(name)) for name in names)
+        type_ = c.TypeName("portal", receiver=str(receiver), span=self.token_span(receiver))
+        return c.Declare(type_, found, span=self.span(tree))
+
+    def send(self, tree: Tree[Token], args: Args) -> c.Stmt | None:
+        call, latency = args
+        if not isinstance(call, c.Call) or "." not in call.name:
+            message = "only what is sent by a portal has a latency: `p.change(3) [1:2];`"
+            self.report("syntax-unexpected", message, self.span(tree))
+            return None
+        return c.Send(call, latency, span=self.span(tree))
+
+    def c_between(self, tree: Tree[Token], args: Args) -> c.Latency:
+        return c.Latency(args[0], args[1] or args[0], span=self.span(tree))
+
+    def c_at_most(self, tree: Tree[Token], args: Args) -> c.Latency:
+        none = s.Int(0, span=self.span(tree))
+        return c.Latency(none, args[0] or none, span=self.span(tree))
+
+    def c_any_latency(self, tree: Tree[Token], args: Args) -> c.Latency:
+        return c.Latency(None, None, span=self.span(tree))
+
+    def c_exactly(self, tree: Tree[Token], args: Args) -> c.Latency:
+        return c.Latency(args[0], args[0], span=self.span(tree))
+
+    def c_latency(self, tree: Tree[Token], args: Args) -> c.Latency:
+        return args[0]
+
     # -- statements that build streams
 
     def add_stream(self, tree: Tree[Token], args: Args) -> c.Stmt:
-        return c.Add("add", args[0], span=self.span(tree))
+        return self._add("add", tree, args[0])
 
     def add_body(self, tree: Tree[Token], args: Args) -> c.Stmt:
-        return c.Add("body", args[0], span=self.span(tree))
+        return self._add("body", tree, args[0])
 
     def add_loop(self, tree: Tree[Token], args: Args) -> c.Stmt:
-        return c.Add("loop", args[0], span=self.span(tree))
+        return self._add("loop", tree, args[0])
+
+    def _add(self, role: c.Role, tree: Tree[Token], found: Any) -> c.Stmt:
+        creation, portals = found if isinstance(found, tuple) else (found, ())  # pyright: ignore[reportUnknownVariableType]
+        return c.Add(role, creation, portals, span=self.span(tree))  # pyright: ignore[reportUnknownArgumentType]
 
     def named(self, tree: Tree[Token], args: Args) -> c.Named:
         name, type_, arguments = args
         return c.Named(str(name), type_, arguments or (), span=self.span(tree))
 
-    def receiver(self, tree: Tree[Token], args: Args) -> None:
-        return None
+    def receiver(self, tree: Tree[Token], args: Args) -> tuple[s.Name, ...]:
+        return tuple(s.Name(str(name), span=self.token_span(name)) for name in args)
 
-    def received(self, tree: Tree[Token], args: Args) -> c.Named:
-        self.message(tree, args)
-        return c.Named("Identity", None, (), span=self.span(tree))
-
-    def message(self, tree: Tree[Token], args: Args) -> None:
-        help_line = "let what the message says travel as an item of a queue"
-        message = "there are no messages between filters"
-        self.report("streamit-message", message, self.span(tree), help_line)
+    def received(self, tree: Tree[Token], args: Args) -> tuple[c.Named | c.Stream, tuple[s.Name, ...]]:
+        if isinstance(args[0], c.Stream):
+            return args[0], args[1]
+        *named, portals = args
+        return self.named(tree, named), portals
 
     def native(self, tree: Tree[Token], args: Args) -> None:
         message = "functions of other languages cannot be called from StreamIt"

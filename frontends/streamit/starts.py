@@ -9,8 +9,9 @@ Paper: Karczmarek, Thies, Amarasinghe, Phased Scheduling of Stream Programs (LCT
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, assert_never
 
 from frontends.streamit import typed as ty
@@ -18,7 +19,7 @@ from frontends.streamit.paths import paths
 from river.classes import define, field, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from river.report import Report
 
@@ -58,6 +59,10 @@ class End:
             return begun
         return begun - (-rest // self.each) if self.each else MOST
 
+    def ahead(self, items: int) -> int:
+        """The fewest firings before the first steady state that so many items, and later ones, ask for."""
+        return self.firings(items)
+
     def able(self, items: int, fired: int) -> int:
         """How many firings in a row so many items allow, after so many."""
         if fired == 0 and self.first is not None:
@@ -73,21 +78,74 @@ class End:
 
 
 @frozen
+class Lists:
+    """The end at which a filter gives lists of messages, to each firing another number; the last `period` go on for ever."""
+
+    part: int
+    sums: tuple[int, ...]  # after 0, 1, 2, ... firings
+    period: int
+    each: int = 0  # no number says how many there are at each firing
+
+    @classmethod
+    def of(cls, part: int, channel: ty.Channel) -> Lists:
+        """The end of a channel."""
+        return cls(part, (0, *accumulate(channel.gives)), channel.period)
+
+    def items(self, firings: int) -> int:
+        """Lists in so many firings."""
+        whole = len(self.sums) - 1
+        if firings <= whole:
+            return self.sums[firings]
+        rounds, rest = divmod(firings - whole, self.period)
+        begin = whole - self.period
+        return (
+            self.sums[whole]
+            + rounds * (self.sums[whole] - self.sums[begin])
+            + self.sums[begin + rest]
+            - self.sums[begin]
+        )
+
+    def firings(self, items: int) -> int:
+        """The fewest firings that give so many lists."""
+        return self._least(items, self.items)
+
+    def ahead(self, items: int) -> int:
+        """The fewest firings before the first steady state, so that as many lists are ahead in all later ones."""
+        whole = len(self.sums) - 1
+        each = self.sums[whole] - self.sums[whole - self.period]
+
+        def least(firings: int) -> int:
+            return min(
+                self.items(firings + n * self.period) - n * each for n in range(whole // self.period + 2)
+            )
+
+        return self._least(items, least)
+
+    def _least(self, items: int, given: Callable[[int], int]) -> int:
+        most = 1
+        while given(most) < items:
+            most *= 2
+        return bisect_left(range(most + 1), items, key=given)
+
+
+@frozen
 class Queue:
     """A queue, and how much waits in it from the beginning."""
 
-    giver: End
+    giver: End | Lists
     taker: End
     waiting: int = 0
 
 
-def starts(graph: ty.Graph, firings: Mapping[int, int], report: Report) -> Mapping[int, int]:
+def starts(
+    graph: ty.Graph, firings: Mapping[int, int], channels: Iterable[ty.Channel], report: Report
+) -> Mapping[int, int]:
     """How often each part fires before the first steady state, by identity; of a loop it is its joiner's rounds.
 
     Warns of loops that stop (code streamit-starved). `firings`: those of a steady state.
     """
     work = _Starts()
-    found = work.found(graph)
+    found = work.found(graph, channels)
     for loop, wanted, there in work.stopped(firings):
         items = "1 item" if wanted == 1 else f"{wanted} items"
         message = f"this loop stops: its joiner waits for {items} from the loop, and {there or 'none'} will be there"
@@ -104,9 +162,13 @@ class _Starts:
     loops: list[tuple[ty.FeedbackLoop, Queue]] = field(factory=list["tuple[ty.FeedbackLoop, Queue]"])
     fired: list[int] = field(factory=list[int])
 
-    def found(self, graph: ty.Graph) -> Mapping[int, int]:
+    def found(self, graph: ty.Graph, channels: Iterable[ty.Channel]) -> Mapping[int, int]:
         """The numbers of firings."""
         self.wire(graph)
+        for channel in channels:
+            giver, taker = (self.named[id(node)] for node in (channel.sender, channel.receiver))
+            lists = Lists.of(giver, channel)
+            self.between(lists, End(taker, 1, 1), channel.waiting)
         firings = list(self.least)
         into: dict[int, list[Queue]] = {}
         for queue in self.queues:
@@ -120,7 +182,7 @@ class _Starts:
             part = waiting.popleft()
             for queue in into.get(part, ()):
                 missing = queue.taker.needed(firings[part]) - queue.waiting
-                wanted = queue.giver.firings(missing)
+                wanted = queue.giver.ahead(missing)
                 giver = queue.giver.part
                 if firings[giver] < wanted < MOST and left[giver]:
                     firings[giver] = wanted
@@ -187,7 +249,7 @@ class _Starts:
             self.named[id(graph)] = len(self.least) - 1
         return len(self.least) - 1
 
-    def between(self, giver: End | None, taker: End | None, waiting: int = 0) -> None:
+    def between(self, giver: End | Lists | None, taker: End | None, waiting: int = 0) -> None:
         """A queue, where both ends are there."""
         if giver is not None and taker is not None:
             self.queues.append(Queue(giver, taker, waiting))

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 @frozen
 class TypeName(s.Node):
-    """`float[8][8]`: a word and the sizes behind it, the outermost first."""
+    """`float[8][8]`: a word and the sizes behind it, the outermost first. `receiver`: the filter of a `portal<F>`."""
 
     name: str
     sizes: tuple[Expr, ...] = ()
+    receiver: str | None = None
 
 
 @frozen
@@ -243,6 +244,22 @@ class OutOfLine(s.Node):
 
 
 @frozen
+class Latency(s.Node):
+    """`[2:4]`: from when to when a message is delivered, in firings of the sender; without either, at any time."""
+
+    least: Expr | None
+    most: Expr | None
+
+
+@frozen
+class Send(s.Node):
+    """`p.change(3) [2:4];`: a message. Without a latency it is `p.change(3);`, which is read as a call."""
+
+    call: Call
+    latency: Latency
+
+
+@frozen
 class Named(s.Node):
     """`LowPass(2.0, 64)`, `Identity<float>()`."""
 
@@ -256,10 +273,11 @@ Role = Literal["add", "body", "loop"]
 
 @frozen
 class Add(s.Node):
-    """`add F(1);`, `body ...`, `loop ...`, or a stream that stands alone."""
+    """`add F(1) to p;`, `body ...`, `loop ...`, or a stream that stands alone. `portals`: by which messages reach it."""
 
     role: Role
     creation: Named | Stream
+    portals: tuple[s.Name, ...] = ()
 
 
 @frozen
@@ -284,7 +302,7 @@ class Enqueue(s.Node):
 
 
 Stmt = (
-    Declare | Do | Block | If | For | While | Switch | Return | Break | Continue | OutOfLine | Add | Split | Join
+    Declare | Do | Block | If | For | While | Switch | Return | Break | Continue | OutOfLine | Send | Add | Split | Join
     | Enqueue
 )  # fmt: skip
 

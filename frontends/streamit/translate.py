@@ -21,6 +21,7 @@ from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 from river.lang.parse import RESERVED
+from river.lang.scope import expression
 
 if TYPE_CHECKING:
     from river.source import Span
@@ -108,6 +109,8 @@ class Setting:
     functions: Mapping[str, str]  # the names of the filter's functions
     taken: frozenset[str]  # names that locals do not hide
     routines: Mapping[str, str]  # what operations of complex numbers are called
+    messages: Mapping[str, ty.Message] = field(factory=dict[str, ty.Message])  # by the filters that get them
+    sent: tuple[str, ...] = ()  # the portals to which somebody listens
     window: s.TypeExpr | None = None  # the type of the window that functions look at
     given: s.TypeExpr | None = None  # where a firing asks for items: the type of the list of what it gives
 
@@ -146,6 +149,7 @@ class Writer:
     printed: s.Expr | None = (
         None  # what the firing has printed; without it, the one text that it prints is sent at once
     )
+    sent: dict[str, s.Expr] = field(factory=dict[str, s.Expr])  # the messages of the firing, by portal
     names: dict[str, s.Expr] = field(factory=dict[str, s.Expr])
     wide: dict[str, s.Expr] = field(factory=dict[str, s.Expr])  # counters that are i64
     variable: set[str] = field(factory=set[str])  # names that are declared by `var`
@@ -193,7 +197,8 @@ class Writer:
         self.names[key] = s.Name(name)
         kind = self.setting.type(type_)
         if fixed and (
-            isinstance(type_, ty.Struct) or (not isinstance(type_, ty.Vector) and t.is_flat(type_))
+            isinstance(type_, ty.Struct)
+            or (not isinstance(type_, ty.Vector | ty.Portal) and t.is_flat(type_))
         ):
             self.put(s.Let(name, kind, value, span=span))
         else:
@@ -248,6 +253,8 @@ class Writer:
                 self.put(s.Emit("y", self.expr(value), span=span))
             case ty.Print(value, line):
                 self.print(self.expr(value), span, line=line)
+            case ty.Send():
+                self.send(item)
             case ty.Bind(targets, call):
                 self.results(targets, call, span)
             case ty.If(cond, then, other):
@@ -283,6 +290,8 @@ class Writer:
             self.put(s.If(more, s.Block((s.Trap(text, span=self.cursor.limit.span),))))
         if self.printed is not None and self.asking is None:
             self.put(s.Emit("print", self.printed))
+        for portal, messages in self.sent.items():
+            self.put(s.Emit(message_port(portal), messages))
 
     def print(self, text: s.Expr, span: Span | None, *, line: bool) -> None:
         """More of what the firing prints."""
@@ -292,6 +301,40 @@ class Writer:
             self.put(s.Emit("print", text, span=span))
         else:
             self.put(s.Assign(self.printed, s.Binary("+", self.printed, text, span=span), span=span))
+
+    def send(self, item: ty.Send) -> None:
+        """One more message of the firing. What nobody listens to is only computed."""
+        if item.portal.name not in self.sent:
+            for arg in item.args:
+                self.effect(arg)
+            return
+        assert isinstance(item.portal.type, ty.Portal)  # noqa: S101 - it is one
+        message = self.setting.messages[item.portal.type.receiver]
+        given = dict(zip(message_labels(message)[item.handler], self.operands(item.args), strict=True))
+        handler = list(message.handlers).index(item.handler)
+        values = {"handler": s.Int(handler), "send": s.Int(item.number), **given}
+        labels = ("handler", "send", *(label for each in message_labels(message).values() for label in each))
+        parts = tuple(s.FieldValue(label, values.get(label) or s.Call("zero", ())) for label in labels)
+        record = s.RecordValue(parts, span=item.span)
+        self.put(s.Do(s.Call("push", (self.sent[item.portal.name], record), span=item.span), span=item.span))
+
+    def hear(self, message: ty.Message, lists: s.Expr) -> None:
+        """Handles the messages of a list, one after the other."""
+        each = self.unused("message")
+        chain: s.Block | None = None
+        for number, (handler, labels) in reversed(list(enumerate(message_labels(message).items()))):
+            helper = self.setting.usage.helpers[handler]
+            args: list[ty.Expr] = []
+            for label, param in zip(labels, helper.params, strict=True):
+                self.names[f"#{label}"] = s.Member(s.Name(each), label)
+                args.append(ty.Local(param.type, f"#{label}"))
+            with self.block() as inside:
+                self.effect(ty.Call(ty.VOID, handler, tuple(args), span=helper.span))
+            cond = s.Binary("==", s.Member(s.Name(each), "handler"), s.Int(number))
+            only = len(message.handlers) == 1
+            chain = s.Block(tuple(inside)) if only else s.Block((s.If(cond, s.Block(tuple(inside)), chain),))
+        assert chain is not None  # noqa: S101 - a message has a handler
+        self.put(s.For(None, (each,), lists, chain))
 
     def results(self, targets: Sequence[ty.Local | ty.Field], call: ty.Function, span: Span | None) -> None:
         """`s, y <- f(...)`."""
@@ -748,7 +791,7 @@ class Writer:
         usage = self.setting.usage
         changes = bool(helper.changes) or bool(usage.changed((helper.body,)))
         looks = self.asking is not None and usage.has((helper.body,), ty.Peek)
-        return changes or looks or usage.has((helper.body,), ty.Print, ty.Pop, ty.Push)
+        return changes or looks or usage.has((helper.body,), ty.Print, ty.Pop, ty.Push, ty.Send)
 
     def popping(self, body: s.Node) -> bool:
         """Whether functions that the code calls take items."""
@@ -770,6 +813,7 @@ class Writer:
         args += [self.fields[name] for name in usage.touched((helper.body,))]
         if usage.prints((helper.body,)) and self.printed is not None:
             args.append(self.printed)
+        args += [self.sent[portal] for portal in usage.portals((helper.body,)) if portal in self.sent]
         return s.Call(self.setting.functions[value.helper], tuple(args), span=value.span)
 
     def window(self, helper: ty.Helper) -> list[s.Expr]:
@@ -838,11 +882,45 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
         writer.printed = s.Name(own)
         writer.variable.add(own)
         params.append(s.Param(own, s.TypeName("string"), ref=True))
+    for send in usage.sends((body,)):
+        portal = send.portal.name
+        if portal in setting.sent and portal not in writer.sent:
+            own = writer.unused("sent")
+            writer.sent[portal] = s.Name(own)
+            writer.variable.add(own)
+            params.append(s.Param(own, message_list(setting, send.portal), ref=True))
     writer.statements(body.items)
     result = None if helper.result == ty.VOID else setting.type(helper.result)
     return s.Fn(
         setting.functions[helper.name], tuple(params), result, s.Block(tuple(writer.out)), span=helper.span
     )
+
+
+def message_labels(message: ty.Message) -> dict[str, tuple[str, ...]]:
+    """What the arguments of each handler are called in a message."""
+    return {name: tuple(f"{name}_{i}" for i in range(len(types))) for name, types in message.handlers.items()}
+
+
+def message_type(message: ty.Message) -> s.RecordType:
+    """A message: the number of its handler, which of its sender's messages it is, and the arguments of all handlers."""
+    fields = [s.FieldType("handler", s.TypeName("i64")), s.FieldType("send", s.TypeName("i64"))]
+    labels = message_labels(message)
+    for name, types in message.handlers.items():
+        fields += [
+            s.FieldType(label, expression(type_)) for label, type_ in zip(labels[name], types, strict=True)
+        ]
+    return s.RecordType(tuple(fields))
+
+
+def message_list(setting: Setting, portal: ty.Param) -> s.TypeExpr:
+    """The type of the messages of a firing."""
+    assert isinstance(portal.type, ty.Portal)  # noqa: S101 - it is one
+    return s.TypeName("list", (message_type(setting.messages[portal.type.receiver]),))
+
+
+def message_port(portal: str) -> str:
+    """The output of the messages that go to a portal."""
+    return f"to_{portal.replace('#', '_')}"
 
 
 def _asking(setting: Setting, writer: Writer) -> tuple[Cursor, list[s.Param]]:

@@ -179,6 +179,17 @@ class Usage:
         """Whether one of these stands in the code, or in functions that it calls."""
         return any(isinstance(node, kinds) for body in self.all(bodies) for node in walk(body))
 
+    def sends(self, bodies: Iterable[s.Node]) -> tuple[ty.Send, ...]:
+        """The messages of the code, in the order of the text."""
+        found = {
+            node.number: node for body in self.all(bodies) for node in walk(body) if isinstance(node, ty.Send)
+        }
+        return tuple(found[number] for number in sorted(found))
+
+    def portals(self, bodies: Iterable[s.Node]) -> tuple[str, ...]:
+        """The parameters by which the code sends messages."""
+        return tuple(dict.fromkeys(send.portal.name for send in self.sends(bodies)))
+
     def prints(self, bodies: Iterable[s.Node]) -> bool:
         """Whether the code prints."""
         return self.has(bodies, ty.Print)

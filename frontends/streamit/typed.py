@@ -43,7 +43,14 @@ class Struct:
         return next((i for i, (known, _) in enumerate(self.fields) if known == name), None)
 
 
-Type: TypeAlias = t.Type | Vector | Struct
+@frozen
+class Portal:
+    """`portal<F>`: by which messages reach filters of the stream `receiver`. A value of it is a number of its own."""
+
+    receiver: str
+
+
+Type: TypeAlias = t.Type | Vector | Struct | Portal
 
 VOID = t.UNIT
 INT = t.I32
@@ -238,6 +245,21 @@ class Print(s.Node):
 
 
 @frozen
+class Send(s.Node):
+    """`p.change(3) [2:4];`: a message by a parameter that is a portal; without `least` at any time.
+
+    `number`: which one of the filter's it is. `args` have the types of the handler's parameters but for sizes.
+    """
+
+    portal: Param
+    handler: str
+    args: tuple[Expr, ...]
+    least: Expr | None
+    most: Expr | None
+    number: int
+
+
+@frozen
 class Bind(s.Node):
     """`s, y <- f(...)`: the parts of a result in places; a `Local` is declared by it."""
 
@@ -302,11 +324,12 @@ Role = Literal["add", "body", "loop"]
 
 @frozen
 class Create(s.Node):
-    """A stream to be made: a declared one with arguments, or one of the library's with a type."""
+    """A stream to be made: a declared one with arguments, or one of the library's with a type. `portals`: those it listens to."""
 
     stream: str
     type: Type | None
     args: tuple[Expr, ...]
+    portals: tuple[Expr, ...] = ()
 
 
 @frozen
@@ -339,7 +362,7 @@ class Enqueue(s.Node):
 
 
 Stmt = (
-    Declare | Do | Push | Print | Bind | If | For | While | Return | Break | Continue | Block | Add | Split | Join
+    Declare | Do | Push | Print | Send | Bind | If | For | While | Return | Break | Continue | Block | Add | Split | Join
     | Enqueue
 )  # fmt: skip
 
@@ -444,6 +467,7 @@ class Node(s.Node):
     """A filter in the graph: its declaration, the values of its parameters, and what follows from them.
 
     `values` has numbers, booleans and tuples of such. `sizes`: the values of all expressions that must be constant.
+    `portals`: those by which messages reach it.
     """
 
     filter: Filter
@@ -452,6 +476,7 @@ class Node(s.Node):
     output: t.Type
     rates: Rates
     first: Rates | None
+    portals: tuple[int, ...] = ()
 
 
 @frozen(eq=False)
@@ -529,12 +554,38 @@ class FeedbackLoop(s.Node):
 Graph = Node | Identity | File | Pipeline | SplitJoin | FeedbackLoop
 
 
+@frozen(eq=False)
+class Channel(s.Node):
+    """The messages that a filter sends to another by one of its portals, as lists: one for each firing of the receiver.
+
+    So many empty lists are there from the beginning (`waiting`); then `gives` says how many follow each firing of the sender,
+    which goes on with the last `period` numbers. `late`, beside each: for each message of the sender's code, how many lists
+    later it is; nothing if all are in the first.
+    """
+
+    sender: Node
+    portal: str
+    receiver: Node
+    waiting: int
+    gives: tuple[int, ...]
+    period: int
+    late: Mapping[int, tuple[int, ...]]
+
+
+@frozen
+class Message:
+    """What filters of one kind are told: the types of what each handler takes."""
+
+    handlers: Mapping[str, tuple[t.Type, ...]]
+
+
 @frozen
 class Program(s.Node):
     """The checked program. `firings`: how often each part of the graph fires in one steady state, by identity.
 
     `starts`: how often before the first one, to fill the windows that look ahead. Both are empty when some rate is not
-    fixed. `fns` are the program's functions of the operator language.
+    fixed. `fns` are the program's functions of the operator language. `channels`: the messages, of the sorts `messages`, by the
+    filter that gets them.
     """
 
     streams: Mapping[str, Stream]
@@ -542,4 +593,6 @@ class Program(s.Node):
     firings: Mapping[int, int]
     starts: Mapping[int, int]
     fns: tuple[s.Fn, ...]
+    channels: tuple[Channel, ...] = ()
+    messages: Mapping[str, Message] = field(factory=dict[str, Message])
     remarks: tuple[Diagnostic, ...] = ()

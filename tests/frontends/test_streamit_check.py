@@ -366,6 +366,96 @@ def test_errors_say_in_which_stream_they_are(code: str, note: str, band: str) ->
     assert (found.code, [each.message for each in found.notes]) == (code, [note])
 
 
+TOLD = """
+void->int filter In { work push 1 { push(1); } }
+int->void filter Out { work pop 1 { println(pop()); } }
+int->int filter F {
+  int g;
+  work pop 1 push 1 { push(pop() + g); }
+  handler set(int x) { g = x; }
+  handler all(float[2] x) { g = (int) x[0]; }
+  handler bad() { push(1); }
+  int val() { return 1; }
+}
+int->int filter S(portal<F> p) { MEMBER work pop 1 push 1 { WORK; push(pop()); } }
+void->void pipeline Main { portal<F> p; add In; PARTS add Out; BUILD }
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "at", "given"),
+    [
+        ("streamit-handler", "p.sit(3)", {"WORK": "p.sit(3)"}),
+        ("streamit-handler", "handler bad() { push(1); }", {"WORK": "p.bad()"}),
+        ("streamit-handler", "p.val()", {"WORK": "p.val()"}),
+        ("streamit-arguments", "p.set()", {"WORK": "p.set()"}),
+        ("streamit-type", '"a"', {"WORK": 'p.set("a")'}),
+        ("streamit-size", "a", {"WORK": "float[3] a; p.all(a)"}),
+        ("streamit-unknown-function", "q.set(3)", {"WORK": "q.set(3)"}),
+        ("streamit-portal", "q.set(3) [1:2];", {"WORK": "q.set(3) [1:2]"}),
+        ("streamit-portal", "portal<F>", {"MEMBER": "portal<F> q;"}),
+        ("streamit-portal", "F", {"WORK": "portal<F> q"}),
+        ("streamit-portal", "p", {"PARTS": "add S(p) to p;"}),
+        ("streamit-portal", "p", {"PARTS": "add int->int filter { work { push(pop()); } } to p;"}),
+        ("streamit-misplaced", None, {"MEMBER": "init { p.set(1); }"}),
+        ("streamit-misplaced", None, {"MEMBER": "void f() { p.set(1); } init { f(); }"}),
+        ("streamit-misplaced", None, {"BUILD": "p.set(1) [1:2];"}),
+        ("streamit-constant", "pop()", {"WORK": "p.set(3) [pop():2]"}),
+        ("streamit-latency", "p.set(3) [2:1];", {"WORK": "p.set(3) [2:1]"}),
+        ("streamit-latency", "p.set(3) [1 / 0:];", {"WORK": "p.set(3) [1 / 0:]"}),
+        ("streamit-latency", "p.set(3) [-2:-1];", {"WORK": "p.set(3) [-2:-1]"}),
+        ("streamit-latency", "p.set(3) @ 100000000;", {"WORK": "p.set(3) @ 100000000"}),
+        (
+            "streamit-latency",
+            "p.set(3);",
+            {"PARTS": "add splitjoin { split duplicate; add F to p; add S(p); join roundrobin; }"},
+        ),
+        (
+            "streamit-latency",
+            "p.set(3);",
+            {
+                "PARTS": "add feedbackloop { join roundrobin; body pipeline { add F to p; add int->int filter { work { "
+                "push(pop() + pop()); } }; } loop S(p); split duplicate; enqueue 0; }"
+            },
+        ),
+        (
+            "streamit-latency",
+            "p.set(3);",
+            {"PARTS": "add F to p; add int->int filter { work pop 1 push * { push(pop()); } }; add S(p);"},
+        ),
+    ],
+)
+def test_messages_that_cannot_be(code: str, at: str | None, given: dict[str, str]) -> None:
+    usual = {"MEMBER": "", "WORK": "p.set(3)", "PARTS": "add F to p; add S(p);", "BUILD": ""}
+    text = TOLD
+    for word, value in (usual | given).items():
+        text = text.replace(word, value)
+    found = refused(text)
+    assert [d.code for d in found] == [code]
+    assert at is None or (found[0].span is not None and found[0].span.text == at)
+
+
+def test_filters_that_wait_for_each_other_to_speak_are_told() -> None:
+    text = """
+    void->void pipeline Main { portal<F> p; portal<H> q; add In; add F(q) to p; add H(p) to q; add Out; }
+    int->int filter F(portal<H> q) { work { q.set(1) [-3:-3]; push(pop()); } handler set(int x) { } }
+    int->int filter H(portal<F> p) { work { p.set(1) @ LATENCY; push(pop()); } handler set(int x) { } }
+    void->int filter In { work { push(1); } } int->void filter Out { work { println(pop()); } }
+    """
+    codes = [d.code for d in refused(text.replace("LATENCY", "2"))]
+    assert set(codes) == {"streamit-latency"}
+    check(text.replace("LATENCY", "3"))
+    alone = "int->int filter G(portal<G> p) { work { p.set(1); push(pop()); } handler set(int x) { } }"
+    (found,) = refused(f"{alone} int->int pipeline Main {{ portal<G> p; add G(p) to p; }}")
+    assert (found.code, "to itself" in found.message) == ("streamit-latency", True)
+
+
+def test_a_message_to_nobody_is_warned_of() -> None:
+    text = TOLD.replace("MEMBER", "").replace("WORK", "p.set(3)").replace("BUILD", "")
+    assert warnings(text.replace("PARTS", "add F; add S(p);")) == [("streamit-portal", Severity.WARNING)]
+    assert warnings(text.replace("PARTS", "add F to p; add S(p);")) == []
+
+
 def warnings(text: str) -> list[tuple[str, Severity]]:
     return [(d.code, d.severity) for d in FRONTEND.warnings(check(text))]
 

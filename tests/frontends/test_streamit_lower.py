@@ -281,4 +281,4 @@ def test_names_of_types_in_functions_are_replaced() -> None:
 
 def test_importing_the_frontend_is_light() -> None:
     assert FRONTEND.suffix == ".str"
-    assert [file.name for file in FRONTEND.templates] == ["loop.river", "print.river"]
+    assert [file.name for file in FRONTEND.templates] == ["loop.river", "message.river", "print.river"]

@@ -55,10 +55,8 @@ def test_a_filter() -> None:
 @pytest.mark.parametrize(
     ("code", "text"),
     [
-        ("streamit-message", "void->void pipeline P { portal<F> p; add F; }"),
-        ("streamit-message", "void->void pipeline P { add F(1) to p; }"),
-        ("streamit-message", "void->void pipeline P { add int->int filter { work { } } to p, q; }"),
-        ("streamit-message", "int->int filter F { work { p.change(3) [1:2]; p.change(3) [*]; } }"),
+        ("syntax-unexpected", "int->int filter F { work { change(3) [1:2]; } }"),
+        ("syntax-unexpected", "int->int filter F { work { p[1] @ 2; } }"),
         ("streamit-native", "native Sound { void play(float x); }"),
     ],
 )
@@ -66,6 +64,37 @@ def test_what_is_not_understood(code: str, text: str) -> None:
     with pytest.raises(Rejected) as refused:
         read(text)
     assert {found.code for found in refused.value.diagnostics} == {code}
+
+
+def test_messages() -> None:
+    text = """
+    int->int pipeline P {
+      portal<F> p, q;
+      add F(1) to p;
+      add int->int filter { work { } } to p, q;
+    }
+    int->int filter S(portal<F> p) {
+      work { p.a(3) [1:2]; p.a() [*]; p.a() [:4]; p.a() [5:]; p.a() @ 6; p.a() @ [7:8]; p.a(); }
+    }
+    """
+    first, second = read(text).streams
+    declared, named, anonymous = first.body
+    assert declared == c.Declare(
+        c.TypeName("portal", receiver="F"), (c.Declarator("p", None), c.Declarator("q", None))
+    )
+    assert named == c.Add("add", c.Named("F", None, (s.Int(1),)), (s.Name("p"),))
+    assert isinstance(anonymous, c.Add)
+    assert (type(anonymous.creation), anonymous.portals) == (c.Stream, (s.Name("p"), s.Name("q")))
+    assert second.params == (c.Param(c.TypeName("portal", receiver="F"), "p"),)
+    (work,) = second.members
+    assert isinstance(work, c.Work)
+    *sends, plain = work.body.items
+    bounds = [(1, 2), None, (0, 4), (5, 5), (6, 6), (7, 8)]
+    numbers = (None if pair is None else tuple(map(s.Int, pair)) for pair in bounds)
+    assert [send.latency for send in sends if isinstance(send, c.Send)] == [
+        c.Latency(*(pair or (None, None))) for pair in numbers
+    ]
+    assert plain == c.Do(c.Call("p.a", ()))
 
 
 def test_composites() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from attrs import define, field
 
 from frontends.streamit import typed as ty
+from river.il.trees import walk
 from river.lang import types as t
 
 Queue = deque[Any]
@@ -40,6 +41,7 @@ def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dic
     """What comes out of `output`, `stdout` (one text) and the files when `items` go into `input` and the files."""
     world = World(program, items)
     world.wire(program.graph, world.queue_of(program.graph, "input"), world.queue_of(program.graph, "output"))
+    world.post(items, ticks)
     world.quiesce()
     for _ in range(ticks):
         for source in world.sources:
@@ -128,6 +130,7 @@ class World:
     sources: list[Actor] = field(factory=list)
     outputs: dict[str, Queue] = field(factory=dict)
     printers: list[Filter] = field(factory=list)
+    filters: list[Filter] = field(factory=list)
 
     def queue_of(self, graph: ty.Graph, side: str) -> Queue | None:
         if side == "input":
@@ -145,7 +148,7 @@ class World:
     def wire(self, graph: ty.Graph, taken: Queue | None, given: Queue | None) -> None:
         match graph:
             case ty.Node():
-                actor = Filter(
+                actor = self.kind(
                     node=graph,
                     taken=deque() if taken is None else taken,
                     given=deque() if given is None else given,
@@ -153,6 +156,7 @@ class World:
                     allowed=self.starts(graph) - (graph.first is not None) if taken is None else None,
                 )
                 self.actors.append(actor)
+                self.filters.append(actor)
                 if taken is None:
                     self.sources.append(actor)
                 if actor.prints:
@@ -198,6 +202,35 @@ class World:
             case _:
                 raise NotImplementedError(graph)
 
+    @property
+    def kind(self) -> type[Filter]:
+        return Filter
+
+    def post(self, items: dict[str, list[Any]], ticks: int) -> None:
+        """Tells filters who sends them messages, and when these are handled: by what firings depend on."""
+        if not any(filter_.sends for filter_ in self.filters):
+            return
+        much = {name: list(range(3 * len(given) + 400)) for name, given in items.items()}
+        fronts = Fronts(self.program, much)
+        fronts.wire(
+            self.program.graph,
+            fronts.queue_of(self.program.graph, "input"),
+            fronts.queue_of(self.program.graph, "output"),
+        )
+        fronts.quiesce()
+        for _ in range(3 * ticks + 60):
+            for source in fronts.sources:
+                source.tick()
+            fronts.quiesce()
+        for sender in self.filters:
+            for portal in dict.fromkeys(send.portal.name for send in sender.sends):
+                for receiver in self.filters:
+                    if sender.node.values[portal] in receiver.node.portals:
+                        known = (fronts.of(sender), fronts.of(receiver))
+                        channel = Channel(sender, portal, receiver, *known)
+                        sender.out.append(channel)
+                        receiver.channels.append(channel)
+
     def quiesce(self) -> None:
         going = True
         while going:
@@ -233,6 +266,51 @@ class Leave(Exception):  # noqa: N818
 
 
 @define(eq=False)
+class Fronts(World):
+    """The same graph where items say nothing but on how many firings of each filter they depend."""
+
+    @property
+    def kind(self) -> type[Filter]:
+        return Front
+
+    def of(self, filter_: Filter) -> list[dict[int, int]]:
+        fronts = (each for each in self.filters if isinstance(each, Front))
+        return next(each.history for each in fronts if each.node is filter_.node)
+
+
+@define(eq=False)
+class Channel:
+    """The messages of one filter to another: for each, before which firing of the receiver it is handled."""
+
+    sender: Filter
+    portal: str
+    receiver: Filter
+    senders: list[dict[int, int]]  # for each firing of the sender, the firings that it depends on
+    receivers: list[dict[int, int]]
+    waiting: list[tuple[int, str, list[Any]]] = field(factory=list)
+
+    def due(self, firing: int, latency: int) -> int:
+        """Downstream: before the first firing that depends on the sender's. Upstream: behind the last that it depends on."""
+        at, sender, receiver = firing + latency, id(self.sender.node), id(self.receiver.node)
+        if any(sender in front for front in self.receivers):
+            fronts = enumerate(self.receivers, 1)
+            return next((n for n, front in fronts if front.get(sender, 0) >= at), 1 << 40)
+        return self.senders[at - 1].get(receiver, 0) + 1 if at <= len(self.senders) else 1 << 40
+
+    def latency(self, send: ty.Send) -> int:
+        if send.least is None:
+            return 0
+        down = any(id(self.sender.node) in front for front in self.receivers)
+        least = self.sender.value(send.least)
+        return least if down else max(least, 0)
+
+    def known(self, firing: int) -> bool:
+        """Whether all messages that are handled before a firing of the receiver have been sent, if they are."""
+        own = [self.latency(send) for send in self.sender.sends if send.portal.name == self.portal]
+        return self.due(self.sender.fired + 1, min(own)) > firing
+
+
+@define(eq=False)
 class Filter(Actor):
     node: ty.Node = field(kw_only=True)
     taken: Queue = field(factory=deque)
@@ -241,6 +319,9 @@ class Filter(Actor):
     locals: dict[str, Any] = field(factory=dict)
     texts: list[str] = field(factory=list)
     started: bool = False
+    fired: int = 0
+    out: list[Channel] = field(factory=list)
+    channels: list[Channel] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         for decl in self.node.filter.fields:
@@ -256,7 +337,13 @@ class Filter(Actor):
 
         return prints(self.node.filter)
 
+    @property
+    def sends(self) -> list[ty.Send]:
+        return [node for node in walk(self.node.filter) if isinstance(node, ty.Send)]
+
     def fire(self) -> bool:
+        if not all(channel.known(self.fired + 1) for channel in self.channels):
+            return False
         rates, work, prework = self.node.rates, self.node.filter.work, self.node.filter.prework
         if prework is not None and self.node.first is not None and not self.started:
             if len(self.taken) < self.node.first.peek:
@@ -295,6 +382,12 @@ class Filter(Actor):
     def work(self, body: ty.Block, pop: int) -> None:
         self.locals = {}
         self.texts.append("")
+        self.fired += 1
+        for channel in self.channels:
+            now = [each for each in channel.waiting if each[0] <= self.fired]
+            channel.waiting = [each for each in channel.waiting if each[0] > self.fired]
+            for _, handler, args in now:
+                self.call(handler, args)
         left = len(self.taken) - pop
         with suppress(Leave):
             self.run(body)
@@ -323,6 +416,12 @@ class Filter(Actor):
                 self.given.append(freeze(self.value(value)))
             case ty.Print(value, line):
                 self.texts[-1] += self.value(value) + ("\n" if line else "")
+            case ty.Send(portal, handler, args):
+                told = [copy(self.value(arg)) for arg in args]
+                for channel in self.out:
+                    if channel.portal == portal.name:
+                        due = channel.due(self.fired, channel.latency(item))
+                        channel.waiting.append((due, handler, copy(told)))
             case ty.If(cond, then, other):
                 if self.value(cond):
                     self.run(then)
@@ -537,6 +636,28 @@ class Filter(Actor):
                 return single(float(getattr(math, operation)(*args)))
             case _:
                 raise NotImplementedError(operation)
+
+
+@define(eq=False)
+class Front(Filter):
+    """A filter that only passes on what its firings depend on."""
+
+    history: list[dict[int, int]] = field(factory=list)
+
+    def work(self, body: ty.Block, pop: int) -> None:
+        prework = self.node.first if body is not self.node.filter.work.body else None
+        rates = prework or self.node.rates
+        self.fired += 1
+        front = dict(self.history[-1]) if self.history else {}
+        for item in list(self.taken)[: max(rates.peek, rates.pop)]:
+            if isinstance(item, dict):
+                front = {key: max(front.get(key, 0), item.get(key, 0)) for key in {*front, *item}}
+        front[id(self.node)] = self.fired
+        self.history.append(front)
+        for _ in range(rates.pop):
+            self.taken.popleft()
+        for _ in range(rates.push or 0):
+            self.given.append(front)
 
 
 def text(value: Any, type_: Any) -> str:

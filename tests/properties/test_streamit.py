@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from math import lcm
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -234,8 +235,9 @@ class Graphs:
             taken, given = taken * whole // given, part.given * whole // part.taken
         return Part("pipeline { " + " ".join(add("add", part.text) for part in parts) + " }", taken, given)
 
-    def split_join(self, depth: int) -> Part:
-        parts = [self.any(depth - 1) for _ in range(self.number(1, 3))]
+    def split_join(self, depth: int, *more: Part) -> Part:
+        parts = [self.any(depth - 1) for _ in range(self.number(0 if more else 1, 3))]
+        parts = [*parts[:1], *more, *parts[1:]]
         body = " ".join(add("add", part.text) for part in parts)
         if self.draw(st.booleans()):
             whole = lcm(*(part.taken for part in parts))
@@ -268,6 +270,48 @@ class Graphs:
         text = f"join roundrobin(1, 1); {add('body', body.text)} {add('loop', loop.text)} split {split}; {waiting}"
         return Part(f"feedbackloop {{ {text} }}", 1, given)
 
+    def messages(self) -> str:
+        """A program in which two filters, one behind the other, and perhaps a third send messages to one another."""
+        upper, lower, third = (self.filter() for _ in range(3))
+        ends = [(part.text.partition("(")[0], part) for part in (upper, lower, third)]
+        way = self.draw(st.sampled_from(("down", "up", "both")))
+        pairs = {"down": [(0, 1)], "up": [(1, 0)], "both": [(0, 1), (1, 0)]}[way]
+        pairs += self.draw(st.sampled_from(([], [(0, 2)], [(2, 0)], [(1, 2)], [(2, 1)])))
+        upwards = any(sender > receiver for sender, receiver in pairs)
+        portals = ""
+        for number, (sender, receiver) in enumerate(pairs):
+            name, told = ends[sender][0], ends[receiver][0]
+            least = self.number(0, 6) if upwards else self.number(-4, 6)
+            other = self.draw(
+                st.sampled_from((f"[{least + 1}:{least + 5}]", f"@ {least + 2}", f"[{max(least, 0)}:]"))
+            )
+            sends = (
+                f"if ((peek(0) & 3) != n) q{number}.hit{number}(peek(0) & 15, n) [{least}:{least}]; "
+                f"if ((peek(0) & 7) == 2) q{number}.turn{number}(iter()) {other};"
+            )
+            handlers = (
+                f"handler hit{number}(int x, int y) {{ f = f * 3 + x - y; }} "
+                f"void turn{number}(int x) {{ f ^= h(x); }} "
+            )
+            for i, decl in enumerate(self.decls):
+                if f"filter {name}(" in decl:
+                    portal = f"filter {name}(int n, portal<{told}> q{number}"
+                    self.decls[i] = insert(decl.replace(f"filter {name}(int n", portal), sends)
+                elif f"filter {told}(" in decl:
+                    self.decls[i] = decl.replace(" int f = n;", f" int f = n; {handlers}")
+            given = re.sub(r"\((\d+)", rf"(\1, q{number}", ends[sender][1].text)
+            ends[sender] = name, evolve(ends[sender][1], text=given)
+            portals += f"portal<{told}> q{number}; "
+        wired: list[Part] = []
+        for i, (_, part) in enumerate(ends):
+            heard = ", ".join(f"q{number}" for number, (_, receiver) in enumerate(pairs) if receiver == i)
+            whole = evolve(part, text=f"{part.text} to {heard}" if heard else part.text)
+            wired.append(self.split_join(1, whole) if self.draw(st.booleans()) else whole)
+            if self.draw(st.booleans()):
+                wired.append(self.any(1))
+        body = " ".join(add("add", part.text) for part in wired)
+        return "\n".join([*self.decls, f"int->int pipeline Main {{ {portals}{body} }}"])
+
     def program(self, depth: int) -> str:
         main = self.pipeline(depth)
         return "\n".join([*self.decls, f"int->int pipeline Main {{ {add('add', main.text)} }}"])
@@ -275,6 +319,13 @@ class Graphs:
 
 def add(word: str, creation: str) -> str:
     return f"{word} {creation}" if creation.endswith("}") else f"{word} {creation};"
+
+
+def insert(decl: str, code: str) -> str:
+    """The filter with code at the beginning of its work function."""
+    head, work, body = decl.partition(" work p")
+    rates, brace, rest = body.partition("{")
+    return f"{head}{work}{rates}{brace} {code}{rest}"
 
 
 def commas(weights: list[int]) -> str:
@@ -333,6 +384,19 @@ def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
     for backend in ("multicore", "reference"):
         results = compiled.run({}, iterations=ticks, backend=backend)
         assert "".join(row["value"] for row in results["stdout"].to_pylist()) == expected
+
+
+@pytest.mark.slow
+@settings(max_examples=3)
+@given(st.composite(lambda draw: Graphs(draw).messages())(), st.lists(words, min_size=10, max_size=60))
+def test_messages_are_handled_where_the_wavefront_is(text: str, items: list[int]) -> None:
+    typed = FRONTEND.check(FRONTEND.parse(Source("p.str", text)))
+    expected = direct.run(typed, {"input": items})["output"]
+    compiled = river.compile(text, lang="streamit")
+    assert compiled.graph.deterministic
+    for backend in ("multicore", "reference"):
+        found = compiled.run({"input": items}, backend=backend)["output"]
+        assert [row["value"] for row in found.to_pylist()] == expected
 
 
 ASKER = """
