@@ -305,7 +305,7 @@ class Code:
                 return self.effect(word, args, call)
             case c.Do(c.Call(name) as call) if self.portal(name) is not None:
                 zero = s.Int(0, span=span)
-                return self.send(call, c.Latency(zero, zero, span=span), span)
+                return self.send(call, c.LatencyRange(zero, zero, span=span), span)
             case c.Do(value):
                 node = self.expr(value)
                 if not isinstance(node, ty.Update | ty.Pop | ty.Call | ty.Function):
@@ -388,7 +388,7 @@ class Code:
         found = self.lookup(base) if dot else None
         return found if isinstance(found, ty.Param) and isinstance(found.type, ty.Portal) else None
 
-    def send(self, call: c.Call, latency: c.Latency, span: Span | None) -> ty.Stmt:
+    def send(self, call: c.Call, latency: c.LatencyRange, span: Span | None) -> ty.Stmt:
         """`p.change(3) [2:4];`."""
         base, _, handler = call.name.partition(".")
         if self.place not in (CodePlace.WORK, CodePlace.HELPER):

@@ -17,13 +17,12 @@ from collections import deque
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, assert_never
 
-from river.classes import define, field, frozen
-
 from frontends.streamit import typed as ty
 from frontends.streamit.paths import parts, paths
 from frontends.streamit.rates import Intervals
 from frontends.streamit.starts import End, Lists
 from frontends.streamit.trees import Usage
+from river.classes import define, field, frozen
 from river.il.trees import walk
 
 if TYPE_CHECKING:

@@ -273,20 +273,20 @@ class StreamItBuilder(StmtBuilder):
             return None
         return c.Send(call, latency, span=self.span(tree))
 
-    def c_between(self, tree: Tree[Token], args: Args) -> c.Latency:
-        return c.Latency(args[0], args[1] or args[0], span=self.span(tree))
+    def c_between(self, tree: Tree[Token], args: Args) -> c.LatencyRange:
+        return c.LatencyRange(args[0], args[1] or args[0], span=self.span(tree))
 
-    def c_at_most(self, tree: Tree[Token], args: Args) -> c.Latency:
+    def c_at_most(self, tree: Tree[Token], args: Args) -> c.LatencyRange:
         none = s.Int(0, span=self.span(tree))
-        return c.Latency(none, args[0] or none, span=self.span(tree))
+        return c.LatencyRange(none, args[0] or none, span=self.span(tree))
 
-    def c_any_latency(self, tree: Tree[Token], args: Args) -> c.Latency:
-        return c.Latency(None, None, span=self.span(tree))
+    def c_any_latency(self, tree: Tree[Token], args: Args) -> c.LatencyRange:
+        return c.LatencyRange(None, None, span=self.span(tree))
 
-    def c_exactly(self, tree: Tree[Token], args: Args) -> c.Latency:
-        return c.Latency(args[0], args[0], span=self.span(tree))
+    def c_exactly(self, tree: Tree[Token], args: Args) -> c.LatencyRange:
+        return c.LatencyRange(args[0], args[0], span=self.span(tree))
 
-    def c_latency(self, tree: Tree[Token], args: Args) -> c.Latency:
+    def c_latency(self, tree: Tree[Token], args: Args) -> c.LatencyRange:
         return args[0]
 
     # -- statements that build streams

@@ -244,7 +244,7 @@ class OutOfLine(s.Node):
 
 
 @frozen
-class Latency(s.Node):
+class LatencyRange(s.Node):
     """`[2:4]`: from when to when a message is delivered, in firings of the sender; without either, at any time."""
 
     least: Expr | None
@@ -256,7 +256,7 @@ class Send(s.Node):
     """`p.change(3) [2:4];`: a message. Without a latency it is `p.change(3);`, which is read as a call."""
 
     call: Call
-    latency: Latency
+    latency: LatencyRange
 
 
 @frozen

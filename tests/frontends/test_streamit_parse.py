@@ -92,7 +92,7 @@ def test_messages() -> None:
     bounds = [(1, 2), None, (0, 4), (5, 5), (6, 6), (7, 8)]
     numbers = (None if pair is None else tuple(map(s.Int, pair)) for pair in bounds)
     assert [send.latency for send in sends if isinstance(send, c.Send)] == [
-        c.Latency(*(pair or (None, None))) for pair in numbers
+        c.LatencyRange(*(pair or (None, None))) for pair in numbers
     ]
     assert plain == c.Do(c.Call("p.a", ()))
 
