@@ -36,7 +36,7 @@ class Example:
     """A program of a folder, its inputs, and its outputs with the files that say what comes out.
 
     `begins`: the files say how the outputs begin. `whole`: small enough for the calculus. `made`: the data are made up.
-    `many`: so many operators that machine code of them takes long to make: the evaluator runs them.
+    `many`: so large that the calculus computes it only beside `make check`.
     """
 
     program: str
@@ -136,7 +136,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], dic
             compiled = river.load(str(EXAMPLES / example.program))
             folder = tmp_path_factory.mktemp(Path(example.program).stem)
             files = {name: str(folder / f"{name}.csv") for name in compiled.outputs}
-            compiled.run(example.data, files, backend="reference" if example.many else "multicore")
+            compiled.run(example.data, files)
             known[example.program] = {name: read(Path(file)) for name, file in files.items()}
         return known[example.program]
 
