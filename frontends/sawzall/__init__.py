@@ -25,7 +25,7 @@ class Sawzall(Language):
 
     def included(self, source: Source, /) -> tuple[Source, ...]:
         """The other files that make the program: see `Frontend`."""
-        if not any(word in source.text for word in ("include", "proto", "now")):
+        if not any(word in source.text for word in ("include", "proto", "now", "resourcestats")):
             return ()
         from frontends.sawzall.parse import included
 

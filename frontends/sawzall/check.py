@@ -37,7 +37,7 @@ def check(ast: a.Program) -> z.Program:
     report = Report()
     changed = _changed(ast)
     names = Names(report, doubtful=changed if ast.skips else frozenset(), changed=changed)
-    checker = _Checker(report, names, _reassigned(ast))
+    checker = _Checker(report, names, ast, _reassigned(ast))
     for item in reversed(ast.items):
         if isinstance(item, a.FunctionDecl) and item.name not in checker.reassigned:
             checker.later[item.name] = item
@@ -108,6 +108,7 @@ def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) 
 class _Checker:
     report: Report
     names: Names
+    program: a.Program
     reassigned: frozenset[str]
     functions: list[z.Function] = field(factory=list[z.Function])
     tables: list[z.Table] = field(factory=list[z.Table])
@@ -128,7 +129,7 @@ class _Checker:
         """The checker of expressions, as things stand."""
         return Expressions(
             self.report, self.names, self.type, self.functions, self.announce, self.line, self.place, self.statement_value,
-            self.function_value, self.known_static,
+            self.function_value, self.known_static, self.program,
         )  # fmt: skip
 
     def known_static(self, variable: int) -> z.Expr | None:

@@ -36,13 +36,6 @@ if TYPE_CHECKING:
     from river.report import Report
     from river.source import Span
 
-ABSENT = frozenset({
-    "load",
-    "getenv", "result", "Gunzip", "print", "unpack", "geo",
-})  # fmt: skip
-"""Functions of szl that River-Sawzall does not have."""
-
-
 NUMERALS = "diouxXeEfgG"
 """The places of a format that take a number, whose form is that of C."""
 
@@ -54,9 +47,9 @@ VERBS: Mapping[str, tuple[t.Type, ...]] = MappingProxyType({
 
 
 ENCODED = frozenset({"string", "bytes", "int", "uint"})
-ENCODINGS = ("utf-8", "latin-1", "hex")
+ENCODINGS = ("utf-8", "latin-1", "hex", "array-literal")
 PACKINGS = (
-    "varint", "zigzag", "fixed32-little", "fixed32-big", "fixed64-little", "fixed64-big", "szl",
+    "varint", "zigzag", "fixed32-little", "fixed32-big", "fixed64-little", "fixed64-big", "szl", "saw",
 )  # fmt: skip
 """How texts and whole numbers are written as bytes by the conversions `ENCODED`."""
 
@@ -68,7 +61,7 @@ AS_THEY_ARE = frozenset({"len", "+", "keys", "haskey", "lookup"})
 
 @define
 class Expressions:
-    """The checker of expressions. `functions`: those that are declared so far; `line`: the variable `input`."""
+    """The checker of expressions. `functions`: those that are declared so far; `line`: the variable `input`; `program`: all."""
 
     report: Report
     names: Names
@@ -80,6 +73,7 @@ class Expressions:
     statement_value: Callable[[a.StatementValue, t.Type | None], z.Expr]
     function_value: Callable[[a.FunctionValue], z.Expr]
     static: Callable[[int], z.Expr | None]
+    program: a.Program
 
     def error(self, code: str, message: str, span: Span | None, help_line: str | None = None) -> Failed:
         """Notes an error, to be raised."""
@@ -501,6 +495,8 @@ class Expressions:
         nodes = [None if other and composite(arg) else self.infer(arg) for arg in args]
         if name == "bytes" and len(nodes) == 1 and nodes[0] is not None and isinstance(nodes[0].type, Proto):
             return z.Packed(t.BYTES, nodes[0], span=span)
+        if name == "string" and len(nodes) == 1 and isinstance(nodes[0], z.FunctionOf):
+            return z.Constant(t.STRING, self.functions[nodes[0].function].name, span=span)
         if name not in AS_THEY_ARE or len({node.type for node in nodes if node is not None}) > 1:
             nodes = [None if node is None else self.shaped(node, plain(node.type)) for node in nodes]
         types = tuple(None if node is None else node.type for node in nodes)
@@ -577,6 +573,10 @@ class Expressions:
                 raise self.error("sawzall-no-result", f"`{name}` has no result", span)
             return call
         match name, args:
+            case "sort" | "sortx", (items, by):
+                return self.sorted(name, items, by, wanted, span)
+            case "getenv" | "load", (asked,):
+                return self.named_outside(name, asked, span)
             case "now", ():
                 return z.Constant(t.TIME, time_ns() // 1000, span=span)
             case "inproto", _:
@@ -617,10 +617,6 @@ class Expressions:
                 raise self.error("sawzall-no-result", "`assert` is a statement", span)
             case _:
                 pass
-        if name in ABSENT:
-            raise self.error(
-                "sawzall-unsupported", f"`{name}` is not part of River-Sawzall", span, "see docs/sawzall.md"
-            )
         if name in OPERATIONS and OPERATIONS[name].zoned:
             args = (*args, *_left_out(name, len(args)))
         if name in CONVERTERS or name in OPERATIONS:
@@ -629,6 +625,32 @@ class Expressions:
         if name in (*MATCHES, "def", "format"):
             raise self.error("sawzall-arguments", f"`{name}` takes other arguments", span)
         raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, closest(name, known))
+
+    def sorted(
+        self, name: str, items: s.Argument, by: s.Argument, wanted: t.Type | None, span: Span | None
+    ) -> z.Expr:
+        """`sort(a, f)`: the function is only checked, as in szl."""
+        found, order = self.operation(name, (items,), wanted, span), self.infer(by)
+        assert isinstance(found, z.Apply)  # noqa: S101 - what an operation gives
+        given = found.args[0].type
+        item = given.item if isinstance(given, t.List) else given
+        if order.type != t.Function((item, item), t.I64):
+            shown = spelled(t.Function((item, item), t.I64))
+            raise self.error("sawzall-type-mismatch", f"here goes a `{shown}`", by.span)
+        return found
+
+    def named_outside(self, name: str, asked: s.Argument, span: Span | None) -> z.Expr:
+        """`getenv(name)` and `load(file)`: what the command line names, all else is undefined."""
+        variables = {each: s.String(value) for each, value in self.program.environment}
+        files = {each: s.Bytes(value) for each, value in self.program.files}
+        known = variables if name == "getenv" else files
+        type_, option = (t.STRING, "--env") if name == "getenv" else (t.BYTES, "--load")
+        index = self.check(asked, t.STRING)
+        if isinstance(index, z.Constant) and index.value not in known:
+            message = f"the command line does not name `{index.value}`: this has no value"
+            self.report.warn("sawzall-outside", message, span, f"`{option} {index.value}`")
+        entries = s.MapValue(tuple((s.String(each), value) for each, value in known.items()))
+        return z.Item(type_, self.check(entries, t.Map(t.STRING, type_)), index, span=span)
 
     def tagged(self, name: str, args: tuple[s.Argument, ...], span: Span | None) -> z.Field:
         """The field that `inproto` and `clearproto` are about."""
@@ -967,7 +989,10 @@ class Expressions:
                 return z.Apply(t.STRING, "quote", (node,), span=arg.span)
             case "c" | "k":
                 number = node if node.type == t.I64 else z.Apply(t.I64, "int:u64", (node,), span=arg.span)
-                return z.Apply(t.STRING, "character", (number,), span=arg.span)
+                letter = z.Apply(t.STRING, "character", (number,), span=arg.span)
+                return (
+                    letter if verb == "c" else z.Apply(t.STRING, "quoted character", (letter,), span=arg.span)
+                )
             case "v" if node.type == t.STRING:
                 return node
             case _:

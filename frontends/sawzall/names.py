@@ -39,6 +39,8 @@ PREDEFINED = frozenset(
         "assert",
         "clearproto",
         "convert",
+        "getenv",
+        "load",
         "inproto",
         "inprotocount",
         "new",

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.times import ZONES, default_zone
-from frontends.sawzall.types import FINGERPRINT
+from frontends.sawzall.types import FINGERPRINT, spelled
 from river.classes import frozen
 from river.lang import syntax as s
 from river.lang import types as t
@@ -365,8 +365,20 @@ def _moment(args: Args, types: Types) -> s.Expr:
 
 
 def _time_of(args: Args, _types: Types) -> s.Expr:
+    text, zone = args if len(args) == 2 else (*args, s.String(default_zone()))
     hours = ((s.String(zone), s.Int(n) if n >= 0 else s.Unary("-", s.Int(-n))) for zone, n in ZONES.items())
-    return s.Call(f"{PREFIX}moment", (*args, s.MapValue(tuple(hours)), clocks(s.String(default_zone()))))
+    return s.Call(f"{PREFIX}moment", (text, s.MapValue(tuple(hours)), clocks(zone)))
+
+
+def _compressed(whole: str, bare: str) -> Callable[[Args, Types], s.Expr]:
+    """A function of the library, or where the second operand says so the other, without head and sum."""
+
+    def river(args: Args, _types: Types) -> s.Expr:
+        data, *skips = args
+        full = s.Call(f"{PREFIX}{whole}", (data,))
+        return s.IfExpr(skips[0], s.Call(f"{PREFIX}{bare}", (data,)), full) if skips else full
+
+    return river
 
 
 def _real(args: Args, types: Types) -> s.Expr:
@@ -389,21 +401,20 @@ def shown(type_: t.Type) -> bool:
     return type_ != t.BYTES
 
 
+def _quoted(value: s.Expr, sign: str) -> s.Expr:
+    """A text between two signs, as a literal."""
+    for letter, written in (("\\", "\\\\"), (sign, f"\\{sign}"), ("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r")):
+        value = s.Call("replace", (value, s.String(letter), s.String(written)))
+    return _joined_texts(s.String(sign), value, s.String(sign))
+
+
 def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
     """The text of a value that stands in another one, as the program would write it; maps by ascending keys."""
     name = f"part{depth}"
     part = s.Name(name)
     match type_:
         case t.STRING:
-            for letter, written in (
-                ("\\", "\\\\"),
-                ('"', '\\"'),
-                ("\n", "\\n"),
-                ("\t", "\\t"),
-                ("\r", "\\r"),
-            ):
-                value = s.Call("replace", (value, s.String(letter), s.String(written)))
-            return _joined_texts(s.String('"'), value, s.String('"'))
+            return _quoted(value, '"')
         case t.List(item):
             texts = s.Comprehension(_shown(part, item, depth + 1), (name,), value)
             return _empty(value, "{}", _braces(s.Call("join", (texts, s.String(", ")))))
@@ -420,6 +431,8 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
             return _braces(s.Call("join", (s.ListValue(tuple(texts)), s.String(", "))))
         case t.BYTES:
             return s.Call(f"{PREFIX}bytes_text", (value,))
+        case t.Function():
+            return s.String(spelled(type_))
         case t.TIME:
             return _joined_texts(s.String('"'), _text((value,), (type_,)), s.String('"'))
         case type_ if type_ == FINGERPRINT:
@@ -584,6 +597,10 @@ CONVERSIONS: tuple[Operation, ...] = (
         "time", _fixed(t.TIME, t.STRING), _time_of, "a time as `Mon Oct 16 09:30:00 PDT 2006`, or of ISO 8601", _CONVERSION,
         optional=True,
     ),
+    Operation(
+        "time", _fixed(t.TIME, t.STRING, t.STRING), _time_of, "such a time by the clocks of a zone, if it says none itself",
+        _CONVERSION, optional=True, zoned=True,
+    ),
 )  # fmt: skip
 
 POINTS = Operation(
@@ -633,10 +650,14 @@ FUNCTIONS: tuple[Operation, ...] = (
     Operation(
         "gunzip", _fixed(t.BYTES, t.BYTES), _library("gunzip"), "what gzip has compressed", "not made by gzip", optional=True
     ),
-    Operation("zlibcompress", _fixed(t.BYTES, t.BYTES), _library("zlib"), "compressed, as zlib does"),
     Operation(
-        "zlibuncompress", _fixed(t.BYTES, t.BYTES), _library("unzlib"), "what zlib has compressed", "not made by zlib",
-        optional=True,
+        "zlibcompress", _first_of(_fixed(t.BYTES, t.BYTES), _fixed(t.BYTES, t.BYTES, t.BOOL)), _compressed("zlib", "deflated"),
+        "compressed, as zlib does; with true behind it, without head and sum", repeats=True,
+    ),
+    Operation(
+        "zlibuncompress", _first_of(_fixed(t.BYTES, t.BYTES), _fixed(t.BYTES, t.BYTES, t.BOOL)),
+        _compressed("unzlib", "uncompressed"), "what zlib has compressed; with true behind it, without head and sum",
+        "not made by zlib", optional=True, repeats=True,
     ),
     Operation(
         "tobase64", _fixed(t.BYTES, t.BYTES, t.BOOL), _library("to_base64"),
@@ -743,6 +764,7 @@ PLACES: tuple[Operation, ...] = (
     Operation("characters", _fixed(t.STRING, t.BYTES), _library("characters"), "a text with a character for each byte"),
     Operation("bytes of characters", _fixed(t.BYTES, t.STRING), _library("of_characters"), "the way back"),
     Operation("new", _filled, _filled_array, "so many times a value", repeats=True),
+    Operation("quoted character", _fixed(t.STRING, t.STRING), lambda args, _: _quoted(args[0], "'"), "as a literal"),
     Operation("quote", _fixed(t.STRING, t.STRING), lambda args, types: _shown(args[0], types[0], 0), "as a literal"),
     Operation(
         "character", _fixed(t.STRING, t.I64), lambda args, _: s.Call("char", (s.Call("i32", args),)), "the text of a code point",

@@ -41,7 +41,13 @@ def parse(source: Source) -> z.Program:
     """
     folder = Path(source.name).parent
     files = _Files(folder, {Path(source.name).resolve()})
-    return _with_options(cast("z.Program", files.whole(_read(source), folder)), source)
+    program = cast("z.Program", files.whole(_read(source), folder))
+    if _WRITTEN.search(source.text):
+        from frontends.sawzall import prelude  # few programs name what it declares
+
+        before = _read(Source("szl", prelude.before(source.text, program.items)))
+        program = evolve(program, items=(*before.items, *program.items))
+    return _with_options(program, source)
 
 
 _OPTION = re.compile(r"^#river[ \t]+(.*?)[ \t]*$", re.MULTILINE)
@@ -58,11 +64,30 @@ def _with_options(program: z.Program, source: Source) -> z.Program:
                 program = evolve(program, skips=how == "skip")
             case ["seed", number] if re.fullmatch(r"-?[0-9]{1,18}", number):
                 program = evolve(program, seed=int(number))
+            case ["env" | "load" as what, _, *_] if (named := _named(found[1])) is not None:
+                name, value = named
+                if what == "env":
+                    text = value.decode("utf-8", "replace")
+                    program = evolve(program, environment=(*program.environment, (name, text)))
+                else:
+                    program = evolve(program, files=(*program.files, (name, value)))
             case _:
                 hint = "write `#river undefined skip` or `#river seed 1`"
                 span = Span(source, found.start(), found.end())
                 raise Rejected([Diagnostic("sawzall-option", f"`{found[1]}` is no option", span, help=hint)])
     return program
+
+
+def _named(option: str) -> tuple[str, bytes] | None:
+    """The name and the value of `env "NAME" base64` or `load "FILE" base64`; None if they are not there."""
+    import json
+    from base64 import b64decode
+
+    try:
+        name, end = json.JSONDecoder().raw_decode(option, option.index('"'))
+        return name, b64decode(option[end:].strip(), validate=True)
+    except ValueError:
+        return None
 
 
 def included(source: Source) -> tuple[Source, ...]:
@@ -77,11 +102,14 @@ def included(source: Source) -> tuple[Source, ...]:
                 text = Source(str(path), path.read_text(encoding="utf-8", errors="replace"))
                 found[path.resolve()] = text
                 left.append(text)
-    asked = any(_NOW.search(each.text) for each in (source, *found.values()))
+    texts = [each.text for each in (source, *found.values())]
+    asked = any(_NOW.search(text) for text in texts)
     return (*found.values(), *((Source("now", str(time_ns())),) if asked else ()))
 
 
-_NOW = re.compile(r"\bnow\s*\(")
+_NOW = re.compile(r"\b(?:now\s*\(|getresourcestats\b)")
+_WRITTEN = re.compile(r"\b(?:(?:set|get|lock)additionalinput|(?:get)?resourcestats)\b")
+"""What is declared in front of the programs that name it."""
 
 
 _INCLUDE = re.compile(r"""\b(?:include|proto)\s*(?:"([^"\n]*)"|`([^`\n]*)`)""")

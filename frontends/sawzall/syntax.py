@@ -381,8 +381,11 @@ class Program(s.Node):
     """Declarations and statements in the order of the text.
 
     `skips`: something undefined ends the statement that meets it, not the record. `seed`: random numbers begin with it.
+    `environment`, `files`: the variables and the files that it may ask for, with their values.
     """
 
     items: tuple[Stmt, ...]
     skips: bool = False
     seed: int = 0
+    environment: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, bytes], ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -117,10 +118,13 @@ def _with_options(source: Source, lang: str | None, given: Mapping[str, Any]) ->
     from river.source import Source
 
     undefined, zone, seed = (given.get(name) for name in ("undefined", "zone", "seed"))
+    variables, files = (tuple(given.get(name) or ()) for name in ("env", "load"))
     if (lang or source.name.rpartition(".")[2]) not in ("szl", "sawzall"):
-        if undefined is not None or zone is not None:
-            flag = "--zone" if undefined is None else "--undefined"
-            raise Rejected([Diagnostic("usage", f"`{flag}` is of programs in Sawzall", help="leave it out")])
+        flags = {"--undefined": undefined, "--zone": zone, "--env": variables, "--load": files}
+        for flag, value in flags.items():
+            if value:
+                message = f"`{flag}` is of programs in Sawzall"
+                raise Rejected([Diagnostic("usage", message, help="leave it out")])
         return source
     if zone is not None:
         from zoneinfo import ZoneInfo
@@ -135,7 +139,26 @@ def _with_options(source: Source, lang: str | None, given: Mapping[str, Any]) ->
         os.environ["TZ"] = zone
     said = {"undefined": undefined, "seed": seed}
     options = "".join(f"\n#river {name} {value}" for name, value in said.items() if value is not None)
-    return Source(source.name, source.text + options)
+    return Source(source.name, source.text + options + _outside(variables, files))
+
+
+def _outside(variables: Iterable[str], files: Iterable[str]) -> str:
+    """What a program in Sawzall may ask of what is around it, as lines of its text; a variable that is not set has none.
+
+    Raises: Rejected("usage") for a file that cannot be read.
+    """
+    import json
+    from base64 import b64encode
+
+    found = [("env", name, os.environb[name.encode()]) for name in variables if name.encode() in os.environb]
+    for name in files:
+        try:
+            found.append(("load", name, Path(name).read_bytes()))
+        except (OSError, ValueError) as error:
+            raise Rejected([Diagnostic("usage", f"`--load {name}`: it cannot be read: {error}")]) from None
+    return "".join(
+        f"\n#river {word} {json.dumps(name)} {b64encode(value).decode()}" for word, name, value in found
+    )
 
 
 def _literal(value: str) -> str:
@@ -180,7 +203,6 @@ def functions(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
     """
     import importlib
     import sys
-    from pathlib import Path
 
     if modules and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -244,6 +266,15 @@ UNDEFINED = click.option(
 )
 ZONE = click.option(
     "--zone", metavar="NAME", help="Sawzall: the time zone, as America/Los_Angeles; without it that of TZ"
+)
+ENV = click.option(
+    "--env",
+    multiple=True,
+    metavar="NAME",
+    help="Sawzall: a variable of the environment for which `getenv` may ask",
+)
+LOAD = click.option(
+    "--load", multiple=True, metavar="FILE", help="Sawzall: a file that `load` may read, under this name"
 )
 LANG = click.option(
     "--lang",

@@ -12,6 +12,7 @@ from river.cli.arguments import (
     CHECKPOINT,
     DEADLINE,
     DEBUG_NATIVE,
+    ENV,
     EVERY,
     EXPERIMENT,
     EXTERN,
@@ -26,6 +27,7 @@ from river.cli.arguments import (
     ITERATIONS,
     LANG,
     LATENESS,
+    LOAD,
     MAIN,
     METRICS,
     NATIVE,
@@ -86,6 +88,8 @@ LINES = 12
 @PARAM
 @UNDEFINED
 @ZONE
+@ENV
+@LOAD
 @IN
 @click.option(
     "--out",

@@ -315,11 +315,34 @@ def test_the_command_line_says_how_a_script_runs(tmp_path: Path, monkeypatch: py
     assert "there is no such zone" in shown(*args, "--zone", "Middle/Earth")[2]
     query = tmp_path / "query.cql"
     query.write_text("x")
-    for flags in (("--undefined", "skip"), ("--zone", "UTC")):
+    for flags in (("--undefined", "skip"), ("--zone", "UTC"), ("--env", "TZ"), ("--load", str(query))):
         assert f"`{flags[0]}` is of programs in Sawzall" in shown(str(query), *flags)[2]
-    for line in ("undefined go", "seed x", "speed 1"):
+    for line in ("undefined go", "seed x", "speed 1", 'env "A" !', "load A YQ==", 'load "A'):
         script.write_text(f"x := 1;\n#river {line}\n")
         assert "2:1: error[sawzall-option]" in shown(*args)[2]
+
+
+def test_a_script_asks_for_what_the_command_line_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLACE", 'a "b"\nc')
+    monkeypatch.delenv("NOTHING", raising=False)
+    script, data = tmp_path / "asks.szl", tmp_path / "data.bin"
+    data.write_bytes(b"\x00\xff\n")
+    script.write_text(
+        f'emit stdout <- format("%b %b %b", def(getenv("PLACE")), def(getenv("NOTHING")), def(load("{data}")));\n'
+        f'emit stdout <- getenv("PLACE") + string(load("{data}"), "hex");\n'
+    )
+    args = (str(script), "--backend", "reference", "--undefined", "skip")
+    assert shown(*args)[1] == "false false false\n"
+    _, out, err = shown(*args, "--env", "PLACE", "--env", "NOTHING", "--load", str(data))
+    assert out == 'true false true\na "b"\nc00ff0a\n'
+    assert [line.split(": ")[1] for line in err.splitlines() if "warning" in line] == [
+        "warning[sawzall-outside]"
+    ]
+    data.write_bytes(b"x")
+    assert shown(*args, "--env", "PLACE", "--load", str(data))[1].endswith("c78\n")
+    assert "it cannot be read" in shown(*args, "--load", str(tmp_path / "none"))[2]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
