@@ -16,7 +16,7 @@ RARE: Final = "!prof !0"  # weights of a branch whose first side is not taken
 METADATA: Final = '!0 = !{!"branch_weights", i32 1, i32 100000}\n'
 
 _DECLARED: Final = {line.partition("@")[2].partition("(")[0]: line for line in [
-    "declare i64 @llvm.ctlz.i64(i64, i1)", "declare i64 @llvm.cttz.i64(i64, i1)",
+    "declare i64 @llvm.ctlz.i64(i64, i1)", "declare i64 @llvm.cttz.i64(i64, i1)", "declare i64 @llvm.bswap.i64(i64)",
     "declare i1 @llvm.expect.i1(i1, i1)",
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
     "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",

@@ -615,6 +615,8 @@ class _Body:
                 return _Value(
                     "i64", b.op(f"call i64 @llvm.{full}.i64(i64 {self.wanted(arg, 'i64')}, i1 false)")
                 )
+            case "reversed", [arg]:
+                return _Value("i64", b.op(f"call i64 @llvm.bswap.i64(i64 {self.wanted(arg, 'i64')})"))
             case "bits", [arg]:
                 return _Value("i64", b.op(f"bitcast double {self.wanted(arg, 'f64')} to i64"))
             case "single", [arg]:

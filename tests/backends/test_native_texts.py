@@ -375,3 +375,33 @@ def test_whole_numbers_in_text() -> None:
     ]
     meaning = OPERATIONS["parse_i64"].meaning((t.STRING,), t.Optional(t.I64))
     assert results("parse_i64", (t.STRING,), t.Optional(t.I64), given) == list(map(meaning, given))
+
+
+def test_texts_in_order() -> None:
+    """They differ in the bytes that a view has, behind them, or nowhere; zeros are characters, too."""
+    chance = seeds.chance("native texts", "order")
+    begins = [
+        "",
+        "a",
+        "ab\0",
+        "abc\0",
+        "abcdefgh",
+        "abcdefghijkl",
+        "abcdefghijklmnop",
+        "\0" * 12,
+        "é" * 6,
+        "abcé",
+    ]
+    some = [
+        begin + "".join(chance.choices("\0ab\x7fé€", k=chance.randrange(9)))
+        for begin in begins
+        for _ in range(40)
+    ]
+    pairs = [(x, chance.choice((x, x + "\0", x[:-1], *chance.choices(some, k=8)))) for x in some * 3]
+    operator = compiled(
+        "input x: {a: string, b: string}; output y: {less: bool, most: bool}; "
+        "operator one(x: {a: string, b: string}) -> (y: {less: bool, most: bool}) "
+        "{ on x(v) { emit y {less: v.a < v.b, most: v.a <= v.b}; } }"
+    )
+    (found,), _ = operator.fire_batch([pairs])
+    assert found == [(a < b, a <= b) for a, b in pairs]
