@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from river.classes import evolve
 from river.explain.facts import Explanation, Facts, Sent, VariableFacts
 from river.explain.memory import Growth, growth
-from river.explain.regions import blocks, regions, serial, shuffles
+from river.explain.regions import blocks, in_order, regions, serial, shuffles
 from river.il.expand import named_operators
 from river.il.model import instance_model
 from river.il.pretty import pretty_decl
@@ -43,7 +43,8 @@ def explain(graph: Graph, name: str, *, several: bool = False) -> Explanation:
     facts = tuple(_facts(instance, decls.get(instance.use.operator), users) for instance in graph.instances)
     if not several:
         return Explanation(name, reasons, facts, regions(graph), shuffles(graph))
-    return Explanation(name, reasons, facts, regions(graph), (), serial(graph), blocks(graph), several)
+    parts = blocks(graph), in_order(graph)
+    return Explanation(name, reasons, facts, regions(graph), (), serial(graph), *parts, several)
 
 
 def place(span: Span | None) -> str | None:

@@ -87,6 +87,14 @@ class InBlocks:
 
 
 @frozen
+class NotInBlocks:
+    """Operators behind an input that get its items in the order of a file, and why; none if that is so of all behind it."""
+
+    reason: str
+    operators: tuple[str, ...]
+
+
+@frozen
 class Shuffle:
     """A queue from one region into another of the same degree and other keys: every replica sends to every replica."""
 
@@ -100,7 +108,7 @@ class Explanation:
     """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is.
 
     `several`: these are the operators as several workers run them; then `serial` are those of one worker at a time, and
-    `blocks` those for whom a file is read in parts.
+    `blocks` those for whom a file is read in parts, `in_order` others behind such inputs that get what these make.
     """
 
     name: str
@@ -110,6 +118,7 @@ class Explanation:
     shuffles: tuple[Shuffle, ...] = ()
     serial: tuple[Serial, ...] = ()
     blocks: tuple[InBlocks, ...] = ()
+    in_order: tuple[NotInBlocks, ...] = ()
     several: bool = False
 
     @property

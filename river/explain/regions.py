@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from river.explain.facts import InBlocks, Region, Serial, Shuffle
+from river.explain.facts import InBlocks, NotInBlocks, Region, Serial, Shuffle
 from river.il.annotations import COMBINE, annotated
 from river.il.partial import Partial, partial
 from river.il.regions import divided, pays
@@ -49,6 +49,20 @@ def blocks(graph: Graph) -> tuple[InBlocks, ...]:
         for one in found
         if isinstance(one, Partial) and _combined(graph, one)
     )
+
+
+def in_order(graph: Graph) -> tuple[NotInBlocks, ...]:
+    """What gets the items of inputs in their order, though these may be files, by reason; where something gathers at all."""
+    found: dict[str, list[str]] = {}
+    if all(instance.outs for instance in graph.instances):
+        return ()
+    for one in (partial(graph, name) for name in graph.inputs if graph.queues[name].by is None):
+        if not isinstance(one, Partial):
+            found.setdefault(one.message, [])
+        elif _combined(graph, one):
+            for index, reason in one.others:
+                found.setdefault(reason, []).append(graph.instances[index].name)
+    return tuple(NotInBlocks(reason, tuple(names)) for reason, names in found.items())
 
 
 def _combined(graph: Graph, one: Partial) -> bool:

@@ -64,6 +64,8 @@ def _program(explanation: Explanation) -> Iterator[str]:
     for each in explanation.blocks:
         how = f"where `{each.input}` is a file, each worker reads blocks of it; what these gather is combined at the end"
         yield from _listed("in blocks", each.operators, how)
+    for each in explanation.in_order:
+        yield from _listed("not in blocks", each.operators, each.reason)
     for how, names in alike.items():
         yield from _listed("parallel", names, how)
     for each in explanation.serial:
@@ -86,7 +88,12 @@ def _workers(region: Region) -> str:
 
 def _listed(head: str, names: Sequence[str], what: str) -> Iterable[str]:
     """A line, or a few, of what is so of several operators."""
-    return wrap(f"{head}: {', '.join(names)}: {what}", WIDTH, subsequent_indent="  ", break_long_words=False)
+    return wrap(
+        ": ".join(filter(None, (head, ", ".join(names), what))),
+        WIDTH,
+        subsequent_indent="  ",
+        break_long_words=False,
+    )
 
 
 def _operator(facts: Facts, bold: Callable[[str], str]) -> Iterator[str]:
@@ -143,6 +150,7 @@ def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str |
         "shuffles": [attrs.asdict(one) for one in explanation.shuffles],
         "serial": [attrs.asdict(one) for one in explanation.serial],
         "blocks": [attrs.asdict(one) for one in explanation.blocks],
+        "in_order": [attrs.asdict(one) for one in explanation.in_order],
         "remarks": [_diagnostic(remark) for remark in remarks],
     }
     if plan is not None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Partial:
     """The operators behind `input` that work block by block: `maps` without state in the direction of the data, and `reducers`.
 
-    `exits`: the queues by which items leave them. `combined`: by variable how those of several workers become one.
+    `exits`: the queues by which items leave them. `combined`: by variable how those of several workers become one. `others`: the
+    operators to which they leave, and why these do not work block by block.
     """
 
     input: str
@@ -38,6 +39,7 @@ class Partial:
     reducers: tuple[int, ...]
     exits: tuple[str, ...]
     combined: tuple[tuple[str, Combine], ...]
+    others: tuple[tuple[int, str], ...] = ()
 
 
 def partial(graph: Graph, name: str) -> Partial | Note:
@@ -48,15 +50,15 @@ def partial(graph: Graph, name: str) -> Partial | Note:
     reducers: list[int] = []
     exits: list[str] = []
     combined: list[tuple[str, Combine]] = []
-    reasons: list[Note] = []
+    others: list[tuple[int, str]] = []
     queues = [name]
     while queues:
         queue = queues.pop()
         end = graph.queues[queue].consumer
-        reason = None if end is None else _obstacle(graph, graph.instances[end.instance])
+        reason = None if end is None else _reason(graph, graph.instances[end.instance])
         if end is None or reason is not None:
             exits.append(queue)
-            reasons += [] if reason is None else [reason]
+            others += [] if end is None or reason is None else [(end.instance, reason)]
             continue
         instance = graph.instances[end.instance]
         queues += reversed(instance.outs)
@@ -65,19 +67,17 @@ def partial(graph: Graph, name: str) -> Partial | Note:
         (reducers if written else maps).append(end.instance)
         combined += written
     if not combined:
+        if others:
+            index, reason = others[0]
+            use = graph.instances[index].use
+            return Note(f"`{use.operator}` {reason}", use.span)
         span = graph.instances[maps[0]].use.span if maps else None
-        nothing = Note(f"nothing behind `{name}` reduces in a way that could be done in parts", span)
-        return (reasons or [nothing])[0]
-    return Partial(name, tuple(maps), tuple(reducers), tuple(exits), tuple(combined))
-
-
-def _obstacle(graph: Graph, instance: Instance) -> Note | None:
-    """Why an operator cannot work block by block."""
-    reason = _reason(graph, instance)
-    return None if reason is None else Note(f"`{instance.use.operator}` {reason}", instance.use.span)
+        return Note(f"nothing behind `{name}` reduces in a way that could be done in parts", span)
+    return Partial(name, tuple(maps), tuple(reducers), tuple(exits), tuple(combined), tuple(others))
 
 
 def _reason(graph: Graph, instance: Instance) -> str | None:
+    """Why an operator cannot work block by block."""
     op = instance.operator
     if not isinstance(op, typed.Operator):
         return "is not River's"
