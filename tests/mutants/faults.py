@@ -36,6 +36,7 @@ _AS_ONE: Final = f"{_EXPLORED}::test_a_keyed_operator_makes_what_one_worker_make
 _SCHEDULED: Final = "tests/backends/test_scheduling_explored.py"
 _CHECKPOINT: Final = "tests/backends/test_checkpoint.py"
 _COMBINE: Final = "tests/river/test_combine.py"
+_TEXTS: Final = "tests/backends/test_native_texts.py"
 _IN_BLOCKS: Final = "tests/backends/test_multicore_partial.py"
 
 CALCULUS: Final = (
@@ -971,6 +972,30 @@ GUARDS: Final = (
 )  # fmt: skip
 
 NATIVE: Final = (
+    Mutant(
+        "half-rounded-up",
+        "a number halfway between two texts of so many digits is rounded up, not to the even one",
+        "backends/native/runtime/formats.rt",
+        "if rest > half or (rest == half and odd == 1):",
+        "if rest >= half:",
+        f"{_TEXTS}::test_numbers_in_forms",
+    ),
+    Mutant(
+        "one-separator-of-many",
+        "of the separators in 32 bytes of a text only the first one counts",
+        "backends/native/runtime/times.rt",
+        "found = found & (found - 1)",
+        "found = 0",
+        f"{_TEXTS}::test_texts_are_parted_and_put_together",
+    ),
+    Mutant(
+        "short-text-before-long-one",
+        "where one of two texts ends in a view and the other one goes on, their lengths are forgotten",
+        "backends/native/runtime/text.rt",
+        "    if m == n:\n        return 0\n    return -1 if m < n else 1",
+        "    return 0",
+        f"{_TEXTS}::test_texts_in_order",
+    ),
     Mutant(
         "text-decided-early",
         "texts whose first bytes are equal count as decided, so what stands behind those does not sort",
