@@ -47,7 +47,7 @@ LARGEST: Final = 1 << 20
 """Items of a ring."""
 
 WIDEST: Final = 256
-"""Items of a window that are put together one by one."""
+"""Items of a window that are put together one by one; more of them are copied in a loop."""
 
 
 @frozen
@@ -165,8 +165,6 @@ def _unfit(member: g.Instance) -> str | None:
         return f"{name} acts on order"
     if op.items and len(op.ports) > 1:
         return f"{name} takes what comes first"
-    if any(fn.emits for fn in op.fns):
-        return f"functions of {name} send items"
     if unproven(op):
         return f"{name} may send other numbers of items than it states"
     for handler in _handlers(op):
@@ -174,8 +172,6 @@ def _unfit(member: g.Instance) -> str | None:
             low, high = emitted(handler.body, out, op.fns)
             if low != high:
                 return f"{name} does not send the same number of items each time"
-        if isinstance(handler, typed.RatedHandler) and any(rate.peek > WIDEST for rate in handler.rates):
-            return f"{name} looks at more than {WIDEST} items"
     return None
 
 
@@ -387,6 +383,7 @@ class _Making:
         """The operator; its new variables are `variables`, the last of `vars`."""
         self._read()
         self._queues()
+        fns = [self._sending(number, fn) for number, part in enumerate(self.parts) for fn in part.fns]
         firings: list[s.Stmt] = []
         busy = self._local("busy")
         for member in range(len(self.members)):
@@ -430,7 +427,7 @@ class _Making:
             (*(var for part in self.parts for var in part.vars), *own, s.VarParam(self.at, self._at_type())),
             outs,
             (*(const for part in self.parts for const in part.consts), *consts),
-            tuple(fn for part in self.parts for fn in part.fns),
+            tuple(fns),
             tuple(handlers),
             span=span,
         )
@@ -597,8 +594,11 @@ class _Making:
         pops: list[s.Stmt] = []
         for rate, told in zip(rates, known.rates, strict=True):
             queue = queues[told.port]
-            items = [self._place(queue, s.Int(i)) for i in range(told.peek)]
-            body = s.Block(filled(body, rate.name, items, self.types[queue]))
+            if told.peek > WIDEST:
+                body = s.Block((*self._copied(rate.name, queue, told.peek), *body.items))
+            else:
+                items = [self._place(queue, s.Int(i)) for i in range(told.peek)]
+                body = s.Block(filled(body, rate.name, items, self.types[queue]))
             if told.peek:
                 conditions.append(self._enough(queue, told.peek))
             pops += self._pop(queue, told.pop)
@@ -606,6 +606,15 @@ class _Making:
             reduce(lambda one, other: s.Binary("and", one, other), conditions) if conditions else s.Bool(True)
         )
         return cond, (*self._done(number, body.items), *pops, fired)
+
+    def _copied(self, window: str, queue: int, count: int) -> tuple[s.Stmt, ...]:
+        """A wide window, as an array of its own."""
+        array, each = s.TypeName("array", (self.types[queue], s.Int(count))), self._local("k")
+        copy = s.Assign(s.Index(s.Name(window), s.Name(each)), self._place(queue, s.Name(each)))
+        return (
+            s.VarDecl(window, array, s.Call("zero", ())),
+            s.For(None, (each,), s.Range(s.Int(0), s.Int(count)), s.Block((copy,))),
+        )
 
     def _turns(self, phases: Sequence[tuple[int, int, tuple[s.Stmt, ...]]]) -> s.Stmt:
         """Fires phases in turns."""
@@ -631,13 +640,7 @@ class _Making:
 
     def _done(self, number: int, body: Sequence[s.Stmt]) -> tuple[s.Stmt, ...]:
         """What a firing of a member does: what it sends to the loop goes into rings; it may end early."""
-        part, member = self.parts[number], self.members[number]
-        numbers = {queue: i for i, queue in enumerate(self.play.queues)}
-        inner = {
-            out.name: numbers[queue]
-            for out, queue in zip(part.outs, member.outs, strict=True)
-            if queue in numbers
-        }
+        inner, sends = self._inner(number), self._sends(number)
         labels = {node.label for item in body for node in walk(item) if isinstance(node, s.For | s.While)}
         once = fresh("once", {label for label in labels if label is not None})
 
@@ -645,6 +648,10 @@ class _Making:
             match node:
                 case s.Emit(out, value) if out in inner:
                     return self._push(inner[out], value)
+                case s.Call(function) if function in sends:
+                    call = rebuild(node, rewrite)
+                    rings = (arg for queue in sends[function] for arg in self._ring(queue))
+                    return evolve(call, args=(*call.args, *rings))
                 case s.Return(None):
                     return s.Continue(once)
                 case _:
@@ -654,6 +661,62 @@ class _Making:
         if not any(isinstance(node, s.Return) for item in body for node in walk(item)):
             return found.items
         return (s.For(once, (self._local("k"),), s.Range(s.Int(0), s.Int(1)), found),)
+
+    def _inner(self, number: int) -> dict[str, int]:
+        """The queues of the loop that a member sends to, by its outputs."""
+        numbers = {queue: i for i, queue in enumerate(self.play.queues)}
+        outs = zip(self.parts[number].outs, self.members[number].outs, strict=True)
+        return {out.name: numbers[queue] for out, queue in outs if queue in numbers}
+
+    def _sends(self, number: int) -> dict[str, tuple[int, ...]]:
+        """The queues of the loop that functions of a member send to, by themselves or by others that they call."""
+        inner, part = self._inner(number), self.parts[number]
+        found = {fn.name: frozenset[int]() for fn in part.fns}
+        changing = True
+        while changing:
+            changing = False
+            for fn in part.fns:
+                nodes = list(walk(fn))
+                own = frozenset(
+                    inner[node.out] for node in nodes if isinstance(node, s.Emit) and node.out in inner
+                )
+                own = own.union(*(found.get(node.function, ()) for node in nodes if isinstance(node, s.Call)))
+                changing = changing or own != found[fn.name]
+                found[fn.name] = frozenset(own)
+        return {name: tuple(sorted(queues)) for name, queues in found.items() if queues}
+
+    def _ring(self, queue: int) -> tuple[s.Expr, ...]:
+        """What a function must know of a queue to send to it."""
+        return s.Var(self.rings[queue]), s.Name(self.heads[queue]), s.Name(self.counts[queue])
+
+    def _sending(self, number: int, fn: s.Fn) -> s.Fn:
+        """A function of a member: the rings that it sends to are parameters."""
+        inner, sends = self._inner(number), self._sends(number)
+        if fn.name not in sends:
+            return fn
+        names = {queue: [self._local(word) for word in ("ring", "head", "count")] for queue in sends[fn.name]}
+
+        def rewrite(node: s.Node) -> s.Node | tuple[s.Node, ...]:
+            match node:
+                case s.Emit(out, value) if out in inner:
+                    ring, head, count = map(s.Name, names[inner[out]])
+                    place = s.Binary("&", _plus(head, count), s.Int(self.sizes[inner[out]] - 1))
+                    return s.Assign(s.Index(ring, place), value), s.Assign(count, _plus(count, s.Int(1)))
+                case s.Call(function) if function in sends:
+                    call = rebuild(node, rewrite)
+                    rings = (s.Name(name) for queue in sends[function] for name in names[queue])
+                    return evolve(call, args=(*call.args, *rings))
+                case _:
+                    return rebuild(node, rewrite)
+
+        more: list[s.Param] = []
+        for queue, (ring, head, count) in names.items():
+            more += (
+                s.Param(ring, self._array(queue), True),
+                s.Param(head, _NUMBER),
+                s.Param(count, _NUMBER, True),
+            )
+        return evolve(rebuild(fn, rewrite), params=(*fn.params, *more))
 
 
 def _plus(left: s.Expr, right: s.Expr) -> s.Expr:

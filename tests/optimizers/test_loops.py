@@ -45,6 +45,14 @@ LOOPS = {
       add Identity<int>; add int->int filter { int s; work pop 3 push 3 {
         for (int i = 0; i < 3; i++) { s += peek(i); push(s); } } }; join roundrobin(1, 3); }
       loop Identity<int>; split roundrobin(2, 2); enqueue 1; enqueue 3; }""",
+    "functions that send": """int->int feedbackloop L { join roundrobin(1, 1); body int->int filter {
+      int n; void one(int x) { push(x + n++); } void both(int x, int y) { one(x); one(y - x); }
+      work pop 2 push 3 { int a = pop(); both(a, pop()); one(a); } }
+      loop int->int filter { void out() { push(pop() - 1); } work pop 1 push 1 { out(); } }; split roundrobin(2, 1);
+      enqueue 1; enqueue 2; enqueue 3; }""",
+    "a wide window": """int->int feedbackloop L { join roundrobin(1, 1); body int->int filter {
+      work peek 300 pop 2 push 1 { int s = 0; for (int i = 0; i < 300; i++) s = 3 * s + peek(i); pop(); pop(); push(s); } }
+      loop Identity<int>; split duplicate; for (int i = 0; i < 151; i++) enqueue i * i; }""",
     "prework": f"""{WAIT} int->int feedbackloop L {{ join roundrobin(1, 1); {SUM}
       loop pipeline {{ add Wait(2); add Wait(1); }} split duplicate; }}""",
     "structs": """struct P { int a; float[2] b; } int->int pipeline L {
@@ -110,7 +118,7 @@ def test_a_loop_behind_a_clock(name: str) -> None:
         assert reference(after, {"clock": [()] * count}) == reference(before, {"clock": [()] * count})
 
 
-@pytest.mark.parametrize("name", ["weights", "structs"])
+@pytest.mark.parametrize("name", ["weights", "structs", "functions that send", "a wide window"])
 def test_machine_code_of_a_loop(name: str) -> None:
     compiled = river.compile(LOOPS[name], lang="streamit")
     inputs = {"input": list(range(200))}
@@ -180,13 +188,6 @@ REFUSED = {
             "(q) <- join(i, s); (r) <- some(q); (o, s) <- two(r);"
         ),
         "`some` does not send the same number of items each time",
-    ),
-    "functions": (
-        (
-            "operator sends(x: i64) -> (y: i64) { fn put(v: i64) { emit y v; } on x[pop 2](w) { put(w[0]); } }"
-            "(q) <- join(i, s); (r) <- sends(q); (o, s) <- two(r);"
-        ),
-        "functions of `sends` send items",
     ),
     "more and more": (
         (
