@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from optimizers.circles import Circle, circle_obstacle, circled, circles
 from optimizers.joining import Link, joined
-from optimizers.playing import Steady, steadies
+from optimizers.playing import SteadyState, steadies
 from optimizers.queries import (
     Alike,
     Names,
@@ -30,7 +30,7 @@ from optimizers.queries import (
     type_text,
     users,
 )
-from optimizers.rated import links, rated_joined, rated_obstacle, small
+from optimizers.rated import links, rated_joined, rated_obstacle, repeated, repeats, small
 from optimizers.steady import steadied
 from river.classes import evolve, frozen
 from river.diagnostics import Note, Rejected
@@ -81,7 +81,7 @@ class Fusion:
     loops: bool = False
     steady: bool = False
 
-    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site | Circle | Steady]:
+    def sites(self, verified: Verified, platform: Platform, /) -> Iterable[Site | Circle | SteadyState]:
         graph = verified.graph
         around = tuple(circles(graph)) if self.loops else ()
         whole = tuple(steadies(verified)) if self.steady else ()
@@ -101,9 +101,9 @@ class Fusion:
                 found |= {Site(index, None): None for index in loose}
         return (*around, *whole, *found)
 
-    def guard(self, verified: Verified, site: Site | Circle | Steady, /) -> Note | None:
+    def guard(self, verified: Verified, site: Site | Circle | SteadyState, /) -> Note | None:
         graph = verified.graph
-        if isinstance(site, Steady):
+        if isinstance(site, SteadyState):
             return None  # what stands in the way has made it another site, or none
         if isinstance(site, Circle):
             use, reason = graph.instances[site.members[0]].use, circle_obstacle(graph, site)
@@ -123,8 +123,8 @@ class Fusion:
             return Note(f"{both} stay apart: {reason}", second.use.span)
         return None
 
-    def rewrite(self, verified: Verified, site: Site | Circle | Steady, /) -> Program:
-        if isinstance(site, Steady):
+    def rewrite(self, verified: Verified, site: Site | Circle | SteadyState, /) -> Program:
+        if isinstance(site, SteadyState):
             return steadied(verified, site)
         if isinstance(site, Circle):
             return circled(verified, site)
@@ -137,7 +137,7 @@ class Fusion:
             return program
         return _fused(verified, [_made(verified, (first, second), Names(verified.program), explicit=True)])
 
-    def together(self, verified: Verified, sites: Sequence[Site | Circle | Steady], /) -> Program:
+    def together(self, verified: Verified, sites: Sequence[Site | Circle | SteadyState], /) -> Program:
         """Runs that have no operator in common; whoever is not the last of one feeds only the next, so that no circle arises."""
         graph, names = verified.graph, Names(verified.program)
         pairs = [
@@ -172,6 +172,8 @@ def _run(
         variables = [name for member in members for name in member.variables]
         if (
             len(one.ins) > 1
+            or rated_obstacle(run[-1], one) is not None
+            or repeats(run[-1], one) is not None
             or not small(*(member.operator for member in members))
             or any(use.fuse is not None for use in uses)
             or len({use.group for use in uses if use.group is not None}) > 1
@@ -346,6 +348,8 @@ def _made(
     name = names.operator(name)
     if any(isinstance(handler, s.RatedHandler) for handler in operators[0].handlers):
         linked = [links(one, other) for one, other in pairwise(members)]
+        if len(linked[0]) == 1 and (several := repeats(members[0], members[1])) is not None:
+            operators[0] = repeated(operators[0], *several)
         return _FusedChain(tuple(members), rated_joined(name, operators, linked), None)
     first, second = members
     link = _link(verified, first, second)

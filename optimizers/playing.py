@@ -45,12 +45,12 @@ TRIES: Final = 4
 
 _FLAT: Final = (t.BOOL, t.I32, t.I64, t.U64, t.F32, t.F64)
 
-Cell = tuple[int, int, int]
+Origin = tuple[int, int, int]
 """An item of a steady state: the firing, the output and the item's number there; of the input, firing -1."""
 
 
 @frozen
-class Stage:
+class Move:
     """What an operator does next: how many items it takes of which queues, and what it sends, by queue.
 
     `copies`: where in what is taken the items stand that are sent, by number of the queue and of the item; None: they are new.
@@ -62,15 +62,15 @@ class Stage:
 
 
 @frozen
-class Firing:
+class Taking:
     """A firing in a steady state that makes items: of which operator, and the items that it takes, by port."""
 
     member: int
-    takes: tuple[tuple[Cell, ...], ...]
+    takes: tuple[tuple[Origin, ...], ...]
 
 
 @frozen
-class Steady:
+class SteadyState:
     """Operators between two queues, each after those that feed it, and what they do in a steady state.
 
     `width`: how many items of the input it takes; `sent`: what it sends.
@@ -80,16 +80,16 @@ class Steady:
     entry: str
     exit: str
     width: int
-    firings: tuple[Firing, ...]
-    sent: tuple[Cell, ...]
+    firings: tuple[Taking, ...]
+    sent: tuple[Origin, ...]
 
 
-def steadies(verified: Verified) -> Iterator[Steady]:
+def steadies(verified: Verified) -> Iterator[SteadyState]:
     """The parts of a graph that begin with a split, and whose steady states can be one operator each."""
     graph = verified.graph
     if not any(_split(instance) for instance in graph.instances):
         return
-    stages: dict[int, tuple[Stage, ...] | None] = {}
+    stages: dict[int, tuple[Move, ...] | None] = {}
     taken: set[int] = set()
     for index in topological(graph):
         if index in taken or not _split(graph.instances[index]):
@@ -107,7 +107,7 @@ def _split(instance: g.Instance) -> bool:
 
 
 def _parts(
-    graph: g.Graph, entry: int, stages: dict[int, tuple[Stage, ...] | None]
+    graph: g.Graph, entry: int, stages: dict[int, tuple[Move, ...] | None]
 ) -> Sequence[tuple[tuple[int, ...], str]]:
     """What follows a split and has one queue that leads out, the largest first."""
 
@@ -154,7 +154,7 @@ def _group(instance: g.Instance) -> object:
 # ---------------------------------------------------------------------------------------------------- what may take part
 
 
-def _stages(instance: g.Instance) -> tuple[Stage, ...] | None:
+def _stages(instance: g.Instance) -> tuple[Move, ...] | None:
     """What an operator does in turns; None if it does not do the same for ever, or keeps anything but its turn."""
     op, use = instance.operator, a.annotated(instance.use)
     if (
@@ -188,8 +188,8 @@ def _flat(type_: t.Type) -> bool:
             return type_ in _FLAT
 
 
-def _phase_stages(instance: g.Instance, phases: Sequence[typed.PhaseHandler]) -> tuple[Stage, ...] | None:
-    found: list[Stage] = []
+def _phase_stages(instance: g.Instance, phases: Sequence[typed.PhaseHandler]) -> tuple[Move, ...] | None:
+    found: list[Move] = []
     for phase in phases:
         copied = _copied(instance, instance.ins[phase.port], phase.body)
         if copied is None:
@@ -198,7 +198,7 @@ def _phase_stages(instance: g.Instance, phases: Sequence[typed.PhaseHandler]) ->
     return tuple(found) if len(found) <= LONGEST and found else None
 
 
-def _copied(instance: g.Instance, queue: str, body: typed.Block) -> Stage | None:
+def _copied(instance: g.Instance, queue: str, body: typed.Block) -> Move | None:
     """A stage that sends an item on as it is."""
     outs: list[str] = []
     for item in body.items:
@@ -208,12 +208,12 @@ def _copied(instance: g.Instance, queue: str, body: typed.Block) -> Stage | None
             case _:
                 return None
     sends = tuple((out, outs.count(out)) for out in dict.fromkeys(outs))
-    return Stage(((queue, 1),), sends, tuple((out, 0, 0) for out in outs))
+    return Move(((queue, 1),), sends, tuple((out, 0, 0) for out in outs))
 
 
 def _rated_stage(
     instance: g.Instance, op: typed.Operator, handler: typed.RatedHandler
-) -> tuple[Stage, ...] | None:
+) -> tuple[Move, ...] | None:
     if (
         any(rate.peek != rate.pop or not rate.pop for rate in handler.rates)
         or unproven(op)
@@ -229,32 +229,32 @@ def _rated_stage(
             return None
         sends.append((queue, low))
     takes = tuple((instance.ins[rate.port], rate.pop) for rate in handler.rates)
-    return (Stage(takes, tuple(sends), None),)
+    return (Move(takes, tuple(sends), None),)
 
 
 # ------------------------------------------------------------------------------------------------ playing a steady state
 
 
 def _played(
-    graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Stage, ...] | None]
-) -> Steady | None:
+    graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Move, ...] | None]
+) -> SteadyState | None:
     """What happens until nothing waits again, item by item; None if that is much, or a part of it sends anything."""
     turns = {index: stages[index] or () for index in members}
-    waiting: dict[str, deque[Cell]] = {
+    waiting: dict[str, deque[Origin]] = {
         queue: deque() for index in members for queue in graph.instances[index].ins
     }
     readers = {queue: index for index in members for queue in graph.instances[index].ins}
     at = dict.fromkeys(members, 0)
     entry = graph.instances[members[0]].ins[0]
-    firings: list[Firing] = []
-    sent: list[Cell] = []
+    firings: list[Taking] = []
+    sent: list[Origin] = []
     inside_, moved, fired = (
         0,
         0,
         0,
     )  # items that wait, operators that are not at their first stage, all firings
 
-    def put(queue: str, cell: Cell) -> int:
+    def put(queue: str, cell: Origin) -> int:
         if queue == exit_:
             sent.append(cell)
             return 0
@@ -287,7 +287,7 @@ def _played(
                         for queue, count in stage.sends
                         for n in range(count)
                     ]
-                    firings.append(Firing(index, taken))
+                    firings.append(Taking(index, taken))
                 else:
                     new = [(queue, taken[port][n]) for queue, port, n in stage.copies]
                 for queue, cell in new:
@@ -299,11 +299,15 @@ def _played(
                 at[index] = (at[index] + 1) % len(turn)
                 moved += at[index] != 0
         if not inside_ and not moved:
-            return Steady(tuple(members), entry, exit_, width, tuple(firings), tuple(sent)) if sent else None
+            return (
+                SteadyState(tuple(members), entry, exit_, width, tuple(firings), tuple(sent))
+                if sent
+                else None
+            )
     return None
 
 
-def _worth(graph: g.Graph, found: Steady) -> bool:
+def _worth(graph: g.Graph, found: SteadyState) -> bool:
     """Whether what is made is not too large, and a trap of one firing takes nothing back that another one has sent."""
     operators = {
         index: op
@@ -325,7 +329,7 @@ def statements(op: typed.Operator) -> int:
     return sum(isinstance(node, kinds) for node in nodes(op.rated.body))
 
 
-def groups(graph: g.Graph, site: Steady) -> list[list[int]]:
+def groups(graph: g.Graph, site: SteadyState) -> list[list[int]]:
     """Firings, by number, that become one loop: of one operator, none after another. Each after those that feed it."""
     levels: list[int] = []
     found: dict[tuple[int, str], list[int]] = {}

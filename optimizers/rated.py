@@ -11,20 +11,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from optimizers.counting import together
-from optimizers.windows import Known, apart, filled, may_trap, sent
+from optimizers.windows import Known, apart, bounded, filled, indices, inside_apart, may_trap, sent
 from river.classes import evolve
-from river.il.trees import fresh
+from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
 from river.lang import typed
+from river.lang.scope import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from river.il import graph as g
 
 
 MOST_PORTS: Final = 64
 MOST_STATEMENTS: Final = 400
+MOST_TIMES: Final = 32
+"""Firings that become one."""
+
+WIDEST: Final = 256
+"""Items of the window of several firings that are one."""
 
 
 def rated_obstacle(first: g.Instance, second: g.Instance) -> str | None:
@@ -52,7 +58,7 @@ def rated_obstacle(first: g.Instance, second: g.Instance) -> str | None:
             return f"{names_[1]} has items to begin with"
         if rate.peek != rate.pop:
             return f"{names_[1]} looks ahead"
-        if rate.pop != count:
+        if rate.pop != count and (len(linked) > 1 or not repeats(first, second)):
             return f"{names_[0]} sends {count} items at once, {names_[1]} takes {rate.pop}"
     if len(linked) == len(other.ports):
         return None
@@ -63,6 +69,35 @@ def rated_obstacle(first: g.Instance, second: g.Instance) -> str | None:
     if may_trap(one):
         return f"{names_[1]} has another input, and {names_[0]} might trap on items that never get their counterpart"
     return None
+
+
+def repeats(first: g.Instance, second: g.Instance) -> tuple[frozenset[int], int] | None:
+    """How many firings of the first feed one of the second, and those of them whose items are looked at.
+
+    None if it pays not, because all of them are, or if it is not safe to leave the others out. Of one link only.
+    """
+    one, other = first.operator, second.operator
+    assert isinstance(one, typed.Operator)  # noqa: S101 - the guard has approved
+    assert isinstance(other, typed.Operator)  # noqa: S101 - the guard has approved
+    if one.rated is None or other.rated is None or one.vars or len(one.outs) != 1 or len(one.ports) != 1:
+        return None
+    (linked,) = (
+        rate
+        for rate in other.rated.rates
+        if other.ports[rate.port] is other.ports[second.ins.index(first.outs[0])]
+    )
+    count = sent(one.rated.body, 0, one.fns)
+    slot = other.rated.rates.index(linked)
+    seen = indices(other.rated.body, slot)
+    if not count or linked.pop % count or linked.peek != linked.pop or seen is None:
+        return None
+    times, (rate,) = linked.pop // count, one.rated.rates
+    used = frozenset(index // count for index in seen if 0 <= index < linked.pop)
+    if not 1 < times <= MOST_TIMES or len(used) == times or rate.peek + (times - 1) * rate.pop > WIDEST:
+        return None
+    if 0 not in bounded(one.rated.body, [0]) or may_trap(one):
+        return None
+    return used, times
 
 
 def small(*operators: typed.Operator | typed.Extern) -> bool:
@@ -77,6 +112,43 @@ def links(first: g.Instance, second: g.Instance) -> Mapping[int, int]:
     """From an output of the first to the port of the second that it feeds."""
     ports = {queue: port for port, queue in enumerate(second.ins)}
     return {out: ports[queue] for out, queue in enumerate(first.outs) if queue in ports}
+
+
+def repeated(operator: s.Operator, used: Collection[int], times: int) -> s.Operator:
+    """The operator that does at each firing what it did in some; what is not `used` of these is not computed, but zero."""
+    (handler,) = _rated(operator)
+    (rate,), (out,) = handler.rates, operator.outs
+    pop = integer(rate.pop)
+    peek = pop if rate.peek is None else integer(rate.peek)
+    assert pop is not None  # noqa: S101 - of a text that is written out
+    assert peek is not None  # noqa: S101 - of a text that is written out
+    known = Known.of(operator)
+    statements: list[s.Stmt] = []
+    for i in range(times):
+
+        def rewrite(node: s.Node, shift: int = i * pop) -> s.Node:
+            match node:
+                case s.Index(s.Name(name), index) if name == rate.name:
+                    inner = rebuild(index, rewrite)
+                    at = integer(inner)
+                    moved = s.Binary("+%", inner, s.Int(shift)) if at is None else s.Int(at + shift)
+                    return evolve(node, index=moved if shift else inner)
+                case _:
+                    return rebuild(node, lambda each: rewrite(each, shift))
+
+        if i in used:
+            body = inside_apart(operator, handler.body, known)
+            statements += rebuild(body, rewrite).items
+        else:
+            sends = sum(isinstance(statement, s.Emit) for statement in handler.body.items)
+            statements += [s.Emit(out.name, s.Call("zero", ()))] * sends
+    rates = (evolve(rate, peek=s.Int(peek + (times - 1) * pop), pop=s.Int(times * pop)),)
+    push = None if out.push is None else s.Binary("*", out.push, s.Int(times))
+    return evolve(
+        operator,
+        outs=(evolve(out, push=push),),
+        handlers=(evolve(handler, rates=rates, body=s.Block(tuple(statements))),),
+    )
 
 
 def rated_joined(name: str, members: Sequence[s.Operator], linked: Sequence[Mapping[int, int]]) -> s.Operator:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from optimizers.circles import said
-from optimizers.playing import MOST_STATEMENTS, UNROLLED, Cell, Steady, groups, statements
+from optimizers.playing import MOST_STATEMENTS, UNROLLED, Origin, SteadyState, groups, statements
 from optimizers.queries import Names, again, changed, joint, source, type_names, type_text
 from optimizers.windows import Known, apart, bounded
 from river.classes import define, evolve, field, frozen
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from river.passes import Verified
 
 
-def steadied(verified: Verified, site: Steady) -> Program:
+def steadied(verified: Verified, site: SteadyState) -> Program:
     """The program with one use in place of those of a site."""
     graph = verified.graph
     members = [graph.instances[index] for index in site.members]
-    made = _Making(verified, site).operator()
+    made = _SteadyText(verified, site).operator()
     known = again(verified.program.decls, made)
     inner = {queue for member in members for queue in member.ins} - {site.entry}
     last = next(member for member in members if site.exit in member.outs)
@@ -69,7 +69,7 @@ class _Affine:
 
 
 @define
-class _Part:
+class _Maker:
     """An operator whose firings take part: its text with names that no other has, and what it is known of."""
 
     text: s.Operator
@@ -84,7 +84,7 @@ class _Part:
 
 
 @define
-class _Making:
+class _SteadyText:
     """The operator that a site becomes. `memory`: by type of items, the local array in which they lie, and its size.
 
     `places`: where the items of a firing's output lie. Items of the input are read where they are, unless a loop, or what
@@ -92,9 +92,9 @@ class _Making:
     """
 
     verified: Verified
-    site: Steady
+    site: SteadyState
     known: Known = field(init=False)
-    parts: dict[str, _Part] = field(factory=dict[str, _Part])
+    parts: dict[str, _Maker] = field(factory=dict[str, _Maker])
     groups: list[list[int]] = field(init=False)
     memory: dict[t.Type, tuple[str, int]] = field(factory=dict["t.Type", "tuple[str, int]"])
     places: dict[tuple[int, int], list[int]] = field(factory=dict[tuple[int, int], list[int]])
@@ -185,9 +185,9 @@ class _Making:
             assert op.rated is not None  # noqa: S101 - it makes items
             text = apart(text, self.known)
             self.known.add(text)
-            self.parts[name] = _Part(text, op, bounded(op.rated.body, range(len(op.rated.rates))))
+            self.parts[name] = _Maker(text, op, bounded(op.rated.body, range(len(op.rated.rates))))
 
-    def _part(self, firing: int) -> _Part:
+    def _part(self, firing: int) -> _Maker:
         member = self.verified.graph.instances[self.site.firings[firing].member]
         return self.parts[member.use.operator]
 
@@ -210,7 +210,7 @@ class _Making:
         }  # its loop, its number there, what it sends
         for number, group in enumerate(self.groups):
 
-            def place(cell: Cell) -> tuple[tuple[int, int], int]:
+            def place(cell: Origin) -> tuple[tuple[int, int], int]:
                 loop, i, count = rank[cell[0]]  # noqa: B023
                 return (loop, cell[1]), i * count[cell[1]] + cell[2]
 
@@ -240,7 +240,7 @@ class _Making:
         last: dict[tuple[int, int], int] = {}
         mixed = False
         numbers = {firing: number for number, group in enumerate(self.groups) for firing in group}
-        owner: Callable[[Cell], tuple[int, int]] = lambda cell: (numbers.get(cell[0], -1), cell[1])  # noqa: E731
+        owner: Callable[[Origin], tuple[int, int]] = lambda cell: (numbers.get(cell[0], -1), cell[1])  # noqa: E731
         ends = [(len(self.groups), [self.site.sent])] if self.direct is None else []
         for number, group in enumerate(self.groups):
             ports = len(self.site.firings[group[0]].takes)
@@ -285,7 +285,7 @@ class _Making:
                 for i, (firing, _, n) in enumerate(self.site.sent):
                     self.places[firing, 0][n] = base + i
 
-    def _where(self, rows: Sequence[Sequence[Cell]]) -> tuple[t.Type | None, list[list[int]]]:
+    def _where(self, rows: Sequence[Sequence[Origin]]) -> tuple[t.Type | None, list[list[int]]]:
         """Places of items, and in the memory of which type; None: in the window."""
         firing, out, _ = rows[0][0]
         if firing < 0 and not self.moved:
@@ -342,7 +342,7 @@ class _Making:
         yield s.For(None, (r,), s.Range(s.Int(0), s.Int(len(group))), body)
 
     def _firing(
-        self, number: int, group: Sequence[int], part: _Part,
+        self, number: int, group: Sequence[int], part: _Maker,
         windows: Sequence[tuple[t.Type | None, list[list[int]]]], counter: s.Expr,
     ) -> s.Block:  # fmt: skip
         """What one firing does, of the number that `counter` is."""

@@ -46,6 +46,20 @@ def _places(body: s.Block, window: str) -> list[int]:
     return [index for index in found if index is not None]
 
 
+def indices(body: typed.Block, slot: int) -> frozenset[int] | None:
+    """The numbers by which the window in a slot is indexed; None if it is used in another way."""
+    uses, found = 0, list[int]()
+    for node in nodes(body):
+        match node:
+            case typed.At(_, typed.Local(_, at), typed.Literal(_, int(index)), _) if at == slot:
+                found.append(index)
+            case typed.Local(_, at) if at == slot:
+                uses += 1
+            case _:
+                pass
+    return frozenset(found) if uses == len(found) else None
+
+
 def _direct(body: s.Block, window: str, items: Sequence[s.Expr]) -> s.Block:
     def rewrite(node: s.Node) -> s.Node:
         match node:
@@ -238,6 +252,18 @@ def apart(operator: s.Operator, others: Known) -> s.Operator:
     outs = _fresh((o.name for o in operator.outs), ends, ends | mine.ends | set(ports.values()))
     variables = _fresh((v.name for v in operator.vars), others.variables, others.variables | mine.variables)
     return _respelled(operator, values, ports, outs, variables)
+
+
+def inside_apart(operator: s.Operator, body: s.Block, others: Known) -> s.Block:
+    """A body of an operator, with names of its own for what is made inside of it; `others` knows them then."""
+    inner = {name for node in walk(body) for name in binders(node)}
+    renamed = _fresh(sorted(inner), others.values, others.values)
+    others.values.update(renamed.values())
+    (handler,) = _respelled(
+        evolve(operator, consts=(), fns=(), handlers=(s.RatedHandler((), body),)), renamed, {}, {}, {}
+    ).handlers
+    assert isinstance(handler, s.RatedHandler)  # noqa: S101 - as it was
+    return handler.body
 
 
 def _fresh(mine: Iterable[str], theirs: Iterable[str], taken: Iterable[str]) -> Mapping[str, str]:

@@ -856,7 +856,8 @@ GUARDS: Final = (
     ),
     _unguarded(_RATED, "rated-looks-ahead", "who looks ahead is fused with who feeds it", "if rate.peek != rate.pop:"),
     _unguarded(
-        _RATED, "rated-out-of-step", "operators are fused that send and take different numbers of items", "if rate.pop != count:"
+        _RATED, "rated-out-of-step", "operators are fused that send and take different numbers of items",
+        "if rate.pop != count and (len(linked) > 1 or not repeats(first, second)):"
     ),
     _unguarded(
         _RATED, "rated-outputs-wait", "outputs wait for another operator's input", "if len(linked) < len(one.outs):"

@@ -50,6 +50,10 @@ operator three(x: i64) -> (y: i64) { on x(v) { emit y v; emit y v *% 2; emit y v
 operator some(x: i64) -> (y: i64) { on x(v) { if v > 0 { emit y v; emit y v; } } }
 operator map(x: i64) -> (y: i64) { const c: i64 = 3; on x[pop 1](w) { let v = w[0] *% c; emit y v; } }
 operator inverse(x: i64) -> (y: i64) { on x[pop 1](w) { emit y div.trunc(12, w[0]); } }
+operator far(x: i64) -> (y[push 1]: i64) { on x[peek 4, pop 2](w) { var s = 0; for i in 0 .. 4 { s = s *% 7 +% w[i]; }
+  emit y s; } }
+operator both_of(x: i64) -> (y: i64) { const c: i64 = 3; on x[pop 1](w) { let v = w[0] *% c; emit y v; emit y v +% 1; } }
+operator thin(x: i64) -> (y: i64) { on x[pop 6](w) { emit y w[1] -% w[5]; } }
 operator sum(x: i64; $s: i64) -> (y: i64) { on x[pop 1](w) { $s = $s +% w[0]; emit y $s; } }
 operator add(a: i64, b: i64) -> (y: i64) { const c: i64 = 5; on a[pop 1](v), b[pop 1](w) { emit y v[0] *% c +% w[0]; } }
 operator both(x: i64) -> (y: i64, z: i64) { on x[pop 1](w) { emit y w[0]; emit z w[0] *% 2; } }
@@ -198,6 +202,9 @@ def test_without_the_condition_the_laws_are_broken(name: str, monkeypatch: pytes
         ("input x: i64; output p: i64; (a) <- two(x); (p) <- pair(a);", 1),
         ("input x: i64; output p: i64; (a) <- ahead(x); (p) <- map(a);", 1),
         ("input x: i64; output p: i64; var $s: i64 = 0; (a, $s) <- sum(x, $s); (p) <- inverse(a);", 1),
+        ("input x: i64; output p: i64; (a) <- far(x); (p) <- odd(a);", 1),
+        ("input x: i64; output p: i64; (a) <- both_of(x); (p) <- thin(a);", 1),
+        ("input x: i64; output p: i64; (a) <- far(x); (b) <- odd(a); (p) <- map(b);", 1),
         (XY + "(a) <- map(x); (b) <- map(y); (p) <- add(a, b);", 1),
         (XY + "(a) <- ahead(x); (b) <- map(y); (c) <- add(a, b); (p) <- map(c);", 1),
     ],
@@ -216,6 +223,18 @@ RATED: dict[str, tuple[str, str]] = {
     "counts": (
         asked("input x: i64; output p: i64; (a) <- two(x); (p) <- odd(a);"),
         "`two` sends 2 items at once, `odd` takes 3",
+    ),
+    "traps": (
+        asked("input x: i64; output p: i64; (a) <- inverse(x); (p) <- odd(a);"),
+        "`inverse` sends 1 items at once, `odd` takes 3",
+    ),
+    "all are looked at": (
+        asked("input x: i64; output p: i64; (a) <- map(x); (p) <- pair(a);"),
+        "`map` sends 1 items at once, `pair` takes 2",
+    ),
+    "keeps something": (
+        asked("input x: i64; output p: i64; var $s: i64 = 0; (a, $s) <- sum(x, $s); (p) <- odd(a);"),
+        "`sum` sends 1 items at once, `odd` takes 3",
     ),
     "begins": (
         asked("input x: i64; output p: i64; (a) <- two(x); (p) <- begins(a);"),
