@@ -5,6 +5,7 @@
 | `_related` | those that Spark's SQL can say (`relations`) | Spark's own |
 | `apart` | what operators without state make of the rows of one input | one for each partition of the input |
 | `in parts` | views of variables into which copies of the operators accumulate (`river.il.partial`) | the same, then one |
+| `keyed` | those for which rows with other keys have nothing to do with one another (`keys`) | Spark's partitions by key |
 | `whole` | all others: the order of rows, or more than one input, matters | one |
 
 A DataFrame has no order. Rows are put in that of the input's time stamp (`by`), of the columns that the caller names, and
@@ -20,14 +21,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from backends.spark import kernels, sql, task
-from backends.spark.kernels import NUMBER, PARTS, VARIABLE, Work
+from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, Work
+from backends.spark.keys import division
 from backends.spark.plan import in_one_order, plan
 from backends.spark.relations import Selected, Summed, key, relation, total
 from river.backend import Options
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.driver import check_names, given_type, stamps, wholes
+from river.driver import Compiled, check_names, given_type, stamps, wholes
 from river.il.model import Stateless, instance_model
+from river.il.slicing import sliced
 from river.io import columnar, deltas
 from river.io.batches import Origin
 from river.io.schema import arrow_schema, columns
@@ -38,6 +41,7 @@ from river.platform import here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from backends.spark.keys import Divided
     from backends.spark.relations import Relation
     from river.il.graph import Graph
 
@@ -58,7 +62,7 @@ def frames(
     """
     check_names("input", 'on_spark({"NAME": frame})', graph.inputs, inputs, required=True)
     made = plan(graph, here(), Options(externs=externs))
-    door = _Door(graph, inputs, order_by, task.portable(made), tuple(externs))
+    door = _Door(graph, inputs, order_by, task.portable(made), externs)
     return {name: door.frame(name) for name in (*graph.outputs, *(view.name for view in graph.views))}
 
 
@@ -68,7 +72,7 @@ class _Door:
     inputs: Mapping[str, Frame]
     order_by: Mapping[str, Sequence[str]]
     program: task.Program
-    externs: tuple[str, ...]
+    given: Mapping[str, Callable[..., Any]]
     parts: dict[str, Frame] = field(factory=dict[str, Frame], init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -104,7 +108,7 @@ class _Door:
         checked = None if found is None else self.checked(found.input)
         if found is not None and checked is not None:
             return _related(checked, found)
-        text = Work(self.program, output, self.externs).text()
+        text = Work(self.program, output, tuple(self.given)).text()
         schema = _schema(self.row(output))
         found = kernels.parts_of(self.graph, output)
         if found is not None:
@@ -121,6 +125,12 @@ class _Door:
             if self.graph.queues[name].by is not None:
                 frame = frame.sortWithinPartitions(*map(sql.name, self.order(name, output)))
             return frame.mapInArrow(partial(kernels.apart, text), schema)
+        alone = _alone(self.graph, output)
+        found = None if alone is None else division(alone, output)
+        if alone is not None and found is not None:
+            made = plan(alone, here(), Options(externs=self.given))
+            text = Work(task.portable(made), output, tuple(self.given)).text()
+            return self.divided(output, found).mapInArrow(partial(kernels.keyed, text), schema)
         return self.ordered(output).mapInArrow(partial(kernels.whole, text), schema)
 
     def row(self, output: str) -> t.Type:
@@ -209,6 +219,16 @@ class _Door:
         every = self.plain(name).columns
         return list(dict.fromkeys([*([by] if by is not None else ()), *given, *every]))
 
+    def divided(self, output: str, found: Divided) -> Frame:
+        """The rows of the only input, those with equal keys in one partition, in their order; with the last instant of all."""
+        (name,) = self.inputs
+        frame, order, by = self.plain(name), self.order(name, output), self.graph.queues[name].by
+        if found.timed and by is not None:
+            last = frame.groupBy().agg({by: "max"}).toDF(LAST)
+            frame = frame.crossJoin(last.hint("broadcast"))
+        frame = frame.repartition(*map(sql.name, found.columns))
+        return frame.sortWithinPartitions(*map(sql.name, order))
+
     def ordered(self, output: str) -> Frame:
         """All rows of all inputs in one partition, one input after the other, each in its order."""
         if len(self.inputs) == 1:
@@ -233,6 +253,12 @@ class _Door:
             for key in self.order(name, output)
         ]
         return together.repartition(1).sortWithinPartitions(NUMBER, *keys)
+
+
+def _alone(graph: Graph, output: str) -> Graph | None:
+    """The program of an output that is a queue, without all that others need: nothing of that can trap for it."""
+    program = sliced(graph, output) if output in graph.outputs else None
+    return None if program is None else Compiled(program, lowered=True).graph
 
 
 def _related(frame: Frame, found: Relation) -> Frame:

@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 NUMBER: Final = "river_input"
 """The column that tells to which input a row belongs, by its number, where there are several."""
 
+LAST: Final = "river_last"
+"""The column that holds the last instant of the whole input, where a part of it is run by itself."""
+
 VARIABLE: Final = "variable"
 """The column that tells which variable a part is of, by its number in the graph."""
 
@@ -117,6 +120,26 @@ def whole(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     yield from _ran(work, {name: _readable(work, name, table) for name, table in tables.items()})
 
 
+def keyed(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The output's rows for those rows of the input, in their order, that have certain keys; `LAST` says how far time goes."""
+    found = [batch for batch in batches if batch.num_rows]
+    if not found:
+        return
+    work = Work.read(text)
+    (name,) = verified(work.program).inputs
+    table = _readable(work, name, arrow().Table.from_batches(found))
+    until = None
+    if LAST in table.column_names:
+        until = _instant(table.column(LAST)[0])
+    yield from _ran(work, {name: table}, until)
+
+
+def _instant(value: Any) -> int:
+    """A time stamp as a number: ticks, or microseconds."""
+    kind = arrow("types")
+    return value.as_py() if kind.is_integer(value.type) else value.cast(arrow().int64()).as_py()
+
+
 def _by_input(inputs: Iterable[str], batches: Iterable[Any]) -> dict[str, Any]:
     """The tables of several inputs."""
     pa, compute = arrow(), arrow("compute")
@@ -138,11 +161,11 @@ def _readable(work: Work, name: str, table: Any) -> Any:
     return table
 
 
-def _ran(work: Work, tables: dict[str, Any]) -> Iterator[Any]:
-    """The output's rows, as Spark's columns; an input without a table has no rows."""
+def _ran(work: Work, tables: dict[str, Any], until: int | None = None) -> Iterator[Any]:
+    """The output's rows, as Spark's columns; an input without a table has no rows. `until`: see `Options`."""
     compiled = _compiled(work.program)
     inputs = {name: tables.get(name, []) for name in compiled.graph.inputs}
-    options = Options(workers=1, externs={target: imported(target) for target in work.externs})
+    options = Options(workers=1, until=until, externs={target: imported(target) for target in work.externs})
     job = Job(inputs, {}, OnError.parse("stop"), options=options, default=_wanted(work.output))
     found = execute(compiled, "multicore", job).collected[work.output]
     yield from told(compiled.outputs[work.output], found.table())

@@ -300,6 +300,24 @@ def test_a_row_that_is_wrong_is_told_of_though_spark_would_leave_it_out(users: A
         program.on_spark({"x": frame})["t"].where("value = 'a'").toArrow()
 
 
+def test_windows_by_key_are_divided_by_key(users: Any) -> None:
+    """Also what leaves a window at an instant at which rows with other keys come."""
+    compiled = river.compile(
+        "t: {ts: int; k: string; v: int} stream by ts; "
+        "output o: relation = select k, count(*) as n, sum(v) as w from t[range 3] group by k;",
+        "cql",
+    )
+    rows = [{"ts": n // 2, "k": "abcde"[n * n % 11 % 5], "v": n} for n in range(80)]
+    frame = users.createDataFrame(rows, "ts long, k string, v long").repartition(3)
+    before = users.conf.get("spark.sql.shuffle.partitions")
+    users.conf.set("spark.sql.shuffle.partitions", 3)
+    try:
+        found = compiled.on_spark({"t": frame})["o"].toArrow().to_pylist()
+    finally:
+        users.conf.set("spark.sql.shuffle.partitions", before)
+    assert sorted(map(str, found)) == sorted(map(str, compiled.run({"t": rows})["o"].to_pylist()))
+
+
 JOINED = """
 a: {ts: int, k: int, v: int} stream by ts;
 b: {ts: int, k: int, w: string} stream by ts;

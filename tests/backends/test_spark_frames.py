@@ -20,6 +20,7 @@ pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 import river
 from backends.spark import BACKEND as SPARK
 from backends.spark import door, kernels, sql
+from backends.spark.keys import division
 from backends.spark.relations import Selected, relation
 from river.classes import frozen
 from river.diagnostics import Rejected
@@ -106,8 +107,32 @@ class Frame:
     def groupBy(self, *names: str) -> Grouped:  # noqa: N802 - the name is pyspark's
         return Grouped(self, names)
 
-    def repartition(self, count: int) -> Frame:
-        return dealt(pa.concat_tables(self.parts), count, self.random)
+    def repartition(self, *by: int | str) -> Frame:
+        """In so many partitions, or in some in which equal values of columns stand together."""
+        whole = pa.concat_tables(self.parts)
+        match by:
+            case (int(count),):
+                return dealt(whole, count, self.random)
+            case _:
+                keys = [repr([row[str(name).strip("`")] for name in by]) for row in whole.to_pylist()]
+                home = {key: self.random.randrange(3) for key in keys}
+                parts = [pa.array([home[key] == part for key in keys], pa.bool_()) for part in range(3)]
+                return Frame([whole.filter(part) for part in parts], self.random)
+
+    def crossJoin(self, other: Frame) -> Frame:  # noqa: N802 - the name is pyspark's
+        ((column,),) = (
+            [(name, values) for name, values in zip(p.column_names, p.columns, strict=True)]
+            for p in other.parts
+            if p.num_rows
+        )
+        return self._each(
+            lambda part: part.append_column(
+                column[0], pa.array(column[1].to_pylist() * part.num_rows, column[1].type)
+            )
+        )
+
+    def hint(self, _: str) -> Frame:
+        return self
 
     def sortWithinPartitions(self, *names: str) -> Frame:  # noqa: N802 - the name is pyspark's
         keys = [(name.strip("`"), "ascending") for name in names]
@@ -139,8 +164,11 @@ class Grouped:
             else f'cast({how}({of}) as bigint) as "{how}({of})"'
             for of, how in wanted.items()
         ]
-        keys, whole = ", ".join(self.keys), pa.concat_tables(self.frame.parts)
-        found = asked(f"select {', '.join([keys, *columns])} from t group by {keys}", whole)
+        whole, group = (
+            pa.concat_tables(self.frame.parts),
+            f" group by {', '.join(self.keys)}" if self.keys else "",
+        )
+        found = asked(f"select {', '.join([*self.keys, *columns])} from t{group}", whole)
         return dealt(found, 2, self.frame.random)
 
 
@@ -278,7 +306,12 @@ def how(text: str, lang: str) -> dict[str, str]:
 
 
 def test_which_outputs_spark_computes_itself():
-    assert how(TABLES, "sawzall") == {"n": "Summed", "by": "NoneType", "best": "NoneType", "big": "Selected"}
+    tables = how(TABLES, "sawzall")
+    assert {name: kind for name, kind in tables.items() if kind != "NoneType"} == {
+        "n": "Summed",
+        "big": "Selected",
+    }
+    assert {"by", "best"} <= set(tables)  # floats are summed exactly, and the best are no sum
     assert how((ROOT / "examples/log_analyzer/query_log.szl").read_text(), "sawzall") == {
         "queryOrigins": "Summed",
         "queryTargets": "Summed",
@@ -363,6 +396,81 @@ def test_a_row_that_is_wrong_ends_the_job_whoever_reads_what_of_it() -> None:
     assert program.on_spark({"x": dealt(table.slice(0, 1), 1, Random(0))})["t"].rows() == [{"value": 5}]
     with pytest.raises(Exception, match="field `s`: is null, and `string` is not optional"):
         program.on_spark({"x": dealt(table, 1, Random(0))})["t"].rows()
+
+
+# --------------------------------------------------------------------------------------------------------------- keys
+
+WINDOWS = [
+    "range 3",
+    "range 4 slide 2",
+    "now",
+    "partition by k rows 2",
+    "unbounded",
+    "partition by k, s rows 1",
+]
+QUERIES = [
+    "relation = select k, count(*) as n, sum(v) as w from t[{}] group by k;",
+    "relation = select k, s, max(v) as m from t[{}] where v > 0 group by k, s having count(*) < 3;",
+    "stream = istream(select k, count(*) as n from t[{}] group by k);",
+    "stream = rstream(select k, avg(v) as n from t[{}] group by k);",
+    "relation = select distinct k, s from t[{}];",
+]
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(WINDOWS),
+    st.sampled_from(QUERIES),
+    st.lists(st.tuples(st.integers(0, 14), *[st.integers(0, 2)] * 3), max_size=25),
+)
+def test_windows_by_key_are_run_key_by_key(window, query, rows):
+    """Also what leaves a window when rows with other keys show that time goes on."""
+    compiled = river.compile(
+        f"t: {{ts: int; k: int; s: string; v: int}} stream by ts; output o: {query.format(window)}", "cql"
+    )
+    table = pa.table(
+        {
+            "ts": [r[0] for r in rows],
+            "k": [r[1] for r in rows],
+            "s": ["ab"[r[2] % 2] for r in rows],
+            "v": [r[3] for r in rows],
+        },
+        pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("s", pa.string()), ("v", pa.int64())]),
+    )
+    agree(compiled, table, table.sort_by([(name, "ascending") for name in table.column_names]))
+
+
+def divided(compiled: Compiled) -> dict[str, Any]:
+    """By output, the columns by which the input is divided for it."""
+    graph = compiled.tuned(SPARK.passes).graph
+    alone = {name: door._alone(graph, name) for name in graph.outputs}
+    found = {name: None if each is None else division(each, name) for name, each in alone.items()}
+    return {name: None if each is None else each.columns for name, each in found.items()}
+
+
+def test_by_which_columns_an_input_is_divided():
+    assert divided(river.load(str(ROOT / "examples/linear_road/tolls.cql"))) == {
+        "congested": ("xway", "dir", "seg"),
+        "tolls": None,  # a join
+    }
+    stream = "t: {ts: int; k: int; f: float; v: int} stream by ts; output o: "
+    queries = {
+        "relation = select k, count(*) as n from t[range 3] group by k;": ("k",),
+        "relation = select f, count(*) as n from t[range 3] group by f;": None,  # Spark tells one zero from the other
+        "relation = select count(*) as n from t[range 3];": None,
+        "relation = select k + 1 as j, count(*) as n from t[range 3] group by k + 1;": None,
+        "stream = rstream(select k, count(*) as n from t[range 3] group by k);": None,  # told at instants of others
+    }
+    assert {query: divided(river.compile(stream + query, "cql"))["o"] for query in queries} == queries
+    chains = {
+        ("keep", "tally", "pairs"): ("k",),
+        ("pairs", "pairs"): ("s",),  # of which the first sends other values as `k`
+        ("tally", "swap", "pairs"): None,
+        ("tally", "total"): None,
+        ("keep",): None,
+    }
+    texts = {uses: "\n".join([HEAD, *chain("a", "R", "ao", [*uses], PLAIN)]) for uses in chains}
+    assert {uses: divided(river.compile(text, "river"))["ao"] for uses, text in texts.items()} == chains
 
 
 # -------------------------------------------------------------------------------------------------------- bad input
