@@ -115,6 +115,9 @@ class _Checker:
     table_types: list[a.TableType] = field(factory=list[a.TableType])
     clauses: dict[int, a.TableType] = field(factory=dict[int, a.TableType])  # by table, what is written of it
     statics: list[tuple[int, z.Expr]] = field(factory=list[tuple[int, z.Expr]])
+    constant: dict[int, z.Expr] = field(
+        factory=dict[int, z.Expr]
+    )  # variables of a text that is known and never changes
     body: list[z.Stmt] = field(factory=list[z.Stmt])
     input: int | None = None
     later: dict[str, a.FunctionDecl] = field(factory=dict[str, a.FunctionDecl])  # not declared yet
@@ -133,8 +136,9 @@ class _Checker:
         )  # fmt: skip
 
     def known_static(self, variable: int) -> z.Expr | None:
-        """The value of a static variable, None of another one."""
-        return next((value for index, value in self.statics if index == variable), None)
+        """The value of a static variable, or of one that is a known text and never changes; None of another one."""
+        value = next((value for index, value in self.statics if index == variable), None)
+        return value or self.constant.get(self.names.first(variable))
 
     def finish(self) -> None:
         """What must be true of the whole program: it has an input."""
@@ -335,6 +339,12 @@ class _Checker:
             if known is not None and known.what == "type":  # another name of it
                 names.declare(item.name, known, item.span)
                 return
+        fields = evolve(item.type, members=()) if isinstance(item.type, a.TupleType) else item.type
+        for node in walk(fields):
+            if isinstance(node, s.TypeName) and node.name == item.name and names.type(item.name) is None:
+                message = f"`{item.name}` contains itself, which types of River-Sawzall do not"
+                hint = "keep the parts in an array, and say by their indices what belongs to what"
+                raise self.report.error("sawzall-recursive-type", message, node.span or item.span, hint)
         if not isinstance(item.type, a.TupleType) or not item.type.members:
             found = self.type(item.type)
             names.declare(item.name, Known("type", len(names.types)), item.span)
@@ -342,19 +352,36 @@ class _Checker:
                 self.functional[len(names.types)] = item.type
             names.types.append(found)
             return
+        own, later = fields, item.type.members
         with names.scope():
-            for member in item.type.members:
+            nodes = (node for member in later for node in walk(member))
+            if any(isinstance(node, s.TypeName) and node.name == item.name for node in nodes):
+                for (
+                    member
+                ) in later:  # static functions of the tuple take it: the type is known before they are
+                    if isinstance(member, a.TypeDecl):
+                        self.statement(member)
+                later = tuple(member for member in later if not isinstance(member, a.TypeDecl))
+                names.declare(item.name, Known("type", len(names.types)), None)
+                names.types.append(self.type(own))
+                index = len(names.types) - 1
+                names.members[index] = names.frame.scopes[-1]  # those so far
+            else:
+                index = None
+            for member in later:
                 self.statement(member)
-            members = dict(names.frame.scopes[-1])
-            found = self.type(evolve(item.type, members=()))
+            members = {name: known for name, known in names.frame.scopes[-1].items() if name != item.name}
+            if index is None:
+                names.types.append(self.type(own))
+                index = len(names.types) - 1
+        found = names.types[index]
         assert isinstance(found, t.Record)  # noqa: S101 - tuples are
         for name in members:
             if found.field(name) is not None:
                 message = f"`{name}` is a field of the tuple, too"
                 raise self.report.error("sawzall-duplicate", message, item.span)
-        names.members[len(names.types)] = members
-        names.declare(item.name, Known("type", len(names.types)), item.span)
-        names.types.append(found)
+        names.members[index] = members
+        names.declare(item.name, Known("type", index), item.span)
 
     # -- declarations
 
@@ -885,6 +912,12 @@ class _Checker:
             self.names.empty.add(index)
         elif not z.may_fail(value, self.failing()):
             self.names.assign(index)
+        if (
+            value is not None
+            and item.name not in self.names.changed
+            and self.exprs.known_text(value) is not None
+        ):
+            self.constant[index] = value
         return z.Declare(index, value, span=item.span)
 
     def step(self, place: s.Expr, by: Literal[1, -1], span: Span | None) -> z.Stmt:

@@ -1015,6 +1015,14 @@ class Expressions:
                     raise self.error("sawzall-type-mismatch", message, span)
                 values = tuple(self.check(i, type_) for i, (_, type_) in zip(items, fields, strict=True))
                 return z.RecordOf(wanted, values, span=span)
+            case t.STRING | t.BYTES if not items:
+                return z.Constant(wanted, "" if wanted == t.STRING else b"", span=span)
+            case t.STRING | t.BYTES:
+                numbers = z.ArrayOf(t.List(t.I64), tuple(self.check(i, t.I64) for i in items), span=span)
+                if wanted == t.BYTES:
+                    return z.Apply(wanted, "bytes of items", (numbers,), span=span)
+                how = z.Constant(t.STRING, "unicode", span=span)
+                return z.Apply(wanted, "string:?:text", (numbers, how), span=span)
             case t.Map() if not items:
                 message = "`{}` is an empty array, not a map"
                 raise self.error("sawzall-type-mismatch", message, span, "an empty map is `{:}`")
