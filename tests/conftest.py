@@ -130,6 +130,15 @@ def _some_machine_code_is_optimised(request: pytest.FixtureRequest) -> Iterator[
         yield
 
 
+@pytest.fixture(autouse=True)
+def _random_programs_are_not_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """They never run again: to write them down, as other programs are, took an eighth of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        if getattr(getattr(request.node, "obj", None), "is_hypothesis_test", False):
+            patch.setattr("river.verified.place", lambda *_: None)
+        yield
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _passes_break_nothing() -> Iterator[None]:
     """A rewrite that does not verify is a warning, and the program stays as it is; in a test it is a failure."""
