@@ -795,6 +795,11 @@ class Code:
             return self.fold(ty.Apply(ty.BOOLEAN, BOOLEAN_OPERATIONS[op], (left, right), span=span))
         if op in BITWISE and ty.BIT in (left.type, right.type):
             left, right = bit_literal(left), bit_literal(right)
+        if ty.BOOLEAN in (left.type, right.type) and {left.type, right.type} <= {ty.BOOLEAN, *RANKS}:
+            left, right = (  # a condition counts as 0 or 1
+                self.cast(ty.INT, side, side.span) if side.type == ty.BOOLEAN else side
+                for side in (left, right)
+            )
         if ty.COMPLEX in (left.type, right.type):
             return self.complex_binary(op, left, right, span)
         for side in (left, right):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import frozen
 from river.diagnostics import Diagnostic, InternalError, Rejected
@@ -217,13 +217,17 @@ _GROUPS = (
 """What together reads better as one word: its name, the word that gives it away, the words that it stands for."""
 
 
+_ENDS: Final = frozenset({"`;`", "`)`", "`]`"})
+
+
 def _alternatives(expected: list[str]) -> str:
-    """At most six of them, in a sentence."""
+    """At most six of them, in a sentence; of more first those that end something, which are forgotten most."""
     shown = expected[:6]
     if len(expected) == 1:
         return shown[0]
     if len(expected) <= 6:
         return "one of " + ", ".join(shown[:-1]) + " or " + shown[-1]
+    shown = sorted(expected, key=lambda word: word not in _ENDS)[:6]
     return "one of " + ", ".join(shown) + ", or others"
 
 

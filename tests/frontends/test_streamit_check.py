@@ -62,7 +62,7 @@ WRONG = [
     # types
     ("streamit-type", "1.5", work("int x = 1.5;")),
     ("streamit-type", "x", work("float x; if (x) x = 1;")),
-    ("streamit-type", "true", work("int x; x = x % true;")),
+    ("streamit-type", '"a"', work('int x; x = x % "a";')),
     ("streamit-type", "x << 1", work("float x; x = x << 1;")),
     ("streamit-type", "push(1)", "int->void filter F { work pop 1 { push(1); pop(); } }"),
     ("streamit-type", "pop()", "void->int filter F { work push 1 { push(pop()); } }"),

@@ -66,6 +66,13 @@ def test_what_is_not_understood(code: str, text: str) -> None:
     assert {found.code for found in refused.value.diagnostics} == {code}
 
 
+def test_a_semicolon_that_is_missing_is_named() -> None:
+    with pytest.raises(Rejected) as refused:
+        read("int->int filter F { work { push(pop()) } }")
+    (found,) = refused.value.diagnostics
+    assert (found.code, (found.help or "").startswith("expected one of `;`, ")) == ("syntax-unexpected", True)
+
+
 def test_messages() -> None:
     text = """
     int->int pipeline P {

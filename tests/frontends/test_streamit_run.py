@@ -460,6 +460,14 @@ def test_literals_beside_bits_are_bits() -> None:
     assert output(text, [0, 1]) == [1, 1, 0, 1]
 
 
+def test_a_condition_counts_as_0_or_1() -> None:
+    filter_ = "int->int filter F { work pop 1 push 1 { int i = pop(); push((i > 1) + (i > 2) * 10 - (true == (i == 4)) + -i); } }"
+    assert output(filter_, [1, 2, 3, 4]) == [-1, -1, 8, 6]
+    assert output(
+        "int->int filter F { work { push(true < 2.5 ? (pop() == 1) + 0.5 > 1 : 7); } }", [1, 2]
+    ) == [1, 0]
+
+
 def test_booleans_may_both_be_looked_at() -> None:
     text = """
     boolean->boolean filter F { boolean any; work pop 2 push 4 {
