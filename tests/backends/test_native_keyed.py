@@ -245,7 +245,7 @@ var $seen: i64 = 0;
 output o: list<K>;
 operator bounded(d: {{k: K, n: i64}}; $m: omap<K, {{n: i64, w: string}}>, $seen: i64) -> (o: list<K>) {{
   on d(x) {{
-    with e = $m[x.k] else {{n: 0, w: "a text of more than twelve bytes"}} {{ e.n = e.n +% x.n; {also} }}
+    with e = $m[x.k] else {{n: {first}, w: "a text of more than twelve bytes"}} {{ e.n = e.n +% x.n; {also} }}
     {keep}($m, {most});
     $seen = $seen ^ 1;
     emit o keys($m);
@@ -258,21 +258,27 @@ operator bounded(d: {{k: K, n: i64}}; $m: omap<K, {{n: i64, w: string}}>, $seen:
 @pytest.mark.parametrize("key", ["string", "f64", "{a: i64, b: string, c: bool}"])
 @pytest.mark.parametrize("keep", ["keep_first", "keep_last"])
 @pytest.mark.parametrize(
-    ("most", "also"),
+    ("first", "most", "also"),
     [
-        ("3", ""),
-        ("9", 'e.w = if x.n > 0 { "more" } else { e.w };'),
-        ("0", ""),
-        ("3", "$seen = $seen + 1;"),
-        ("x.n", ""),
+        ("0", "3", ""),
+        ("0", "9", 'e.w = if x.n > 0 { "more" } else { e.w };'),
+        ("0", "0", ""),
+        ("0", "3", "$seen = $seen + 1;"),
+        ("0", "x.n", ""),
+        ("0", "len($m)", ""),
+        ("div.trunc(6, x.n)", "3", ""),
     ],
 )
-def test_entries_that_would_leave_at_once_need_not_come(key: str, keep: str, most: str, also: str) -> None:
-    text = BOUNDED.format(key=key, keep=keep, most=most, also=also)
+def test_entries_that_would_leave_at_once_need_not_come(
+    key: str, keep: str, first: str, most: str, also: str
+) -> None:
+    text = BOUNDED.format(key=key, keep=keep, first=first, most=most, also=also)
     graph = verify(parse(Source("test.river", text)), Library.of({}))
     (instance,) = graph.instances
     op = instance.operator
     code = compile_native(op)  # pyright: ignore[reportArgumentType]
     assert isinstance(code, NativeOperator), code
     chance = seeds.chance("bounded", key, keep, most)
-    agree(op, code, [(KEYS[key](chance.randrange(40)), chance.randrange(-1, 6)) for _ in range(300)])
+    zero = 0 if first == "0" else 1
+    rows = [(KEYS[key](chance.randrange(40)), chance.randrange(zero, 6)) for _ in range(300)]
+    agree(op, code, [*rows, *((KEYS[key](k), zero - 1) for k in (0, 99))])

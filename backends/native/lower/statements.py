@@ -158,27 +158,25 @@ def _leave(f: Frame, depth: int) -> None:
 def _bounds(apply: typed.Apply, item: typed.With) -> bool:
     """Whether an operation takes out at once the entry that `item` has put in, if it is beyond all that are to stay.
 
-    Then it need not be put in: nothing is done but to change it.
+    Then it need not be put in: nothing is done but to change it, nothing can trap, and how many are to stay is known before.
     """
     if not effect(apply).bounds or apply.args[0] != item.container or item.default is None:
         return False
-    within = tuple(nodes(item.body))
-    plain = all(
-        isinstance(
-            node,
-            typed.Block | typed.Assign | typed.Do | typed.Apply | typed.Local | typed.Get | typed.Literal,
-        )
-        and getattr(node, "site", None) is None
-        for node in within
-    )
+    body, parts = tuple(nodes(item.body)), (item.body, item.default, *apply.args[1:])
+    known = typed.Literal | typed.ConstRef | typed.Local | typed.Get
+    made = known | typed.Apply | typed.MakeRecord | typed.MakeMap
     changed = (
         node.place if isinstance(node, typed.Assign) else node.call.args[0]
-        for node in within
+        for node in body
         if isinstance(node, typed.Assign)
         or (isinstance(node, typed.Do) and isinstance(node.call, typed.Apply))
     )
-    return plain and all(
-        isinstance(at := root(place), typed.Local) and at.slot == item.slot for place in changed
+    return (
+        all(isinstance(node, made | typed.Block | typed.Assign | typed.Do) for node in body)
+        and all(isinstance(node, made) for node in nodes(item.default))
+        and all(isinstance(node, known) for node in nodes(apply.args[1]))
+        and all(getattr(node, "site", None) is None for part in parts for node in nodes(part))
+        and all(isinstance(at := root(place), typed.Local) and at.slot == item.slot for place in changed)
     )
 
 
