@@ -91,6 +91,15 @@ class _Inline:
                 return self.called(node, self.functions[name], tuple(map(rewrite, args)), inside)
             case s.Call(name, args) if name.removesuffix(".distinct") in self.folds:
                 return self.aggregated(node, tuple(map(rewrite, args)))
+            case q.Over("named", (s.Name(window),)):
+                message = f"no window is called `{window}`"
+                self.report.error(
+                    "syntax-over",
+                    message,
+                    node.span,
+                    "say it behind the groups: `window w as (partition by k order by ts)`",
+                )
+                return s.Call("count", (), span=node.span)
             case q.Over("aggregate"):
                 over = rebuild(node, rewrite)
                 if over.call is None or aggregate_of(over.call) is None:

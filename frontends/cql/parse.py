@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from frontends.cql import syntax as c
 from frontends.cql.views import viewed
@@ -15,6 +15,7 @@ from frontends.sql.expressions import aggregate_of, is_known
 from frontends.sql.parse import SQL, SqlBuilder
 from river.classes import evolve
 from river.diagnostics import Rejected, closest
+from river.il.trees import rebuild
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, QUOTED_NAMES, TYPES, compose, module
 from river.lang.parse import TypesBuilder
@@ -170,9 +171,16 @@ def _as_of(block: q.Select) -> q.Select:
 
 def _other_row(
     name: str, call: s.Expr, keys: tuple[s.Expr, ...], order: tuple[q.Order, ...], span: Span
-) -> q.Over | None:
+) -> s.Expr | q.Over | None:
     """`lag`, `lead` and `first_value`: an aggregate of one row of the same part."""
     match name, call:
+        case "lag" | "lead", s.Call(_, (value, away, other)) if order:
+            near = _other_row(name, evolve(call, args=(value, away)), keys, order, span)
+            if not isinstance(near, q.Over):
+                return None
+            counted = evolve(near, call=s.Call("count", (), span=span))
+            none_there = s.Binary("==", cast("s.Expr", counted), s.Int(0), span=span)
+            return s.IfExpr(none_there, cast("s.Expr", other), cast("s.Expr", near), span=span)
         case "lag" | "lead", s.Call(_, (value, *rest)) if order and rest[1:] == []:
             away = rest[0] if rest else s.Int(1)
             if not isinstance(away, s.Int):
@@ -317,9 +325,53 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         before, most = args
         return most, self.whole(before)
 
-    def over_value(self, tree: Tree[Token], args: Args) -> q.Over:
-        call, keys, order, frame = args
-        span = self.span(tree)
+    def with_windows(self, block: q.Select, windows: dict[str, tuple[Any, ...]]) -> q.Select:
+        """A block with what stands behind `window` in the places of its names."""
+
+        def rewrite(node: s.Node) -> s.Node:
+            match node:
+                case q.Over("named", (s.Name(name),), call=s.Call() as call, span=Span() as span) if (
+                    name in windows
+                ):
+                    return self.over(call, windows[name], span)
+                case q.Nested():
+                    return node
+                case _:
+                    return rebuild(node, rewrite)
+
+        return evolve(
+            block,
+            items=tuple(cast("q.Item | q.Star", rewrite(item)) for item in block.items),
+            qualify=None if block.qualify is None else cast("s.Expr", rewrite(block.qualify)),
+        )
+
+    def windows(self, tree: Tree[Token], args: Args) -> dict[str, tuple[Any, ...]]:
+        found: dict[str, tuple[Any, ...]] = {}
+        for name, parts in args[1:]:
+            if name in found:
+                self.report("syntax-over", f"two windows are called `{name}`", self.span(tree))
+            found[name] = parts
+        return found
+
+    def window_named(self, tree: Tree[Token], args: Args) -> tuple[str, tuple[Any, ...]]:
+        return str(args[0]), args[1]
+
+    def over_parts(self, tree: Tree[Token], args: Args) -> tuple[Any, ...]:
+        return tuple(args)
+
+    def over_value(self, tree: Tree[Token], args: Args) -> s.Expr | q.Over:
+        call, parts = args
+        return self.over(call, parts, self.span(tree))
+
+    def over_named(self, tree: Tree[Token], args: Args) -> q.Over:
+        call, name = args
+        return q.Over(
+            "named", (s.Name(str(name), span=self.token_span(name)),), (), call, span=self.span(tree)
+        )
+
+    def over(self, call: s.Expr, parts: tuple[Any, ...], span: Span) -> s.Expr | q.Over:
+        """What is over the rows that `parts` say: keys, order, frame."""
+        keys, order, frame = parts
         name = call.function.lower() if isinstance(call, s.Call) else "?"
         other = _other_row(name, call, keys or (), order or (), span) if frame is None else None
         if other is not None:
@@ -331,7 +383,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         own = isinstance(call, s.Call) and not is_known(name) and name not in (*NUMBERED, *ABSENT)
         if aggregate_of(call) is not None or own:  # an aggregate of the user's, as far as is known here
             return q.Over("aggregate", keys or (), order or (), call, rows, reach, span=span)
-        if name not in NUMBERED or call.args or frame is not None:
+        if name not in NUMBERED or not isinstance(call, s.Call) or call.args or frame is not None:
             self.report("syntax-over", NO_AGGREGATE, span, ABSENT.get(name, NUMBER_ROWS))
         return q.Over(
             {"row_number": "number", "dense_rank": "dense"}.get(name, name),
@@ -412,7 +464,8 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return q.Nested({"some": "any"}.get(word, word), query, span=self.span(tree))
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
-        return _as_of(super().select(tree, args))
+        block, windows = _as_of(super().select(tree, args)), args[-2]
+        return block if windows is None else self.with_windows(block, windows)
 
     def select_stream(self, tree: Tree[Token], args: Args) -> q.Select:
         word, *rest = args
@@ -458,6 +511,16 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         return word, tuple(
             one if isinstance(one, c.Length) else str(one) for one in operands if one is not None
         )
+
+    def viewed_some(self, tree: Tree[Token], args: Args) -> q.Source:
+        some, *views, alias = args
+        span = self.span(tree)
+        if not isinstance(some, c.Derived):
+            message, help_line = "a window has no other windows", "write `tumble(s, 10 seconds)` alone"
+            self.report("syntax-view", message, span, help_line)
+            return some
+        own = some.alias if alias is None else str(alias)
+        return evolve(some, alias=own, window=viewed(self, views, span), span=span)
 
     def viewed(self, tree: Tree[Token], args: Args) -> q.Source:
         name, *views, alias = args
@@ -518,13 +581,14 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def named_value(self, tree: Tree[Token], args: Args) -> Named:
         return Named(str(args[0]), args[1])
 
-    def windows_of(self, tree: Tree[Token], args: Args) -> c.Windowed:
+    def windows_of(self, tree: Tree[Token], args: Args) -> q.Source:
         function, *given = args
         return window_table(self, function, tuple(given), self.span(tree))
 
     def through_windows(self, tree: Tree[Token], args: Args) -> q.Source:
-        alias = None if args[-1] is None else str(args[-1])
-        return evolve(args[-2], alias=alias, span=self.span(tree))
+        source = args[-2]
+        alias = source.alias if args[-1] is None else str(args[-1])
+        return evolve(source, alias=alias, span=self.span(tree))
 
     def sized_text(self, tree: Tree[Token], args: Args) -> s.TypeExpr:
         name, _ = args

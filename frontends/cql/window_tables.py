@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from frontends.cql import syntax as c
+from frontends.sql import syntax as q
 from river.classes import frozen
 from river.diagnostics import closest
 from river.lang import syntax as s
@@ -61,8 +62,11 @@ def micros(interval: s.Expr, span: Span | None) -> c.Length:
             raise AssertionError(interval)
 
 
-def window_table(builder: Builder, function: Token, given: tuple[Any, ...], span: Span) -> c.Windowed:
-    """The source that a call is; the errors (code syntax-window-function) are noted at `builder`."""
+def window_table(builder: Builder, function: Token, given: tuple[Any, ...], span: Span) -> q.Source:
+    """The source that a call is; the errors (code syntax-window-function) are noted at `builder`.
+
+    `S(x > 3, y = 1)` are those rows of the stream S that meet conditions, as Esper writes them.
+    """
     name = str(function).lower()
 
     def refuse(message: str, at: Span | None = None, help_line: str | None = None) -> None:
@@ -70,11 +74,12 @@ def window_table(builder: Builder, function: Token, given: tuple[Any, ...], span
         builder.report("syntax-window-function", message, at or span, help_line or usage)
 
     if name not in LENGTHS:
-        filtered = any(isinstance(one, s.Binary) for one in given)
-        help_line = (
-            "conditions stand after `where`" if filtered else "there are `tumble`, `hop` and `session`"
-        )
-        near = closest(name, LENGTHS) or help_line
+        if all(isinstance(one, s.Binary | s.Unary | s.IsNone) for one in given):
+            where = s.joined("and", given)
+            some = q.Select((q.Star(span=span),), (q.Source(str(function), span=span),), where, span=span)
+            query = c.Query(some, "istream", span=span)
+            return c.Derived(f"derived_{span.start}", str(function), None, query, span=span)
+        near = closest(name, LENGTHS) or "there are `tumble`, `hop` and `session`"
         refuse(f"no function `{function}` makes windows", builder.token_span(function), near)
         return c.Windowed("?", None, None, c.Unbounded(), span=span)
     roles, found = LENGTHS[name], dict[str, Any]()

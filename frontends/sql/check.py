@@ -861,6 +861,8 @@ class _Joins:
             if sources(left) and sources(left) <= done and sources(right) == {index}:
                 over = self.select.seen(index)
                 pair = _Pair(over.typed(left), over.typed(right), same)
+                if strip(pair.left.type) != strip(pair.right.type):  # decimals of different types
+                    return None
                 kind = strip(pair.left.type)
                 if same:
                     return pair if pair.left.type == pair.right.type and t.is_key(kind) else None

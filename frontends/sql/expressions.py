@@ -475,7 +475,11 @@ class RowExpressions:
         for i, (found, kind) in enumerate(zip(self.operands(args), called.takes, strict=False)):
             one = _fitted(self.as_time(found) if kind == "time" else found, kind)
             if one is None:
-                wanted = "a text that is written out" if kind == "pattern" else f"`{kind}`"
+                written = {
+                    "pattern": "a text that is written out",
+                    "flag g": "`'g'`: all matches are replaced",
+                }
+                wanted = written.get(kind, f"`{kind}`")
                 message = f"operand {i + 1} of `{name}` is {wanted}, this is `{spelled(found.type)}`"
                 raise self.report.error(
                     "sql-function-operands", message, args[i].span, f"it is {called.signature}"
@@ -770,11 +774,16 @@ class RowExpressions:
         return self.typed(s.Binary(op, left.expr, right.expr, span=expr.span))
 
     def comparison(self, op: str, left: Found, right: Found, expr: s.Expr) -> Found:
-        """A comparison of numbers of one type; unknown where an operand is. Floats compare by IEEE, optional ones too."""
+        """A comparison of numbers of one type, or of two decimals; unknown where an operand is.
+
+        Floats compare by IEEE, those that may be none too.
+        """
         left, right = promote(*self.in_time(left, right))
         if strip(left.type) == DATE == strip(right.type) and op not in ("==", "!="):
             left, right = self.as_days(left), self.as_days(right)
-        if strip(left.type) in t.FLOATS and strip(right.type) in t.FLOATS:
+        kinds = strip(left.type), strip(right.type)
+        decimals = kinds[0] != kinds[1] and all(isinstance(kind, t.Decimal) for kind in kinds)
+        if decimals or (kinds[0] in t.FLOATS and kinds[1] in t.FLOATS):
             return self.lifted((left, right), lambda parts: s.Binary(op, *parts, span=expr.span), expr)
         if isinstance(left.type, t.Optional) or isinstance(right.type, t.Optional):
             return self.typed(s.Call(COMPARISONS[op], (left.expr, right.expr), span=expr.span))
@@ -798,6 +807,8 @@ class RowExpressions:
                     return self.arithmetic(op, right, left, expr)
                 case _:
                     left, right = self.as_time(left), self.as_time(right)
+        if op == "/" and any(isinstance(strip(side.type), t.Decimal) for side in (left, right)):
+            left, right = convert(left, t.F64), convert(right, t.F64)
         left, right = promote(left, right)
 
         def apply(parts: tuple[s.Expr, ...]) -> s.Expr:
@@ -1150,11 +1161,31 @@ def strip(type_: t.Type) -> t.Type:
 def promote(left: Found, right: Found) -> tuple[Found, Found]:
     """Two operands as numbers of one type: the wider whole number, or f64."""
     a, b = strip(left.type), strip(right.type)
+    if isinstance(a, t.Decimal) or isinstance(b, t.Decimal):
+        return _beside_decimal(left, right), _beside_decimal(right, left)
     numbers = (*WHOLE, t.F32, t.F64)
     if a == b or a not in numbers or b not in numbers:
         return left, right
     wide = t.I64 if a in WHOLE and b in WHOLE else t.F64
     return convert(left, wide), convert(right, wide)
+
+
+def _beside_decimal(found: Found, other: Found) -> Found:
+    """A number as what it is beside a number of which one is a decimal: a decimal too, or both floats.
+
+    Literals take the type of the decimal by themselves.
+    """
+    kind, beside = strip(found.type), strip(other.type)
+    if isinstance(kind, t.Decimal):
+        literal = isinstance(other.expr, s.Float | s.Unary)
+        return convert(found, t.F64) if beside in t.FLOATS and not literal else found
+    if kind not in WHOLE or isinstance(found.expr, s.Int | s.Unary):
+        return found
+    whole = convert(found, t.I64)
+    if isinstance(whole.type, t.Optional):
+        made = s.Call("cql.decimal_of", (s.Force(whole.expr),), span=whole.expr.span)
+        return Found(s.IfExpr(s.IsNone(whole.expr), s.NoneValue(), made), t.Optional(t.Decimal(19, 0)))
+    return Found(s.Call("cql.decimal_of", (whole.expr,), span=whole.expr.span), t.Decimal(19, 0))
 
 
 def convert(found: Found, type_: t.Primitive) -> Found:
@@ -1194,6 +1225,8 @@ def _fitted(found: Found, kind: str) -> Found | None:
             return found if type_ == t.STRING else None
         case "pattern":
             return found if isinstance(found.expr, s.String) else None
+        case "flag g":
+            return found if found.expr == s.String("g") else None
         case "time":
             return found if type_ == t.TIME else None
         case "list":

@@ -18,9 +18,9 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Kind = Literal["text", "int", "float", "number", "time", "instant", "list", "any", "pattern"]
+Kind = Literal["text", "int", "float", "number", "time", "instant", "list", "any", "pattern", "flag g"]
 """What an operand is: `float` any number, as one; `number` any number, as it is; `pattern` a text that is written out;
-`instant` a number of seconds, or a text.
+`flag g` the text 'g'; `instant` a number of seconds, or a text.
 """
 
 Parts = tuple[s.Expr, ...]
@@ -64,8 +64,17 @@ def _own(name: str, *defaults: s.Expr) -> Callable[[Parts, t.Type], s.Expr]:
 
 
 def _whole(operation: str) -> Callable[[Parts, t.Type], s.Expr]:
-    """An operation that changes no whole number."""
-    return lambda parts, type_: parts[0] if type_ in t.INTEGERS else s.Call(operation, parts)
+    """An operation that changes no whole number; of a decimal it is a float."""
+
+    def make(parts: Parts, type_: t.Type) -> s.Expr:
+        return parts[0] if type_ in t.INTEGERS else s.Call(operation, _real(parts, type_))
+
+    return make
+
+
+def _real(parts: Parts, type_: t.Type) -> Parts:
+    """A number that is not whole as a float."""
+    return (s.Call("f64", parts[:1]),) if isinstance(type_, t.Decimal) else parts
 
 
 def _substring(parts: Parts, _type: t.Type) -> s.Expr:
@@ -79,19 +88,19 @@ def _position(parts: Parts, _type: t.Type) -> s.Expr:
 def _round(parts: Parts, type_: t.Type) -> s.Expr:
     if len(parts) == 2:
         return s.Call("cql.round_to", (s.Call("f64", parts[:1]) if type_ != t.F64 else parts[0], parts[1]))
-    return parts[0] if type_ in t.INTEGERS else s.Call("round", parts)
+    return _whole("round")(parts, type_)
 
 
 def _trunc(parts: Parts, type_: t.Type) -> s.Expr:
     if len(parts) == 2:
         return s.Call("cql.trunc_to", (s.Call("f64", parts[:1]) if type_ != t.F64 else parts[0], parts[1]))
-    return parts[0] if type_ in t.INTEGERS else s.Call("trunc", parts)
+    return _whole("trunc")(parts, type_)
 
 
 def _sign(parts: Parts, type_: t.Type) -> s.Expr:
     if type_ in t.INTEGERS:
         return s.Call("cql.whole_sign_of", parts)
-    return s.Call("cql.sign_of", parts)
+    return s.Call("cql.sign_of", _real(parts, type_))
 
 
 def _matches(parts: Parts, _type: t.Type) -> s.Expr:
@@ -175,6 +184,7 @@ _TABLE = (
     Function(("chr",), ("int",), lambda parts, _type: s.Call("char", (s.Call("i32", parts),))),
     Function(("regexp_like", "regexp_matches"), ("text", "pattern"), _matches),
     Function(("regexp_replace_all",), ("text", "pattern", "text"), _replaced),
+    Function(("regexp_replace",), ("text", "pattern", "text", "flag g"), _replaced),
     Function(("cardinality", "array_length"), ("list",), _is("len")),
     # numbers
     Function(("abs",), ("number",), _is("abs")),

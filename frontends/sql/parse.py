@@ -73,7 +73,7 @@ class SqlBuilder(ExprBuilder):
         return depth(min(max(child - 2, 0), arms - 1), arms)
 
     def select(self, tree: Tree[Token], args: Args) -> q.Select:
-        distinct, items, sources, where, group, having, qualify = args
+        distinct, items, sources, where, group, having, _, qualify = args
         return q.Select(
             items,
             sources,

@@ -57,6 +57,22 @@ def test_streams(query: str, same: str) -> None:
         ("select a from s#unique(k, a)", "select a from s[partition by k, a rows 1]"),
         ("select a from s#keepall() emit changes", "select a from s"),
         ("select a from s.std:lastevent()", "select a from s[rows 1]"),
+        (
+            "select a, k from s(a > 1, k <> 'z')#length(2)",
+            "select a, k from (istream(select * from s where a > 1))[rows 2] as t",
+        ),
+        (
+            "select k, count(*) as n from s(a = 3) group by k",
+            "select k, count(*) as n from s where a = 3 group by k",
+        ),
+        (
+            "select a, lag(a, 1, -1) over (order by ts, k, a) as b from s",
+            "select a, coalesce(lag(a) over (order by ts, k, a), -1) as b from s",
+        ),
+        (
+            "select a, lead(q, 1, 7) over w as b from s where q is not null window w as (order by a, ts)",
+            "select a, coalesce(lead(q) over (order by a, ts), 7) as b from s where q is not null",
+        ),
     ],
 )
 def test_windows(query: str, same: str) -> None:

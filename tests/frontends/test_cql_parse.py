@@ -315,7 +315,7 @@ WITHIN = "`string_agg(x, s)` is in the order of `x`; rows are chosen by `row_num
             "write `rows between 3 preceding and 1 following`, or `range interval '1' hour preceding`",
         ),
         (
-            "select sum(a) over w from s",
+            "select sum(a) over 3 from s",
             "what it is over stands behind it: `over (partition by a order by b)`",
         ),
         (
