@@ -34,6 +34,8 @@ ABSENT = {
     "percentile_disc": "write `quantile_cont(x, p)`, which lies between two values",
     "rollup": "write a query for each grouping, and `union all`",
     "unnest": "a list is read by its positions: `xs[0]`",
+    "current_date": "time is that of the rows: use the time stamp",
+    "current_time": "time is that of the rows: use the time stamp",
     "current_timestamp": "time is that of the rows: use the time stamp",
 }
 """Help by name."""

@@ -66,6 +66,8 @@ IN_ORDER = frozenset({"array_agg", "string_agg"})
 """Aggregates to which the order of the rows matters; without one it is that of the values."""
 EXTREMES = frozenset({"min", "max", "min_by", "max_by", "bool_and", "bool_or"})
 """Aggregates that count copies once anyhow."""
+MONDAY = 946_857_600_000_000
+"""The Monday 2000-01-03, from which pieces of time are counted."""
 COMPARISONS = {"==": "eq3", "!=": "ne3", "<": "lt3", "<=": "le3", ">": "gt3", ">=": "ge3"}
 ARITHMETIC = frozenset(["+", "-", "*", "/", "%"])
 WHOLE = (t.I32, t.I64)
@@ -420,7 +422,9 @@ class RowExpressions:
                 return self.find(evolve(moved, span=expr.span))
             case "date_add", (value, length):
                 return self.find(s.Binary("+", value, length, span=expr.span))
-            case "iif", (condition, then, other):
+            case "time_bucket" | "date_bin", (length, at, *origin):
+                return self.bucket(name, length, self.find(at), tuple(origin), expr)
+            case "iif" | "if", (condition, then, other):
                 return self.find(s.IfExpr(condition, then, other, span=expr.span))
             case "unknown", ():
                 no = s.Bool(value=False)
@@ -654,6 +658,8 @@ class RowExpressions:
             return value if strip(value.type) == DATE else self.as_date(self.cast(value, "time", expr))
         if strip(value.type) == DATE:
             value = self.as_text(value) if type_named(kind) == t.STRING else self.as_time(value)
+        if kind.lower() in ("numeric", "decimal"):  # without sizes: as exact as it is
+            return value if isinstance(strip(value.type), t.Decimal) else self.cast(value, "float", expr)
         type_ = type_named(kind)
         if type_ is None:
             message = f"`{kind}` is no type that `cast` knows"
@@ -670,6 +676,28 @@ class RowExpressions:
             return cast("s.Expr", cast_of(parts[0], strip(value.type), type_))
 
         return self.lifted((value,), apply, expr)
+
+    def bucket(
+        self, name: str, length: s.Expr, at: Found, origin: tuple[s.Argument, ...], expr: s.Call
+    ) -> Found:
+        """The begin of the piece of time that a time lies in; pieces are counted from a Monday, or from `origin`."""
+        first: s.Expr = s.Int(MONDAY)
+        match length, origin:
+            case s.Call("duration", (s.Int(size),)), () if size > 0:
+                pass
+            case s.Call("duration", (s.Int(size),)), (s.Call("time", (s.Int(micros),)),) if size > 0:
+                first = s.Int(micros % size)
+            case _:
+                message = f"`{name}` is of a length of time that is written out, without months, and a time"
+                help_line = f"write `{name}(interval '5' minute, ts)`; months are `date_trunc('month', ts)`"
+                raise self.report.error("sql-function-operands", message, expr.span, help_line)
+        at = self.as_time(at)
+        if strip(at.type) != t.TIME:
+            message = f"`{name}` is of a `time`, this is `{spelled(at.type)}`"
+            raise self.report.error("sql-function-operands", message, expr.span)
+        return self.lifted(
+            (at,), lambda parts: s.Call("cql.truncated", (parts[0], s.Int(size), first), span=expr.span), expr
+        )
 
     def part(self, name: str, part: str, value: Found, expr: s.Call) -> Found:
         """`extract(part from t)`, `date_trunc('part', t)`."""

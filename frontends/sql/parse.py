@@ -286,6 +286,12 @@ class SqlBuilder(ExprBuilder):
         match found:
             case s.Call(name, (s.Call("in", (part, text)),)) if name.lower() == "position":
                 return s.Call("position", (text, part), span=found.span)
+            case s.Call(name, (s.Name(unit, span=span), *rest)) if (
+                name.lower() in OF_UNITS and len(rest) == 2
+            ):
+                return evolve(
+                    found, args=(s.String(unit, span=span), *rest)
+                )  # no column, whatever is called so
             case _:
                 return found
 
@@ -376,6 +382,10 @@ _JOINS = {
 """Words of joins that would be read as names."""
 
 _SPELLED = {"=": "==", "<>": "!="}
+
+
+OF_UNITS: Final = frozenset({"date_add", "dateadd", "timestampadd", "date_diff", "datediff", "timestampdiff"})
+"""Functions whose first operand of three names a unit of time."""
 
 
 def _as_tuple(sources: q.Source | tuple[q.Source, ...]) -> tuple[q.Source, ...]:

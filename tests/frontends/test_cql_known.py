@@ -1,0 +1,143 @@
+"""The table of docs/cql.md that says what people know and how it is written here: each of its rows, run.
+
+Left of a pair is what people know, as far as it is read, and right what the table says does the same, or is the same anyhow.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from pathlib import Path
+
+import pytest
+
+import river
+from river.diagnostics import Rejected
+
+INPUTS = """
+s: {ts: time; k: string; x: float; n: int; p: {y: int}} stream by ts;
+o: {ts: time; k: string; x: float} stream by ts;
+r: {ts: time; k: string; m: int} relation by ts;
+t: {k: string; w: int} relation;
+aggregate total(x: float): float {init: {t: 0.0}; add: {t: t + x}; remove: {t: t - x}; value: t};
+"""
+BEGIN = dt.datetime(2026, 1, 31, tzinfo=dt.UTC)
+
+
+def at(seconds: int) -> dt.datetime:
+    return BEGIN + dt.timedelta(seconds=seconds)
+
+
+DATA = {
+    "s": [(at(i), k, float(i), i % 3, {"y": i % 2}) for i, k in enumerate("abacbbacab")],
+    "o": [(at(i * 2), k, float(i % 3)) for i, k in enumerate("babca")],
+    "r": [(at(0), "+", "a", 1), (at(3), "-", "a", 1), (at(3), "+", "a", 2), (at(4), "+", "b", 3)],
+    "t": [("a", 5), ("c", 6)],
+}
+ROWS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "SQL as it is": (
+        ("relation",
+         "with q as (select k, sum(n) n from s group by k) select k, w from q join t using (k) where n > (select max(m) from r)",
+         "select q.k, w from (select k, sum(n) as n from s group by k) as q, t where q.k = t.k and n > (select max(m) from r)"),
+        ("relation", "select k from s union select k from r order by k limit 2",
+         "select * from (select k from s union select k from r) as q order by k limit 2"),
+    ),
+    "SQL create table": (("relation", "select k, w from t", "select t.* from t"),),
+    "SQL create view": (("relation", "select k, n from s where n > 1", "select k, n from (select * from s) as v where n > 1"),),
+    "SQL lag": (
+        ("relation", "select x, lag(x) over (order by ts) as b from s",
+         "select x, min(x) over (order by ts rows between 1 preceding and 1 preceding) as b from s"),
+        ("relation",
+         """select array_agg(x order by ts) as "Total", min(ts) + interval '1' month as m, max(ts) at time zone 'UTC' z from s""",
+         """select array_agg(x order by ts) as "Total", timestampadd(month, 1, min(ts)) as m, max(ts) as z from s"""),
+    ),
+    "STREAM Istream": (
+        ("stream", "Istream(Select k From s [Rows 5])", "select istream k from s[rows 5]"),
+        ("stream", "Select Istream(*) From o [Rows 5]", "istream(select * from o[rows 5])"),
+        ("relation", "Select k From s [Range 3 Seconds Slide 2 Seconds]", "select k from s[range 3 slide 2]"),
+    ),
+    "ESL, STREAM aggregate f": (("relation", "select k, total(x) as c from s[range 3] group by k",
+         "select k, sum(x) as c from s[range 3] group by k"),),
+    "STREAM register stream": (("relation", "select k from s", "select s.k from s"),),
+    "Esper from S#time": (
+        ("relation", "select k from s#time(3 sec)", "select k from s.win:time(3 sec)"),
+        ("relation", "select k, x from s#length(5)", "select k, x from s[rows 5]"),
+        ("relation", "select k, x from s#unique(k)", "select k, x from s[partition by k rows 1]"),
+        ("relation", "select k, x from s#groupwin(k)#length(3)", "select k, x from s[partition by k rows 3]"),
+        ("relation", "select k from s#lastevent()", "select k from s[rows 1]"),
+        ("relation", "select k from s#keepall()", "select k from s[unbounded]"),
+    ),
+    "Esper from S(price": (("relation", "select k from s(x > 3)#length(5)",
+         "select k from (istream(select * from s where x > 3))[rows 5] as q"),),
+    "Esper #time_batch": (("relation", "select window_end, sum(n) as n from tumble(s, 4 seconds) group by window_end",
+        "select window_end, sum(n) as n from hop(s, 4 seconds, 4 seconds) group by window_end"),),
+    "Esper select irstream": (("relation", "select k from s#length(2)", "select k from s[rows 2]"),),
+    "Esper insert into": (("stream", "select k from s", "istream(select k from s)"),),
+    "Flink from table": (
+        ("relation", "select k, window_end from table(tumble(table s, descriptor(ts), interval '4' seconds))",
+         "select k, window_end from tumble(s, 4)"),
+        ("relation", "select k, count(*) as c from s group by tumble(ts, interval '4' seconds), k",
+         "select k, count(*) as c from tumble(s, 4) group by window_end, k"),
+    ),
+    "Flink join r": (("stream", "select o.x, m from o join r for system_time as of o.ts on o.k = r.k",
+        "rstream(select o.x, m from o[now] as o join r on o.k = r.k)"),),
+    "Flink watermark": (("stream", "select k from s", "select s.k from s"),),
+    "Flink row_number": (("relation",
+         "select k, x from (select *, row_number() over (partition by k order by x desc) rownum from s) q where rownum <= 2",
+        "select k, x from s qualify row_number() over (partition by k order by x desc) <= 2"),),
+    "ksqlDB window tumbling": (("relation",
+         "select k, window_end, count(*) as c from tumble(s, 3 seconds) group by k, window_end",
+        "select k, window_end, count(*) as c from tumble(s, ts, interval '3' seconds) group by k, window_end"),),
+    "ksqlDB emit changes": (("relation", "select k from s emit changes", "select k from s"),),
+    "ksqlDB a join b": (("relation", "select o.x, s.n from s[range 2 seconds] join o[range 2 seconds] on s.k = o.k",
+        "select o.x, s.n from s[range 2] as s, o[range 2] as o where s.k = o.k"),),
+    "ksqlDB latest_by_offset": (("relation", "select k, max_by(x, ts) as x, min(p->y) as y from s group by k",
+         "select k, max_by(x, ts) as x, min(p.y) as y from s group by k"),),
+}  # fmt: skip
+REFUSED = {
+    "create table t (k string)": "declare it: `name: stream = select ...;`",
+    "insert into T select k from s": "declare it: `name: stream = select ...;`",
+    "select k from s#time_batch(10 sec)": "rows that come in batches are `tumble(s, 10 seconds)`, grouped by `window_end`",
+    "select irstream k from s": "a relation tells what comes and goes: declare it as `name: relation = select ...;`",
+    "select k, count(*) from s window tumbling (size 3 seconds) group by k": None,
+    "select k from s join o within 1 hours on s.k = o.k":
+        "windows stand behind the sources: `a[range 1 hour] join b[range 1 hour] on ...`",
+    "select latest_by_offset(x) as x from s": "say by what: `max_by(x, ts)`",
+}  # fmt: skip
+"""What the table says is written otherwise, and what is said of it."""
+
+
+def test_each_row_of_the_table_is_here() -> None:
+    text = (Path(__file__).parents[2] / "docs/cql.md").read_text("utf-8")
+    table = text.partition("## What you know")[2].partition("## Differences")[0]
+    rows = [
+        row
+        for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, re.MULTILINE)
+        if row[0] not in ("from", "---")
+    ]
+    names = [f"{of} {written.replace('`', '')}" for of, written in rows]
+    assert len(names) == len(ROWS)
+    for name, known in zip(names, ROWS, strict=True):
+        assert name.startswith(known), (name, known)
+
+
+def test_what_people_know_means_what_the_table_says() -> None:
+    pairs = [(kind, *pair) for row in ROWS.values() for kind, *pair in row]
+    views = "".join(
+        f"output a{i}: {kind} = {known};\noutput b{i}: {kind} = {ours};\n"
+        for i, (kind, known, ours) in enumerate(pairs)
+    )
+    found = river.compile(INPUTS + views, lang="cql").run(DATA, backend="reference")
+    for i, (_, known, ours) in enumerate(pairs):
+        a, b = (found[f"{side}{i}"].to_pylist() for side in "ab")
+        assert a, known
+        assert sorted(map(repr, a)) == sorted(map(repr, b)), (known, ours)
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_what_is_written_otherwise_is_told(query: str) -> None:
+    with pytest.raises(Rejected) as refused:
+        river.compile(f"{INPUTS}v: relation = {query};", lang="cql")
+    help_line = refused.value.diagnostics[0].help
+    assert help_line is not None
+    assert REFUSED[query] in (None, help_line)
