@@ -35,11 +35,11 @@ LONGEST: Final = 8_192
 
 MOST_MEMBERS: Final = 2_048
 
-MOST_STATEMENTS: Final = 1_500
-"""Of the operator that is made."""
+MOST_STATEMENTS: Final = 400
+"""Of different firings in the operator that is made."""
 
-UNROLLED: Final = 128
-"""Statements of firings that are written out rather than looked up in a table."""
+MOST_OPERATORS: Final = 12
+"""Different ones that make items: machine code of more, which differ in their numbers alone, is quicker made apart."""
 
 TRIES: Final = 4
 
@@ -119,6 +119,7 @@ def _parts(
     if not fits(entry):
         return ()
     members: list[int] = []
+    making: set[str] = set()
     waits: dict[int, int] = {}
     leaving: dict[str, None] = {}
     ready, found = deque([entry]), list[tuple[tuple[int, ...], str]]()
@@ -127,6 +128,10 @@ def _parts(
         index = ready.popleft()
         instance = graph.instances[index]
         members.append(index)
+        if any(stage.copies is None for stage in stages[index] or ()):
+            making.add(instance.use.operator)
+        if len(making) > MOST_OPERATORS:
+            break
         for queue in instance.ins:
             leaving.pop(queue, None)
         leaving |= dict.fromkeys(instance.outs)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from optimizers.circles import said
-from optimizers.playing import MOST_STATEMENTS, UNROLLED, Origin, SteadyState, groups, statements
+from optimizers.playing import Origin, SteadyState, groups, statements
 from optimizers.queries import Names, again, changed, joint, source, type_names, type_text
 from optimizers.windows import Known, apart, bounded
 from river.classes import define, evolve, field, frozen
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from river.il import graph as g
     from river.il.program import Decl
     from river.passes import Verified
+
+
+UNROLLED: Final = 128
+"""Statements of the firings of a loop that are written out rather than looked up in a table."""
+
+MOST_UNROLLED: Final = 1_500
+"""Of all loops."""
 
 
 def steadied(verified: Verified, site: SteadyState) -> Program:
@@ -329,7 +336,7 @@ class _SteadyText:
         ]
         size = len(group) * statements(part.known)
         looked = any(_affine(rows) is None for _, rows in windows)
-        if looked and len(group) > 1 and size <= UNROLLED and self.unrolled + size <= MOST_STATEMENTS:
+        if looked and len(group) > 1 and size <= UNROLLED and self.unrolled + size <= MOST_UNROLLED:
             self.unrolled += size
             for i in range(len(group)):
                 once = self._local("once")
