@@ -24,7 +24,7 @@ from backends.spark import kernels, sql, task
 from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, Work
 from backends.spark.keys import division
 from backends.spark.plan import in_one_order, plan
-from backends.spark.relations import Selected, Summed, key, relation, total
+from backends.spark.relations import Selected, Summed, key, read_by, relation, total
 from river.backend import Options
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
@@ -105,7 +105,7 @@ class _Door:
     def frame(self, output: str) -> Frame:
         """That of an output."""
         found = relation(self.graph, output)
-        checked = None if found is None else self.checked(found.input)
+        checked = None if found is None else self.checked(found)
         if found is not None and checked is not None:
             return _related(checked, found)
         text = Work(self.program, output, tuple(self.given)).text()
@@ -169,12 +169,13 @@ class _Door:
 
     # -- rows of inputs
 
-    def checked(self, name: str) -> Frame | None:
-        """The columns of an input as Spark's SQL reads them, which ends the job for a row that is wrong.
+    def checked(self, found: Relation) -> Frame | None:
+        """The columns that a relation reads as Spark's SQL reads them, which ends the job for a row that is wrong there.
 
-        None if Spark's type of a column has other values than the program's. Each row is looked at, whoever reads what of it, and
-        no column can be null behind that: else Spark would look for others than null first, and never tell of them.
+        None if Spark's type of a column has other values than the program's. Each row is looked at, whether it is left out or
+        not, and no column can be null behind that: else Spark would look for others than null first, and never tell of them.
         """
+        name, texts = found.input, read_by(found)
         frame = self.plain(name)
         kinds = dict(frame.dtypes)
         schema = _types().to_arrow_schema(frame.schema)
@@ -186,6 +187,8 @@ class _Door:
             if kinds[column] not in _KINDS.get(inner, ()):
                 return None
             read = sql.name(column)
+            if not any(read in text for text in texts):
+                continue  # and Spark need not scan it
             if inner == t.STRING:
                 broken = _refusal(name, "data-utf8", f"field `{column}`: it is not valid UTF-8")
                 conditions.append(f"if(not is_valid_utf8({read}), {broken}, true)")
@@ -197,7 +200,7 @@ class _Door:
             if kinds[column] != sql.SCALARS[inner]:
                 read = f"cast({read} as {sql.SCALARS[inner]})"
             wanted.append(f"{read} as {sql.name(column)}")
-        return _where(frame, conditions).selectExpr(*wanted)
+        return _where(frame, conditions).selectExpr(*wanted or ["0 as river_none"])
 
     def plain(self, name: str) -> Frame:
         """The columns of an input that the program has, in any order of rows."""

@@ -12,7 +12,7 @@ Paper: River §4.4 (mappers and reducers); §3.4 (CQL).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from backends.spark import sql
 from river.classes import define, evolve, field, frozen
@@ -58,6 +58,17 @@ class Summed:
 
 
 Relation = Selected | Summed
+
+
+def read_by(found: Relation) -> tuple[str, ...]:
+    """The expressions on the columns of the input."""
+    match found:
+        case Selected(_, conditions, shown):
+            return (*conditions, *(text for _, text in shown))
+        case Summed(_, conditions, keys, sums, _):
+            return (*conditions, *keys, *filter(None, sums))
+        case _:
+            assert_never(found)
 
 
 def key(number: int) -> str:
