@@ -260,7 +260,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--programs", default="all")
-    parser.add_argument("--items", type=int, default=2_000_000)
+    parser.add_argument("--items", type=int, default=8_000_000)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--runs", type=int, default=5)
     told = parser.parse_args()
