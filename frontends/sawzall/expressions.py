@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from river.report import Report
     from river.source import Span
 
+SHAPED = (
+    "def", "format", "convert", "new", "regex", "saw", "sawn", "sawzall", "getenv", "load", "now", "inprotocount",
+)  # fmt: skip
+"""Functions that are written in ways of their own."""
+
 NUMERALS = "diouxXeEfgG"
 """The places of a format that take a number, whose form is that of C."""
 
@@ -621,8 +626,8 @@ class Expressions:
             args = (*args, *_left_out(name, len(args)))
         if name in CONVERTERS or name in OPERATIONS:
             return self.operation(name, args, wanted, span)
-        known = [*OPERATIONS, *CONVERTERS, *MATCHES, "def", "format", *(f.name for f in self.functions)]
-        if name in (*MATCHES, "def", "format"):
+        known = [*OPERATIONS, *CONVERTERS, *MATCHES, *SHAPED, *(f.name for f in self.functions)]
+        if name in (*MATCHES, *SHAPED):
             raise self.error("sawzall-arguments", f"`{name}` takes other arguments", span)
         raise self.error("sawzall-unknown-function", f"unknown function `{name}`", span, closest(name, known))
 
