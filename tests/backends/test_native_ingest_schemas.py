@@ -223,6 +223,22 @@ def test_parsers_of_random_types_agree_with_the_general_reader(monkeypatch: pyte
     many(0, 12, monkeypatch)
 
 
+def test_a_column_alone_ends_where_its_format_says() -> None:
+    """The text of such a parser says nothing of what stands between columns, by which it is known all the same."""
+    type_ = t.Record((("alone", t.STRING),))
+    for end, rows in (("tsv", ["('a,b',)", "('c',)"]), ("csv", ["('c',)"])):
+        path = FOLDER / f"alone.{end}"
+        path.write_bytes(b"alone\na,b\nc\n")
+
+        def natively(refusals: Refusals, path: Path = path) -> Iterable[list[Any]]:
+            reader = open_native(opened(path, type_, refusals, None), 10)
+            assert reader is not None
+            for batch in reader:
+                yield batch.values()
+
+        assert taken(SKIP, natively).items == rows
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(1, 1 + -(-CASES // CHUNK)))
 def test_parsers_of_many_random_types_agree(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:

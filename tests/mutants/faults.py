@@ -422,6 +422,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_cql_lower.py::test_a_window_speaks_when_it_lets_go",
     ),
     Mutant(
+        "parser-known-by-its-text",
+        "parsers of one column are the same for commas and for tabs",
+        "backends/native/ingest/code.py",
+        "{effort} {form.format} {form.delimiter} {source(form)}",
+        "{effort} {source(form)}",
+        "tests/backends/test_native_ingest_schemas.py::test_a_column_alone_ends_where_its_format_says",
+    ),
+    Mutant(
         "slide-before-the-first-instant",
         "when a row leaves is computed by way of a multiple that may lie before the first instant",
         "frontends/cql/templates/slide.river",

@@ -61,7 +61,7 @@ def parser(form: Form) -> Parser:
         return ModuleText(text, tuple(exports), [size // 8, {n: at // 8 for n, (_, at) in fields.items()}])
 
     effort = level()
-    code = shared(f"ingest {effort} {source(form)}", make, effort)
+    code = shared(f"ingest {effort} {form.format} {form.delimiter} {source(form)}", make, effort)
     count, words = code.facts
     return Parser(code, words, count, sizes(form.type), live(form))
 
