@@ -10,10 +10,12 @@ Paper: Soulé, Hirzel, Gedik, Grimm, "From a Calculus to an Execution Environmen
 
 from __future__ import annotations
 
+from os import fspath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
 
     from river.checkpoint import Checkpoint
     from river.diagnostics import Diagnostic, Rejected
@@ -51,7 +53,11 @@ def compile(  # noqa: A001 - the word of the trade
 
 
 def load(
-    path: str, lang: str | None = None, *, more: Sequence[str] = (), main: str | None = None
+    path: str | PathLike[str],
+    lang: str | None = None,
+    *,
+    more: Sequence[str | PathLike[str]] = (),
+    main: str | None = None,
 ) -> Compiled:
     """The program in the file at `path`; its suffix tells the language unless `lang` does.
 
@@ -59,17 +65,18 @@ def load(
     """
     from river.driver import compile_once, read_source
 
-    return compile_once(read_source(path), lang, more=tuple(map(read_source, more)), main=main)
+    others = tuple(read_source(fspath(other)) for other in more)
+    return compile_once(read_source(fspath(path)), lang, more=others, main=main)
 
 
-def follow(path: str, format: str | None = None) -> Follow:
+def follow(path: str | PathLike[str], format: str | None = None) -> Follow:
     """A file that grows or a folder that gets files, as an input: it is read, and what is added to it.
 
     `format`: csv, tsv, jsonl or text, where the suffix does not tell.
     """
     from river.io.live import Follow
 
-    return Follow(path, format)
+    return Follow(fspath(path), format)
 
 
 def __getattr__(name: str) -> Any:

@@ -39,10 +39,20 @@ class Source:
 
 
 def packaged(package: str, name: str) -> Source:
-    """The text of the file `name` of a package, which may be in an archive. `importlib.resources` takes 8 ms to be there."""
+    """The text of the file `name` of a package, which may be in an archive.
+
+    `importlib.resources` takes 8 ms to be there: only packages without `__init__.py` need it, whose loaders read no files.
+    """
     spec: Any = import_module(package).__spec__
     path = os.path.join(spec.submodule_search_locations[0], name)  # noqa: PTH118 - what loaders take
-    return Source(path, spec.loader.get_data(path).decode().replace("\r\n", "\n"))
+    if hasattr(spec.loader, "get_data"):
+        data = spec.loader.get_data(path)
+    else:
+        from importlib.resources import files
+
+        file = files(package) / name
+        path, data = str(file), file.read_bytes()
+    return Source(path, data.decode().replace("\r\n", "\n"))
 
 
 @frozen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from river.lang import typed
+from river.lang import types as t
 from river.lang.evaluate import Trap
 from river.lang.trees import nodes
 
@@ -24,7 +25,9 @@ def explained(op: typed.Operator, found: NativeTrap) -> Trap:
                 case typed.At():
                     return Trap(found.code, found.operands, "[]", found.site, node.span)
                 case typed.Apply():
-                    return Trap(found.code, found.operands, node.operation, found.site, node.span)
+                    return Trap(
+                        found.code, _numbers(node, found.operands), node.operation, found.site, node.span
+                    )
                 case typed.Call():
                     return Trap(found.code, found.operands, node.name, found.site, node.span)
                 case typed.With():
@@ -35,6 +38,12 @@ def explained(op: typed.Operator, found: NativeTrap) -> Trap:
                     pass
     span = op.sites[found.site].span if 0 <= found.site < len(op.sites) else op.span
     return Trap(found.code, found.operands, "", found.site, span)
+
+
+def _numbers(node: typed.Apply, operands: tuple[int, ...]) -> tuple[int, ...]:
+    """The operands, of which the record has 64 bits with sign, also where their type has none."""
+    unsigned = tuple(arg.type == t.U64 for arg in node.args)
+    return tuple(x % (1 << 64) if any(unsigned[i : i + 1]) else x for i, x in enumerate(operands))
 
 
 def rate_violation(op: typed.Operator, out: int, count: int) -> Trap:

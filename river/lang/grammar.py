@@ -79,12 +79,12 @@ class Parser:
         from river.lang.tables import cached
 
         text = "\n".join(m.text for m in self.modules)
-        return cached(text, self.start, lambda: self.build(strict=False))
+        return cached(text, self.start, self.build)
 
-    def build(self, *, strict: bool) -> Any:
-        """The grammar compiled by lark; `strict` also proves that no two terminals overlap (slow: for tests).
+    def build(self, *, lexer: bool = False, strict: bool = False) -> Any:
+        """The grammar compiled by lark; for tests `strict` also proves that no two terminals overlap, which is slow.
 
-        Else it makes no lexer, for each state a pattern of its own: texts are read by `river.lang.lalr`.
+        `lexer`: it can read texts, by a pattern for each state. They are read by `river.lang.lalr` elsewhere, without.
         """
         from lark import Lark, LarkError
         from lark.lexer import Lexer
@@ -99,7 +99,7 @@ class Parser:
             return Lark(
                 "\n".join(m.text for m in self.modules),
                 parser="lalr",
-                lexer="contextual" if strict else Unused,
+                lexer="contextual" if lexer or strict else Unused,
                 strict=strict,
                 propagate_positions=True,
                 start=list(self.start),

@@ -184,6 +184,18 @@ output o: i64;
     assert compiled.run({"r": [1, 2, 3, 4]}, on_error="skip")["o"].to_pydict() == {"value": [-50, -100, 100]}
 
 
+@pytest.mark.parametrize("native", ["on", "off"])
+def test_traps_tell_numbers_without_sign(native: str) -> None:
+    text = """river 1;
+input r: u64;
+operator f(r: u64) -> (o: i64) { on r(x) { emit o i64(x); } }
+(o) <- f(r);
+output o: i64;
+"""
+    with pytest.raises(river.Rejected, match=r"`i64` of 9223372036854775808"):
+        compile_source(Source("f.river", text)).run({"r": [1, 1 << 63]}, native=native)
+
+
 @pytest.mark.parametrize("zero", [0, 7, 11, 12, 17])
 def test_traps_in_whole_cycles_tell_the_item(zero: int) -> None:
     text = """river 1;

@@ -319,8 +319,8 @@ def test_pipes_are_read_by_every_backend(program, backend):
 @pytest.mark.parametrize("suffix", ["jsonl", "arrow", "parquet"])
 def test_outputs_of_other_formats(program, tmp_path, suffix):
     target = tmp_path / f"b.{suffix}"
-    results = river.load(str(program)).run(
-        {"a": river.follow(str(tmp_path / "a.csv"))},
+    results = river.load(program).run(
+        {"a": river.follow(tmp_path / "a.csv")},
         {"b": target},
         live=river.Live(idle_exit=0.1),
         native="off",
