@@ -716,7 +716,12 @@ class Writer:
 
     def index(self, value: ty.Expr) -> s.Expr:
         """A whole number as an index: an i64 where no 32 bits can overflow, else an i32."""
-        return self.widened(value) or self.expr(value)
+        return self.widened(value) or self.narrow(value)
+
+    def narrow(self, value: ty.Expr) -> s.Expr:
+        """An `int` where nothing says so: a number of one branch alone would be taken for one of 64 bits, unlike the other's."""
+        found = self.expr(value)
+        return self.pin(found, ty.INT) if any(isinstance(node, s.IfExpr) for node in walk(found)) else found
 
     def widened(self, value: ty.Expr) -> s.Expr | None:
         """The number as an i64, if that is the same."""
@@ -748,7 +753,7 @@ class Writer:
         found = self.widened(index)
         if found is not None:
             return plus(at, found)
-        narrow = self.expr(index)
+        narrow = self.narrow(index)
         if known(at) == 0:
             return narrow
         return plus(s.Call("i64", (narrow,)), at)

@@ -656,6 +656,33 @@ def test_messages_are_handled_by_the_item(parts: str, latency: str, changed: int
     assert found == [str(n + 100 * (n >= changed)) for n in range(len(found))]
 
 
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [
+        ("n % 4 > 2 ? 2 : n % 3", ["0", "11", "22", "23", "14", "25"]),
+        ("(n > 1 ? 1 : n) + 1", ["10", "21", "22", "23", "24", "25"]),
+        ("n > 1 ? 1 : n > 0 ? 2 : n", ["0", "21", "12", "13", "14", "15"]),
+    ],
+)
+def test_a_choice_as_an_index(index: str, expected: list[str]) -> None:
+    fields = "int n; int[4] a; init { for (int i = 0; i < 4; i++) a[i] = i * 10; }"
+    made = f"void->int filter {{ {fields} work push 1 {{ push(a[{index}] + n++); }} }}"
+    text = f"void->void pipeline Main {{ add {made}; add int->void filter {{ work pop 1 {{ println(pop()); }} }}; }}"
+    assert lines(text, 6) == expected
+
+
+def test_choices_look_at_items() -> None:
+    chosen = "int->int filter { work pop 1 peek 5 push 1 { push(peek(peek(0) % 4 > 2 ? 2 : peek(0) % 3)); pop(); } }"
+    made = "void->int filter { int n; work push 1 { push(n++); } }"
+    shown = "int->void filter { work pop 1 { println(pop()); } }"
+    assert lines(f"void->void pipeline Main {{ add {made}; add {chosen}; add {shown}; }}", 4) == [
+        "0",
+        "2",
+        "4",
+        "5",
+    ]
+
+
 def test_a_function_that_prints_need_not_be_called() -> None:
     debug = 'void->int filter { int n; void debug() { println("n is " + n); } work push 1 { push(n++); } }'
     text = f"void->void pipeline Main {{ add {debug}; add int->void filter {{ work pop 1 {{ println(pop()); }} }}; }}"
