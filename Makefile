@@ -52,7 +52,7 @@ mutants: $(VENV)/.dev ## plant faults one by one: each must be found by the test
 check: $(VENV)/.dev ## format, lint, types, layers, fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
 	RIVER_HYPOTHESIS=check $(PYTEST) $(PARALLEL) -m "not slow and not long and not spark"
 

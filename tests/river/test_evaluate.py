@@ -369,8 +369,14 @@ def test_deep_recursion_can_be_interrupted() -> None:
 
     fire = compile_operator(operator(text), poll).item[0]
     assert fire is not None
-    with pytest.raises(KeyboardInterrupt):
-        fire([], 2500, [[]])
+    handler = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # commands in the background have it ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fire([], 2500, [[]])
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
     assert (len(told), threading.active_count()) == (1, before)
 
 
