@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -10,10 +11,14 @@ from river import cli
 
 
 @pytest.fixture(autouse=True)
-def streams(monkeypatch):
-    """The command puts streams of its own in the place of Python's."""
-    for name in ("stdin", "stdout", "stderr"):
+def process(monkeypatch):
+    """The command puts streams and handlers of its own in the place of Python's, and leaves signals to the system."""
+    for name in ("stdin", "stdout", "stderr", "unraisablehook"):
         monkeypatch.setattr(sys, name, getattr(sys, name))
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def complete(monkeypatch, capfd, words):
