@@ -5,8 +5,7 @@ parameters and results have types: `i1 i8 i16 i32 i64 i128 f64`, pointers `p8 p1
 record, which is a pointer to it; the tables of `tables.py` are pointers, and so is the name of a function. Operators
 take operands of one type; a whole number fits any. `>>` fills with zeros, comparisons are signed; conversions and
 everything else is a call (see `_Body.builtin`). A file may be a template: the names in `given` are constants, `renamed`
-functions stand for those of the host, and all names of the
-file get a suffix.
+functions stand for those of the host, and all names of the file get a suffix.
 """
 
 # ruff: noqa: RET503 - `fail` does not return

@@ -41,7 +41,7 @@ from river.platform import here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from backends.spark.keys import Divided
+    from backends.spark.keys import Partitioning
     from backends.spark.relations import Relation
     from river.il.graph import Graph
 
@@ -222,7 +222,7 @@ class _Door:
         every = self.plain(name).columns
         return list(dict.fromkeys([*([by] if by is not None else ()), *given, *every]))
 
-    def divided(self, output: str, found: Divided) -> Frame:
+    def divided(self, output: str, found: Partitioning) -> Frame:
         """The rows of the only input, those with equal keys in one partition, in their order; with the last instant of all."""
         (name,) = self.inputs
         frame, order, by = self.plain(name), self.order(name, output), self.graph.queues[name].by

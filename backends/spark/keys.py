@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Divided:
+class Partitioning:
     """The columns by which an input is divided. `timed`: what is sent may depend on how far time has come."""
 
     columns: tuple[str, ...]
     timed: bool
 
 
-def division(graph: Graph, output: str) -> Divided | None:
+def division(graph: Graph, output: str) -> Partitioning | None:
     """How the only input of a program may be divided for an output; None if it may not."""
     way = _way(graph, output)
     if not way or len(graph.inputs) != 1 or stamps(graph.program) or wholes(graph.program):
@@ -48,7 +48,7 @@ def division(graph: Graph, output: str) -> Divided | None:
     if not path.follow(way) or not path.keys:
         return None
     keys = tuple(name for name in path.keys if _exact(item.field(name)))
-    return Divided(keys, path.timed) if keys else None
+    return Partitioning(keys, path.timed) if keys else None
 
 
 def _way(graph: Graph, output: str) -> list[Instance]:

@@ -98,7 +98,7 @@ class _Unread(Exception):  # noqa: N818 - it says what was found
 
 
 @frozen
-class Cell:
+class ScalarText:
     """A scalar, as an expression."""
 
     text: str
@@ -106,24 +106,24 @@ class Cell:
 
 
 @frozen
-class Made:
+class RecordText:
     """A record or tuple."""
 
     values: tuple[Value, ...]
 
 
 @frozen
-class Rows:
+class ListText:
     """What one row brings to a list of rows: each value if its conditions hold."""
 
     brought: tuple[tuple[tuple[str, ...], Value], ...] = ()
 
 
-Value = Cell | Made | Rows
+Value = ScalarText | RecordText | ListText
 
 
 @frozen
-class Sent:
+class SentRow:
     """What is sent for one row if the conditions hold.
 
     `whole`: it is the row's part of what is sent once for many: of an instant's delta, or of all rows.
@@ -137,18 +137,18 @@ class Sent:
 def _plain(value: Value) -> bool:
     """Whether a value has no rows in it."""
     match value:
-        case Cell():
+        case ScalarText():
             return True
-        case Made(values):
+        case RecordText(values):
             return all(map(_plain, values))
-        case Rows():
+        case ListText():
             return False
 
 
 # ------------------------------------------------------------------------------------------------------------- graph
 
 
-def _queue(graph: Graph, name: str) -> tuple[str, tuple[Sent, ...]]:
+def _queue(graph: Graph, name: str) -> tuple[str, tuple[SentRow, ...]]:
     """The input that a queue is made of, and what is sent there for one of its rows. Raises: _Unread."""
     queue = graph.queues[name]
     if queue.producer is None:
@@ -165,9 +165,9 @@ def _queue(graph: Graph, name: str) -> tuple[str, tuple[Sent, ...]]:
         raise _Unread
     position = queue.producer.position
     place = queue.key()
-    sent: list[Sent] = []
+    sent: list[SentRow] = []
     for item in items:
-        body = _Body(op, item, {0: item.value})
+        body = _HandlerReading(op, item, {0: item.value})
         body.block(op.items[0].body, item.conditions)
         found = [each for out, each in body.sent if out == position]
         if place is not None and any(
@@ -178,7 +178,7 @@ def _queue(graph: Graph, name: str) -> tuple[str, tuple[Sent, ...]]:
     return source, tuple(sent)
 
 
-def _given(graph: Graph, name: str) -> Sent:
+def _given(graph: Graph, name: str) -> SentRow:
     """A row of an input."""
     type_ = graph.queues[name].type
     if name in stamps(graph.program):
@@ -188,24 +188,24 @@ def _given(graph: Graph, name: str) -> Sent:
     fields = columns(row)
     if not all(sql.scalar(field) for _, field in fields):
         raise _Unread
-    cells = tuple(Cell(sql.name(column), field) for column, field in fields)
-    value = Made(cells) if isinstance(row, t.Record) else cells[0]
-    return Sent((), Rows((((), value),)), whole=True) if whole else Sent((), value, whole=False)
+    cells = tuple(ScalarText(sql.name(column), field) for column, field in fields)
+    value = RecordText(cells) if isinstance(row, t.Record) else cells[0]
+    return SentRow((), ListText((((), value),)), whole=True) if whole else SentRow((), value, whole=False)
 
 
-def _gathers(graph: Graph, instance: Instance, kept: typed.Expr, item: Sent) -> Sent:
+def _gathers(graph: Graph, instance: Instance, kept: typed.Expr, item: SentRow) -> SentRow:
     """What a row brings to the delta of its instant."""
     initial = {variable.name: variable.initial for variable in graph.variables}
     op = instance.operator
     shared = any(len(graph.users[name]) > 1 or initial[name] for name in instance.variables)
     if item.whole or shared or not isinstance(op, typed.Operator):
         raise _Unread
-    value = _Body(op, item, {0: item.value}).value(kept)
-    delta = Made((_stamp(graph, instance, item), Rows((((), value),)), Rows()))
-    return Sent(item.conditions, delta, whole=True)
+    value = _HandlerReading(op, item, {0: item.value}).value(kept)
+    delta = RecordText((_stamp(graph, instance, item), ListText((((), value),)), ListText()))
+    return SentRow(item.conditions, delta, whole=True)
 
 
-def _stamp(graph: Graph, instance: Instance, item: Sent) -> Value:
+def _stamp(graph: Graph, instance: Instance, item: SentRow) -> Value:
     """The key of what an instance reads. Raises: _Unread if there is none."""
     place = graph.queues[instance.ins[0]].key()
     if place is None:
@@ -214,7 +214,7 @@ def _stamp(graph: Graph, instance: Instance, item: Sent) -> Value:
 
 
 def _part(value: Value, place: int) -> Value:
-    if not isinstance(value, Made):
+    if not isinstance(value, RecordText):
         raise _Unread
     return value.values[place]
 
@@ -235,12 +235,12 @@ def _selected(graph: Graph, output: str) -> Selected:
     conditions, value = sent.conditions, sent.value
     if deltas.is_delta(type_):
         tau, inserted, deleted = (_part(value, place) for place in range(3))
-        if not isinstance(inserted, Rows) or len(inserted.brought) != 1 or deleted != Rows():
+        if not isinstance(inserted, ListText) or len(inserted.brought) != 1 or deleted != ListText():
             raise _Unread
         ((more, row),) = inserted.brought
         conditions, type_ = (*conditions, *more), deltas.changelog(type_)
-        sign = Cell(sql.text(deltas.INSERTED), t.STRING)
-        value = Made((tau, sign, *(row.values if isinstance(row, Made) else (row,))))
+        sign = ScalarText(sql.text(deltas.INSERTED), t.STRING)
+        value = RecordText((tau, sign, *(row.values if isinstance(row, RecordText) else (row,))))
     elif sent.whole:
         raise _Unread
     return Selected(source, conditions, _columns(type_, value))
@@ -248,10 +248,10 @@ def _selected(graph: Graph, output: str) -> Selected:
 
 def _columns(type_: t.Type, value: Value) -> tuple[tuple[str, str], ...]:
     """The columns of rows of a type. Raises: _Unread for others than scalars."""
-    cells = value.values if isinstance(value, Made) and isinstance(type_, t.Record) else (value,)
+    cells = value.values if isinstance(value, RecordText) and isinstance(type_, t.Record) else (value,)
     found: list[tuple[str, str]] = []
     for (column, field_), cell in zip(columns(type_), cells, strict=True):
-        if not isinstance(cell, Cell) or not sql.scalar(field_):
+        if not isinstance(cell, ScalarText) or not sql.scalar(field_):
             raise _Unread
         found.append((column, cell.text))
     return tuple(found)
@@ -275,14 +275,16 @@ def _summed(graph: Graph, view: View) -> Summed:
     source, found = _queue(graph, instance.ins[0])
     if len(found) != 1 or found[0].whole:
         raise _Unread
-    body = _Body(op, found[0], {0: found[0].value})
+    body = _HandlerReading(op, found[0], {0: found[0].value})
     keys, sums = body.adds(op.items[0].body)
-    parts = [Cell(sql.name(key(number)), cell.type) for number, cell in enumerate(keys)]
-    totals = [Cell(sql.name(total(number)), t.I64) for number in range(len(sums))]
+    parts = [ScalarText(sql.name(key(number)), cell.type) for number, cell in enumerate(keys)]
+    totals = [ScalarText(sql.name(total(number)), t.I64) for number in range(len(sums))]
     function = view.fns[view.function]
     if len(function.params) != 2:
         raise _Unread
-    shown = _Body(op, found[0], {0: Made(tuple(parts)), 1: Made(tuple(totals))}, view.fns)
+    shown = _HandlerReading(
+        op, found[0], {0: RecordText(tuple(parts)), 1: RecordText(tuple(totals))}, view.fns
+    )
     match function.body:
         case typed.Block((typed.Return(typed.MakeList(_, (row,))),)):
             made = _columns(view.type, shown.value(row))
@@ -299,14 +301,14 @@ ONE = sql.literal(t.I64, 1)
 
 
 @define(eq=False)
-class _Body:
+class _HandlerReading:
     """The reading of a handler for what one row brings. `slots`: what its names stand for."""
 
     op: typed.Operator
-    item: Sent
+    item: SentRow
     slots: dict[int, Value]
     fns: tuple[typed.Fn, ...] | None = None
-    sent: list[tuple[int, Sent]] = field(factory=list["tuple[int, Sent]"], init=False)
+    sent: list[tuple[int, SentRow]] = field(factory=list["tuple[int, SentRow]"], init=False)
     inside: bool = field(default=False, init=False)
 
     # -- statements
@@ -344,7 +346,7 @@ class _Body:
         by_row = self.inside or not self.item.whole
         if by_row != _plain(value) or (not by_row and row_type(self.op.outs[out].type) is None):
             raise _Unread
-        self.sent.append((out, Sent(conditions, value, whole=not by_row)))
+        self.sent.append((out, SentRow(conditions, value, whole=not by_row)))
 
     def guards(self, cond: typed.Expr, then: typed.Block) -> bool:
         """Whether a delta is sent unless it has no rows: which is the same as to send it, for a bag of rows."""
@@ -352,7 +354,7 @@ class _Body:
             case typed.Block((typed.Emit(_, typed.MakeRecord(_, (_, *sides), _)),)):
                 asked = self.asked(cond)
                 return asked is not None and all(
-                    side in asked or self.value(side) == Rows() for side in sides
+                    side in asked or self.value(side) == ListText() for side in sides
                 )
             case _:
                 return False
@@ -379,14 +381,14 @@ class _Body:
             case _:
                 return None
 
-    def adds(self, block: typed.Block) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def adds(self, block: typed.Block) -> tuple[tuple[ScalarText, ...], tuple[ScalarText, ...]]:
         """What is added to the entry of which key. Raises: _Unread if more than that is done."""
         match block.items, combines(self.op):
             case (typed.With(slot, _, typed.State(_, 0), by, _, body),), (Entries(_, Fields(parts)),):
                 pass
             case _:
                 raise _Unread
-        found: list[Cell | None] = [None] * len(parts)
+        found: list[ScalarText | None] = [None] * len(parts)
         for item in body.items:
             match item:
                 case typed.Assign(
@@ -394,7 +396,7 @@ class _Body:
                 ) if into == slot and again == cell and found[place] is None:
                     assert not isinstance(added, typed.Lambda)  # noqa: S101 - of such a type
                     value = self.value(added)
-                    found[place] = value if isinstance(value, Cell) else None
+                    found[place] = value if isinstance(value, ScalarText) else None
                 case _:
                     raise _Unread
         whole = tuple(cell for cell in found if cell is not None)
@@ -407,8 +409,8 @@ class _Body:
         if len(whole) != len(parts):
             raise _Unread
         keys = self.value(by)
-        cells = keys.values if isinstance(keys, Made) else (keys,)
-        names = tuple(cell for cell in cells if isinstance(cell, Cell) and cell.type in _KEYS)
+        cells = keys.values if isinstance(keys, RecordText) else (keys,)
+        names = tuple(cell for cell in cells if isinstance(cell, ScalarText) and cell.type in _KEYS)
         if len(names) != len(cells):
             raise _Unread
         return names, whole
@@ -418,14 +420,14 @@ class _Body:
     def cell(self, expr: typed.Expr) -> str:
         """A scalar's text."""
         found = self.value(expr)
-        if not isinstance(found, Cell):
+        if not isinstance(found, ScalarText):
             raise _Unread
         return found.text
 
-    def rows(self, expr: typed.Expr | typed.Counted) -> Rows:
+    def rows(self, expr: typed.Expr | typed.Counted) -> ListText:
         """The rows that a loop is over."""
         found = None if isinstance(expr, typed.Counted) or self.inside else self.value(expr)
-        if not isinstance(found, Rows):
+        if not isinstance(found, ListText):
             raise _Unread
         return found
 
@@ -436,12 +438,12 @@ class _Body:
             case typed.Local(_, slot) if slot in self.slots:
                 return self.slots[slot]
             case typed.ConstRef(_, index) if self.fns is None:
-                return _Body(self.op, self.item, {}).value(self.op.consts[index].value)
+                return _HandlerReading(self.op, self.item, {}).value(self.op.consts[index].value)
             case typed.Get(_, value, index):
                 return _part(self.value(value), index)
             case typed.Some(type_, value):
                 found = self.value(value)
-                return evolve(found, type=type_) if isinstance(found, Cell) else found
+                return evolve(found, type=type_) if isinstance(found, ScalarText) else found
             case typed.Apply():
                 return self.applied(expr)
             case typed.Call(_, index, _, args):
@@ -451,20 +453,20 @@ class _Body:
             case typed.Logic(type_, op, left, right):
                 return _cell(type_, f"({self.cell(left)} {op} {self.cell(right)})")
             case typed.MakeRecord(_, values):
-                return Made(tuple(map(self.value, values)))
+                return RecordText(tuple(map(self.value, values)))
             case typed.MakeList(t.List(), ()) | typed.MakeMap(t.List(), ()):
-                return Rows()
+                return ListText()
             case typed.Comprehension(_, value, (slot,), _, range_, cond):
                 return self.comprehended(value, slot, self.rows(range_), cond)
             case _:
                 raise _Unread
 
-    def applied(self, expr: typed.Apply) -> Cell:
+    def applied(self, expr: typed.Apply) -> ScalarText:
         """The result of an operation."""
-        cells: list[Cell] = []
+        cells: list[ScalarText] = []
         for arg in expr.args:
             cell = None if isinstance(arg, typed.Lambda) else self.value(arg)
-            if not isinstance(cell, Cell):
+            if not isinstance(cell, ScalarText):
                 raise _Unread
             cells.append(cell)
         types, texts = [cell.type for cell in cells], [cell.text for cell in cells]
@@ -483,9 +485,9 @@ class _Body:
                 raise _Unread
             case value:
                 pass
-        return _Body(self.op, self.item, values, self.fns).value(value)
+        return _HandlerReading(self.op, self.item, values, self.fns).value(value)
 
-    def comprehended(self, value: typed.Expr, slot: int, rows: Rows, cond: typed.Expr | None) -> Rows:
+    def comprehended(self, value: typed.Expr, slot: int, rows: ListText, cond: typed.Expr | None) -> ListText:
         """What a row brings to a list that is made of another row by row."""
         self.inside = True
         brought: list[tuple[tuple[str, ...], Value]] = []
@@ -497,15 +499,15 @@ class _Body:
                 raise _Unread
             brought.append(((*conditions, *more), made))
         self.inside = False
-        return Rows(tuple(brought))
+        return ListText(tuple(brought))
 
 
 _KEYS = frozenset({t.BOOL, t.I64, t.STRING})
 """Types of keys that are grouped alike in Spark, and shown as they came."""
 
 
-def _cell(type_: t.Type, text: str | None) -> Cell:
+def _cell(type_: t.Type, text: str | None) -> ScalarText:
     """A scalar. Raises: _Unread if there is no text, or a long one."""
     if text is None or len(text) > sql.LONGEST:
         raise _Unread
-    return Cell(text, type_)
+    return ScalarText(text, type_)

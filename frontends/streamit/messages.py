@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, assert_never
 from frontends.streamit import typed as ty
 from frontends.streamit.paths import parts, paths
 from frontends.streamit.rates import Intervals
-from frontends.streamit.starts import End, Lists
+from frontends.streamit.starts import End, MessageLists
 from frontends.streamit.trees import Usage
 from river.classes import define, field, frozen
 from river.il.trees import walk
@@ -94,11 +94,11 @@ class _Messages:
     report: Report
     nodes: tuple[ty.Node, ...]
     sorts: Mapping[str, tuple[str, ...]]
-    network: _Network = field(init=False)
+    network: _Counts = field(init=False)
     ways: dict[tuple[int, int], _Dependence] = field(factory=dict[tuple[int, int], "_Dependence"])
 
     def __attrs_post_init__(self) -> None:
-        self.network = _Network()
+        self.network = _Counts()
         self.network.wire(self.graph)
 
     def channels(self) -> tuple[ty.Channel, ...]:
@@ -275,10 +275,10 @@ class _Dependence:
 
 
 @frozen
-class _Filter:
+class _FilterEnd:
     """A queue's end at a filter, which counts its firings."""
 
-    end: End | Lists
+    end: End | MessageLists
 
     def needed(self, count: int) -> int:
         """Items that must have come for so many."""
@@ -304,7 +304,7 @@ class _Filter:
 
 
 @frozen
-class _Turn:
+class _TurnEnd:
     """A queue's end at a splitter or joiner, which counts all its items: in each turn these `weight` ones behind others."""
 
     turn: int
@@ -326,23 +326,23 @@ class _Turn:
         return turns * self.turn + self.before + rest + 1
 
 
-_ITEM = _Turn(1, 0, 1)
+_ITEM = _TurnEnd(1, 0, 1)
 
 
 @frozen
 class _Queue:
     giver: int
-    gives: _Filter | _Turn
+    gives: _FilterEnd | _TurnEnd
     taker: int
-    takes: _Filter | _Turn
+    takes: _FilterEnd | _TurnEnd
     waiting: int = 0
 
 
-_Port = tuple[int, "_Filter | _Turn"]
+_Port = tuple[int, "_FilterEnd | _TurnEnd"]
 
 
 @define
-class _Network:
+class _Counts:
     """A graph as counts: firings of filters, items of splitters and joiners, and the queues that tie them."""
 
     parts: int = 0
@@ -365,8 +365,8 @@ class _Network:
             case ty.Node(rates=rates, first=first):
                 number = self.numbers[id(graph)] = self.part()
                 begun = (None, 0) if first is None else (first.pop, first.peek)
-                taker = _Filter(End(number, rates.pop, rates.peek, *begun))
-                giver = _Filter(
+                taker = _FilterEnd(End(number, rates.pop, rates.peek, *begun))
+                giver = _FilterEnd(
                     End(number, rates.push or 0, first=None if first is None else first.push or 0)
                 )
                 return (
@@ -417,8 +417,8 @@ class _Network:
         """Adds the lists of messages, of which each firing takes one."""
         for channel in channels:
             giver, taker = self.numbers[id(channel.sender)], self.numbers[id(channel.receiver)]
-            lists = Lists.of(giver, channel)
-            self.tie((giver, _Filter(lists)), (taker, _Filter(End(taker, 1, 1))), channel.waiting)
+            lists = MessageLists.of(giver, channel)
+            self.tie((giver, _FilterEnd(lists)), (taker, _FilterEnd(End(taker, 1, 1))), channel.waiting)
 
     def upstream(self, upper: ty.Node, lower: ty.Node) -> bool:
         """Whether items go from one filter to another."""
@@ -516,14 +516,14 @@ class _Network:
         return {number for number in filters if counts[number] < demand[number]}
 
 
-def _able(takes: _Filter | _Turn, there: int, least: int, most: int) -> int:
+def _able(takes: _FilterEnd | _TurnEnd, there: int, least: int, most: int) -> int:
     """The greatest count for which so many items are enough."""
     return least + bisect_right(range(least + 1, most + 1), there, key=takes.needed)
 
 
-def _turns(weights: Sequence[int]) -> list[_Turn]:
+def _turns(weights: Sequence[int]) -> list[_TurnEnd]:
     """The ends at a splitter or joiner."""
     return [
-        _Turn(sum(weights), before, weight)
+        _TurnEnd(sum(weights), before, weight)
         for before, weight in zip(accumulate((0, *weights)), weights, strict=False)
     ]

@@ -78,7 +78,7 @@ class End:
 
 
 @frozen
-class Lists:
+class MessageLists:
     """The end at which a filter gives lists of messages, to each firing another number; the last `period` go on for ever."""
 
     part: int
@@ -87,7 +87,7 @@ class Lists:
     each: int = 0  # no number says how many there are at each firing
 
     @classmethod
-    def of(cls, part: int, channel: ty.Channel) -> Lists:
+    def of(cls, part: int, channel: ty.Channel) -> MessageLists:
         """The end of a channel."""
         return cls(part, (0, *accumulate(channel.gives)), channel.period)
 
@@ -132,7 +132,7 @@ class Lists:
 class Queue:
     """A queue, and how much waits in it from the beginning."""
 
-    giver: End | Lists
+    giver: End | MessageLists
     taker: End
     waiting: int = 0
 
@@ -167,7 +167,7 @@ class _Starts:
         self.wire(graph)
         for channel in channels:
             giver, taker = (self.named[id(node)] for node in (channel.sender, channel.receiver))
-            lists = Lists.of(giver, channel)
+            lists = MessageLists.of(giver, channel)
             self.between(lists, End(taker, 1, 1), channel.waiting)
         firings = list(self.least)
         into: dict[int, list[Queue]] = {}
@@ -249,7 +249,7 @@ class _Starts:
             self.named[id(graph)] = len(self.least) - 1
         return len(self.least) - 1
 
-    def between(self, giver: End | Lists | None, taker: End | None, waiting: int = 0) -> None:
+    def between(self, giver: End | MessageLists | None, taker: End | None, waiting: int = 0) -> None:
         """A queue, where both ends are there."""
         if giver is not None and taker is not None:
             self.queues.append(Queue(giver, taker, waiting))

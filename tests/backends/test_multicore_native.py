@@ -295,9 +295,8 @@ def test_lists_that_firings_send_are_passed_on_before_they_are_many(handler: str
         {"y": lambda items: seen.append(len(items))},
     )
     assert sum(seen) == 1000
-    assert (
-        max(seen) <= 5
-    )  # with 256 rows no further firing begins; such a batch may come to one that has fewer
+    # with 256 rows no further firing begins; such a batch may come to one that has fewer
+    assert max(seen) <= 5
 
 
 def test_fields_of_a_file_that_leave_inside_of_something_else_are_read(tmp_path: Path) -> None:

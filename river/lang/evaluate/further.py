@@ -36,10 +36,8 @@ class _Further(Thread):
         self.found: Any = None
         self.failure: BaseException | None = None
         self.ended = here.ended if isinstance(here, _Further) else Event()
-        self.begun, self.done = (
-            Event(),
-            Event(),
-        )  # a `join` that is interrupted takes the thread for one that has ended
+        # a `join` that is interrupted takes the thread for one that has ended
+        self.begun, self.done = Event(), Event()
 
     def run(self) -> None:
         self.begun.set()
