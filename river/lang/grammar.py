@@ -77,14 +77,19 @@ class Parser:
         Raises: InternalError when the grammar is wrong, naming the module's file and line.
         """
         from river.lang.tables import cached
+        from river.lang.tabulate import Ambiguous
 
         text = "\n".join(m.text for m in self.modules)
-        return cached(text, self.start, self.build)
+        try:
+            return cached(text, self.start, self.build)
+        except Ambiguous as error:
+            raise InternalError(self._locate(str(error))) from None
 
-    def build(self, *, lexer: bool = False, strict: bool = False) -> Any:
-        """The grammar compiled by lark; for tests `strict` also proves that no two terminals overlap, which is slow.
+    def build(self, *, reads: bool = False, strict: bool = False) -> Any:
+        """The grammar as lark has read it: its rules and terminals, of which `river.lang.tabulate` makes the tables.
 
-        `lexer`: it can read texts, by a pattern for each state. They are read by `river.lang.lalr` elsewhere, without.
+        For tests, `reads`: it can read texts, by lark's own tables; `strict` also proves that no two terminals overlap, which
+        is slow.
         """
         from lark import Lark, LarkError
         from lark.lexer import Lexer
@@ -95,14 +100,19 @@ class Parser:
             def lex(self, lexer_state: Any, parser_state: Any) -> Any:
                 raise NotImplementedError
 
+        class Untabled:
+            def __init__(self, conf: object, **options: object) -> None: ...
+
+        own = reads or strict
         try:
             return Lark(
                 "\n".join(m.text for m in self.modules),
                 parser="lalr",
-                lexer="contextual" if lexer or strict else Unused,
+                lexer="contextual" if own else Unused,
                 strict=strict,
                 propagate_positions=True,
                 start=list(self.start),
+                _plugins={} if own else {"LALR_Parser": Untabled},
             )
         except LarkError as error:
             raise InternalError(self._locate(str(error))) from None

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lark import Lark, Token, UnexpectedInput
 
-from river.lang.lalr import Unexpected
+from river.diagnostics import InternalError
+from river.lang import tables
+from river.lang.grammar import Module, compose
+from river.lang.lalr import Tree, Unexpected
 from river.lang.tables import cached
+from river.lang.tabulate import Ambiguous, Production, tabulate
 from river.testing import seeds
 from tests.properties import texts_at_random as texts
 
@@ -101,17 +105,88 @@ def agrees(parser: Lark, tables: Tables, text: str, start: str) -> bool:
     return False
 
 
+def same_states(parser: Lark, tables: Tables) -> bool:
+    """Whether lark's states do the same, whatever their numbers are."""
+    theirs: Any = parser.parser.parser._parse_table
+    rules = {~i: (rule.origin, *rule.parts) for i, rule in enumerate(tables.rules)}
+    numbers: dict[int, int] = {}
+    left = [(tables.start[name], state) for name, state in theirs.start_states.items()]
+    while left:
+        ours, other = left.pop()
+        if (
+            numbers.setdefault(ours, other) != other
+            or tables.states[ours].keys() != theirs.states[other].keys()
+        ):
+            return False
+        for symbol, to in tables.states[ours].items():
+            action, arg = theirs.states[other][symbol]
+            if to < 0:
+                if rules[to] != (arg.origin.name, *(part.name for part in arg.expansion)):
+                    return False
+            elif action.name != "Shift":
+                return False
+            elif to not in numbers:
+                left.append((to, arg))
+    ends = {name: numbers[state] for name, state in tables.end.items()}
+    return ends == theirs.end_states and len(numbers) == len(theirs.states)
+
+
 def test_programs_and_what_is_nearly_one_read_alike() -> None:
     chance = seeds.chance("lalr")
     language = chance.choice(sorted(texts.LANGUAGES))
     ours = texts.parser(language)
-    parser, written = ours.build(lexer=True), texts.written(language)
+    parser, written = ours.build(reads=True), texts.written(language)
+    assert same_states(parser, ours.tables)
     sys.setrecursionlimit(20_000)  # texts of many brackets, which lark takes apart by recursion
     for text in chance.sample(written, min(len(written), 6)):
         agrees(parser, ours.tables, text, ours.start[0])
     accidents = [texts.text_of(language, chance) for _ in range(30)]
     read = sum(agrees(parser, ours.tables, text, ours.start[0]) for text in accidents)
     assert 0 < read < len(accidents), language
+
+
+def tabled(grammar: str, *start: str) -> Tables:
+    """The tables of a grammar, made anew."""
+    made = Lark(grammar, parser="lalr", start=list(start))
+    return tables._read(tables._made(made))
+
+
+def test_states_are_those_of_lark_where_parts_may_be_nothing_and_rules_begin_with_themselves() -> None:
+    grammar = """
+        one: pair | one pair
+        two: empty one empty
+        pair: empty "(" two ")" empty | "x" empty other
+        other: "x" other | "y" two "z" | empty
+        empty: ["e"]
+    """
+    read = Lark(grammar, parser="lalr", start=["one", "two"])
+    assert same_states(read, tabled(grammar, "one", "two"))
+
+
+def test_of_two_rules_the_one_of_greater_priority_ends() -> None:
+    grammar = """
+        start: first "!" | second "!"
+        first{}: "a"
+        second{}: "a"
+    """
+    for one, other in (("", ".2"), (".2", "")):
+        read = Lark(grammar.format(one, other), parser="lalr")
+        found = tabled(grammar.format(one, other), "start")
+        assert same_states(read, found)
+        (part,) = found.tree("a!", "start").children
+        assert isinstance(part, Tree)
+        assert part.data == ("second" if other else "first")
+    rules = [Production("start", ("a",)), Production("start", ("b",))]
+    rules += [Production("a", ("X",)), Production("b", ("X",))]
+    with pytest.raises(Ambiguous, match=r"`a: X` and `b: X` may both end at \$END"):
+        tabulate(rules, ["start"])
+
+
+def test_a_grammar_that_may_be_read_in_two_ways_is_told_with_its_place(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
+    parser = compose(Module("mine", 'start: one | two\none: "a"\ntwo: "a"\n', "mine.lark"))
+    with pytest.raises(InternalError, match=r"mine.lark:2: `one: A` and `two: A` may both end at \$END"):
+        _ = parser.tables
 
 
 @cache
