@@ -277,8 +277,8 @@ class Body(Values):
         """Writes a statement that is not skipped."""
         span = stmt.span
         match stmt:
-            case z.Declare(variable, value):
-                self.declare(variable, value, span)
+            case z.Declare(variable, value, needed):
+                self.declare(variable, value, span, needed=needed)
             case z.Assign(z.Item(_, whole, index), value) if whole.type in (t.STRING, t.BYTES):
                 self.letter(whole, index, value, span)
             case z.Assign(z.Slice(type_, whole, low, high), value):
@@ -359,10 +359,10 @@ class Body(Values):
         if isinstance(place, z.Read) and place.variable in self.flags:
             self.out.append(s.Assign(s.Name(self.flags[place.variable]), TRUE, span=span))
 
-    def declare(self, index: int, value: z.Expr | None, span: Span | None) -> None:
+    def declare(self, index: int, value: z.Expr | None, span: Span | None, *, needed: bool) -> None:
         """A variable comes into being. One that may be read too early has a flag that says whether it has a value."""
         variable = self.variable(index)
-        if value is not None and z.may_fail(value, self.consts.failing):
+        if value is not None and not needed and z.may_fail(value, self.consts.failing):
             self.declare_tried(index, value, span)
             return
         if index in self.consts.program.kept:

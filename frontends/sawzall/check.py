@@ -994,8 +994,7 @@ class _Checker:
             case s.Call("saw" | "sawn" | "sawzall", args) if any(
                 isinstance(arg, a.Piece) and arg.how == "rest" for arg in args
             ):
-                pieces = exprs.infer(value)
-                return z.Declare(exprs.temporary("pieces", pieces.type), pieces, span=span)
+                return z.Evaluate(exprs.infer(value), span=span)
             case _:
                 found = exprs.infer(value)
                 if not any(isinstance(node, z.Call | z.Invoke | z.StatementValue) for node in walk(found)):

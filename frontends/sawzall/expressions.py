@@ -16,6 +16,7 @@ from frontends.sawzall.operations import (
     MATCHES,
     NUMBERS,
     OPERATIONS,
+    PLACE,
     named,
     shown,
 )
@@ -112,7 +113,9 @@ class Expressions:
             case _, t.Record():
                 whole = self.temporary("whole", node.type)
                 result = z.Result(self.shaped(z.Read(node.type, whole, span=span), wanted), span=span)
-                return z.StatementValue(wanted, (z.Declare(whole, node, span=span), result), span=span)
+                return z.StatementValue(
+                    wanted, (z.Declare(whole, node, needed=True, span=span), result), span=span
+                )
             case _, t.List(item):
                 return self.items(node, lambda each: self.shaped(each, item), wanted, span)
             case _, t.Map():
@@ -140,7 +143,7 @@ class Expressions:
         return z.StatementValue(
             wanted,
             (
-                z.Declare(whole, node, span=span),
+                z.Declare(whole, node, needed=True, span=span),
                 z.Declare(named_, z.Apply(keys, "keys", (z.Read(node.type, whole),))),
                 z.Declare(found, z.MapOf(wanted, ())),
                 z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (z.Step(index, 1),), (put,), span=span),
@@ -223,7 +226,7 @@ class Expressions:
         return z.StatementValue(
             wanted,
             (
-                z.Declare(whole, node, span=span),
+                z.Declare(whole, node, needed=True, span=span),
                 z.Declare(found, z.ArrayOf(wanted, ())),
                 z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (z.Step(index, 1),), body, span=span),
                 z.Result(z.Read(wanted, found), span=span),
@@ -256,7 +259,7 @@ class Expressions:
         return z.StatementValue(
             wanted,
             (
-                z.Declare(whole, node, span=span),
+                z.Declare(whole, node, needed=True, span=span),
                 z.If(unequal, (refuse,)),
                 z.Result(z.RecordOf(wanted, parts, span=span), span=span),
             ),
@@ -285,7 +288,7 @@ class Expressions:
         return z.StatementValue(
             wanted,
             (
-                z.Declare(whole, node, span=span),
+                z.Declare(whole, node, needed=True, span=span),
                 z.Declare(found, z.MapOf(wanted, ())),
                 z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (step,), (put,), span=span),
                 z.Result(z.Read(wanted, found), span=span),
@@ -730,7 +733,7 @@ class Expressions:
         return z.StatementValue(
             wanted,
             (
-                z.Declare(text, self.check(value, t.STRING), span=span),
+                z.Declare(text, self.check(value, t.STRING), needed=True, span=span),
                 z.Declare(found, z.ArrayOf(wanted, ())),
                 z.For((z.Declare(at, z.Constant(t.I64, 0)),), less, (z.Step(index, 1),), body, span=span),
                 z.Result(z.Read(wanted, found), span=span),
@@ -918,10 +921,10 @@ class Expressions:
 
     def format(self, pattern: s.Argument, args: list[s.Argument], span: Span | None) -> z.Expr:
         """`format("... %d ...", ...)` as a sum of strings."""
-        form = self.known_text(self.check(pattern, t.STRING))
+        said = self.check(pattern, t.STRING)
+        form = self.known_text(said)
         if form is None:
-            hint = "write it, or make it a static value"
-            raise self.error("sawzall-format", "the format is not known before the run", pattern.span, hint)
+            return self.format_of_data(said, args, span)
         rest = iter(args)
         found: list[z.Expr] = []
         for place in re.finditer(r"[^%]+|%([-+ 0#]*)(\d*)(\.\d*)?(.?)", form, re.DOTALL):
@@ -938,7 +941,7 @@ class Expressions:
                     "at most 99 characters, and 99 digits behind the point",
                 )
                 raise self.error("sawzall-format", message, pattern.span, hint)
-            text = self.formatted(place[0], arg)
+            text = self.formatted(place[0], self.bare(arg))
             if precision and verb in "sq":
                 zero, most = (z.Constant(t.I64, n) for n in (0, int(precision[1:] or "0")))
                 text = z.Slice(t.STRING, text, zero, most, span=arg.span)
@@ -968,11 +971,76 @@ class Expressions:
             case _:
                 return None
 
-    def formatted(self, part: str, arg: s.Argument) -> z.Expr:
-        """One value in a format, before it is filled up to its width."""
-        verb = part[-1]
+    def bare(self, arg: s.Argument) -> z.Expr:
+        """A value without the tags of tuples."""
         node = self.infer(arg)
-        node = self.shaped(node, plain(node.type))
+        return self.shaped(node, plain(node.type))
+
+    def format_of_data(self, form: z.Expr, args: list[s.Argument], span: Span | None) -> z.Expr:
+        """A format that is not known before the run: of each place is asked which of those it is that its value may have."""
+        nodes = [self.bare(arg) for arg in args]
+        kinds = [
+            "".join(
+                verb for verb, types in VERBS.items() if (shown(n.type) if verb == "v" else n.type in types)
+            )
+            for n in nodes
+        ]
+        letters = z.ArrayOf(t.List(t.STRING), tuple(z.Constant(t.STRING, f"{each}T") for each in kinds))
+        places, whole = self.temporary("places", t.List(PLACE)), self.temporary("text", t.STRING)
+        asked = z.Apply(t.List(PLACE), "places of a format", (form, letters), span=form.span)
+        body: list[z.Stmt] = [
+            z.Declare(places, asked, needed=True, span=span),
+            z.Declare(whole, z.Constant(t.STRING, "")),
+        ]
+
+        def add(text: z.Expr) -> None:
+            longer = z.Apply(t.STRING, "+", (z.Read(t.STRING, whole), text))
+            body.append(z.Assign(z.Read(t.STRING, whole), longer))
+
+        for i, (node, verbs) in enumerate(zip(nodes, kinds, strict=True)):
+            value, place, text = (
+                self.temporary("value", node.type), self.temporary("place", PLACE), self.temporary("part", t.STRING),
+            )  # fmt: skip
+            found = z.Item(PLACE, z.Read(t.List(PLACE), places), z.Constant(t.I64, i), span=span)
+            body += [
+                z.Declare(value, node, needed=True, span=span),
+                z.Declare(place, found, needed=True),
+                z.Declare(text, z.Constant(t.STRING, "")),
+                *self.placed(z.Read(node.type, value, span=node.span), z.Read(PLACE, place), text, verbs),
+            ]
+            add(z.Field(t.STRING, z.Read(PLACE, place), "before"))
+            add(z.Read(t.STRING, text))
+        last = z.Item(PLACE, z.Read(t.List(PLACE), places), z.Constant(t.I64, len(nodes)), span=span)
+        add(z.Field(t.STRING, last, "before"))
+        return z.StatementValue(t.STRING, (*body, z.Result(z.Read(t.STRING, whole), span=span)), span=span)
+
+    def placed(self, value: z.Expr, place: z.Expr, text: int, verbs: str) -> tuple[z.Stmt, ...]:
+        """The statements that put a value into the variable `text` as a place says that may have one of `verbs`."""
+        made = z.Read(t.STRING, text)
+        verb, blanks, most = (
+            z.Field(type_, place, name) for name, type_ in PLACE.fields if name in ("verb", "blanks", "most")
+        )
+        cut = z.Slice(t.STRING, made, z.Constant(t.I64, 0), most)
+        left, right = (z.Apply(t.STRING, f"pad {side}", (made, blanks)) for side in ("left", "right"))
+        wide: tuple[z.Stmt, ...] = (
+            z.If(z.Field(t.BOOL, place, "left"), (z.Assign(made, right),), (z.Assign(made, left),)),
+        )
+        asked: tuple[z.Stmt, ...] = ()
+        if set(verbs) & set(NUMERALS):
+            number = z.Apply(t.STRING, "format number", (z.Field(t.STRING, place, "number"), value))
+            asked = (z.Assign(made, number),)
+        for letter in (*(each for each in verbs if each not in NUMERALS), "T"):
+            put: tuple[z.Stmt, ...] = (z.Assign(made, self.formatted(f"%{letter}", value)),)
+            if letter in "sq":
+                there = z.Apply(t.BOOL, ">=", (most, z.Constant(t.I64, 0)))
+                put = (*put, z.If(there, (z.Assign(made, cut),)))
+            is_it = z.Apply(t.BOOL, "==", (verb, z.Constant(t.STRING, letter)))
+            asked = (z.If(is_it, (*put, *wide), asked),)
+        return asked
+
+    def formatted(self, part: str, node: z.Expr) -> z.Expr:
+        """One value in a format, before it is filled up to its width."""
+        verb, arg = part[-1], node
         if verb == "T":
             return z.Constant(t.STRING, spelled(node.type), span=arg.span)
         if verb not in VERBS:

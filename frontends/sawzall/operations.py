@@ -747,9 +747,18 @@ CONSTANTS: Mapping[str, tuple[t.Type, int | float | bytes]] = MappingProxyType({
 })  # fmt: skip
 """Names that have a value in every program; times in microseconds."""
 
+PLACE = t.Record((
+    ("before", t.STRING), ("number", t.STRING), ("verb", t.STRING), ("left", t.BOOL), ("blanks", t.STRING), ("most", t.I64),
+))  # fmt: skip
+"""A place of a format that is not known before the run, as `sawzall_places` of the library gives it."""
+
 PLACES: tuple[Operation, ...] = (
     Operation(
         "format number", _first_of(*(_fixed(t.STRING, t.STRING, type_) for type_ in NUMBERS)), _in_form, "in a form of C's"
+    ),
+    Operation(
+        "places of a format", _fixed(t.List(PLACE), t.STRING, t.List(t.STRING)), _library("places"), "see there",
+        "the values do not fit the format", optional=True,
     ),
     Operation("pad left", _fixed(t.STRING, t.STRING, t.STRING), _padded, "behind as many blanks as are missing", repeats=True),
     Operation(

@@ -262,10 +262,11 @@ Expr = (
 
 @frozen
 class Declare(s.Node):
-    """A variable comes into being, with a value or without."""
+    """A variable comes into being, with a value or without. `needed`: an undefined value is as in any other statement."""
 
     variable: int
     value: Expr | None
+    needed: bool = False
 
 
 @frozen
@@ -546,11 +547,13 @@ def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
                 return True
             case Declare(_, None) | Return(None) | Break() | Continue():
                 return False
-            case Declare() | Return() | Quantifier():
+            case Declare(_, _, False) | Return() | Quantifier():
                 return called(part)
             case When(quantifiers, cond, body):
                 return any(map(called, (*quantifiers, cond))) or any(map(ends, body))
-            case Assign() | Step() | Leave() | Evaluate() | Append() | Assert() | Emit() | Result():
+            case (
+                Declare() | Assign() | Step() | Leave() | Evaluate() | Append() | Assert() | Emit() | Result()
+            ):
                 return may_fail(part, failing) or called(part)
             case If() | While() | DoWhile() | For() | Switch() | Case():
                 return any(map(ends, children(part)))

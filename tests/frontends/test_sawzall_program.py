@@ -167,6 +167,9 @@ def test_a_small_script_that_ends_early_or_fails_is_found() -> None:
     assert outcome(block % "a: array of int = {1}; a[1] = 2;", "reference") == [
         {"at": "2:26", "why": "`a[1]`: index out of range"}
     ]
+    assert outcome(
+        block % 'a: array of string = {}; r: string = ""; saw(a[1], `x`, rest r);', "reference"
+    ) == [{"at": "2:48", "why": "`a[1]`: index out of range"}]
     assert "trap-assert" in str(outcome(block % "assert(false);", "reference"))
 
 

@@ -137,10 +137,12 @@ class Machine:
 
     def stmt(self, stmt: z.Stmt, env: dict[int, Any]) -> None:
         match stmt:
-            case z.Declare(variable, value):
+            case z.Declare(variable, value, needed):
                 try:
                     env[variable] = ABSENT if value is None else copy.deepcopy(self.value(value, env))
                 except Undefined:
+                    if needed:
+                        raise
                     env[variable] = ABSENT
             case z.Assign(place, value):
                 store = self.place(place, env)

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import counted, if_, list_parts, void
-from backends.native.layout import Unsupported, memory
+from backends.native.layout import memory
 from backends.native.lower import decimals
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from river.lang import typed
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 FORMAT_ROOM: Final = 512
 """Bytes for a number in any form: 309 digits before the point, 99 behind it."""
+
+FORM_ROOM: Final = (
+    "[24 x i8]"  # for a form: flags, width, precision, the length of the number, its verb, and a zero byte
+)
 
 REAL_ROOM: Final = "[128 x i8]"  # for the text of a float
 
@@ -113,7 +117,8 @@ def _format(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     if isinstance(form, typed.ConstRef):
         form = f.operator.consts[form.index].value
     if not isinstance(form, typed.Literal):
-        raise Unsupported("`format` with a form that is no literal")
+        _in_a_form(f, expr, values, slot)
+        return Memory(t.STRING, slot)
     known = form_of(str(form.value), value.type)
     if known is None:
         f.trap_if("true", "conversion-range", expr.site)
@@ -144,9 +149,24 @@ def _format(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 def _by_system(f: Frame, form: str, type_: t.Type, number: str, room: str, slot: str) -> None:
     """Writes a number as `snprintf` does into the text at `slot`."""
-    b, real = f.b, type_ == t.F64
-    data = (form if real else f"{form[:-1]}ll{form[-1]}").encode() + b"\0"
+    data = (form if type_ == t.F64 else f"{form[:-1]}ll{form[-1]}").encode() + b"\0"
     text = f.module.constant(f"[{len(data)} x i8]", f'c"{"".join(f"{chr(92)}{byte:02X}" for byte in data)}"')
+    _printed(f, text, type_, number, room, slot)
+
+
+def _in_a_form(f: Frame, expr: typed.Apply, values: Sequence[Value], slot: str) -> None:
+    """Writes a number in a form that data say into the text at `slot`."""
+    b, type_ = f.b, values[1].type
+    form, room = b.slot(FORM_ROOM), b.slot(f"[{FORMAT_ROOM} x i8]")
+    real = "true" if type_ == t.F64 else "false"
+    good = b.call("i1", "format_form", [f"ptr {form}", f"ptr {f.ptr(values[0])}", f"i1 {real}"])
+    f.trap_if(b.op(f"xor i1 {good}, true"), "conversion-range", expr.site)
+    _printed(f, form, type_, f.reg(values[1]), room, slot)
+
+
+def _printed(f: Frame, text: str, type_: t.Type, number: str, room: str, slot: str) -> None:
+    """As `_by_system`; `text`: where the form of C's is."""
+    b, real = f.b, type_ == t.F64
     if real:  # a NaN has no sign
         bare = b.op(f"call double @llvm.fabs.f64(double {number})")
         unordered = b.op(f"fcmp uno double {number}, {number}")
