@@ -73,9 +73,9 @@ def fill(
     Raises: Unwanted when the thread's work is not wanted any more.
     """
     from backends.native.operator import Variable
-    from backends.native.shared import BASE, part_code
+    from backends.native.shared import BASE, part_at_hand
 
-    close = part_code(BASE).function("arena_close", (ctypes.c_void_p,))
+    close = part_at_hand(BASE).function("arena_close", (ctypes.c_void_p,))
     for index, symbol in rooms:
         made = compute(op, index, debug=debug)
         if isinstance(made, Reason):

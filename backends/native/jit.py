@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 import threading
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ Tests may write it, as long as nothing made before is used until they have put i
 
 OPTIMISATION: Final = 3
 """How much code is optimised, from 0 (not at all)."""
+
+_INLINED: Final = re.compile(r"^(define internal [^<\n]*) alwaysinline", re.MULTILINE)
+"""The head of a function that is written out where it is called; not of those of vectors, which are one instruction."""
 
 _LEVELS: Final = [OPTIMISATION]
 _LOCK: Final = threading.Lock()  # of the linker
@@ -159,6 +163,8 @@ def machine_code(text: str, level: int = OPTIMISATION) -> bytes:
 
     Raises: InternalError if the text is not a correct module.
     """
+    if not level:
+        text = _INLINED.sub(r"\1", text)  # what code takes that is only made grows with its size
     linker = _linker()
     binding, machine = linker.binding, linker.machine
     target = binding.Target.from_triple(machine.triple).create_target_machine(

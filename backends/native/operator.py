@@ -32,7 +32,7 @@ from backends.native.jit import Code, available, host, level
 from backends.native.layout import size_align
 from backends.native.patterns import Calls, Patterns
 from backends.native.pool import POOL, default_limit
-from backends.native.shared import BASE, ModuleText, TreeTexts, part_code, shared
+from backends.native.shared import BASE, ModuleText, TreeTexts, part_at_hand, shared
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import InternalError
 from river.lang import types as t
@@ -243,7 +243,7 @@ class NativeOperator:
     _texts: Any = field(init=False, repr=False)  # the list of the memory of texts
 
     def __attrs_post_init__(self) -> None:
-        self._close = close = part_code(BASE).function("arena_close", (_P,))
+        self._close = close = part_at_hand(BASE).function("arena_close", (_P,))
         self.variables = [Variable(var.type, self.debug, close) for var in self.operator.vars]
         self._constants = []
         if self.parameters is not None:

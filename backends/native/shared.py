@@ -103,27 +103,34 @@ class TreeTexts:
 def shared(
     key: str,
     make: Callable[[], ModuleText],
-    level: int | None = None,
+    level: int = OPTIMISATION,
     begin: Callable[[Code], None] | None = None,
 ) -> Code:
     """The code that `make` gives the text of, unless code with this key is there already.
 
-    `level`: how much it is optimised (see `jit.level`); where a run waits for it, it may be made quickly at first (see
-    `tiers`). None: it is common to many programs, and optimised at once. `begin` is called once, when the code has been linked:
-    if it raises, the code is not there. Threads that want different code do not wait for each other.
+    `level`: how much it is optimised in the end (see `jit.level`); where a run waits for it, it may be made quickly at first
+    (see `tiers`). `begin` is called once, when the code has been linked: if it raises, the code is not there. Threads that want
+    different code do not wait for each other.
     """
+    if level and _quick():
+        return _once(key, lambda: _begun(key, make, level, begin))
+    return _once(key, lambda: _ready(key, make, level, begin))
+
+
+def _quick() -> bool:
+    """Whether code is made quickly at first."""
+    return not stated() and tiers.wanted()
+
+
+def _once(key: str, make: Callable[[], Code]) -> Code:
+    """The code with a key: what `make` gives, if it is not there."""
     with _LOCK:
         if key in _KNOWN:
             return _known(key)
         lock = _MAKING.setdefault(key, RLock())
     with lock:
         if key not in _KNOWN:
-            effort = OPTIMISATION if level is None else level
-            if level is not None and effort and not stated() and tiers.wanted():
-                code = _begun(key, make, effort, begin)
-            else:
-                code = _ready(key, make, effort, begin)
-            _KNOWN[key] = code
+            _KNOWN[key] = make()
             _MAKING.pop(key, None)
         return _known(key)
 
@@ -149,21 +156,26 @@ def _begun(
         lambda ran: note(depends, ran),
         before=noted(depends),
     )
-    quick = evolve(_ready(f"quick {key}", make, 0, begin), tier=tier)
+    quick = evolve(_ready(f"quick {key}", make, 0, begin, parts=0), tier=tier)
     tiers.known(tier)
     return quick
 
 
 def _ready(
-    key: str, make: Callable[[], ModuleText], level: int, begin: Callable[[Code], None] | None
+    key: str,
+    make: Callable[[], ModuleText],
+    level: int,
+    begin: Callable[[Code], None] | None = None,
+    *,
+    parts: int = OPTIMISATION,
 ) -> Code:
-    """The code as the cache has it, else made now."""
+    """The code as the cache has it, else made now. `parts`: how much the parts of the runtime library are optimised."""
 
     def build() -> bytes:
         with _CLOCK.running():
             return _built(make, level)
 
-    return _linked(kept(_depends(key), build), begin)
+    return _linked(kept(_depends(key), build), begin, parts)
 
 
 BEGIN: Final = "river_begin"
@@ -186,11 +198,11 @@ def _built(make: Callable[[], ModuleText], level: int) -> bytes:
     return json.dumps(told).encode() + b"\n" + machine_code(made.text, level)
 
 
-def _linked(data: bytes, begin: Callable[[Code], None] | None) -> Code:
-    """The code that was kept, ready to be called."""
+def _linked(data: bytes, begin: Callable[[Code], None] | None, level: int = OPTIMISATION) -> Code:
+    """The code that was kept, ready to be called; `level`: of the parts of the runtime library that it calls."""
     head, _, code = data.partition(b"\n")
     told = json.loads(head)
-    imports = {name: part_code(of).addresses[name] for name, of in told["imports"].items()}
+    imports = {name: part_code(of, level).addresses[name] for name, of in told["imports"].items()}
     made = evolve(linked(code, tuple(told["exports"]), imports), facts=told["facts"])
     if BEGIN in made.addresses and not made.function(BEGIN, (), c_bool)():
         raise InternalError("the index of a constant has no room for its keys")
@@ -235,15 +247,26 @@ def side_by_side(make: Callable[[Job], Result], jobs: Sequence[Job], workers: in
     return [done[number] for number in range(len(jobs))]
 
 
-def part_code(name: str) -> Code:
-    """A part of the runtime library."""
+def part_code(name: str, level: int = OPTIMISATION) -> Code:
+    """A part of the runtime library. Code that is made quickly calls parts that are: both levels may be there."""
 
     def make() -> ModuleText:
         from backends.native.library import part
 
         return ModuleText(*part(name))
 
-    return shared(f"part {name}", make)
+    key = _part(name, level)
+    return _once(key, lambda: _ready(key, make, level, parts=level))
+
+
+def part_at_hand(name: str) -> Code:
+    """The same, on whatever level it is there; else as code is made now."""
+    there = next((level for level in (OPTIMISATION, 0) if _part(name, level) in _KNOWN), None)
+    return part_code(name, there if there is not None else 0 if _quick() else OPTIMISATION)
+
+
+def _part(name: str, level: int) -> str:
+    return f"part {level} {name}"
 
 
 def compile_text(text: str, exports: Iterable[str]) -> Code:

@@ -83,6 +83,27 @@ def test_state_goes_over_to_the_better_code() -> None:
         assert tier.seconds == before
 
 
+def test_nothing_is_optimised_before_the_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels: list[int] = []
+    make = shared.machine_code
+
+    def made(text: str, level: int) -> bytes:
+        levels.append(level)
+        return make(text, level)
+
+    monkeypatch.setattr(shared, "machine_code", made)
+    monkeypatch.setattr(shared, "_KNOWN", {})
+    with while_running():
+        native = counts(31)
+        assert fired(native, ("a", 1)) == [("a", 32)]
+        assert native.code.tier is not None
+        assert len(levels) > 1  # with parts of the runtime library
+        assert set(levels) == {0}
+        native.code.tier.improve()
+        assert fired(native, ("a", 1)) == [("a", 33)]
+        assert OPTIMISATION in levels
+
+
 def test_outside_of_runs_code_is_optimised() -> None:
     assert counts(51).code.tier is None
     with while_running():
