@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never, cast
 
 from frontends.sawzall import typed as z
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.operations import OPERATIONS
+from frontends.sawzall.operations import CLOSE, OPEN, OPERATIONS
 from frontends.sawzall.reduce import hidden
 from frontends.sawzall.types import Proto, expression
 from frontends.sawzall.values import (
@@ -31,6 +31,7 @@ from river.lang.parse import PORT_RESERVED
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from frontends.sawzall.types import Recursive
     from river.source import Span
 
 
@@ -242,7 +243,16 @@ class Body(Values):
                 self.write(stmt)
             case z.If(tested) | z.Switch(tested):
                 self.skippable(stmt, tested)
-            case z.Assign() | z.Step() | z.Leave() | z.Evaluate() | z.Append() | z.Assert() | z.Emit():
+            case (
+                z.Assign()
+                | z.Within()
+                | z.Step()
+                | z.Leave()
+                | z.Evaluate()
+                | z.Append()
+                | z.Assert()
+                | z.Emit()
+            ):
                 self.skippable(stmt, stmt)
             case _:
                 self.write(stmt)
@@ -252,7 +262,8 @@ class Body(Values):
         if not z.may_fail(tested, self.consts.failing):
             self.write(stmt)
             return
-        changed = self.flags.get(z.root(stmt.place)) if isinstance(stmt, z.Assign | z.Step) else None
+        changing = isinstance(stmt, z.Assign | z.Within | z.Step)
+        changed = self.flags.get(z.root(stmt.place)) if changing else None
         done = s.Name(self.unused("done"))
         if changed is not None:
             self.out.append(s.VarDecl(done.name, None, FALSE))
@@ -294,6 +305,8 @@ class Body(Values):
             case z.Assign(place, value):
                 target = self.place(place)
                 self.put(place, target, self.expr(value), span)
+            case z.Within(place, variable, change):
+                self.within_value(place, variable, change)
             case z.Step(place, by):
                 self.step(place, by, span)
             case z.Leave(place):
@@ -458,6 +471,18 @@ class Body(Values):
             missing = s.Unary("not", s.Call("has", (found.value, found.index)))
             self.unless(missing, place.span, f"`{text_of(place.span)}`: no such key")
         return found
+
+    def within_value(self, place: z.Expr, variable: int, change: z.Stmt) -> None:
+        """A change of a part of what the value at a place is made of."""
+        kind = cast("Recursive", place.type).number
+        target = self.inner(place)
+        whole = s.Name(self.unused(self.variable(variable).name))
+        self.names[variable] = whole.name
+        first = s.Call(f"{OPEN}{kind}", (target,))
+        self.out.append(s.VarDecl(whole.name, expression(self.variable(variable).type), first))
+        self.write(change)
+        self.out.append(s.Assign(target, s.Call(f"{CLOSE}{kind}", (whole,)), span=place.span))
+        self.present(place, target)
 
     def step(self, place: z.Expr, by: int, span: Span | None) -> None:
         """`place++;`."""

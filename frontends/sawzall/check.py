@@ -11,7 +11,7 @@ from frontends.sawzall.expressions import Expressions
 from frontends.sawzall.names import Known, Names, Results, both
 from frontends.sawzall.operations import named
 from frontends.sawzall.tables import KINDS, PRINTED
-from frontends.sawzall.types import BASIC, PACKED, Proto, kept_name, plain, spelled
+from frontends.sawzall.types import BASIC, PACKED, Proto, Recursive, kept_name, plain, spelled
 from river.classes import define, evolve, field
 from river.diagnostics import closest
 from river.il.trees import fresh, rebuild, walk
@@ -67,6 +67,7 @@ def check(ast: a.Program) -> z.Program:
         remarks,
         ast.skips,
         ast.seed,
+        tuple(checker.names.recursive),
         span=ast.span,
     )
 
@@ -181,7 +182,7 @@ class _Checker:
                 value, s.Expr
             ):
                 found = plain(self.resolved(key))
-                if not t.is_key(found):
+                if not t.is_key(found) or t.contains(found, Recursive):
                     message = f"`{spelled(found)}` cannot be the key of a map"
                     raise self.report.error("sawzall-key-type", message, key.span)
                 return t.Map(found, self.resolved(value))
@@ -340,11 +341,9 @@ class _Checker:
                 names.declare(item.name, known, item.span)
                 return
         fields = evolve(item.type, members=()) if isinstance(item.type, a.TupleType) else item.type
-        for node in walk(fields):
-            if isinstance(node, s.TypeName) and node.name == item.name and names.type(item.name) is None:
-                message = f"`{item.name}` contains itself, which types of River-Sawzall do not"
-                hint = "keep the parts in an array, and say by their indices what belongs to what"
-                raise self.report.error("sawzall-recursive-type", message, node.span or item.span, hint)
+        if names.type(item.name) is None and _named(fields, item.name) is not None:
+            self.recursive_type(item, fields)
+            return
         if not isinstance(item.type, a.TupleType) or not item.type.members:
             found = self.type(item.type)
             names.declare(item.name, Known("type", len(names.types)), item.span)
@@ -383,6 +382,26 @@ class _Checker:
         names.members[index] = members
         names.declare(item.name, Known("type", index), item.span)
 
+    def recursive_type(self, item: a.TypeDecl, type_: a.TypeExpr) -> None:
+        """`type T = ...;` that contains itself, in arrays and maps."""
+        names, report = self.names, self.report
+        direct = _named(type_, item.name, directly=True)
+        if direct is not None:
+            message, hint = f"`{item.name}` contains itself", "in an array or a map it may"
+            raise report.error("sawzall-recursive-type", message, direct.span or item.span, hint)
+        if isinstance(item.type, a.TupleType) and item.type.members:
+            message = f"`{item.name}` contains itself, and has types or static values of its own"
+            raise report.error("sawzall-recursive-type", message, item.span, "declare these outside of it")
+        own = Recursive(item.name, len(names.recursive))
+        names.recursive.append(t.UNIT)
+        names.types.append(own)
+        names.declare(item.name, Known("type", len(names.types) - 1), item.span)
+        content = names.recursive[own.number] = self.type(type_)
+        if t.contains(content, Proto, t.Function):
+            what = "a protocol buffer" if t.contains(content, Proto) else "a function"
+            message = f"`{item.name}` contains itself, and is {what}, or has one inside"
+            raise report.error("sawzall-recursive-type", message, item.span, "keep that outside of it")
+
     # -- declarations
 
     def item(self, item: a.Stmt) -> None:
@@ -402,6 +421,7 @@ class _Checker:
         if self.input is not None:
             hint = "one program reads one input"
             raise self.report.error("sawzall-input", "there are two inputs", item.span, hint)
+        self.finite(type_, item.span)
         if not type_.fields:
             hint = "name its fields: `{line: string}`"
             raise self.report.error("sawzall-input", "the input must be a record", item.span, hint)
@@ -607,6 +627,7 @@ class _Checker:
         if item.index and not kind.indexed:
             raise self.report.error("sawzall-table", f"`{item.kind}` has no indices", item.index[0].span)
         value = plain(self.type(item.value.type))
+        self.finite(value, item.value.span)
         if not kind.value(value):
             message = f"`{item.kind}` takes {kind.wants}, not `{spelled(value)}`"
             raise self.report.error("sawzall-table", message, item.value.span)
@@ -660,6 +681,13 @@ class _Checker:
                     table, sent="file" if word == "file" else "proc", index=where, value=(("data", t.BYTES),)
                 )
 
+    def finite(self, type_: t.Type, span: Span | None) -> None:
+        """Refuses a type that contains itself where values come from outside, or go there."""
+        if t.contains(type_, Recursive):
+            message = f"`{spelled(type_)}` is, or has inside, a type that contains itself: tables and inputs hold none"
+            hint = "`string(x)` is its text"
+            raise self.report.error("sawzall-recursive-type", message, span, hint)
+
     def number(self, expr: s.Expr) -> int:
         """The value of a whole number that is known before the run: from literals and static values."""
 
@@ -685,6 +713,7 @@ class _Checker:
     def key(self, element: a.Element) -> t.Type:
         """The type of an index."""
         type_ = plain(self.type(element.type))
+        self.finite(type_, element.span)
         if not t.is_key(type_):
             raise self.report.error(
                 "sawzall-key-type", f"`{spelled(type_)}` cannot be an index", element.span
@@ -701,6 +730,7 @@ class _Checker:
                 )
             return None
         type_ = plain(self.type(item.weight.type))
+        self.finite(type_, item.weight.span)
         if takes is None:
             raise self.report.error("sawzall-table", f"`{item.kind}` takes no weight", item.weight.span)
         if not takes(type_):
@@ -832,7 +862,7 @@ class _Checker:
                 node = exprs.check(value, target.type)
                 if isinstance(target, z.Read):
                     names.assign(target.variable)
-                return (z.Assign(target, node, span=span),)
+                return (self.exprs.through(z.Assign(target, node, span=span)),)
             case a.Step(place, by):
                 return (self.step(place, by, span),)
             case a.Do(s.Call("DEBUG", (s.String("print"), form, *rest))) if names.known("DEBUG") is None:
@@ -931,8 +961,9 @@ class _Checker:
             )
         if isinstance(changed, z.Item) and changed.value.type in (t.STRING, t.BYTES):
             operation, one = ("+" if by > 0 else "-"), z.Constant(t.I64, 1, span=span)
-            return z.Assign(changed, z.Apply(t.I64, operation, (target, one), span=span), span=span)
-        return z.Step(target, by, span=span)
+            changed = z.Assign(changed, z.Apply(t.I64, operation, (target, one), span=span), span=span)
+            return self.exprs.through(changed)
+        return self.exprs.through(z.Step(target, by, span=span))
 
     def failing(self) -> frozenset[int]:
         """The functions whose results may be undefined, as far as is known: those without a body yet may."""
@@ -1103,7 +1134,7 @@ class _Checker:
         """`switch`."""
         names = self.names
         value = self.exprs.infer(item.value)
-        if not isinstance(value.type, t.Primitive):
+        if not isinstance(value.type, t.Primitive) or isinstance(value.type, Recursive):
             message = f"a `switch` is over a value of a basic type, not `{spelled(value.type)}`"
             raise self.report.error("sawzall-type-mismatch", message, item.value.span)
         before, outer = names.sure, names.frame.broken
@@ -1170,7 +1201,7 @@ class _Checker:
                     pass
                 case _:
                     continue
-            whole = self.exprs.infer(value)
+            whole = self.exprs.opened(self.exprs.infer(value))
             wanted = whole.type.key if isinstance(whole.type, t.Map) else t.I64
             if type_ != wanted:
                 raise self.exprs.mismatch(wanted, type_, item.span)
@@ -1212,6 +1243,27 @@ INPUT = "input"
 
 UNDEFINED = "undefined"
 """The output that reports undefined values."""
+
+
+def _named(type_: a.TypeExpr, name: str, *, directly: bool = False) -> s.TypeName | None:
+    """Where a type names another one. `directly`: not in an array, a map or the type of a function."""
+    match type_:
+        case s.TypeName(found, ()):
+            return type_ if found == name else None
+        case a.TupleType(fields=fields):
+            inner = [field.type for field in fields]
+        case s.OptionalType(item):
+            inner = [item]
+        case s.TypeName() | a.FunctionType() if directly:
+            inner = []
+        case s.TypeName(_, args):
+            inner = [arg for arg in args if not isinstance(arg, s.Expr)]
+        case a.FunctionType(params, result):
+            inner = [param.type for param in params] + ([] if result is None else [result])
+        case _:
+            inner = []
+    places = (_named(part, name, directly=directly) for part in inner)
+    return next((place for place in places if place is not None), None)
 
 
 def _mentions(expr: s.Expr, names: frozenset[str]) -> bool:

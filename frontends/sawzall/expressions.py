@@ -21,7 +21,7 @@ from frontends.sawzall.operations import (
     shown,
 )
 from frontends.sawzall.times import default_zone, microseconds, zone
-from frontends.sawzall.types import BASIC, FINGERPRINT, Proto, kept_name, plain, spelled
+from frontends.sawzall.types import BASIC, FINGERPRINT, Proto, Recursive, kept_name, plain, spelled
 from river.classes import define, evolve
 from river.diagnostics import closest
 from river.lang import syntax as s
@@ -88,10 +88,33 @@ class Expressions:
     def check(self, expr: a.Expr, wanted: t.Type) -> z.Expr:
         """The typed form of `expr`, which must be a `wanted` (or what is inside, if that is optional)."""
         inner = wanted.inner if isinstance(wanted, t.Optional) else wanted
-        node = self.infer(expr, inner)
+        if isinstance(inner, Recursive):
+            return self.closed(expr, inner, converts=False)
+        node = self.opened(self.infer(expr, inner))
         if plain(node.type) != plain(inner):
             raise self.mismatch(inner, node.type, expr.span)
         return self.shaped(node, inner)
+
+    def opened(self, node: z.Expr) -> z.Expr:
+        """What a value is made of, if its type contains itself."""
+        if not isinstance(node.type, Recursive):
+            return node
+        if isinstance(node, z.Closed):
+            return node.value
+        return z.Opened(self.names.recursive[node.type.number], node, span=node.span)
+
+    def closed(self, expr: a.Expr, wanted: Recursive, *, converts: bool) -> z.Expr:
+        """The typed form of `expr` as a value of a type that contains itself. `converts`: as `initial`, else as `check`."""
+        content = self.names.recursive[wanted.number]
+        if composite(expr):
+            made = self.initial(expr, content) if converts else self.check(expr, content)
+            return z.Closed(wanted, made, span=expr.span)
+        node = self.infer(expr, content)
+        if node.type == wanted:
+            return node
+        if not converts and plain(node.type) != plain(content):
+            raise self.mismatch(wanted, node.type, expr.span)
+        return self.converted_basic(node, wanted, expr.span)
 
     def shaped(self, node: z.Expr, wanted: t.Type) -> z.Expr:
         """A value as one of a type that differs in nothing but the tags of tuples: all fields are there then."""
@@ -154,8 +177,10 @@ class Expressions:
 
     def initial(self, expr: a.Expr, wanted: t.Type) -> z.Expr:
         """The typed form of what a variable begins with: it is converted to the type of the variable."""
+        if isinstance(wanted, Recursive):
+            return self.closed(expr, wanted, converts=True)
         if not composite(expr):
-            node = self.infer(expr, wanted)
+            node = self.opened(self.infer(expr, wanted))
             if plain(node.type) == plain(wanted):
                 return self.shaped(node, wanted)
             return self.converted(node, wanted, expr.span)
@@ -191,6 +216,12 @@ class Expressions:
         wanted = wanted.inner if isinstance(wanted, t.Optional) else wanted
         if plain(node.type) == plain(wanted):
             return self.shaped(node, wanted)
+        if isinstance(wanted, Recursive) and not isinstance(node.type, Recursive):
+            content = self.names.recursive[wanted.number]
+            alike = plain(node.type) == plain(content)
+            made = self.shaped(node, content) if alike else self.converted(node, content, span)
+            return z.Closed(wanted, made, span=span)
+        node = self.opened(node)
         if node.type == t.BYTES and isinstance(wanted, Proto):
             return z.Unpacked(wanted, node, span=span)
         if isinstance(node.type, Proto) and wanted == t.BYTES:
@@ -462,6 +493,7 @@ class Expressions:
 
     def part(self, value: z.Expr, low: s.Expr, high: s.Expr, span: Span | None) -> z.Expr:
         """`value[low:high]`."""
+        value = self.opened(value)
         if not isinstance(value.type, t.List) and value.type not in (t.STRING, t.BYTES):
             raise self.error("sawzall-not-indexed", f"`{spelled(value.type)}` has no parts", span)
         first, last = self.index(low, t.I64, value.type), self.index(high, t.I64, value.type)
@@ -469,6 +501,7 @@ class Expressions:
 
     def field(self, value: z.Expr, name: str, span: Span | None) -> z.Expr:
         """`value.name`."""
+        value = self.opened(value)
         if not isinstance(value.type, t.Record):
             raise self.error("sawzall-unknown-field", f"`{spelled(value.type)}` has no fields", span)
         name = kept_name(name)
@@ -483,6 +516,7 @@ class Expressions:
 
     def item(self, value: z.Expr, index: s.Expr, span: Span | None) -> z.Expr:
         """`value[index]`."""
+        value = self.opened(value)
         match value.type:
             case t.List(item):
                 return z.Item(item, value, self.index(index, t.I64, value.type), span=span)
@@ -501,6 +535,10 @@ class Expressions:
         """An operator or built-in function applied; braces take the type of the other operand."""
         other = len(args) > 1 and name not in CONVERTERS and not all(map(composite, args))
         nodes = [None if other and composite(arg) else self.infer(arg) for arg in args]
+        if name not in ("==", "!=") or any(
+            node is not None and not isinstance(node.type, Recursive) for node in nodes
+        ):
+            nodes = [None if node is None else self.opened(node) for node in nodes]
         if name == "bytes" and len(nodes) == 1 and nodes[0] is not None and isinstance(nodes[0].type, Proto):
             return z.Packed(t.BYTES, nodes[0], span=span)
         if name == "string" and len(nodes) == 1 and isinstance(nodes[0], z.FunctionOf):
@@ -591,7 +629,7 @@ class Expressions:
                 place = self.tagged(name, args, span)
                 return z.There(t.BOOL, place.value, place.name, span=span)
             case "inprotocount", (value,):
-                counted = self.infer(value)
+                counted = self.opened(self.infer(value))
                 if not isinstance(counted.type, Proto):
                     hint = "tags make it a protocol buffer: `{ a: int @ 1 }`"
                     raise self.error("sawzall-tag", "`inprotocount` takes a tuple with tags", span, hint)
@@ -875,9 +913,47 @@ class Expressions:
         if not patterns:
             raise self.error("sawzall-arguments", f"`{name}` takes patterns behind the text", span)
         once = name == "saw"
-        return z.Saw(
+        found = z.Saw(
             t.List(t.STRING), rounds, text, tuple(patterns), tuple(takes), tuple(rests), once, span=span
         )
+        return self.rests_within(found)
+
+    def rests_within(self, saw: z.Saw) -> z.Expr:
+        """What is left of a text goes into a variable first, where its place is in a value whose type contains itself."""
+        before: list[z.Stmt] = []
+        behind: list[z.Stmt] = []
+        rests: list[tuple[int, z.Expr]] = []
+        for at, place in saw.rests:
+            changed = self.through(z.Assign(place, z.Constant(t.STRING, ""), span=place.span))
+            if isinstance(changed, z.Assign):
+                rests.append((at, place))
+                continue
+            rest = z.Read(t.STRING, self.temporary("rest", t.STRING), span=place.span)
+            before.append(z.Declare(rest.variable, place, needed=True, span=place.span))
+            behind.append(self.through(z.Assign(place, rest, span=place.span)))
+            rests.append((at, rest))
+        if not before:
+            return saw
+        parts = self.temporary("parts", saw.type)
+        found = z.Declare(parts, evolve(saw, rests=tuple(rests)), needed=True, span=saw.span)
+        result = z.Result(z.Read(saw.type, parts), span=saw.span)
+        return z.StatementValue(saw.type, (*before, found, *behind, result), span=saw.span)
+
+    def through(self, stmt: z.Assign | z.Step) -> z.Stmt:
+        """A change of a part of a value whose type contains itself: the value is opened, changed and closed again."""
+        opened = _opened(stmt.place)
+        if opened is None:
+            return stmt
+        whole = self.temporary("opened", opened.type)
+
+        def within(node: s.Node) -> s.Node:
+            if node is opened:
+                return z.Read(opened.type, whole, span=opened.span)
+            assert isinstance(node, z.Field | z.Item | z.Slice | z.Opened)  # noqa: S101 - it leads there
+            return evolve(node, value=within(node.value))
+
+        change = self.through(evolve(stmt, place=within(stmt.place)))
+        return z.Within(opened.value, whole, change, span=stmt.span)
 
     def pattern(self, expr: a.Expr) -> z.Expr:
         """A pattern; what is wrong with one that is known is an error."""
@@ -973,7 +1049,7 @@ class Expressions:
 
     def bare(self, arg: s.Argument) -> z.Expr:
         """A value without the tags of tuples."""
-        node = self.infer(arg)
+        node = self.opened(self.infer(arg))
         return self.shaped(node, plain(node.type))
 
     def format_of_data(self, form: z.Expr, args: list[s.Argument], span: Span | None) -> z.Expr:
@@ -1181,6 +1257,16 @@ def _before_a_line_end(pattern: str) -> str:
 def composite(expr: a.Expr) -> bool:
     """Whether `expr` is values in braces, whose type is that of what they stand beside."""
     return isinstance(expr, s.ListValue | s.MapValue | s.RecordValue)
+
+
+def _opened(place: z.Expr) -> z.Opened | None:
+    """The outermost value in a place whose type contains itself: none stands around it."""
+    found = None
+    while isinstance(place, z.Field | z.Item | z.Slice | z.Opened):
+        if isinstance(place, z.Opened):
+            found = place
+        place = place.value
+    return found
 
 
 def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:

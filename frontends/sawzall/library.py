@@ -57,7 +57,7 @@ def needed(node: s.Node) -> tuple[s.Fn, ...]:
     nodes: list[s.Node] = [node]
     while nodes:
         for part in walk(nodes.pop()):
-            if isinstance(part, s.Call) and part.function.startswith(PREFIX) and part.function not in names:
+            if isinstance(part, s.Call) and part.function not in names and part.function in _places():
                 names.add(part.function)
                 nodes.append(_function(part.function))
     return tuple(_function(name) for name in _places() if name in names) if names else ()

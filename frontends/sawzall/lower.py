@@ -12,6 +12,7 @@ from frontends.sawzall.calls import callees, drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX, needed
 from frontends.sawzall.messages import functions as messages
+from frontends.sawzall.recursive import functions as recursive
 from frontends.sawzall.reduce import Reducer, indexed, item_type, reducer
 from frontends.sawzall.tables import DIRECT
 from frontends.sawzall.types import expression
@@ -186,6 +187,7 @@ class _Lowering:
         functions += [local_function(consts, i, frozen=True) for i in frozen]
         body = handler(consts)
         first += messages(consts)
+        first += recursive(consts, (*(const for const, _ in statics), *first, *functions, body))
         items = self.numbered(source) if self.draws else self.items(source)
         ports = (s.Port(port(source.name), items, span=source.span),)
         outs = [s.Out(name, type_) for name, type_ in self.outs()]

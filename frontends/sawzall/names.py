@@ -97,6 +97,9 @@ class Names:
     members: dict[int, dict[str, Known]] = field(
         factory=dict[int, "dict[str, Known]"]
     )  # of types, by their number
+    recursive: list[t.Type] = field(
+        factory=list["t.Type"]
+    )  # what the types that contain themselves are made of
     frames: list[Frame] = field(factory=lambda: [Frame()])
     sure: frozenset[int] | None = frozenset()
     always: set[int] = field(factory=set[int])

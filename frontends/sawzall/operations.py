@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.times import ZONES, default_zone
-from frontends.sawzall.types import FINGERPRINT, spelled
+from frontends.sawzall.types import FINGERPRINT, Recursive, spelled
 from river.classes import frozen
 from river.lang import syntax as s
 from river.lang import types as t
@@ -408,6 +408,15 @@ def _quoted(value: s.Expr, sign: str) -> s.Expr:
     return _joined_texts(s.String(sign), value, s.String(sign))
 
 
+OPEN, CLOSE, SHOWN = (f"{PREFIX}{word}_" for word in ("open", "close", "shown"))
+"""How the functions of types that contain themselves are called, in front of the numbers of the types: see `recursive`."""
+
+
+def shown_as(value: s.Expr, type_: t.Type) -> s.Expr:
+    """The text of an array, a map or a record, as the program would write it."""
+    return _shown(value, type_, 0)
+
+
 def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
     """The text of a value that stands in another one, as the program would write it; maps by ascending keys."""
     name = f"part{depth}"
@@ -431,6 +440,8 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
             return _braces(s.Call("join", (s.ListValue(tuple(texts)), s.String(", "))))
         case t.BYTES:
             return s.Call(f"{PREFIX}bytes_text", (value,))
+        case Recursive(_, number):
+            return s.Call(f"{SHOWN}{number}", (value,))
         case t.Function():
             return s.String(spelled(type_))
         case t.TIME:

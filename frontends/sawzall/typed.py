@@ -146,6 +146,22 @@ class Packed(s.Node):
 
 
 @frozen
+class Opened(s.Node):
+    """What a value is made of whose type contains itself; that type is a `types.Recursive`."""
+
+    type: t.Type
+    value: Expr
+
+
+@frozen
+class Closed(s.Node):
+    """The value of a type that contains itself, which is a `types.Recursive`, of what it is made of."""
+
+    type: t.Type
+    value: Expr
+
+
+@frozen
 class There(s.Node):
     """`inproto(e.name)`: whether the field of a tuple was read, or was assigned to."""
 
@@ -244,6 +260,8 @@ Expr = (
     | Saw
     | Unpacked
     | Packed
+    | Opened
+    | Closed
     | There
     | Logic
     | Defined
@@ -275,6 +293,15 @@ class Assign(s.Node):
 
     place: Expr
     value: Expr
+
+
+@frozen
+class Within(s.Node):
+    """A change of a part of the value at a place whose type contains itself. `variable`: what that is made of, which changes."""
+
+    place: Expr
+    variable: int
+    change: Stmt
 
 
 @frozen
@@ -424,8 +451,8 @@ class Result(s.Node):
 
 
 Stmt = (
-    Declare | Assign | Step | Leave | Evaluate | Append | Assert | Emit | If | While | DoWhile | For | Switch | When | Break
-    | Continue | Return | Result
+    Declare | Assign | Within | Step | Leave | Evaluate | Append | Assert | Emit | If | While | DoWhile | For | Switch | When
+    | Break | Continue | Return | Result
 )  # fmt: skip
 
 
@@ -476,7 +503,8 @@ class Program(s.Node):
     """`statics`: in order, with their values; `body`: what is done for each record of the input; `remarks`: warnings.
 
     `kept`: the variables that function values may use, which exist from the beginning to the end of their function. `skips`:
-    something undefined ends the statement that meets it, not the record. `seed`: random numbers begin with it.
+    something undefined ends the statement that meets it, not the record. `seed`: random numbers begin with it. `recursive`: what
+    the types that contain themselves are made of, by their numbers.
     """
 
     input: int
@@ -489,6 +517,7 @@ class Program(s.Node):
     remarks: tuple[Diagnostic, ...] = ()
     skips: bool = False
     seed: int = 0
+    recursive: tuple[t.Type, ...] = ()
 
 
 # ---------------------------------------------------------------------------------------------- what may be undefined
@@ -552,7 +581,16 @@ def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
             case When(quantifiers, cond, body):
                 return any(map(called, (*quantifiers, cond))) or any(map(ends, body))
             case (
-                Declare() | Assign() | Step() | Leave() | Evaluate() | Append() | Assert() | Emit() | Result()
+                Declare()
+                | Assign()
+                | Within()
+                | Step()
+                | Leave()
+                | Evaluate()
+                | Append()
+                | Assert()
+                | Emit()
+                | Result()
             ):
                 return may_fail(part, failing) or called(part)
             case If() | While() | DoWhile() | For() | Switch() | Case():
@@ -596,7 +634,7 @@ def assigned(node: s.Node) -> frozenset[int]:
     """The variables to which something inside `node` assigns, or of which it changes a part."""
     found: frozenset[int] = frozenset()
     match node:
-        case Assign(place, _) | Step(place, _) | Leave(place):
+        case Assign(place, _) | Within(place) | Step(place, _) | Leave(place):
             found = frozenset({root(place)})
         case Saw(rests=rests):
             found = frozenset(root(place) for _, place in rests)

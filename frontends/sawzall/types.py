@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
 FINGERPRINT = t.Primitive("fingerprint")
 
+
+@frozen(cache_hash=True)
+class Recursive(t.Primitive):
+    """A type that contains itself, in arrays or maps: its name in the text, and its number among these types of the program."""
+
+    number: int
+
+
 BASIC: Mapping[str, t.Type] = MappingProxyType({
     "bool": t.BOOL, "int": t.I64, "uint": t.U64, "float": t.F64, "string": t.STRING, "bytes": t.BYTES, "time": t.TIME,
     "fingerprint": FINGERPRINT,
@@ -110,6 +118,8 @@ def kept_name(name: str) -> str:
 def lowered(type_: t.Type) -> t.Type:
     """The type of River by which values of `type_` are kept."""
     match type_:
+        case Recursive():
+            return t.BYTES
         case t.Primitive():
             return t.U64 if type_ == FINGERPRINT else type_
         case t.List(item):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, cast
 from frontends.sawzall import typed as z
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX
-from frontends.sawzall.operations import CLOCKS, DRAWS, MATCHES, OPERATIONS, UNKNOWN_ZONE
+from frontends.sawzall.operations import CLOCKS, CLOSE, DRAWS, MATCHES, OPEN, OPERATIONS, UNKNOWN_ZONE
 from frontends.sawzall.saw import saw
 from frontends.sawzall.times import Zone, zone
 from frontends.sawzall.types import FINGERPRINT, Proto, expression
@@ -27,11 +27,12 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from frontends.sawzall.types import Recursive
     from river.source import Span
 
     Leave = Callable[[Span | None, str], tuple[s.Stmt, ...]]
 
-BOOL, REGEX = s.TypeName("bool"), s.TypeName("regex")
+BOOL, REGEX, STRING, BYTES = map(s.TypeName, ("bool", "regex", "string", "bytes"))
 CLOCKS_TYPE = s.RecordType((
     s.FieldType("starts", s.TypeName("list", (s.TypeName("i64"),))),
     s.FieldType("offsets", s.TypeName("list", (s.TypeName("i64"),))),
@@ -384,6 +385,10 @@ class Values:
                 found = self.bound(read, t.Optional(type_), "result")
                 self.unless(s.IsNone(found), span, f"`{text_of(span)}`: no protocol buffer")
                 return s.Force(found)
+            case z.Opened(_, value):
+                return s.Call(f"{OPEN}{cast('Recursive', value.type).number}", (self.expr(value),))
+            case z.Closed(type_, value):
+                return s.Call(f"{CLOSE}{cast('Recursive', type_).number}", (self.expr(value),))
             case z.There(_, value, name):
                 assert isinstance(value.type, Proto)  # noqa: S101 - the checker has seen to it
                 where, bit = value.type.flag(name)
@@ -516,15 +521,15 @@ class Values:
             self.unless(operation.guard(args, types), expr.span, why)
         found = operation.river(args, types)
         if any(t.contains(type_, t.TIME) for type_ in (*types, expr.type)):
-            found = self.with_clocks(found, expr)
+            found = self.with_clocks(found, expr.span)
         if not operation.optional:
             return found
         found = self.bound(found, t.Optional(expr.type), "result")
         self.unless(s.IsNone(found), expr.span, why)
         return s.Force(found)
 
-    def with_clocks(self, found: s.Expr, expr: z.Apply) -> s.Expr:
-        """An expression with the clocks of zones for their names."""
+    def with_clocks(self, found: s.Expr, span: Span | None) -> s.Expr:
+        """An expression with the clocks of zones for their names. `span`: of what asks for them."""
 
         def put(node: s.Node) -> s.Node:
             node = rebuild(node, put)
@@ -535,7 +540,7 @@ class Values:
                     name = cast("s.Expr", given)
                     known = s.Name(self.consts.all_clocks())
                     missing = s.Unary("not", s.Call("has", (known, name)))
-                    self.unless(missing, expr.span, f"`{text_of(expr.span)}`: {UNKNOWN_ZONE}")
+                    self.unless(missing, span, f"`{text_of(span)}`: {UNKNOWN_ZONE}")
                     return s.Index(known, name)
                 case _:
                     return node

@@ -147,6 +147,10 @@ class Machine:
             case z.Assign(place, value):
                 store = self.place(place, env)
                 store(copy.deepcopy(self.value(value, env)))
+            case z.Within(place, variable, change):
+                env[variable] = copy.deepcopy(self.value(place, env))
+                self.stmt(change, env)
+                self.place(place, env)(env[variable])
             case z.Step(place, by):
                 before = self.value(place, env)
                 after = before + by
@@ -286,6 +290,8 @@ class Machine:
                 if env[variable] is ABSENT:
                     raise Undefined
                 return env[variable]
+            case z.Opened(_, value) | z.Closed(_, value):
+                return self.value(value, env)
             case z.Field(_, value, name, _):
                 found = self.value(value, env)[name]
                 if found is None:
