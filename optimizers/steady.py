@@ -284,7 +284,7 @@ class _SteadyText:
                 base = put(op.outs[out].type, count * len(group), number, last.get((number, out), number))
                 for i, firing in enumerate(group):
                     self.places[firing, out] = [base + i * count + n for n in range(count)]
-            sent = {(firing, 0, n) for firing in group for n in range(self._pushes(group[0])[0])}
+            sent = {(firing, 0, n) for firing in group for n in range(sum(self._pushes(group[0])[:1]))}
             if sent == set(self.site.sent) and len(sent) == len(
                 self.site.sent
             ):  # in the order in which they are sent

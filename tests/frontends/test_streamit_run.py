@@ -1143,3 +1143,14 @@ def test_wide_splitters_and_joiners_stand_in_trees() -> None:
         if "<- " in line
     ]
     assert max(widths) <= 16
+
+
+def test_a_branch_may_give_the_joiner_nothing() -> None:
+    text = """
+    int->int splitjoin Main {
+      split duplicate;
+      add int->int filter { work pop 1 push 1 { push(pop() + 1); } };
+      add int->void filter { work pop 1 { pop(); } };
+      join roundrobin(1, 0);
+    }"""
+    assert output(text, [1, 2, 3]) == [2, 3, 4]
