@@ -33,6 +33,9 @@ class StreamIt(Language):
             tuple(helpers for ast in asts for helpers in ast.helpers),
             tuple(struct for ast in asts for struct in ast.structs),
             tuple(fn for ast in asts for fn in ast.fns),
+            frozenset[str]().union(*(ast.natives for ast in asts)),
+            frozenset[str]().union(*(ast.vectors for ast in asts)),
+            next((ast.seed for ast in asts if ast.seed is not None), None),
             main,
             span=asts[0].span,
         )

@@ -10,6 +10,8 @@ from frontends.streamit import typed as ty
 from frontends.streamit.code import STREAM_WORDS, Code, CodePlace, Surroundings, parts, shown
 from frontends.streamit.elaborate import elaborate
 from frontends.streamit.trees import Usage, assigned, called, changing, handed, named, root
+from frontends.streamit.vectors import LIBRARY as VECTOR_FUNCTIONS
+from frontends.streamit.vectors import VECTORS, library
 from river.classes import define, evolve, field
 from river.diagnostics import closest
 from river.il.trees import fresh, walk
@@ -70,9 +72,16 @@ class _Checker:
         factory=dict[str, "tuple[tuple[t.Type, ...], t.Type] | None"]
     )
     anonymous: int = 0
+    vectors: frozenset[str] = frozenset()  # the types of vectors that the program uses
 
     def __attrs_post_init__(self) -> None:
         self.scope = lang.scope(ALIASES, self.ast.fns)
+        own = {struct.name for struct in self.ast.structs}
+        for name in sorted(self.ast.vectors - own):
+            found = library(VECTORS[name])
+            structs, helpers = (*self.ast.structs, *found.structs), (*self.ast.helpers, *found.helpers)
+            self.ast = evolve(self.ast, structs=structs, helpers=helpers)
+            self.vectors |= {name}
 
     def program(self) -> ty.Program:
         """The whole program."""
@@ -91,7 +100,7 @@ class _Checker:
         main = self.main(top)
         self.report.remarks()
         assert main is not None  # noqa: S101 - without it there is an error
-        return elaborate(self.done, main, constants, self.ast.fns, self.report)
+        return elaborate(self.done, main, constants, self.ast.fns, self.report, self.ast.seed)
 
     # -- functions of the operator language
 
@@ -123,7 +132,7 @@ class _Checker:
 
     def statics(self) -> tuple[tuple[ty.Block, ...], Code]:
         """The constants of the program, and the code that knows them."""
-        around = Surroundings(structs=self.structs)
+        around = Surroundings(structs=self.structs, natives=self.ast.natives)
         code = Code(self.report, around, CodePlace.BUILD, self.functions, mark="static")
         late = {struct.name for struct in self.ast.structs if any(map(_names_sizes, struct.fields))}
         while more := {
@@ -184,7 +193,7 @@ class _Checker:
             raise self.report.error(
                 "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
             )
-        around = Surroundings(outer=outer.lookup, structs=self.structs)
+        around = Surroundings(outer=outer.lookup, structs=self.structs, natives=self.ast.natives)
         code = Code(self.report, around, CodePlace.FIELD, self.functions)
         for param in sorted(ast.params, key=lambda each: bool(each.type.sizes)):  # sizes name numbers
             with self.report.recover():
@@ -346,6 +355,8 @@ class _Checker:
         around.changed = assigned(members) | handed(members, changes)
         fields = self.variables(around)
         around.changed |= assigned(m.body for m in shared)
+        if "random" in called(members) - {m.name for m in own}:
+            fields.append(self.generator(around, ast.name_span))
         for member in members:
             if isinstance(member, c.Declare):
                 fields += self.fields(member, around)
@@ -389,6 +400,16 @@ class _Checker:
         self.look_at_aliases(found, usage)
         return found
 
+    def generator(self, around: Surroundings, span: Span | None) -> ty.FieldDecl:
+        """The state of the random generator of a filter, which begins with a number that its place in the graph gives."""
+        none = ty.Constant(t.I64, 0, span=span)
+        around.captures[ty.SEED] = ty.Parameter(ty.SEED, t.I64, none, span=span)
+        around.generator = fresh("generator", {*around.fields, *around.params})
+        found = ty.FieldDecl(around.generator, t.I64, ty.Param(t.I64, ty.SEED, span=span), span=span)
+        around.fields[around.generator] = found
+        around.changed |= {around.generator}
+        return found
+
     def look_at_aliases(self, filter_: ty.Filter, usage: Usage) -> None:
         """Refuses fields that are handed to functions which change them and use them by their own name, too."""
         for node in walk(filter_):
@@ -419,6 +440,8 @@ class _Checker:
         }
         found: dict[str, c.Helper] = {}
         waiting = [(name, "") for name in called(members)]
+        sizes = tuple(str(VECTORS[name]) for name in self.vectors)  # operators call functions of vectors
+        waiting += [(n, "") for n in known if n.startswith(f"{VECTOR_FUNCTIONS}.") and n.endswith(sizes)]
         while waiting:
             name, block = waiting.pop()
             name = name if name in known or not block else f"{block}.{name}"

@@ -17,6 +17,7 @@ from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
 from frontends.streamit.rates import breaks, counted
 from frontends.streamit.trees import named, pure, root, without_unread
+from frontends.streamit.vectors import BOTH, LEFT, LIBRARY, RIGHT, VECTORS
 from river.classes import define, evolve, field
 from river.diagnostics import closest
 from river.il.trees import rebuild, walk
@@ -99,6 +100,8 @@ class Surroundings:
     captures: dict[str, ty.Parameter] = field(factory=dict[str, ty.Parameter])
     changed: frozenset[str] = frozenset()  # names that the filter's code assigns to
     counter: str | None = None  # the field that counts firings
+    generator: str | None = None  # the field that is the state of the random generator
+    natives: frozenset[str] = frozenset()  # functions of other languages
     structs: Mapping[str, ty.Struct] = field(factory=dict[str, ty.Struct])
     outside: bool = False  # the code stands outside of the stream, and sees only what is around it
     sends: int = 0  # messages in the code so far
@@ -237,7 +240,7 @@ class Code:
         if expr.name == "complex":
             return ty.COMPLEX
         if expr.name not in self.around.structs:
-            known = [*WORDS, "complex", *self.around.structs]
+            known = [*WORDS, "complex", *VECTORS, *self.around.structs]
             raise self.report.error(
                 "streamit-unknown-type", f"unknown type `{expr.name}`", expr.span, closest(expr.name, known)
             )
@@ -777,6 +780,10 @@ class Code:
         node = self.expr(inner)
         if node.type == ty.COMPLEX and op in "+-":
             return node if op == "+" else self.fold(ty.Apply(ty.COMPLEX, "complex.neg", (node,), span=span))
+        if op in "+-" and self.is_vector(node):
+            helper = self.vector_function("neg", node)
+            assert helper is not None  # noqa: S101 - vectors have it
+            return node if op == "+" else ty.Call(helper.result, helper.name, (node,), span=span)
         if node.type not in RANKS or (op == "~" and node.type not in (ty.INT, ty.BIT)):
             raise self.mismatch(shown(node.type), ty.INT, span)
         if op == "+":
@@ -802,6 +809,8 @@ class Code:
             )
         if ty.COMPLEX in (left.type, right.type):
             return self.complex_binary(op, left, right, span)
+        if self.is_vector(left) or self.is_vector(right):
+            return self.vector_binary(op, left, right, span)
         for side in (left, right):
             if side.type not in RANKS:
                 message = f"`{op}` does not apply to `{shown(side.type)}`"
@@ -828,12 +837,45 @@ class Code:
         result = ty.BOOLEAN if op == "==" else ty.COMPLEX
         return self.fold(ty.Apply(result, f"complex.{COMPLEX_WORDS[op]}", (a, b), span=span))
 
+    def is_vector(self, node: ty.Expr) -> bool:
+        """Whether the value is a `float2`, `float3` or `float4`, and no struct of the program's own."""
+        return (
+            isinstance(node.type, ty.Struct)
+            and node.type.name in VECTORS
+            and bool(self.vector_function("add", node))
+        )
+
+    def vector_function(self, name: str, node: ty.Expr) -> ty.Helper | None:
+        """The function of that name for vectors like this one, where code may call it."""
+        assert isinstance(node.type, ty.Struct)  # noqa: S101 - the caller has seen to it
+        return self.around.helpers.get(f"{LIBRARY}.{name}{VECTORS[node.type.name]}")
+
+    def vector_binary(self, op: str, left: ty.Expr, right: ty.Expr, span: Span | None) -> ty.Expr:
+        """An infix operator on operands of which one is a vector."""
+        match self.is_vector(left), self.is_vector(right):
+            case True, True if left.type == right.type:
+                name = BOTH.get(op)
+            case True, False:
+                name, right = RIGHT.get(op), self.convert(right, ty.FLOAT, right.span or span)
+            case False, True:
+                name, left = LEFT.get(op), self.convert(left, ty.FLOAT, left.span or span)
+            case _:
+                name = None
+        if name is None:
+            message = f"`{op}` does not apply to `{shown(left.type)}` and `{shown(right.type)}`"
+            raise self.report.error("streamit-type", message, span)
+        helper = self.vector_function(name, left if self.is_vector(left) else right)
+        assert helper is not None  # noqa: S101 - there is one for each operator
+        return ty.Call(helper.result, helper.name, (left, right), span=span)
+
     def unary_not(self, node: ty.Expr, span: Span | None) -> ty.Expr:
         """The opposite of a condition."""
         return self.fold(ty.Apply(ty.BOOLEAN, "not", (node,), span=span))
 
     def text(self, node: ty.Expr) -> ty.Expr:
         """What is printed of a value."""
+        if node.type == ty.COMPLEX:
+            return self.fold(ty.Apply(ty.TEXT, "complex.text", (node,), span=node.span))
         if isinstance(node.type, ty.Vector | ty.Struct | ty.Portal) or node.type == ty.VOID:
             raise self.report.error("streamit-type", f"`{shown(node.type)}` cannot be printed", node.span)
         return (
@@ -886,7 +928,9 @@ class Code:
             return ty.Update(place.type, place, None, self.expr(value, place.type), span=span)
         operand = self.literal(value, place.type) or self.expr(value)
         node = self.binary(op, place, operand, span)
-        if node.type != place.type:
+        if isinstance(node, ty.Call) and pure(place):
+            return ty.Update(place.type, place, None, node, span=span)
+        if node.type != place.type or isinstance(node, ty.Call):
             if place.type != ty.INT or node.type not in RANKS or not pure(place):
                 raise self.mismatch(shown(node.type), place.type, value.span)
             return ty.Update(place.type, place, None, self.cast(ty.INT, node, span), span=span)
@@ -929,6 +973,11 @@ class Code:
             if self.place not in (CodePlace.WORK, CodePlace.HELPER):
                 raise self.misplaced("`iter`", span)
             return ty.Field(ty.INT, self.around.counter, span=span)
+        if name == "random" and self.around.generator is not None and not self.around.outside:
+            self.arity(name, args, 0, span)
+            return self.random(self.around.generator, span)
+        if name in VECTORS and name in self.around.structs:
+            return self.vector(name, call)
         if name in STREAM_WORDS:
             return self.item(call)
         signature = self.functions(name)
@@ -958,6 +1007,23 @@ class Code:
                     message = f"`{what}` is handed twice to `{call.name}`, which changes it"
                     raise self.report.error("streamit-alias", message, call.span, "hand over a copy")
         return tuple(found)
+
+    def random(self, generator: str, span: Span | None) -> ty.Expr:
+        """A random number from 0 to 1: what the state of the generator says, which takes its next step."""
+        state = ty.Field(t.I64, generator, span=span)
+        step = ty.Apply(t.I64, "random.next", (state,), span=span)
+        before = ty.Update(t.I64, state, None, step, after=True, span=span)
+        return ty.Apply(ty.FLOAT, "random.value", (before,), span=span)
+
+    def vector(self, name: str, call: c.Call) -> ty.Expr:
+        """`float3(x, y, z)`."""
+        self.arity(name, call.args, VECTORS[name], call.span)
+        items = tuple(self.expr(arg, ty.FLOAT) for arg in call.args)
+        type_ = self.type(c.TypeName(name, span=call.span))
+        if all(isinstance(item, ty.Constant) for item in items):
+            values = tuple(item.value for item in items if isinstance(item, ty.Constant))
+            return ty.Constant(type_, values, span=call.span)
+        return ty.Make(type_, items, span=call.span)
 
     def number_function(self, call: c.Call) -> ty.Expr:
         """`abs`, `min`, `max` of ints or of floats."""
@@ -997,6 +1063,10 @@ class Code:
 
     def unknown_function(self, call: c.Call) -> Failed:
         """The error that nothing bears the name."""
+        if call.name in self.around.natives:
+            message = "functions of other languages cannot be called from StreamIt"
+            help_line = "write it here: `helper Name {...}`"
+            return self.report.error("streamit-native", message, call.span, help_line)
         known = [*self.around.helpers, *REAL_FUNCTIONS, *NUMBER_FUNCTIONS, *STREAM_WORDS]
         message = f"unknown function `{call.name}`"
         return self.report.error("streamit-unknown-function", message, call.span, closest(call.name, known))

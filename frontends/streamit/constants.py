@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
-from frontends.streamit.complex import complex_meaning
+from frontends.streamit.routines import meaning
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 
@@ -27,9 +27,8 @@ def scalar(type_: Type) -> t.Type:
 def apply(operation: str, types: Sequence[Type], result: Type, values: Sequence[Value]) -> Value:
     """What the operation makes of values. Raises: values.TrapSignal."""
     if operation.startswith("complex."):
-        return complex_meaning(operation, values)
-    meaning = OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))
-    return meaning(*values)
+        return meaning(operation, values)
+    return OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))(*values)
 
 
 def zero(type_: Type, sizes: Mapping[str, Value] | None = None) -> Value:

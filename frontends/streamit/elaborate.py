@@ -17,6 +17,7 @@ from frontends.streamit.balance import firings
 from frontends.streamit.messages import messages
 from frontends.streamit.paths import label, parts
 from frontends.streamit.rates import rates
+from frontends.streamit.routines import first_state
 from frontends.streamit.starts import starts
 from river.classes import define, evolve, field
 from river.diagnostics import InternalError
@@ -54,9 +55,10 @@ def elaborate(
     statics: Sequence[ty.Block],
     fns: tuple[s.Fn, ...],
     report: Report,
+    seed: int | None = None,
 ) -> ty.Program:
-    """The program whose graph `main` makes. Raises: Rejected (codes streamit-*)."""
-    work = _Elaborator(streams, report)
+    """The program whose graph `main` makes; `seed`: random numbers begin with it. Raises: Rejected (codes streamit-*)."""
+    work = _Elaborator(streams, report, seed)
     try:
         for block in statics:
             work.run(block.items, work.statics, None)
@@ -93,8 +95,10 @@ class _Open:
 class _Elaborator:
     streams: Mapping[str, ty.Stream]
     report: Report
+    seed: int | None = None
     statics: Values = field(factory=dict[str, Any])
     count: int = 0
+    generators: int = 0
     composites: int = 0
     portals: int = 0
     steps: int = 0
@@ -188,6 +192,9 @@ class _Elaborator:
                     )
                 if stream is None:
                     return self.library(creation, values)
+                if any(param.name == ty.SEED for param in stream.params):
+                    values = {**values, ty.SEED: first_state(self.generators, self.seed)}
+                    self.generators += 1
                 heard = (portal.value for portal in creation.portals if isinstance(portal, ty.Constant))
                 return evolve(self.filter(stream, values, span), portals=tuple(dict.fromkeys(heard)))
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, assert_never
 
 from frontends.streamit import typed as ty
 from frontends.streamit.check import SCOPE
-from frontends.streamit.complex import COMPLEX, complex_functions
 from frontends.streamit.elaborate import CALLS, leaves, prints
 from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts, paths
+from frontends.streamit.routines import ROUTINES, routines
 from frontends.streamit.translate import literal, message_type
 from river.classes import define, evolve, field
 from river.il import program as p
@@ -72,7 +72,7 @@ class _Lowering:
             *(part.name for part in every if isinstance(part, ty.File)),
         }
         self.taken = {fn.name for fn in self.typed.fns}
-        self.routines = {f"complex.{op}": fresh(f"complex_{op}", self.taken) for op in COMPLEX}
+        self.routines = {op: fresh(op.replace(".", "_"), self.taken) for op in ROUTINES}
         self.taken.update(self.routines.values())
         nodes = [part for part in every if isinstance(part, ty.Node)]
         bodies = self.filters(nodes)
@@ -93,7 +93,7 @@ class _Lowering:
         fns = [function(fn) for fn in self.typed.fns]
         variables = [variable for node in nodes for variable in self.used[id(node)].variables]
         variables += self.counters
-        fns += complex_functions(self.routines, [*bodies, *variables])
+        fns += routines(self.routines, [*bodies, *variables])
         return p.Program((*self.borders, *variables, *fns, *bodies, *self.instances.values(), *self.uses))
 
     # -- filters

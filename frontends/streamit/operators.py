@@ -30,7 +30,7 @@ from frontends.streamit.translate import (
     tried,
     zero,
 )
-from frontends.streamit.trees import Usage, read, updated
+from frontends.streamit.trees import Usage, pure, read, updated
 from river.classes import define, evolve, field
 from river.il import program as p
 from river.il.trees import fresh, rebuild, walk
@@ -297,6 +297,12 @@ class _Form:
             f.value for f in self.filter.fields if f.value is not None and f.name not in self.state
         )
         return (*self.work_bodies, *init, *values)
+
+    @property
+    def first_code(self) -> tuple[s.Node, ...]:
+        """What runs before the stream: `init`, and the first values of fields."""
+        init = () if self.filter.init is None else (self.filter.init,)
+        return (*init, *(f.value for f in self.filter.fields if f.value is not None))
 
     @property
     def constant_fields(self) -> tuple[str, ...]:
@@ -587,8 +593,7 @@ class _Form:
 
     def sorted(self, wanted: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields whose first value is an expression by itself, and those that code computes."""
-        init = self.filter.init
-        changed = set[str]() if init is None else set(self.usage.changed((init,)))
+        changed = set(self.usage.changed(self.first_code))
         plain_: list[str] = []
         computed: list[str] = []
         for name in wanted:
@@ -603,13 +608,11 @@ class _Form:
         self, setting: Setting, name: str, wanted: Sequence[str], prelude: Sequence[s.Stmt] = ()
     ) -> s.Fn:
         """The function that computes fields: their initial values and `init`, in order."""
-        init = self.filter.init
-        changed = frozenset[str]() if init is None else frozenset(updated(init))
-        writer = Writer(setting, {}, changed)
+        init, bodies = self.filter.init, self.first_code
+        writer = Writer(setting, {}, frozenset[str]().union(*map(updated, bodies)))
         writer.out += prelude
-        bodies: list[s.Node] = [] if init is None else [init]
-        bodies += [decl.value for decl in self.filter.fields if decl.value is not None]
         needed = {*wanted, *self.usage.touched(bodies)}
+        needed.update(f.name for f in self.filter.fields if f.value is not None and not pure(f.value))
         for decl in self.filter.fields:
             if decl.name in needed:
                 value = zero(decl.type) if decl.value is None else writer.expr(decl.value)
@@ -682,9 +685,7 @@ class _Form:
                 values[decl.name] = zero(decl.type) if decl.value is None else self.closed(decl.value)
         if not computed:
             return values, []
-        init = self.filter.init
-        bodies: list[s.Node] = [] if init is None else [init]
-        bodies += [decl.value for decl in self.filter.fields if decl.value is not None]
+        bodies = self.first_code
         reached = self.usage.reached(bodies)
         functions = {h.name: fresh(f"{self.filter.name}_{h.name}", taken) for h in reached}
         taken.update(functions.values())

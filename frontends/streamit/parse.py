@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import syntax as c
@@ -24,6 +25,9 @@ WORDS = frozenset({
 })  # fmt: skip
 """Words that name nothing in StreamIt."""
 
+_VECTOR = re.compile(r"\bfloat[234]\b")
+_SEED = re.compile(r"^#river seed (-?[0-9]+)$", re.MULTILINE)
+
 
 def parse(source: Source) -> c.Program:
     """The streams, constants and functions that the text declares.
@@ -43,6 +47,9 @@ class StreamItBuilder(StmtBuilder):
             tuple(a for a in args if isinstance(a, c.Helpers)),
             tuple(a for a in args if isinstance(a, c.Struct)),
             tuple(a for a in args if isinstance(a, s.Fn)),
+            frozenset[str]().union(*(a.names for a in args if isinstance(a, c.Natives))),
+            frozenset(_VECTOR.findall(self.source.text)),
+            next((int(number) for number in _SEED.findall(self.source.text)), None),
             span=self.span(tree),
         )
 
@@ -126,6 +133,12 @@ class StreamItBuilder(StmtBuilder):
     def helper(self, tree: Tree[Token], args: Args) -> c.Helper:
         type_, name, params, *rates, body = args
         return c.Helper(type_, str(name), params, tuple(rates), body, span=self.span(tree))
+
+    def phase(self, tree: Tree[Token], args: Args) -> c.Helper:
+        """A function that takes and gives items, as `work` was made of them before the language had functions."""
+        name, params, *rates, body = args
+        nothing = c.TypeName("void", span=self.token_span(name))
+        return c.Helper(nothing, str(name), params or (), tuple(rates), body, span=self.span(tree))
 
     def handler(self, tree: Tree[Token], args: Args) -> c.Helper:
         name, params, body = args
@@ -317,9 +330,10 @@ class StreamItBuilder(StmtBuilder):
         *named, portals = args
         return self.named(tree, named), portals
 
-    def native(self, tree: Tree[Token], args: Args) -> None:
-        message = "functions of other languages cannot be called from StreamIt"
-        self.report("streamit-native", message, self.span(tree), "write them here: `helper Name {...}`")
+    def native(self, tree: Tree[Token], args: Args) -> c.Natives:
+        block, *parts = args
+        names = (f"{block}.{name}" for _, name, _ in zip(parts[::3], parts[1::3], parts[2::3], strict=True))
+        return c.Natives(frozenset(names), span=self.span(tree))
 
     def split(self, tree: Tree[Token], args: Args) -> c.Stmt:
         return c.Split(args[0], span=self.span(tree))

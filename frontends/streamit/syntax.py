@@ -396,10 +396,18 @@ class Helpers(s.Node):
 
 
 @frozen
+class Natives(s.Node):
+    """`native Name {...}`: functions of other languages, by their whole names."""
+
+    names: frozenset[str]
+
+
+@frozen
 class Program(s.Node):
     """Streams, constants, functions of filters, and functions of the operator language.
 
-    `main`: the stream that is the program, if it was chosen.
+    `natives`: functions of other languages, `Block.name`. `vectors`: which of `float2`, `float3` and `float4` the text
+    mentions. `seed`: random numbers begin with it. `main`: the stream that is the program, if it was chosen.
     """
 
     streams: tuple[Stream, ...]
@@ -407,4 +415,7 @@ class Program(s.Node):
     helpers: tuple[Helpers, ...]
     structs: tuple[Struct, ...]
     fns: tuple[s.Fn, ...]
+    natives: frozenset[str] = frozenset()
+    vectors: frozenset[str] = frozenset()
+    seed: int | None = None
     main: str | None = None

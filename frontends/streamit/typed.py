@@ -60,7 +60,10 @@ TEXT = t.STRING
 BIT = t.Primitive("bit")
 """0 or 1; an i32 in the operator language."""
 COMPLEX = Struct("complex", (("real", FLOAT), ("imag", FLOAT)), ("re", "im"))
-"""A complex number. Its operations begin with `complex.`; see `frontends.streamit.complex`."""
+"""A complex number. Its operations begin with `complex.`; see `frontends.streamit.routines`."""
+
+SEED = "seed#"
+"""The parameter of a filter that is what its random generator begins with: each filter of the graph has its own."""
 
 # ---------------------------------------------------------------------------------------------- expressions
 

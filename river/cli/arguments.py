@@ -113,6 +113,8 @@ def _with_parameters(source: Source, lang: str | None, params: Mapping[str, str]
 def _with_options(source: Source, lang: str | None, given: Mapping[str, Any]) -> Source:
     """The text of a program in Sawzall with how it runs behind it, as it says that itself; zones are those of `TZ`.
 
+    Of programs in StreamIt that is only the seed of their random numbers.
+
     Raises: Rejected("usage") where the language knows no such options, and for a zone that there is not.
     """
     from river.source import Source
@@ -125,7 +127,8 @@ def _with_options(source: Source, lang: str | None, given: Mapping[str, Any]) ->
             if value:
                 message = f"`{flag}` is of programs in Sawzall"
                 raise Rejected([Diagnostic("usage", message, help="leave it out")])
-        return source
+        draws = seed is not None and (lang or source.name.rpartition(".")[2]) in ("str", "streamit")
+        return Source(source.name, f"{source.text}\n#river seed {seed}") if draws else source
     if zone is not None:
         from zoneinfo import ZoneInfo
 
@@ -318,7 +321,7 @@ BOUND = click.option(
 SEED = click.option(
     "--seed",
     type=int,
-    help="schedule of the reference backend (without it, first come first served), and random numbers of Sawzall",
+    help="schedule of the reference backend (without it, first come first served), and random numbers of Sawzall and StreamIt",
 )
 LATENESS = click.option(
     "--lateness",

@@ -57,7 +57,6 @@ def test_a_filter() -> None:
     [
         ("syntax-unexpected", "int->int filter F { work { change(3) [1:2]; } }"),
         ("syntax-unexpected", "int->int filter F { work { p[1] @ 2; } }"),
-        ("streamit-native", "native Sound { void play(float x); }"),
     ],
 )
 def test_what_is_not_understood(code: str, text: str) -> None:

@@ -847,6 +847,12 @@ def test_complex_numbers() -> None:
     assert found == [pytest.approx(value, rel=1e-5) for value in expected]
 
 
+def test_complex_numbers_are_printed() -> None:
+    text = """
+    void->void filter Main { complex z = 0.5 - 1i; work { z = z * 1i; println("z = " + z); println(2.0 - 1i); } }"""
+    assert lines(text, 2) == ["z = 1.0+0.5i", "2.0-1.0i", "z = -0.5+1.0i", "2.0-1.0i"]
+
+
 def test_parts_of_complex_literals() -> None:
     text = "float->float filter F { work pop 1 push 1 { push(pop() * 0.5i.imag + (3.25 + 2i).real); } }"
     assert output(text, [1.0, 2.0]) == [3.75, 4.25]
@@ -1154,3 +1160,96 @@ def test_a_branch_may_give_the_joiner_nothing() -> None:
       join roundrobin(1, 0);
     }"""
     assert output(text, [1, 2, 3]) == [2, 3, 4]
+
+
+def test_phases_are_functions() -> None:
+    text = """
+    int->int filter Main {
+      phase sums peek 2 pop 1 push 1 { push(peek(0) + peek(1)); pop(); }
+      phase twice pop 1 push 2 { int x = pop(); push(x); push(-x); }
+      work { sums(); twice(); }
+    }"""
+    assert output(text, [1, 2, 3, 4]) == [3, 2, -2, 7, 4, -4]
+
+
+def test_vectors() -> None:
+    text = """
+    void->void pipeline Main {
+      add Source;
+      add Sums;
+      add Identity<float3>;
+      add float3->void filter { work pop 1 {
+        float3 v = pop();
+        println(v.x + " " + v.y + " " + v.z + " " + StreamItVectorLib.dot3(v, v) + " " + (v == -v));
+        println(StreamItVectorLib.cross3(v, float3(1, 0, 0)).z + StreamItVectorLib.sqrtDist3(v, v + 1));
+      } };
+    }
+    void->float3 filter Source { float n; work push 1 { push(float3(n, 1, n * 2) * 2 - float3(0, 4, 0) / 2.0); n += 1; } }
+    float3->float3 filter Sums {
+      float3[2] sums;
+      float2 unit = float2(0, 1);
+      init { sums[1] = float3(1, 2, 3); }
+      work pop 1 push 1 { sums[0] += pop(); sums[1].x += unit.y; push(StreamItVectorLib.max3(sums[0], 2.0 * sums[1])); }
+    }"""
+    expected: list[str] = []
+    sums = [0.0, 0.0, 0.0]
+    for n in range(3):
+        sums = [a + b for a, b in zip(sums, (2.0 * n, 0.0, 4.0 * n), strict=True)]
+        v = [max(a, 2 * b) for a, b in zip(sums, (2.0 + n, 2.0, 3.0), strict=True)]
+        expected.append(f"{v[0]} {v[1]} {v[2]} {sum(a * a for a in v)} false")
+        expected.append(str(f32(f32(math.sqrt(3)) - v[1])))
+    found = lines(text, 3)
+    assert found[::2] == expected[::2]
+    assert [float(line) for line in found[1::2]] == pytest.approx([float(line) for line in expected[1::2]])
+
+
+DRAWS = """
+void->void pipeline Main {
+  add splitjoin { split roundrobin(0); add Noise(2.0); add Noise(2.0); join roundrobin; }
+  add float->void filter { work pop 1 { println(pop()); } };
+}
+void->float filter Noise(float k) {
+  float first = random(), second;
+  float draw() { return k * random(); }
+  init { second = draw(); }
+  work push 1 { push(first + second + random()); }
+}
+"""
+
+
+def test_random_numbers_are_those_of_the_original_library() -> None:
+    state, drawn = 1182736490827, list[float]()
+    for _ in range(5):
+        parts: list[int] = []
+        for bits in (26, 27):
+            state = (state * 0x5DEECE66D + 0xB) % 2**48
+            parts.append(state >> (48 - bits))
+        drawn.append(f32(((parts[0] << 27) + parts[1]) / 2**53))
+    found = lines(DRAWS, 3)
+    assert [f32(float(line)) for line in found[::2]] == [
+        f32(f32(drawn[0] + f32(2 * drawn[1])) + each) for each in drawn[2:]
+    ]
+    assert not set(found[::2]) & set(found[1::2])  # each filter has its own
+
+
+def test_the_command_line_seeds_random_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "draws.str"
+    path.write_text(DRAWS, encoding="utf-8")
+    found: list[str] = []
+    for seed in ("1", "1", "2"):
+        out = io.StringIO()
+        assert (
+            main(["run", str(path), "--iterations", "2", "--seed", seed, "-q"], io.StringIO(), out, out) == 0
+        )
+        found.append(out.getvalue())
+    assert found[0] == found[1] != found[2]
+
+
+def test_first_values_may_change_other_fields() -> None:
+    text = """
+    void->void filter Main {
+      int n = 3;
+      int a = n++, b = n *= 2;
+      work { println(a + " " + b + " " + n); n++; }
+    }"""
+    assert lines(text, 2) == ["3 8 8", "3 8 9"]

@@ -574,6 +574,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_check.py::test_a_steady_state_is_as_small_as_may_be",
     ),
     Mutant(
+        "generators-in-step",
+        "all filters that draw random numbers draw the same ones",
+        "frontends/streamit/elaborate.py",
+        "                    self.generators += 1\n",
+        "",
+        "tests/frontends/test_streamit_run.py::test_random_numbers_are_those_of_the_original_library",
+    ),
+    Mutant(
         "branch-that-piles-up",
         "branches that do not give what the joiner takes are accepted",
         "frontends/streamit/balance.py",

@@ -565,6 +565,9 @@ class Filter(Actor):
             case "exp":
                 size = f(math.exp(a))
                 return [f(size * f(math.cos(b))), f(size * f(math.sin(b)))]
+            case "text":
+                re, im = text(a, t.F32), text(b, t.F32)
+                return f"{re}{im}i" if im.startswith("-") else f"{re}+{im}i"
             case "sqrt":
                 size = f(math.sqrt(f(math.sqrt(f(f(a * a) + f(b * b))))))
                 angle = f(0.5 * f(math.atan2(b, a)))
@@ -577,6 +580,11 @@ class Filter(Actor):
         if operation.startswith("complex."):
             return self.complex(operation.removeprefix("complex."), a, b)
         match operation:
+            case "random.next":
+                return step(step(a))
+            case "random.value":
+                first, second = step(a), step(step(a))
+                return single(((first >> 22 << 27) + (second >> 21)) / 2**53)
             case "+%":
                 return wrap(a + b)
             case "-%":
@@ -658,6 +666,11 @@ class Front(Filter):
             self.taken.popleft()
         for _ in range(rates.push or 0):
             self.given.append(front)
+
+
+def step(state: int) -> int:
+    """The next state of a random generator, as it is known from Java."""
+    return (state * 0x5DEECE66D + 0xB) % 2**48
 
 
 def text(value: Any, type_: Any) -> str:

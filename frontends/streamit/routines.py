@@ -1,6 +1,7 @@
-"""Operations of complex numbers: as functions of the operator language, and their values while the graph is made.
+"""Operations that the operator language has not: of complex numbers, and of the random generator of the original's library.
 
-Both round after each operation of 32 bits, in the same order.
+Each is a function of the operator language; those that the code of a graph may use have their values here, too. Both round
+after each operation of 32 bits, in the same order.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from river.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-COMPLEX = ("add", "sub", "mul", "div", "neg", "eq", "abs", "arg", "exp", "sqrt")
-"""What stands behind `complex.` in operations."""
+COMPLEX = ("add", "sub", "mul", "div", "neg", "eq", "abs", "arg", "exp", "sqrt", "text")
+ROUTINES = (*(f"complex.{name}" for name in COMPLEX), "random.next", "random.value")
+"""Their names as operations; with `_` in place of the point, those of the functions in `TEXT`."""
 
 TEXT = """
 river 1;
@@ -56,19 +58,49 @@ fn complex_sqrt(a: {re: f32, im: f32}) -> {re: f32, im: f32} {
   let angle = 0.5 * atan2(a.im, a.re);
   return {re: size * cos(angle), im: size * sin(angle)};
 }
+fn complex_text(a: {re: f32, im: f32}) -> string {
+  let im = string(a.im);
+  return string(a.re) + (if starts_with(im, "-") { im } else { "+" + im }) + "i";
+}
+fn random_next(seed: i64) -> i64 {
+  var next = seed;
+  for _ in 0..2 { next = (next *% 25214903917 +% 11) & 281474976710655; }
+  return next;
+}
+fn random_value(seed: i64) -> f32 {
+  let one = (seed *% 25214903917 +% 11) & 281474976710655;
+  let two = (one *% 25214903917 +% 11) & 281474976710655;
+  return f32(f64(((one >> 22) << 27) + (two >> 21)) / 9007199254740992.0);
+}
 """
-"""What they mean."""
+"""What they mean. A random number is of 53 bits, of which two steps of the generator give 26 and 27; it rounds to a float."""
+
+FIRST_SEED = 1182736490827
+"""With what the original's library begins."""
 
 
-def complex_functions(names: Mapping[str, str], used: Iterable[s.Node]) -> list[s.Fn]:
+def first_state(number: int, seed: int | None) -> int:
+    """The first state of the generator of a filter, which is the `number`-th of the graph that has one, from 0.
+
+    Without `seed` the first one has the state with which the original's library begins.
+    """
+    if seed is None and number == 0:
+        return FIRST_SEED
+    mixed = ((FIRST_SEED if seed is None else seed) + (number + 1) * 0x9E3779B97F4A7C15) % (1 << 64)
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % (1 << 64)
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % (1 << 64)
+    return (mixed ^ mixed >> 31) % (1 << 48)
+
+
+def routines(names: Mapping[str, str], used: Iterable[s.Node]) -> list[s.Fn]:
     """Those functions that are called in `used`, under the names that stand for the operations."""
     called = {node.function for body in used for node in walk(body) if isinstance(node, s.Call)}
-    wanted = {f"complex_{op.removeprefix('complex.')}": name for op, name in names.items() if name in called}
+    wanted = {op.replace(".", "_"): name for op, name in names.items() if name in called}
     if not wanted:
         return []
     from river.il.parse import parse
 
-    decls = parse(Source("<complex>", TEXT.lstrip())).decls
+    decls = parse(Source("<routines>", TEXT.lstrip())).decls
     return [
         evolve(decl, name=wanted[decl.name])
         for decl in decls
@@ -76,7 +108,7 @@ def complex_functions(names: Mapping[str, str], used: Iterable[s.Node]) -> list[
     ]
 
 
-def complex_meaning(operation: str, values: Sequence[Any]) -> Any:
+def meaning(operation: str, values: Sequence[Any]) -> Any:
     """What an operation makes of complex numbers, which are pairs."""
     (a, b), (c, d) = values[0], values[1] if len(values) > 1 else (0.0, 0.0)
     match operation.removeprefix("complex."):
@@ -105,6 +137,9 @@ def complex_meaning(operation: str, values: Sequence[Any]) -> Any:
         case "sqrt":
             size, angle = _f("sqrt", _f("sqrt", _size(a, b))), _f("*", 0.5, _f("atan2", b, a))
             return _f("*", size, _f("cos", angle)), _f("*", size, _f("sin", angle))
+        case "text":
+            re, im = (OPERATIONS["string"].meaning((t.F32,), t.STRING)(part) for part in (a, b))
+            return f"{re}{im}i" if im.startswith("-") else f"{re}+{im}i"
         case _:
             raise AssertionError(operation)
 
