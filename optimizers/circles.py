@@ -165,6 +165,8 @@ def _unfit(member: g.Instance) -> str | None:
         return f"{name} acts on order"
     if op.items and len(op.ports) > 1:
         return f"{name} takes what comes first"
+    if op.rated is not None and op.rated.early:
+        return f"{name} sends items before its window is complete"
     if unproven(op):
         return f"{name} may send other numbers of items than it states"
     for handler in _handlers(op):

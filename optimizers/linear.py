@@ -263,6 +263,7 @@ def _firing(instance: g.Instance, known: dict[int, Mapping[int, tuple[Row, ...]]
         isinstance(op, typed.Extern)
         or op.vars
         or op.first is not None
+        or (op.rated is not None and op.rated.early)
         or op.mark is not None
         or op.merge is not None
     ):

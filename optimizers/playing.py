@@ -19,7 +19,7 @@ from river.il import annotations as a
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import emitted, unproven
-from river.lang.trees import nodes
+from river.lang.trees import nodes, recursive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -73,7 +73,8 @@ class Taking:
 class SteadyState:
     """Operators between two queues, each after those that feed it, and what they do in a steady state.
 
-    `width`: how many items of the input it takes; `sent`: what it sends.
+    `width`: how many items of the input it takes; `sent`: what it sends; `early`: after so many items of the input how much
+    of that, as far as it is before the last.
     """
 
     members: tuple[int, ...]
@@ -82,6 +83,7 @@ class SteadyState:
     width: int
     firings: tuple[Taking, ...]
     sent: tuple[Origin, ...]
+    early: tuple[tuple[int, int], ...]
 
 
 def steadies(verified: Verified) -> Iterator[SteadyState]:
@@ -221,6 +223,7 @@ def _rated_stage(
 ) -> tuple[Move, ...] | None:
     if (
         any(rate.peek != rate.pop or not rate.pop for rate in handler.rates)
+        or handler.early
         or unproven(op)
         or any(fn.emits for fn in op.fns)
         or any(isinstance(node, typed.Return) for node in nodes(handler.body))
@@ -243,7 +246,7 @@ def _rated_stage(
 def _played(
     graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Move, ...] | None]
 ) -> SteadyState | None:
-    """What happens until nothing waits again, item by item; None if that is much, or a part of it sends anything."""
+    """What happens until nothing waits again, item by item; None if that is much."""
     turns = {index: stages[index] or () for index in members}
     waiting: dict[str, deque[Origin]] = {
         queue: deque() for index in members for queue in graph.instances[index].ins
@@ -266,9 +269,10 @@ def _played(
         waiting[queue].append(cell)
         return 1
 
+    early: list[tuple[int, int]] = []
     for width in range(1, WIDEST + 1):
-        if sent:
-            return None  # a part of a steady state would be seen
+        if len(sent) > (early[-1][1] if early else 0):
+            early.append((width - 1, len(sent)))
         inside_ += put(entry, (-1, 0, width - 1))
         left = [members[0]]
         while left:
@@ -305,7 +309,7 @@ def _played(
                 moved += at[index] != 0
         if not inside_ and not moved:
             return (
-                SteadyState(tuple(members), entry, exit_, width, tuple(firings), tuple(sent))
+                SteadyState(tuple(members), entry, exit_, width, tuple(firings), tuple(sent), tuple(early))
                 if sent
                 else None
             )
@@ -313,18 +317,27 @@ def _played(
 
 
 def _worth(graph: g.Graph, found: SteadyState) -> bool:
-    """Whether what is made is not too large, and a trap of one firing takes nothing back that another one has sent."""
+    """Whether what is made is not too large, and a trap of one firing takes nothing back that another one has sent.
+
+    What sends items early fires on zeros in place of what is still to come: then it must end, and not trap.
+    """
     operators = {
         index: op
         for index in found.members
         if isinstance(op := graph.instances[index].operator, typed.Operator)
     }
-    if len({firing for firing, _, _ in found.sent}) > 1:
-        different = {id(op): op for op in operators.values()}
-        if any(may_trap(op) for op in different.values()):
-            return False
+    different = {id(op): op for op in operators.values()}.values()
+    if len({firing for firing, _, _ in found.sent}) > 1 and any(may_trap(op) for op in different):
+        return False
+    if found.early and any(may_trap(op) or _may_not_end(op) for op in different):
+        return False
     firsts = [found.firings[group[0]].member for group in groups(graph, found)]
     return sum(map(statements, (operators[index] for index in firsts))) <= MOST_STATEMENTS
+
+
+def _may_not_end(op: typed.Operator) -> bool:
+    """Whether an operator has loops that need not end, or functions that call themselves."""
+    return recursive(op.fns) or any(isinstance(node, typed.While) for node in nodes(op))
 
 
 def statements(op: typed.Operator) -> int:

@@ -46,6 +46,8 @@ def rated_obstacle(first: g.Instance, second: g.Instance) -> str | None:
     for name, op in zip(names_, (one, other), strict=True):
         if op.first is not None:
             return f"the first firing of {name} is another one"
+        if op.rated is not None and op.rated.early:
+            return f"{name} sends items before its window is complete"
         if op.mark is not None or any(end.by is not None for end in (*op.ports, *op.outs)):
             return f"{name} has marks to tell of"
     linked = links(first, second)
@@ -95,7 +97,7 @@ def repeats(first: g.Instance, second: g.Instance) -> tuple[frozenset[int], int]
     used = frozenset(index // count for index in seen if 0 <= index < linked.pop)
     if not 1 < times <= MOST_TIMES or len(used) == times or rate.peek + (times - 1) * rate.pop > WIDEST:
         return None
-    if 0 not in bounded(one.rated.body, [0]) or may_trap(one):
+    if 0 not in bounded(one, one.rated.body, [0]) or may_trap(one):
         return None
     return used, times
 

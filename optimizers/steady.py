@@ -10,6 +10,7 @@ Paper: River §4.3 (fusion optimizer).
 
 from __future__ import annotations
 
+from operator import add, mul, sub
 from typing import TYPE_CHECKING, Final
 
 from optimizers.circles import said
@@ -18,7 +19,7 @@ from optimizers.queries import Names, again, changed, joint, source, type_names,
 from optimizers.windows import Known, apart, bounded
 from river.classes import define, evolve, field, frozen
 from river.il.program import Program, Queue, Use
-from river.il.trees import fresh, rebuild, walk
+from river.il.trees import binders, fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
@@ -26,7 +27,7 @@ from river.lang.check.rates import emitted
 from river.lang.scope import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from river.il import graph as g
     from river.il.program import Decl
@@ -68,11 +69,30 @@ def steadied(verified: Verified, site: SteadyState) -> Program:
 
 @frozen
 class _Affine:
-    """The place of item e in firing r: `base + r * firing + e * item`."""
+    """The place of item e in firing r: `base + r // inner * row + r % inner * firing + e * item`."""
 
     base: int
+    row: int
     firing: int
     item: int
+
+
+@frozen
+class _Counter:
+    """The number of a firing: `row * inner + firing`, of two loops, or of one where `row` is zero."""
+
+    row: s.Expr
+    firing: s.Expr
+    inner: int
+
+    @property
+    def value(self) -> s.Expr:
+        """The number."""
+        return _sum(_product(self.row, self.inner), self.firing)
+
+
+Span = tuple[int, int]
+"""The first and the last number of what is meant."""
 
 
 @define
@@ -140,7 +160,8 @@ class _SteadyText:
             for type_, (name, size) in self.memory.items()
             if size
         ]
-        rate = s.Rate(port.name, None, s.Int(site.width), self.window)
+        early = tuple(s.Early(s.Int(there), s.Int(sent)) for there, sent in site.early)
+        rate = s.Rate(port.name, None, s.Int(site.width), self.window, early)
         parts = [part.text for part in self.parts.values()]
         name = joint(members[0].use.operator, last.use.operator)
         return s.Operator(
@@ -167,7 +188,7 @@ class _SteadyText:
         if self.direct is None:
             i, sent = self._local("i"), self.site.sent
             kind, rows = self._where([sent])
-            cell = self._item(kind, self._index(rows, s.Int(0), s.Name(i)))
+            cell = self._item(kind, self._index(rows, _ONLY, s.Name(i), (0, len(sent) - 1)))
             send = s.Block((s.Emit(self.out, cell),))
             yield s.For(None, (i,), s.Range(s.Int(0), s.Int(len(sent))), send)
 
@@ -192,7 +213,7 @@ class _SteadyText:
             assert op.rated is not None  # noqa: S101 - it makes items
             text = apart(text, self.known)
             self.known.add(text)
-            self.parts[name] = _Maker(text, op, bounded(op.rated.body, range(len(op.rated.rates))))
+            self.parts[name] = _Maker(text, op, bounded(op, op.rated.body, range(len(op.rated.rates))))
 
     def _part(self, firing: int) -> _Maker:
         member = self.verified.graph.instances[self.site.firings[firing].member]
@@ -307,14 +328,20 @@ class _SteadyText:
     def _item(self, kind: t.Type | None, index: s.Expr) -> s.Index:
         return s.Index(s.Name(self.window if kind is None else self.memory[kind][0]), index)
 
-    def _index(self, rows: Sequence[Sequence[int]], firing: s.Expr, item: s.Expr) -> s.Expr:
-        """The place of an item of a firing: a sum, or from a table."""
-        if isinstance(firing, s.Int) and isinstance(item, s.Int):
-            return s.Int(rows[firing.value][item.value])
-        found = _affine([rows[firing.value]] if isinstance(firing, s.Int) else rows)
+    def _index(self, rows: Sequence[Sequence[int]], counter: _Counter, item: s.Expr, span: Span) -> s.Expr:
+        """The place of an item of a firing, one of those in `span`: a sum, or from a table."""
+        number = counter.value
+        if isinstance(number, s.Int) and isinstance(item, s.Int):
+            return s.Int(rows[number.value][item.value])
+        known = [rows[number.value]] if isinstance(number, s.Int) else rows
+        found = _affine(known, min(counter.inner, len(known)), span)
         if found is not None:
-            return _sum(s.Int(found.base), _product(firing, found.firing), _product(item, found.item))
-        return s.Index(s.Name(self._table(rows)), _sum(_product(firing, len(rows[0])), item))
+            places = (
+                _product(counter.row, found.row),
+                _product(counter.firing, found.firing) if found.firing else s.Int(0),
+            )
+            return _sum(s.Int(found.base), *places, _product(item, found.item))
+        return s.Index(s.Name(self._table(rows)), _sum(_product(number, len(rows[0])), item))
 
     def _table(self, rows: Sequence[Sequence[int]]) -> str:
         """A constant of places."""
@@ -334,23 +361,59 @@ class _SteadyText:
             self._where([self.site.firings[firing].takes[port] for firing in group])
             for port in range(len(part.known.ports))
         ]
-        size = len(group) * statements(part.known)
-        looked = any(_affine(rows) is None for _, rows in windows)
-        if looked and len(group) > 1 and size <= UNROLLED and self.unrolled + size <= MOST_UNROLLED:
+        size, count = len(group) * statements(part.known), len(group)
+        inner = self._inner(number, group, part, [rows for _, rows in windows])
+        if inner != count and size <= UNROLLED and self.unrolled + size <= MOST_UNROLLED:
             self.unrolled += size
-            for i in range(len(group)):
+            for i in range(count):
                 once = self._local("once")
-                body = self._firing(number, group, part, windows, s.Int(i))
+                body = self._firing(number, group, part, windows, _Counter(s.Int(0), s.Int(i), count))
                 yield s.For(None, (once,), s.Range(s.Int(0), s.Int(1)), body)
             return
-        r = self._local("r")
-        counter: s.Expr = s.Int(0) if len(group) == 1 else s.Name(r)
-        body = self._firing(number, group, part, windows, counter)
-        yield s.For(None, (r,), s.Range(s.Int(0), s.Int(len(group))), body)
+        inner = inner or count
+        outer, r = self._local("row"), self._local("r")
+        row, firing = (
+            s.Int(0) if many == 1 else s.Name(name) for many, name in ((count // inner, outer), (inner, r))
+        )
+        body = self._firing(number, group, part, windows, _Counter(row, firing, inner))
+        loop = s.For(None, (r,), s.Range(s.Int(0), s.Int(inner)), body)
+        yield (
+            loop
+            if inner == count
+            else s.For(None, (outer,), s.Range(s.Int(0), s.Int(count // inner)), s.Block((loop,)))
+        )
+
+    def _inner(
+        self, number: int, group: Sequence[int], part: _Maker, windows: Sequence[Sequence[Sequence[int]]]
+    ) -> int | None:
+        """How many firings the inner one of two loops must have, so that all places are sums; None if some never are.
+
+        As many as there are, if one loop does.
+        """
+        looks: list[tuple[Sequence[Sequence[int]], Span]] = []
+        for slot, (rate, rows) in enumerate(zip(part.handler.rates, windows, strict=True)):
+            last = len(rows[0]) - 1
+            spans = (
+                _spans(part.handler.body, rate.name, (0, last))
+                if slot in part.bounded
+                else [(i, i) for i in range(last + 1)]
+            )
+            looks += ((rows, span) for span in spans)
+        if number != self.direct:
+            for out, pushed in enumerate(self._pushes(group[0])):
+                if pushed:
+                    looks.append(([self.places[firing, out] for firing in group], (0, pushed - 1)))
+        count = len(group)
+        fits = (
+            inner
+            for inner in range(count, 0, -1)
+            if count % inner == 0 and all(_affine(rows, inner, span) is not None for rows, span in looks)
+        )
+        return next(fits, None)
 
     def _firing(
         self, number: int, group: Sequence[int], part: _Maker,
-        windows: Sequence[tuple[t.Type | None, list[list[int]]]], counter: s.Expr,
+        windows: Sequence[tuple[t.Type | None, list[list[int]]]], counter: _Counter,
     ) -> s.Block:  # fmt: skip
         """What one firing does, of the number that `counter` is."""
         handler, before = part.handler, list[s.Stmt]()
@@ -361,17 +424,23 @@ class _SteadyText:
             if slot in part.bounded:
                 seen[rate.name] = kind, rows
                 continue
-            items = [self._item(kind, self._index(rows, counter, s.Int(i))) for i in range(len(rows[0]))]
+            items = [
+                self._item(kind, self._index(rows, counter, s.Int(i), (i, i))) for i in range(len(rows[0]))
+            ]
             type_ = part.known.ports[part.known.rated.rates[slot].port].type
             array = s.TypeName("array", (type_text(type_, spelled), s.Int(len(items))))
             before.append(s.Let(rate.name, array, s.ListValue(tuple(items))))
+
+        counters: dict[str, Span] = {}
 
         def rewrite(node: s.Node) -> s.Node:
             match node:
                 case s.Index(s.Name(name), index) if name in seen:
                     kind, rows = seen[name]
-                    return self._item(kind, self._index(rows, counter, _whole(rebuild(index, rewrite))))
+                    span = _span(index, counters) or (0, len(rows[0]) - 1)
+                    return self._item(kind, self._index(rows, counter, _whole(rebuild(index, rewrite)), span))
                 case _:
+                    _count(node, counters)
                     return rebuild(node, rewrite)
 
         body = s.Block(rebuild(handler.body, rewrite).items)
@@ -384,12 +453,12 @@ class _SteadyText:
         return s.Block((*before, *body.items))
 
     def _kept(
-        self, body: s.Block, out: str, type_: t.Type, rows: Sequence[Sequence[int]], counter: s.Expr
+        self, body: s.Block, out: str, type_: t.Type, rows: Sequence[Sequence[int]], counter: _Counter
     ) -> s.Block:
         """The body with items put into memory that it sends to an output."""
 
         def put(number: s.Expr) -> s.Index:
-            return self._item(type_, self._index(rows, counter, number))
+            return self._item(type_, self._index(rows, counter, number, (0, len(rows[0]) - 1)))
 
         counted = _counted(body, out, s.Int(0), put)
         if counted is not None:
@@ -412,6 +481,9 @@ class _SteadyText:
 
 _NUMBER: Final = s.TypeName("i64")
 
+_ONLY: Final = _Counter(s.Int(0), s.Int(0), 1)
+"""Of the only firing that there is."""
+
 
 def _sending(body: s.Block, out: str, other: str) -> s.Block:
     """The body with another name for an output."""
@@ -426,15 +498,66 @@ def _sending(body: s.Block, out: str, other: str) -> s.Block:
     return rebuild(body, rewrite)
 
 
-def _affine(rows: Sequence[Sequence[int]]) -> _Affine | None:
-    """The sum that all places are, if there is one."""
-    base = rows[0][0]
-    item = rows[0][1] - base if len(rows[0]) > 1 else 0
-    firing = rows[1][0] - base if len(rows) > 1 else 0
+def _affine(rows: Sequence[Sequence[int]], inner: int, span: Span) -> _Affine | None:
+    """The sum that the places of items in `span` are, if there is one."""
+    low, high = span
+    if low > high:  # a loop that does not turn looks at nothing
+        return _Affine(0, 0, 0, 0)
+    item = rows[0][low + 1] - rows[0][low] if high > low else 0
+    base = rows[0][low] - low * item
+    firing = rows[1][low] - rows[0][low] if inner > 1 else 0
+    row = rows[inner][low] - rows[0][low] if len(rows) > inner else 0
     good = all(
-        place == base + r * firing + e * item for r, row in enumerate(rows) for e, place in enumerate(row)
+        found[e] == base + r // inner * row + r % inner * firing + e * item
+        for r, found in enumerate(rows)
+        for e in range(low, high + 1)
     )
-    return _Affine(base, firing, item) if good else None
+    return _Affine(base, row, firing, item) if good else None
+
+
+def _span(expr: s.Expr, counters: Mapping[str, Span]) -> Span | None:
+    """The least and greatest value of an index that is made of numbers and counters of loops."""
+    value = integer(expr)
+    if value is not None:
+        return value, value
+    match expr:
+        case s.Name(name):
+            return counters.get(name)
+        case s.Call("i64" | "i32", (s.Node() as inner,)):
+            return None if isinstance(inner, s.Lambda) else _span(inner, counters)
+        case s.Binary("+" | "+%" | "-" | "-%" | "*" | "*%" as sign, left, right):
+            one, other = _span(left, counters), _span(right, counters)
+            if one is None or other is None:
+                return None
+            made = {"+": add, "-": sub, "*": mul}[sign[0]]
+            values = [made(a, b) for a in one for b in other]
+            return min(values), max(values)
+        case _:
+            return None
+
+
+def _count(node: s.Node, counters: dict[str, Span]) -> None:
+    """Knows the counter of a loop, until its name means something else; names do not hide one another."""
+    for name in binders(node):
+        counters.pop(name, None)
+    match node:
+        case s.For(_, (name,), s.Range(low, high), _):
+            first, end = integer(low), integer(high)
+            if first is not None and end is not None:
+                counters[name] = first, end - 1
+        case _:
+            pass
+
+
+def _spans(body: s.Block, window: str, whole: Span) -> list[Span]:
+    """The items of a window at which a body looks, by place of the text."""
+    counters: dict[str, Span] = {}
+    found: list[Span] = []
+    for node in walk(body):
+        _count(node, counters)
+        if isinstance(node, s.Index) and node.value == s.Name(window):
+            found.append(_span(node.index, counters) or whole)
+    return found
 
 
 def _whole(expr: s.Expr) -> s.Expr:
@@ -504,4 +627,5 @@ def _counted(
 def _straight(rows: Sequence[Sequence[tuple[tuple[int, int], int]]]) -> bool:
     """Whether the items of a loop's windows are those of one output, at places that are sums."""
     alike = len({origin for row in rows for origin, _ in row}) == 1
-    return alike and _affine([[place for _, place in row] for row in rows]) is not None
+    places = [[place for _, place in row] for row in rows]
+    return alike and _affine(places, len(rows), (0, len(rows[0]) - 1)) is not None

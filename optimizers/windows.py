@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import add, mul, sub
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from river.classes import evolve, frozen
 from river.il.model import model
 from river.il.trees import binders, fresh, names, rebuild, walk
 from river.lang import syntax as s
 from river.lang import typed
-from river.lang import types as t
 from river.lang.check.rates import bounds
+from river.lang.ranges import inside, proven
 from river.lang.scope import integer
 from river.lang.trees import children, nodes, reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-Counters = Mapping[int, tuple[int, int]]
-"""The least and greatest value of the counters of loops, by slot."""
+    from river.lang.ranges import Ranges
 
 
 def filled(body: s.Block, window: str, items: Sequence[s.Expr], type_: s.TypeExpr) -> tuple[s.Stmt, ...]:
@@ -94,99 +91,12 @@ def _leaves(body: typed.Block) -> bool:
 
 def may_trap(op: typed.Operator) -> bool:
     """Whether some firing may trap; one that indexes an array by a number or a counter within its bounds does not."""
-    unsafe = _Bounds(op).unsafe()
-    sites = tuple(site if i in unsafe else evolve(site, codes=()) for i, site in enumerate(op.sites))
+    safe = proven(op)
+    sites = tuple(evolve(site, codes=()) if i in safe else site for i, site in enumerate(op.sites))
     return model(evolve(op, sites=sites)).can_trap
 
 
-class _Bounds:
-    """Which sites of an operator's firings do not index arrays within their bounds."""
-
-    def __init__(self, op: typed.Operator) -> None:
-        self.op = op
-        self.found: set[int] = set()
-        self.called: set[int] = set()
-
-    def unsafe(self) -> frozenset[int]:
-        for handler in (
-            *self.op.items,
-            *self.op.phases,
-            self.op.rated,
-            self.op.first,
-            self.op.merge,
-            self.op.mark,
-        ):
-            if handler is not None:
-                self.walk(handler, {})
-        return frozenset(self.found)
-
-    def walk(self, node: typed.Node, counters: Counters) -> None:
-        match node:
-            case typed.For(_, (slot,), _, typed.Counted() as range_, body) if (
-                known := bounds(range_)
-            ) is not None:
-                self.walk(body, {**counters, slot: (known[0], known[1] - 1)})
-                return
-            case typed.At(_, value, index, _) if _inside(value.type, index, counters):
-                self.walk(value, counters)
-                self.walk(index, counters)
-                return
-            case typed.Apply() if _within(node.type, interval(node, counters)):
-                pass  # a sum that does not leave its type
-            case typed.Call(_, function) if function not in self.called:
-                self.called.add(function)
-                self.walk(self.op.fns[function].body, {})
-            case typed.At() | typed.Apply() | typed.With() | typed.Trap():
-                if node.site is not None:
-                    self.found.add(node.site)
-            case _:
-                pass
-        for each in children(node):
-            self.walk(each, counters)
-
-
-def _inside(type_: t.Type, index: typed.Expr, counters: Counters) -> bool:
-    """Whether an index lies in an array for sure."""
-    found = interval(index, counters)
-    return isinstance(type_, t.Array) and found is not None and found[0] >= 0 and found[1] < type_.size
-
-
-_BITS: Final = {t.I32: 31, t.I64: 63}
-
-
-def _within(type_: t.Type, found: tuple[int, int] | None) -> bool:
-    """Whether a whole number is one of its type for sure."""
-    bits = _BITS.get(type_) if isinstance(type_, t.Primitive) else None
-    return bits is not None and found is not None and found[0] >= -(1 << bits) and found[1] < 1 << bits
-
-
-def interval(expr: typed.Expr, counters: Counters) -> tuple[int, int] | None:
-    """The least and greatest value of an expression of literals and counters, where it is that of whole numbers without end."""
-    match expr:
-        case typed.Literal(_, int(value)):
-            return value, value
-        case typed.Local(_, slot):
-            return counters.get(slot)
-        case typed.Apply(type_, name, (typed.Node() as one, typed.Node() as other), _) if (
-            name.rstrip("%") in _EXACT
-        ):
-            a, b = (
-                None if isinstance(each, typed.Lambda) else interval(each, counters) for each in (one, other)
-            )
-            if a is None or b is None:
-                return None
-            values = [_EXACT[name.rstrip("%")](x, y) for x in a for y in b]
-            found = min(values), max(values)
-            return found if _within(type_, found) else None
-        case _:
-            return None
-
-
-_EXACT: Final[Mapping[str, Callable[[int, int], int]]] = {"+": add, "-": sub, "*": mul}
-"""Operations that are monotonous in each operand, for the other one is whole: their extremes lie at the corners."""
-
-
-def bounded(body: typed.Block, windows: Sequence[int]) -> frozenset[int]:
+def bounded(op: typed.Operator, body: typed.Block, windows: Sequence[int]) -> frozenset[int]:
     """The windows of a firing, by slot, of which only items are used that are there for sure.
 
     Loops over the window itself do not count: they use all of it.
@@ -194,7 +104,7 @@ def bounded(body: typed.Block, windows: Sequence[int]) -> frozenset[int]:
     uses: dict[int, int] = dict.fromkeys(windows, 0)
     good = dict(uses)
 
-    def look(node: typed.Node, counters: Counters) -> None:
+    def look(node: typed.Node, counters: Ranges) -> None:
         match node:
             case typed.For(_, (slot,), _, typed.Counted() as range_, inner) if (
                 known := bounds(range_)
@@ -202,7 +112,7 @@ def bounded(body: typed.Block, windows: Sequence[int]) -> frozenset[int]:
                 look(inner, {**counters, slot: (known[0], known[1] - 1)})
                 return
             case typed.At(_, typed.Local(type_, slot), index, _) if slot in good:
-                good[slot] += _inside(type_, index, counters)
+                good[slot] += inside(type_, index, counters, op)
             case typed.Local(_, slot) if slot in uses:
                 uses[slot] += 1
             case _:
@@ -302,7 +212,9 @@ def _respelled(
                 return evolve(node, name=values.get(name, name))
             case s.Bind(_, name) | s.Const(name, _, _) | s.MarkHandler(name, _):
                 return evolve(node, name=values.get(name, name))
-            case s.Rate(port, _, _, name) | s.ItemHandler(port, name, _) | s.PhaseHandler(_, port, name, _):
+            case (
+                s.Rate(port, _, _, name, _) | s.ItemHandler(port, name, _) | s.PhaseHandler(_, port, name, _)
+            ):
                 return evolve(node, port=ports.get(port, port), name=values.get(name, name))
             case s.For(_, found, _, _) | s.Comprehension(_, found, _, _):
                 return evolve(node, names=several(found))

@@ -158,6 +158,8 @@ def _join_obstacle(graph: g.Graph, join: g.Instance, reader: g.Instance) -> str 
         return f"the first firing of `{reader.use.operator}` is another one"
     else:
         assert other.rated is not None  # noqa: S101 - by the policy
+        if other.rated.early:
+            return f"`{reader.use.operator}` sends items before its window is complete"
         pops = [rate.pop for rate in other.rated.rates if rate.port == port]
         peeks = [rate.peek for rate in other.rated.rates if rate.port == port]
     if any(pop % len(turn) for pop in pops) or not any(pops):
@@ -193,6 +195,8 @@ def _split_obstacle(sender: g.Instance, split: g.Instance) -> str | None:
         return f"`{split.use.operator}` has items to begin with, which shift the turns"
     if one.merge is not None or one.mark is not None or any(port.by is not None for port in one.ports):
         return f"`{sender.use.operator}` also acts on order"
+    if one.rated is not None and one.rated.early:
+        return f"`{sender.use.operator}` sends items before its window is complete"
     bodies = [
         handler.body for handler in (*one.items, *one.phases, one.first, one.rated) if handler is not None
     ]

@@ -19,7 +19,7 @@ from river.lang import memory, typed
 from river.lang.check import rates
 from river.lang.evaluate import Body, Trap, compile_operator, may_run_out
 from river.lang.evaluate.code import POLL_EVERY
-from river.lang.values import END, INFINITY, Mark
+from river.lang.values import END, INFINITY, Mark, default
 
 if TYPE_CHECKING:
     from backends.native.deadline import Deadline
@@ -352,7 +352,10 @@ class Items(Instance):
 
 
 class Rated(Instance):
-    """`on q[peek p, pop o](w)`, after one `first on ...` if there is one."""
+    """`on q[peek p, pop o](w)`, after one `first on ...` if there is one.
+
+    `sent`: how many items the next firing has sent early.
+    """
 
     def __init__(
         self, setting: Setting, due: Sequence[tuple[typed.RatedHandler, Any]], mark: Fire | None = None
@@ -360,13 +363,15 @@ class Rated(Instance):
         super().__init__(setting, mark)
         self._due = list(due)
         self._stated = self._pushes
+        self.sent = 0
 
     def kept(self) -> dict[str, Any]:
-        return {**super().kept(), "due": len(self._due)}
+        return {**super().kept(), "due": len(self._due), "sent": self.sent}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         super().restore(kept)
         del self._due[: len(self._due) - kept["due"]]
+        self.sent = kept["sent"]
 
     def work(self, limit: int) -> int:
         left = limit
@@ -377,11 +382,30 @@ class Rated(Instance):
                 left -= self._windows(handler, fire, count)
                 if handler.first:
                     del self._due[0]
-            elif self._take_mark():
+                continue
+            if (most := self.early(handler)) > self.sent:
+                self._begun(handler, fire, most)
+            if self._take_mark():
                 left -= 1
             else:
                 break
         return left
+
+    def early(self, handler: typed.RatedHandler) -> int:
+        """How many items of a firing for whose window items are missing can be sent."""
+        return handler.sent(self.ports[handler.rates[0].port].run) if handler.early else 0
+
+    def _begun(self, handler: typed.RatedHandler, fire: Any, most: int) -> None:
+        """Sends what a firing can send before its window is complete, up to `most` items."""
+        (rate,) = handler.rates
+        port = self.ports[rate.port]
+        begun = tuple(port.items(port.run))
+        window = (*begun, *(default(self._type(port)),) * (rate.peek - len(begun)))
+        emitted = self._emitted[0]
+        size = len(emitted)
+        self.run(fire, [(window,)])
+        emitted[size:] = emitted[size:][self.sent : most]
+        self.sent = most
 
     def _possible(self, handler: typed.RatedHandler, limit: int) -> int:
         """How many firings there are windows for, before the next mark."""
@@ -407,7 +431,12 @@ class Rated(Instance):
             )
             port.pop(count * pop)
         self._pushes = () if handler.first else self._stated
-        self.run(fire, list(zip(*columns, strict=True)))
+        size, sent, self.sent = len(self._emitted[0]) if self.sent else 0, self.sent, 0
+        try:
+            self.run(fire, list(zip(*columns, strict=True)))
+        finally:  # a firing that traps has sent nothing, but those before it have
+            if sent and len(self._emitted[0]) > size:
+                del self._emitted[0][size : size + sent]
         return count
 
     def _take_mark(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from backends.firing import instance as plain
 from backends.firing.gathers import LEAST, gathered, instants, whole
-from backends.native.batch import Batch
+from backends.native.batch import Batch, concat
 from backends.native.contract import SIDE, key_type
 from backends.native.explain import explained
 from backends.native.layout import widths
@@ -20,7 +20,7 @@ from river.il.forwards import forwarded
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import Trap
-from river.lang.values import INFINITY, Mark
+from river.lang.values import INFINITY, Mark, default
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -246,10 +246,35 @@ class MachineRated(Machine, plain.Rated):
             addresses += batch[start:].addresses
             kept.append(batch)
         self._fired_on += [batch.kept for batch in kept]
-        done = self.shoot(fire, addresses, 0, count, None)
+        if self.sent:
+            done = 1
+            self._part(fire, addresses, kept[0], slice(self.sent, None))
+            self.sent = 0
+        else:
+            done = self.shoot(fire, addresses, 0, count, None)
         for rate in handler.rates:
             self.ports[rate.port].pop(done * rate.pop)
         return done
+
+    def _begun(self, handler: typed.RatedHandler, fire: Any, most: int) -> None:
+        window = self.begun(handler)
+        self._part(fire, window.addresses, window, slice(self.sent, most))
+        self.sent = most
+
+    def begun(self, handler: typed.RatedHandler) -> Batch:
+        """The window that is not complete yet, with zeros in place of what is to come."""
+        (rate,) = handler.rates
+        port = cast("ColumnPort", self.ports[rate.port])
+        batch, start, _ = port.windows(port.run, 0, 1)
+        rows = batch[start : start + port.run]
+        return concat([rows, Batch.of(port.type, [default(port.type)] * (rate.peek - len(rows)))])
+
+    def _part(self, fire: Any, addresses: Sequence[int], window: Batch, part: slice) -> None:
+        """Fires once, and sends a part of what that sends."""
+        self.settle()
+        self.shoot(fire, addresses, 0, 1, None)
+        for i, batch, _ in self.native.take([window.kept]):
+            self.outs[i].add_batch(batch[part])
 
 
 class MachinePhases(Machine, plain.Phases):

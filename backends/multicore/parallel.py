@@ -50,7 +50,7 @@ AHEAD: Final = 4
 class Firings:
     """Firings to be done: of which handler, on which rows of which columns; `kept` is what these lie in.
 
-    `native`: which clone does them, once that is said.
+    `part`: which of the items that they send are sent on, if not all. `native`: which clone does them, once that is said.
     """
 
     handler: str
@@ -58,6 +58,7 @@ class Firings:
     start: int
     stop: int
     kept: Any
+    part: slice | None = None
     native: NativeOperator | None = None
 
 
@@ -234,14 +235,20 @@ class Parallel(Operate, Divided):
         (rate,) = rated.rates
         limit = portion(self._part, self._fired, self._spent, self._slice)
         port.fill(rate.peek + (limit - 1) * rate.pop)
-        spare = port.run - rate.peek
+        spare, part = port.run - rate.peek, None
+        machine = cast("MachineRated", self.machine)
         if spare < 0:
-            return None
+            if (most := machine.early(rated)) <= machine.sent:
+                return None
+            begun, part, machine.sent = machine.begun(rated), slice(machine.sent, most), most
+            return Firings("rated", begun.addresses, 0, 1, begun, part)
         count = min(limit, spare // rate.pop + 1) if rate.pop else limit
+        if machine.sent:
+            count, part, machine.sent = 1, slice(machine.sent, None), 0
         batch, start, count = port.windows(rate.peek, rate.pop, count)
         rows = batch[start:]
         port.pop(count * rate.pop)
-        return Firings("rated", rows.addresses, 0, count, rows)
+        return Firings("rated", rows.addresses, 0, count, rows, part)
 
     # -- firing
 
@@ -256,7 +263,8 @@ class Parallel(Operate, Divided):
                 made.fired += fired.row - at
                 at = fired.row
                 for out, batch, marks in native.take([firings.kept.kept]):
-                    made.batches.append((out, batch, () if marks is None else marks.values()))
+                    sent = batch if firings.part is None else batch[firings.part]
+                    made.batches.append((out, sent, () if marks is None else marks.values()))
                 if fired.trap is not None:
                     trap = told(self.machine.operator, fired.trap)
                     trap.item = self._item(firings, at)

@@ -15,11 +15,13 @@ from backends.native.rtlang import compile_file
 from backends.native.shared import BEGIN
 from river.classes import define, field
 from river.lang import types as t
+from river.lang.ranges import proven
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backends.native.layout import Keyed
+    from river.lang import typed
 
 Of = TypeVar("Of", bound=t.Type)
 
@@ -42,6 +44,9 @@ class Module:
     _begin: Builder = field(factory=Builder)  # what is done when the code has been linked
     _names: dict[tuple[str, t.Type], str] = field(factory=dict[tuple[str, t.Type], str])
     _suffixes: dict[tuple[object, t.Type], str] = field(factory=dict[tuple[object, t.Type], str])
+    _proven: dict[int, tuple[typed.Operator, frozenset[int]]] = field(
+        factory=dict[int, tuple["typed.Operator", "frozenset[int]"]]
+    )
     _count: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -56,6 +61,14 @@ class Module:
         """A name of the module that nothing else bears."""
         self._count += 1
         return f"{stem}.{self._count}"
+
+    def proven(self, operator: typed.Operator) -> frozenset[int]:
+        """The sites at which an operator does not trap, so that nothing needs to be checked there."""
+        if self.debug:
+            return frozenset()
+        if id(operator) not in self._proven:
+            self._proven[id(operator)] = operator, proven(operator)
+        return self._proven[id(operator)][1]
 
     def text(self, exports: dict[str, Function]) -> str:
         """The module: `exports` and all that they need, and `BEGIN`, if something is to be done before they are called."""

@@ -42,7 +42,8 @@ Value = Any
 class Waiting:
     """What has arrived and waits: items by port, whether the prework is due, and where the cycle stands.
 
-    `position` is the number of a phase and `count` how many of its firings are done.
+    `position` is the number of a phase and `count` how many of its firings are done, or how many items a rated handler has
+    sent early.
     """
 
     items: tuple[tuple[Value, ...], ...]
@@ -227,8 +228,13 @@ class _Erased:
         turn: _Turn,
         *args: Any,
         counts: bool = False,
+        sent: int = 0,
+        now: int | None = None,
     ) -> None:
-        """Calls a handler; `counts`: the stated push rates hold for it."""
+        """Calls a handler; `counts`: the stated push rates hold for it.
+
+        Of the items of a firing that sends early, so many have been `sent` before, and `now` those up to a number are.
+        """
         assert handler is not None  # noqa: S101 - the checker has seen to it
         sizes = [len(out) for out in turn.outs]
         try:
@@ -242,6 +248,8 @@ class _Erased:
                 and out.push != sum(not isinstance(i, Mark) for i in items[size:])
             ):
                 raise Fault((self.name, None, "rate-violation", consumed))
+            if sent or now is not None:
+                items[size:] = items[size:][sent:now]
 
     # -- order
 
@@ -279,11 +287,17 @@ class _Erased:
         while (rated := _due(op, waiting)) is not None and _filled(rated, waiting):
             windows = tuple(waiting.items[r.port][: r.peek] for r in rated.rates)
             handler = body.first if rated.first else body.rated
-            self.run(windows, handler, turn, windows, counts=not rated.first)
+            self.run(windows, handler, turn, windows, counts=not rated.first, sent=waiting.count)
             items = waiting.items
             for rate in rated.rates:
                 items = _put(items, rate.port, items[rate.port][rate.pop :])
-            waiting = evolve(waiting, items=items, first=False)
+            waiting = evolve(waiting, items=items, first=False, count=0)
+        if rated is not None and rated.early and (now := rated.sent(len(waiting.items[0]))) > waiting.count:
+            (rate,) = rated.rates
+            begun = waiting.items[0]
+            window = (*begun, *(values.default(op.ports[0].type),) * (rate.peek - len(begun)))
+            self.run((window,), body.rated, turn, (window,), counts=True, sent=waiting.count, now=now)
+            waiting = evolve(waiting, count=now)
         return waiting
 
     def cycle(

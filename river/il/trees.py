@@ -112,7 +112,7 @@ def binders(node: s.Node) -> tuple[str, ...]:
             s.ItemHandler(_, name, _)
             | s.PhaseHandler(_, _, name, _)
             | s.MarkHandler(name, _)
-            | s.Rate(_, _, _, name)
+            | s.Rate(_, _, _, name, _)
         ):
             return (name,)
         case s.MergeHandler(sides, _):

@@ -549,8 +549,14 @@ class StmtBuilder(TypesBuilder, ExprBuilder):
         return tuple(args)
 
     def rate(self, tree: Tree[Token], args: Args) -> s.Rate:
-        port, peek, pop, name = args
-        return s.Rate(str(port), peek, pop, str(name), span=self.span(tree))
+        port, peek, pop, early, name = args
+        return s.Rate(str(port), peek, pop, str(name), early or (), span=self.span(tree))
+
+    def earlies(self, tree: Tree[Token], args: Args) -> tuple[s.Early, ...]:
+        return tuple(args)
+
+    def early(self, tree: Tree[Token], args: Args) -> s.Early:
+        return s.Early(*args, span=self.span(tree))
 
     def side(self, tree: Tree[Token], args: Args) -> tuple[str, str]:
         return str(args[0]), str(args[1])

@@ -442,7 +442,9 @@ def _by(by: str | None) -> str:
 
 def _rate(node: s.Rate) -> Doc:
     peek = () if node.peek is None else ("peek ", expr_doc(node.peek), ", ")
-    return (node.port, "[", peek, "pop ", expr_doc(node.pop), "](", node.name, ")")
+    early = [(expr_doc(each.there), ": ", expr_doc(each.sent)) for each in node.early]
+    sent = (", early ", separated(early, ", ")) if early else ()
+    return (node.port, "[", peek, "pop ", expr_doc(node.pop), sent, "](", node.name, ")")
 
 
 def _handler(node: s.Handler) -> Doc:

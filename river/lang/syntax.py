@@ -568,13 +568,22 @@ class ItemHandler(Node):
 
 
 @frozen
+class Early(Node):
+    """`n: m`: where n items of a window are there, the first m that its firing sends are sent."""
+
+    there: Expr
+    sent: Expr
+
+
+@frozen
 class Rate(Node):
-    """`port[peek p, pop o](w)`; no peek means as many as are popped."""
+    """`port[peek p, pop o, early n: m](w)`; no peek means as many as are popped."""
 
     port: str
     peek: Expr | None
     pop: Expr
     name: str
+    early: tuple[Early, ...] = ()
 
 
 @frozen

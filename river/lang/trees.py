@@ -38,6 +38,7 @@ _LEAVES: Final = (
     "str",
     "bool",
     "tuple[int, ...]",
+    "tuple[tuple[int, int], ...]",
     "tuple[str, ...]",
     "Type",
     "Span | None",

@@ -445,12 +445,21 @@ class Rate(Node):
 
 @frozen
 class RatedHandler(Node):
-    """Slots 0 .. n-1 hold the windows, in the order of `rates`."""
+    """Slots 0 .. n-1 hold the windows, in the order of `rates`.
+
+    `early`: pairs (items there, items sent), in ascending order, of a handler of one port: before its window is complete it
+    has sent so many of the items that it sends. They are made of the window so far, with zeros in place of what is to come.
+    """
 
     rates: tuple[Rate, ...]
     slots: int
     body: Block
     first: bool
+    early: tuple[tuple[int, int], ...] = ()
+
+    def sent(self, there: int) -> int:
+        """How many items of a firing have been sent when so many of its window are there, but not all."""
+        return max((sent for least, sent in self.early if least <= there), default=0)
 
 
 @frozen

@@ -20,6 +20,9 @@ operator total(x: i64) -> (y[push 1]: i64) {
 }
 operator two(x: i64) -> (y[push 2]: i64) { on x[pop 1](w) { emit y w[0] *% 7; emit y w[0] +% 7; } }
 operator three(x: i64) -> (y: i64) { on x[peek 2, pop 1](v) { emit y v[0]; let w = v[1]; emit y w; emit y v[0] +% w; } }
+operator soon(x: i64) -> (y[push 3]: i64) {
+  on x[pop 3, early 1: 1, 2: 2](w) { emit y w[0]; emit y w[0] *% 3 +% w[1]; emit y w[2]; }
+}
 operator step(x: i64) -> (y[push 1]: i64) { const c: i64 = 5; on x[pop 1](w) { emit y w[0] *% c; } }
 operator deals(x: i64) -> (a: i64, b: i64) { phase 1 on x(v) { emit a v; } phase 1 on x(v) { emit b v; } }
 operator turns(a: i64, b: i64) -> (y: i64) { phase 1 on a(v) { emit y v; } phase 1 on b(v) { emit y v; } }
@@ -39,6 +42,7 @@ ONE: Final = (
     "late",
     "two",
     "three",
+    "soon",
     "step",
     "sum",
     "some",

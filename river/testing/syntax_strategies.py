@@ -24,6 +24,7 @@ NAMES = (
     *(
         "first",
         "merge",
+        "early",
         "peek",
         "pop",
         "push",
@@ -259,7 +260,8 @@ functions = st.builds(
     optional(types(1)),
     blocks(1) | expressions(2),
 )
-rates = st.builds(s.Rate, ports, optional(expressions(1)), expressions(1), names)
+early = st.builds(s.Early, expressions(1), expressions(1))
+rates = st.builds(s.Rate, ports, optional(expressions(1)), expressions(1), names, tuples(early, 0, 2))
 handlers: st.SearchStrategy[s.Handler] = st.one_of(
     st.builds(s.ItemHandler, ports, names, blocks(1)),
     st.builds(s.RatedHandler, tuples(rates, 1, 2), blocks(1), st.booleans()),

@@ -148,6 +148,22 @@ def test_machine_code_and_the_evaluator_go_on_for_each_other(text, items, before
     agree(graph, items, after, before, 3, size)
 
 
+EARLY = """river 1;
+operator ahead(x: i64) -> (y[push 3]: i64) {
+  on x[pop 4, early 2: 1, 3: 2](w) { emit y w[1]; emit y w[0] + w[2]; emit y w[3]; }
+}
+input x: i64; output c: i64;
+(c) <- ahead(x);
+"""
+
+
+@pytest.mark.parametrize(("before", "after"), [("off", "on"), ("on", "off")])
+def test_what_has_been_sent_early_is_not_sent_again(before: Any, after: Any) -> None:
+    graph = verify(parse(Source("program.river", EARLY)), LIBRARY)
+    items = {"x": list(range(1, 12))}
+    assert agree(graph, items, Options(native=before), Options(native=after, batch=2), 3, 2) > 3
+
+
 MERGED = """river 1;
 type K = {t: i64, v: i64};
 operator deal(x: {s: i64, t: i64}) -> (a: K by t, b: K by t) {

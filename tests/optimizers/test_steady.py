@@ -62,6 +62,15 @@ WHOLE = {
     "an index that items tell": """int->int pipeline Main { add splitjoin { split roundrobin(3); add Pick; add Pick;
         join roundrobin; } add int->int filter { work pop 2 push 1 { push(pop() * 100 + pop()); } }; }
       int->int filter Pick { work pop 3 push 1 { push(peek(peek(0) % 3) + peek(2)); pop(); pop(); pop(); } }""",
+    "a part is sent early": """int->int splitjoin Main { split roundrobin(2); add Add; add Add; join roundrobin; }
+      int->int filter Add { work pop 2 push 1 { push(pop() + pop()); } }""",
+    "rows meet columns": """int->int pipeline Main {
+        add splitjoin { split roundrobin(6); add Twice(3); add pipeline { add Turned; add Twice(6); } join roundrobin(3); }
+        add splitjoin { split roundrobin(6); for (int i = 0; i < 4; i++) add Product; join roundrobin; } }
+      int->int splitjoin Twice(int n) { split duplicate; add Identity<int>; add Identity<int>; join roundrobin(n); }
+      int->int splitjoin Turned { split roundrobin; for (int i = 0; i < 2; i++) add Identity<int>; join roundrobin(3); }
+      int->int filter Product { work pop 6 push 1 { int s = 0; for (int i = 0; i < 3; i++) s += peek(i) * peek(3 + i);
+        push(s); for (int i = 0; i < 6; i++) pop(); } }""",
     "counted while it runs": """int->int pipeline Main {
       add splitjoin { split roundrobin(2); add Twice; add Twice; join roundrobin(4); }
       add int->int filter { work pop 8 push 1 { int s = 0; for (int i = 0; i < 8; i++) s = 3 * s + pop(); push(s); } }; }
@@ -73,8 +82,11 @@ APART = {
       int->int filter Count { int n; work pop 1 push 1 { push(pop() + n++); } }""",
     "looks ahead": """int->int splitjoin Main { split duplicate; add Ahead; add Ahead; join roundrobin; }
       int->int filter Ahead { work peek 2 pop 1 push 1 { push(peek(1) - pop()); } }""",
-    "sends a part": """int->int splitjoin Main { split roundrobin(2); add Add; add Add; join roundrobin; }
-      int->int filter Add { work pop 2 push 1 { push(pop() + pop()); } }""",
+    "sends a part, and may not end on zeros": """int->int splitjoin Main { split roundrobin; add Halves; add Halves;
+        join roundrobin; }
+      int->int filter Halves { work pop 1 push 1 { int n = pop() + 1; while (n % 2 == 0) n = n / 2; push(n); } }""",
+    "sends a part, and may trap on zeros": """int->int splitjoin Main { split roundrobin; add Over; add Over;
+        join roundrobin; } int->int filter Over { work pop 1 push 1 { push(7 / (pop() + 1)); } }""",
     "may trap when others have sent": """int->int splitjoin Main { split duplicate; add Over(7); add Over(9); join roundrobin; }
       int->int filter Over(int n) { work pop 1 push 1 { push(n / pop()); } }""",
 }
@@ -108,9 +120,13 @@ def test_a_steady_state_is_one_firing_and_computes_the_same(name: str) -> None:
     assert isinstance(whole.operator, typed.Operator)
     assert whole.operator.rated is not None
     pop = whole.operator.rated.rates[0].pop
-    for count in (0, pop - 1, pop, 2 * pop + 1):
+    counts = {0, pop - 1, pop, 2 * pop + 1, *(there for there, _ in whole.operator.rated.early)}
+    for count in counts:
         wanted = shown(before, items(count), backend="reference", optimize=False)
         assert shown(after, items(count), backend="reference", optimize=False) == wanted
+        assert shown(after, items(pop + count), batch=pop + 1) == shown(
+            before, items(pop + count), native="off"
+        )
     assert shown(before, items(40 * pop), batch=7) == shown(
         before, items(40 * pop), native="off", optimize=False
     )

@@ -104,6 +104,37 @@ CASES = [
     ("lang-rate", "operator f(x: i64) -> () { on x[pop -1](v) {} }", "-1"),
     ("lang-rate", "operator f(x: i64) -> () { on x[peek 3, pop 0](v) {} }", "on x[peek 3, pop 0](v) {}"),
     ("lang-rate", "operator f(x: i64) -> (o[push -1]: i64) { on x(v) {} }", "-1"),
+    (
+        "lang-rate",
+        "operator f(x: i64) -> (o[push 1]: i64) { on x[pop 2, early 0: 1](v) { emit o v[0]; } }",
+        "0",
+    ),
+    (
+        "lang-early",
+        "operator f(x: i64) -> (o[push 1]: i64) { on x[pop 2, early 2: 1](v) { emit o v[0]; } }",
+        "on x[pop 2, early 2: 1](v) { emit o v[0]; }",
+    ),
+    (
+        "lang-early",
+        "operator f(x: i64) -> (o[push 2]: i64) { on x[pop 3, early 1: 2, 2: 2](v) { emit o v[0]; emit o v[1]; } }",
+        "on x[pop 3, early 1: 2, 2: 2](v) { emit o v[0]; emit o v[1]; }",
+    ),
+    *(
+        ("lang-early", f"operator f({ends} {{ {body} }}", body[body.rindex("on x") :])
+        for ends, body in (
+            ("x: i64) -> (o: i64)", "on x[pop 2, early 1: 1](v) { emit o v[0]; }"),
+            ("x: i64; $n: i64) -> (o[push 1]: i64)", "on x[pop 2, early 1: 1](v) { emit o $n; }"),
+            ("x: i64) -> (o[push 1]: i64)", "on x[peek 3, pop 2, early 1: 1](v) { emit o v[0]; }"),
+            (
+                "x: i64, z: i64) -> (o[push 1]: i64)",
+                "on x[pop 2, early 1: 1](v), z[pop 1](w) { emit o v[0]; }",
+            ),
+            (
+                "x: i64) -> (o[push 1]: i64)",
+                "first on x[pop 1](w) { } on x[pop 2, early 1: 1](v) { emit o v[0]; }",
+            ),
+        )
+    ),
     ("lang-push-rate", "operator f(x: i64) -> (o[push 2]: i64) { on x(v) { emit o v; } }", "o[push 2]: i64"),
     (
         "lang-push-rate",

@@ -246,7 +246,7 @@ def _dealt(body: Body, window: _Window, row: str) -> LaneValue:
         body.take(length * window.pop * item_size(leaf))
         to = body.memory(leaf, -(-length * window.pop // body.lanes))
         shuffle.deal(b, f.module, kind, window.pop, items, to, groups, length)
-        made.append(Leaf(leaf, to, length, phases=window.pop))
+        made.append(Leaf(leaf, to, length, phases=0 if window.peek <= window.pop else window.pop))
     return LaneValue(t.Array(window.item, window.peek), tuple(made), ("0",) * len(made))
 
 

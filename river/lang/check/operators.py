@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from river.classes import evolve
@@ -53,6 +54,7 @@ def operator(op: s.Operator | s.Extern, scope: Scope) -> typed.Operator | typed.
         typed.VarParam(name, type_, written=i in c.written) for i, (name, type_) in enumerate(variables)
     )
     result = evolve(found, vars=params, outs=outs, consts=consts, fns=finished(c), sites=tuple(c.sites))
+    _check_early(c, result)
     _check_rates(c, result)
     if c.report:
         raise Rejected(c.report)
@@ -262,6 +264,7 @@ class _Handlers:
         c = self.c
         rates: list[typed.Rate] = []
         names: list[tuple[str, t.Type]] = []
+        early: list[tuple[int, int]] = []
         for rate in handler.rates:
             port = self.port(rate.port, rate)
             pop = _constant_integer(c, rate.pop, "a pop rate", 0)
@@ -269,11 +272,18 @@ class _Handlers:
             if any(r.port == port for r in rates):
                 raise c.error("lang-handlers", f"`{rate.port}` is named twice", rate.span)
             rates.append(typed.Rate(port, peek, pop, span=rate.span))
+            early += (
+                (
+                    _constant_integer(c, each.there, "a number of items", 1),
+                    _constant_integer(c, each.sent, "a number of items", 1),
+                )
+                for each in rate.early
+            )
             names.append((rate.name, t.Array(self.ports[port].type, peek)))
         if not handler.first and all(rate.pop == 0 for rate in rates):
             raise c.error("lang-rate", "a firing must pop something, or it would never end", handler.span)
         slots, body = self.body(names, handler.body)
-        return typed.RatedHandler(tuple(rates), slots, body, handler.first, span=handler.span)
+        return typed.RatedHandler(tuple(rates), slots, body, handler.first, tuple(early), span=handler.span)
 
     def phase(self, handler: s.PhaseHandler) -> typed.PhaseHandler:
         """`phase n on q(x)`."""
@@ -322,6 +332,32 @@ def _some(c: Context, port: typed.Port, handler: s.Node) -> t.Type:
             handler.span,
         )
     return port.type
+
+
+def _check_early(c: Context, op: typed.Operator) -> None:
+    """Refuses items that are sent early where it would not be clear which ones these are."""
+    for handler in (op.first, op.rated):
+        if handler is None or not handler.early:
+            continue
+        theirs, ours = op.ports, op.outs
+        if (
+            op.first is not None
+            or op.vars
+            or (len(theirs), len(ours)) != (1, 1)
+            or any(end.by is not None for end in (*theirs, *ours))
+            or ours[0].push is None
+            or handler.rates[0].peek != handler.rates[0].pop
+        ):
+            message = "only an operator of one window, all of which it pops, and of one output with a push rate can send early"
+            c.error("lang-early", message, handler.span, "it has no variables, order or `first`, either")
+            continue
+        most = (handler.rates[0].pop - 1, ours[0].push)
+        numbers = [(0, 0), *handler.early]
+        for before, found in pairwise(numbers):
+            if not all(low < n <= high for low, n, high in zip(before, found, most, strict=True)):
+                message = f"`{found[0]}: {found[1]}` is out of order, or more than `{most[0]}: {most[1]}`"
+                c.error("lang-early", message, handler.span, "both numbers ascend")
+                break
 
 
 def _check_rates(c: Context, op: typed.Operator) -> None:
