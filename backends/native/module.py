@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from backends.native.layout import Keyed
     from river.lang import typed
+    from river.lang.patterns import Regex
 
 Of = TypeVar("Of", bound=t.Type)
 
@@ -38,9 +39,10 @@ class Module:
     texts: list[str] = field(factory=list[str])
     debug: bool = False
     lends: bool = False
-    patterns: dict[str, str] = field(
+    patterns: dict[str, Regex] = field(factory=dict[str, "Regex"])  # by constant of type regex, what it is
+    tables: dict[str, str] = field(
         factory=dict[str, str]
-    )  # by constant of type regex, the address of its table
+    )  # by the same, the address of its table, if anybody needs it
     _begin: Builder = field(factory=Builder)  # what is done when the code has been linked
     _names: dict[tuple[str, t.Type], str] = field(factory=dict[tuple[str, t.Type], str])
     _suffixes: dict[tuple[object, t.Type], str] = field(factory=dict[tuple[object, t.Type], str])

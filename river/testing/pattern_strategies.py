@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    import random
 
 LETTERS = "abcAB01 _-./:\né😀"
 
@@ -59,3 +64,27 @@ def patterns(*, empty_rounds: bool) -> st.SearchStrategy[str]:
 
     whole = st.recursive(_leaves, extended, max_leaves=8)
     return st.tuples(st.sampled_from(_FLAGS), whole).map(lambda made: made[0] + made[1][0])
+
+
+_PIECES = (
+    "a", "b", "ab", "é", "😀", " ", "/", r"\.", "[ab]", "[^ ]", r"[^\]/]", r"\d", r"\w", r"\s", r"\S", ".", "[0-9A-F]",
+    "[a-c_é]", "[é-ü]", "[acegikm0]", "(?i:b)", "",
+)  # fmt: skip
+_ROUNDS = ("*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}", "{5}", "{0}", "*?", "+?", "??")
+
+
+def lines(chance: random.Random, depth: int = 2) -> str:
+    """A pattern as people write it for the parts of a line: classes, literals and groups one behind the other.
+
+    Of many of them the next byte says at each place how to go on.
+    """
+    found: list[str] = []
+    for _ in range(chance.randrange(1, 5)):
+        piece = chance.choice(_PIECES)
+        if depth and chance.random() < 0.3:
+            ways = [lines(chance, depth - 1) for _ in range(chance.choice((1, 1, 2, 3)))]
+            piece = f"{chance.choice(('(', '(', '(?:'))}{'|'.join(ways)})"
+        elif len(piece) == 2 and piece[0] != "\\":
+            piece = f"(?:{piece})"
+        found.append(piece + (chance.choice(_ROUNDS) if piece and chance.random() < 0.5 else ""))
+    return "".join(found)

@@ -29,6 +29,7 @@ from backends.native.lower.firing import (
     prologue,
     rows,
 )
+from backends.native.lower.fleeting import fleeting
 from backends.native.lower.frame import Frame
 from backends.native.lower.guard import guarded_move
 from backends.native.lower.literals import literal
@@ -179,6 +180,7 @@ def _function(
     prologue(b)
     f = Frame(module, op, b, "trapped", functions=functions, constants=constants, depth="%depth")
     f.recursive = again
+    f.fleeting = fleeting(fn.body)
     params = ["ptr %context", "i64 %depth", "ptr %result"]
     for i, param in enumerate(fn.params):
         kind = register(param.type)

@@ -15,6 +15,7 @@ from backends.native.layout import LIST, columns, is_plain, register
 from backends.native.library import may_release
 from backends.native.lower import outputs
 from backends.native.lower.ahead import Ahead, sought
+from backends.native.lower.fleeting import fleeting
 from backends.native.lower.frame import Frame
 from backends.native.lower.guard import guarded
 from backends.native.lower.hints import noted
@@ -104,6 +105,7 @@ class Firing:
         b.do(f"store volatile i64 {at}, ptr {f.context('row')}")  # memory may be refused anywhere
         f.poll()
         f.slots = {}
+        f.fleeting = fleeting(body)
         f.noted = noted(body)
         for each in f.noted.values():
             each.list = b.slot(LIST)

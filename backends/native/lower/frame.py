@@ -61,9 +61,10 @@ class Frame:
     """A function under construction.
 
     `exit`: where a trap goes. `columns`: registers of the columns' addresses. `cleanups`: of the entries bound by
-    `with`, innermost last. By slot (see `hints`): `noted`, of lists of keys what is noted of them; `at_hand`, of keys the
-    entry that is bound; `hints`, of keys what is noted of the list that they are from, and likely the entry; `targets`, of
-    lists that are sent as they are made (see `sending`) the output and the field.
+    `with`, innermost last. `fleeting`: by `id`, operations whose lists are only looked at. By slot (see `hints`): `noted`, of
+    lists of keys what is noted of them; `at_hand`, of keys the entry that is bound; `hints`, of keys what is noted of the list
+    that they are from, and likely the entry; `targets`, of lists that are sent as they are made (see `sending`) the output
+    and the field.
     """
 
     module: Module
@@ -83,6 +84,7 @@ class Frame:
     recursive: bool = False  # whether functions of the operator may call themselves
     unpolled: int = 1  # how often the innermost loop may go round without asking whether to stop
     blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
+    fleeting: frozenset[int] = frozenset()
     noted: dict[int, Noted] = field(factory=dict[int, "Noted"])
     at_hand: dict[int, str] = field(factory=dict[int, str])
     hints: dict[int, tuple[Noted, str]] = field(factory=dict[int, tuple["Noted", str]])

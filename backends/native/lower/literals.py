@@ -100,5 +100,5 @@ def pattern_table(module: Module, regex: Regex) -> str:
 def pattern(f: Frame, text: str, regex: Regex) -> Memory:
     """A pattern known when code is made; `text`: the initialiser of its view."""
     name = f.module.constant(memory(t.REGEX), text)
-    f.module.patterns[name] = pattern_table(f.module, regex)
+    f.module.patterns[name] = regex
     return Memory(t.REGEX, name)

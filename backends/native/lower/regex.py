@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from backends.native.idioms import move, void
-from backends.native.layout import memory
-from backends.native.lower.literals import literal
+from backends.native.idioms import if_, if_rare, move, void
+from backends.native.layout import TEXT, memory
+from backends.native.lower.lists import set_count
+from backends.native.lower.literals import literal, pattern_table
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
+from backends.native.scanning import scan
 from river.lang import typed
 from river.lang import types as t
+from river.lang.automata.direct import direct
 from river.lang.patterns import BadPattern, compile_pattern
 
 if TYPE_CHECKING:
@@ -24,13 +27,34 @@ if TYPE_CHECKING:
     from backends.native.lower.frame import Frame
 
 _FEW: Final = 256  # registers, as in regex.rt
+_ASCII: Final = 1 << 31  # as in text.rt
 
 
 def _table(f: Frame, value: Value) -> str:
     """The address of the table of a pattern: known, or looked up."""
     ptr = f.ptr(value)
-    found = f.module.patterns.get(ptr)
-    return f.b.call("ptr", "regex_known", ["ptr %context", f"ptr {ptr}"]) if found is None else found
+    if ptr not in f.module.patterns:
+        return f.b.call("ptr", "regex_known", ["ptr %context", f"ptr {ptr}"])
+    tables = f.module.tables
+    if ptr not in tables:
+        tables[ptr] = pattern_table(f.module, f.module.patterns[ptr])
+    return tables[ptr]
+
+
+def _scanned(f: Frame, regex: Value, text: Value) -> tuple[str, str, int] | None:
+    """Whether a constant pattern is found, where its slots are, and how many; None if it needs a table.
+
+    Positions are in bytes.
+    """
+    known = f.module.patterns.get(f.ptr(regex))
+    pattern = None if known is None else direct(known.tree, known.groups)
+    if pattern is None:
+        return None
+    b, at = f.b, f.ptr(text)
+    slots = b.slot(f"[{pattern.slots} x i64]")
+    data, size = b.call("ptr", "text_data", [f"ptr {at}"]), b.call("i64", "text_bytes", [f"ptr {at}"])
+    name = scan(f.module, pattern, f"scan.{f.ptr(regex).removeprefix('@')}")
+    return b.call("i1", name, [f"ptr {data}", f"i64 {size}", f"ptr {slots}"]), slots, pattern.slots
 
 
 def _registers(f: Frame) -> str:
@@ -61,6 +85,9 @@ def _regex(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 
 def _test(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     regex, text = values
+    scanned = _scanned(f, regex, text)
+    if scanned is not None:
+        return Scalar(t.BOOL, scanned[0])
     args = [f"ptr {TEMPORARY}", f"ptr {_table(f, regex)}", f"ptr {f.ptr(text)}", f"ptr {_registers(f)}"]
     return Scalar(t.BOOL, f.b.call("i1", "regex_test", args))
 
@@ -68,11 +95,47 @@ def _test(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
 def _found(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
     """`re_find`, `re_strs`."""
     regex, text = values
+    scanned = _scanned(f, regex, text)
+    if scanned is not None:
+        return _listed(f, expr, text, *scanned)
     name = "regex_find" if expr.operation == "re_find" else "regex_strings"
     slot = f.empty(expr.type)
     void(f.b, name, f"ptr {TEMPORARY}", f"ptr {slot}", f"ptr {_table(f, regex)}", f"ptr {f.ptr(text)}",
          f"ptr {_registers(f)}")  # fmt: skip
     return Memory(expr.type, slot)
+
+
+def _listed(f: Frame, expr: typed.Apply, text: Value, found: str, slots: str, count: int) -> Value:
+    """The list of what a scan has found: of positions, or of the parts of the text."""
+    b, at, strings = f.b, f.ptr(text), expr.operation == "re_strs"
+    count = count // 2 if strings else count
+    kind = TEXT if strings else "i64"
+    list_, items = f.empty(expr.type), b.slot(f"[{count} x {kind}]") if strings else slots
+
+    def fill() -> None:
+        nonlocal items
+        if strings:
+            void(b, "regex_views", f"ptr {at}", f"ptr {slots}", f"ptr {items}", f"i64 {count}")
+        else:
+            ascii_ = b.op(f"and i64 {b.op(f'load i64, ptr {at}')}, {_ASCII}")
+            if_rare(b, b.op(f"icmp eq i64 {ascii_}, 0"), lambda: void(
+                b, "regex_points", f"ptr {at}", f"ptr {items}", f"i64 {count}"))  # fmt: skip
+
+    if_(b, found, fill)
+    if id(expr) in f.fleeting:
+        b.do(f"store ptr {items}, ptr {list_}")
+        set_count(f, list_, b.op(f"select i1 {found}, i64 {count}, i64 0"))
+        return Memory(expr.type, list_)
+
+    def keep() -> None:
+        size = 16 if strings else 8
+        void(b, "list_reserve", f"ptr {TEMPORARY}", f"ptr {list_}", f"i64 {count}", f"i64 {size}")
+        to = b.op(f"load ptr, ptr {list_}")
+        b.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {items}, i64 {count * size}, i1 false)")
+        set_count(f, list_, str(count))
+
+    if_(b, found, keep)
+    return Memory(expr.type, list_)
 
 
 def _replace(f: Frame, expr: typed.Apply, values: Sequence[Value]) -> Value:
