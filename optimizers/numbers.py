@@ -6,6 +6,7 @@ Paper: Cocke, Schwartz, "Programming languages and their compilers" (1970), sect
 from __future__ import annotations
 
 import struct
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from optimizers.queries import topological, users
@@ -40,8 +41,18 @@ class Numbers:
         """The numbers of a graph. Operators of loops are never equal, because what they read depends on what they send."""
         found = cls(graph, {name: name for name in graph.queues})
         circling = graph.looping
+        first: dict[
+            tuple[str, ...], g.Instance
+        ] = {}  # by what is read; texts are compared where that is the same
         seen: dict[Hashable, list[g.Instance]] = {}
         bodies: dict[int, Hashable] = {}
+
+        def body(instance: g.Instance) -> Hashable:
+            op = instance.operator
+            if id(op) not in bodies:
+                bodies[id(op)] = ("extern", op.target) if isinstance(op, typed.Extern) else exact(op)
+            return bodies[id(op)]
+
         for index in topological(graph):
             instance = graph.instances[index]
             op = instance.operator
@@ -52,10 +63,11 @@ class Numbers:
                 found.duplicates.add(index)
                 found.number |= dict.fromkeys(instance.outs, inputs[0])
                 continue
-            if id(op) not in bodies:
-                bodies[id(op)] = ("extern", op.target) if isinstance(op, typed.Extern) else exact(op)
             before = len(found.pairs)
-            found.meet(instance, seen.setdefault((bodies[id(op)], inputs), []))
+            other = first.setdefault(inputs, instance)
+            if other is not instance:
+                seen.setdefault((body(other), inputs), [other])
+                found.meet(instance, seen.setdefault((body(instance), inputs), []))
             if len(found.pairs) == before and (twins := _twins(op, inputs)):
                 found.twins[index] = twins
         return found
@@ -78,6 +90,7 @@ def _twins(op: typed.Operator | typed.Extern, inputs: tuple[str, ...]) -> Mappin
     if (
         not isinstance(op, typed.Operator)
         or op.rated is None
+        or len(set(inputs)) == len(inputs)
         or any(port.by is not None for port in op.ports)
     ):
         return {}
@@ -98,8 +111,7 @@ def exact(value: object) -> Hashable:
     match value:
         case typed.Node() | typed.Site():
             kind = type(value)
-            parts = (f.name for f in fields(kind) if f.name not in ("span", "name", "names"))
-            return (kind.__name__, *(exact(getattr(value, part)) for part in parts))
+            return (kind.__name__, *(exact(getattr(value, part)) for part in _parts(kind)))
         case tuple():
             return tuple(map(exact, cast("tuple[object, ...]", value)))
         case float():
@@ -108,6 +120,12 @@ def exact(value: object) -> Hashable:
             return type(value).__name__, value
         case _:
             return _other(value)
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...]:
+    """The fields of a class of nodes that say what it computes."""
+    return tuple(f.name for f in fields(kind) if f.name not in ("span", "name", "names"))
 
 
 def _other(value: object) -> Hashable:

@@ -98,8 +98,10 @@ class _Form:
     functions: dict[str, str] = field(factory=dict[str, str])
     streaming: list[s.Fn] = field(factory=list[s.Fn])  # functions that take or give items
     seen: tuple[Intervals, ...] = field(init=False)
+    asks: bool = field(init=False)  # a firing of some use asks for its items
 
     def __attrs_post_init__(self) -> None:
+        self.asks = any(use.node.rates.asks for use in self.uses)
         self.usage = Usage.of(self.filter)
         self.state = self.usage.changed(self.work_bodies)
         self.seen = tuple(intervals(use.node.values) for use in self.uses)
@@ -371,11 +373,6 @@ class _Form:
         return {portal: sends[portal] for portal in self.uses[0].sent}
 
     @property
-    def asks(self) -> bool:
-        """Whether a firing of some use asks for its items."""
-        return any(use.node.rates.asks for use in self.uses)
-
-    @property
     def waiting(self) -> str:
         """The variable of the items that wait for a firing that asks for them."""
         return fresh("waiting", {self.names[name] for name in self.state})
@@ -637,6 +634,8 @@ class _Form:
 
     def first_values(self) -> list[p.Decl]:
         """The functions that compute the first values of variables, one for each choice of parameters."""
+        if not self.state and not self.asks:
+            return []
         known: dict[str, dict[str, s.Expr]] = {}
         types: dict[str, dict[str, s.TypeExpr]] = {}
         found: list[p.Decl] = []

@@ -27,7 +27,7 @@ _SPAN, _ENUM, _BYTES, _TUPLE, _BAG, _DICT, _MAP, _OMAP = range(-8, 0)
 _SEQUENCES: Final[dict[int, Any]] = {_TUPLE: tuple, _BAG: FrozenBag}
 _MAPPINGS: Final[dict[int, Any]] = {_DICT: dict, _MAP: FrozenMap}
 _KINDS: Final[dict[type, int]] = {class_: kind for kind, class_ in (*_SEQUENCES.items(), *_MAPPINGS.items())}
-_PLAIN: Final = (str, int, float, bool, type(None))
+_PLAIN: Final = frozenset((str, int, float, bool, type(None)))
 
 
 class NotPacked(Exception):  # noqa: N818 - a remark, not a mistake
@@ -92,17 +92,25 @@ class _Packer:
     rows: list[list[Any]] = field(factory=list[list[Any]])
     known: dict[int, list[int]] = field(factory=dict[int, list[int]])
     alive: list[object] = field(factory=list[object])
+    nodes: dict[type, tuple[int, tuple[str, ...]]] = field(
+        factory=dict[type, tuple[int, tuple[str, ...]]]
+    )  # by class the number and the parts
 
     def part(self, value: object) -> Any:
         """What stands for an object in the row of another one."""
-        if type(value) in _PLAIN or (isinstance(value, Span) and not self.has(value.source)):
-            return None if isinstance(value, Span) else value
-        if id(value) not in self.known:
-            row = self.row(value)
-            self.known[id(value)] = [len(self.rows)]
-            self.alive.append(value)
-            self.rows.append(row)
-        return self.known[id(value)]
+        kind = value.__class__
+        if kind in _PLAIN:
+            return value
+        found = self.known.get(id(value))
+        if found is not None:
+            return found
+        if kind is Span and not self.has(cast("Span", value).source):
+            return None
+        row = self.row(value)
+        self.known[id(value)] = found = [len(self.rows)]
+        self.alive.append(value)
+        self.rows.append(row)
+        return found
 
     def has(self, source: Source) -> bool:
         """Whether places in a text are kept."""
@@ -113,6 +121,9 @@ class _Packer:
 
     def row(self, value: object) -> list[Any]:
         """The row of an object, after those of its parts."""
+        if (node := self.nodes.get(value.__class__)) is not None:
+            number, names = node
+            return [number, *[self.part(getattr(value, name)) for name in names]]
         kind = _KINDS.get(type(value))
         if kind in _SEQUENCES:
             return [kind, *map(self.part, cast("tuple[object, ...]", value))]
@@ -131,8 +142,8 @@ class _Packer:
             case Enum():
                 return [_ENUM, self.number(type(value)), self.part(value.value)]
             case _:
-                number = self.number(type(value))
-                return [number, *(self.part(getattr(value, name)) for name in _fields(type(value)))]
+                self.nodes[type(value)] = self.number(type(value)), _fields(type(value))
+                return self.row(value)
 
     def number(self, class_: type) -> int:
         """The number of a class."""

@@ -101,8 +101,17 @@ def _rebuilt(value: object, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, .
     return before if same else tuple(items)
 
 
+_BINDING: Final = frozenset({
+    s.Let, s.VarDecl, s.With, s.Bind, s.For, s.Comprehension, s.Lambda, s.ItemHandler, s.PhaseHandler, s.MarkHandler, s.Rate,
+    s.MergeHandler, s.Fn, s.Const,
+})  # fmt: skip
+"""The classes of nodes that bind names; of most it is quick to tell that they do not."""
+
+
 def binders(node: s.Node) -> tuple[str, ...]:
     """The names that this one node binds."""
+    if node.__class__ not in _BINDING:
+        return ()
     match node:
         case s.Let(name, _, _) | s.VarDecl(name, _, _) | s.With(name, _, _, _) | s.Bind(_, name):
             return (name,)
