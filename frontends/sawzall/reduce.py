@@ -133,9 +133,10 @@ def _kept(table: z.Table) -> _Reduction:
         case "unique":
             count = fresh("count", {name for name, _ in table.index})
             row = s.RecordValue((*_row((table.index, K)).fields, s.FieldValue(count, s.Call("len", (A,)))))
-            kept = s.TypeName("omap", (_record(table.value), s.TypeName("i64")))
-            fields = (*table.index, (count, t.I64))
-            return _Reduction("sawzall.count_table", (values,), kept, fields, _returned(s.ListValue((row,))))
+            nothing = _record(())
+            kept = s.TypeName("map", (_record(table.value), nothing))
+            args, fields = (values, ("Ints", nothing), ("Floats", nothing)), (*table.index, (count, t.I64))
+            return _Reduction("sawzall.top_table", args, kept, fields, _returned(s.ListValue((row,))))
         case _:
             return _sampled(table, values, number)
 

@@ -99,7 +99,7 @@ def value(f: Frame, expr: typed.Expr, *, lent: bool = False) -> Value:
 def owned(f: Frame, expr: typed.Expr) -> Value:
     """The value as one of which no place has a part."""
     found = value(f, expr)
-    if isinstance(found, Scalar) or not (borrows(expr) or isinstance(found, Row)):
+    if isinstance(found, Scalar) or not (borrows(expr) or isinstance(found, Row)) or id(expr) in f.moved:
         return found
     return f.owned(found)
 

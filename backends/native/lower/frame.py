@@ -61,10 +61,10 @@ class Frame:
     """A function under construction.
 
     `exit`: where a trap goes. `columns`: registers of the columns' addresses. `cleanups`: of the entries bound by
-    `with`, innermost last. `fleeting`: by `id`, operations whose lists are only looked at. By slot (see `hints`): `noted`, of
-    lists of keys what is noted of them; `at_hand`, of keys the entry that is bound; `hints`, of keys what is noted of the list
-    that they are from, and likely the entry; `targets`, of lists that are sent as they are made (see `sending`) the output
-    and the field.
+    `with`, innermost last. By `id`: `fleeting`, operations whose lists are only looked at; `moved`, uses of locals that are the
+    last ones. By slot (see `hints`): `noted`, of lists of keys what is noted of them; `at_hand`, of keys the entry that is bound;
+    `hints`, of keys what is noted of the list that they are from, and likely the entry; `targets`, of lists that are sent as they
+    are made (see `sending`) the output and the field.
     """
 
     module: Module
@@ -85,6 +85,7 @@ class Frame:
     unpolled: int = 1  # how often the innermost loop may go round without asking whether to stop
     blocks: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
     fleeting: frozenset[int] = frozenset()
+    moved: frozenset[int] = frozenset()
     noted: dict[int, Noted] = field(factory=dict[int, "Noted"])
     at_hand: dict[int, str] = field(factory=dict[int, str])
     hints: dict[int, tuple[Noted, str]] = field(factory=dict[int, tuple["Noted", str]])

@@ -12,6 +12,7 @@ from backends.native.lower.effects import changes
 from backends.native.lower.expressions import assign, loop, owned, place, straight, value
 from backends.native.lower.fetching import Search, searches
 from backends.native.lower.frame import Frame, Loop
+from backends.native.lower.moves import moved
 from backends.native.lower.sending import sent
 from backends.native.lower.values import TEMPORARY, Memory, Parts, Scalar, Sent, Value
 from river.lang import typed
@@ -26,6 +27,7 @@ def block(f: Frame, body: typed.Block) -> None:
     """The statements one after the other."""
     before, targets, compared = f.targets, sent(body, f.operator), dict(f.compared)
     f.targets = before | {slot: (target.out, target.field) for slot, target in targets.items()}
+    f.moved |= moved(body)
     for i, item in enumerate(body.items):
         try:
             match item, body.items[i + 1 : i + 2]:
