@@ -155,6 +155,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite what golden cases expect to what is printed now"
     )
+    parser.addoption(
+        "--sample",
+        type=int,
+        metavar="N",
+        help="of each test with parameters N cases, and N golden cases of a folder: the seed says which",
+    )
 
 
 def pytest_collection_finish() -> None:
@@ -179,6 +185,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return "spark" if ON_SPARK.search(nodeid) else nodeid
 
+        def remove_node(self, node: Any) -> str | None:
+            """The test in which a worker died, which is not given to another: that would die of it like the first.
+
+            Nor is what the worker had done, of which xdist would wait for ever to be told that it is done.
+            """
+            work = self.assigned_work[node]
+            at = next(
+                ((unit, name) for unit in work.values() for name, done in unit.items() if not done), None
+            )
+            if at is not None:
+                unit, died = at
+                unit[died] = True
+            for scope in [scope for scope, unit in work.items() if all(unit.values())]:
+                del work[scope]
+            super().remove_node(node)
+            return None if at is None else at[1]
+
+        def schedule(self) -> None:
+            """Twice, for a worker that comes later: it begins with a test when it knows the next one, or that there is none."""
+            super().schedule()
+            super().schedule()
+
     return Scheduling(config, log)
 
 
@@ -195,8 +223,12 @@ def pytest_make_collect_report(
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long comes first: else, at the end, one worker is busy with it while the others have nothing to do."""
+    if (most := config.getoption("--sample")) is not None:
+        left = _sample(items, most)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left])
+        items[:] = [item for item in items if item.nodeid in left]
     for item in items:
         if (item.get_closest_marker("spark") is None) != (ON_SPARK.search(item.nodeid) is None):
             raise pytest.UsageError(f"{item.nodeid}: is it marked `spark`, and does `ON_SPARK` know it?")
@@ -206,6 +238,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((i for i, mark in enumerate(marks) if item.get_closest_marker(mark)), 2), item.path
 
     items.sort(key=place)  # all workers have the same order, though not all read folders in the same
+
+
+def _sample(items: list[pytest.Item], most: int) -> set[str]:
+    """The names of `most` cases of each test, all workers of a run draw the same; what changes the sources draws others."""
+    cases: dict[str, list[str]] = {}
+    for item in items:
+        test = item.nodeid.partition("[")[0] if isinstance(item, pytest.Function) else str(item.path.parent)
+        cases.setdefault(test, []).append(item.nodeid)
+    return {
+        name
+        for test, names in cases.items()
+        for name in seeds.chance("sample", test).sample(sorted(names), min(most, len(names)))
+    }
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
