@@ -49,12 +49,12 @@ campaigns: $(VENV)/.dev ## run every law at length, which takes hours; the resul
 mutants: $(VENV)/.dev ## plant faults one by one: each must be found by the test that is named with it (minutes)
 	$(BIN)/python tests/mutants/run.py
 
-check: $(VENV)/.dev ## format, lint, types, layers, fast tests
+check: $(VENV)/.dev ## format, lint, types, layers, one case of each fast test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
-	RIVER_HYPOTHESIS=check $(PYTEST) $(PARALLEL) -m "not slow and not long and not spark"
+	RIVER_HYPOTHESIS=check $(PYTEST) $(PARALLEL) --sample 1 -m "not slow and not long and not spark"
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .

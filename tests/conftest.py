@@ -22,6 +22,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 from difflib import unified_diff
@@ -65,6 +66,10 @@ settings.load_profile(os.environ.get("RIVER_HYPOTHESIS", "dev"))  # --hypothesis
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.install(config, ROOT, SOURCES)
+    if (
+        signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    ):  # who starts in the background; tests interrupt what they run
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # workers have the environment of who starts them
         _keep_files_in_memory(config)
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each

@@ -84,6 +84,7 @@ def test_fm_radio(bands: int, rows: int, backend: str) -> None:
     assert max(abs(a - b) for a, b in zip(found, wanted, strict=True)) < 1e-3 * rms
 
 
+@pytest.mark.slow
 def test_fm_radio_to_the_end_and_to_the_bit() -> None:
     """Every answer that the samples are enough for comes, and is the evaluator's."""
     program = river.load(str(PROGRAMS / "fm_radio.str"))

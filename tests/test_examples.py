@@ -162,6 +162,7 @@ def test_outputs_are_as_expected(example: Example, results: Callable[[Example], 
         )
 
 
+@pytest.mark.slow
 @each(one for one in TABLE if one.whole)
 def test_the_calculus_agrees(example: Example) -> None:
     job = Job(example.data, {}, OnError.parse("stop"))
@@ -352,6 +353,7 @@ NEXMARK = {
 """The relations at an instant as DuckDB computes them from all that came up to it, each written otherwise than in the example."""
 
 
+@pytest.mark.slow
 def test_nexmark_by_sql_from_scratch(results: Callable[[Example], dict[str, Rows]]) -> None:
     (example,) = (one for one in TABLE if "nexmark" in one.program)
     duckdb = pytest.importorskip("duckdb").connect()
@@ -440,6 +442,7 @@ def oracle(name: str) -> dict[str, Any]:
     return runpy.run_path(str(EXAMPLES.parent / "tests" / "oracles" / f"{name}.py"))
 
 
+@pytest.mark.slow
 def test_the_linear_road_benchmark_by_its_definitions(results: Callable[[Example], dict[str, Rows]]) -> None:
     (example,) = (one for one in TABLE if "linear_road_benchmark" in one.program)
     found: dict[str, Bag] = {name: Counter(numbers(rows)) for name, rows in results(example).items()}
@@ -457,6 +460,7 @@ def test_the_linear_road_benchmark_by_its_definitions(results: Callable[[Example
     assert found["alerts"].total() > 100
 
 
+@pytest.mark.slow
 def test_tpcx_bb_from_scratch(results: Callable[[Example], dict[str, Rows]]) -> None:
     own = oracle("tpcx_bb")
     rows = {

@@ -135,6 +135,7 @@ BAD = st.dictionaries(st.integers(0, 59), st.sampled_from(["x", '"', "a,b,c,d,e"
 FORMATS = st.sampled_from(["csv", "jsonl"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 @settings(max_examples=6)
 @given(

@@ -129,6 +129,7 @@ def test_memory_is_flushed_only_where_some_may_have_been_released():
     assert flushed == {"sum"}
 
 
+@pytest.mark.slow
 def test_on_one_processor_the_reader_runs_machine_code(monkeypatch):
     """Whoever runs a step, the results are the same; no step waits for a worker that nobody wakes."""
     monkeypatch.setattr(run, "here", lambda: Platform(cores=1))

@@ -90,6 +90,7 @@ def check_out(type_: t.Type, values: list[Any]) -> Any:
     return made
 
 
+@pytest.mark.slow
 @given(st.data())
 @few
 @pytest.mark.parametrize("type_", [ROW, DEEP], ids=["row", "deep"])

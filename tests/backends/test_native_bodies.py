@@ -157,6 +157,7 @@ def compare(case: Case, *, debug: bool) -> None:
         raise AssertionError(f"{wrong}\n{pretty(case.program)}") from None
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(bodies(firings=4))
 def test_random_bodies(case: Case) -> None:

@@ -105,6 +105,7 @@ def check_any(type_: t.Type, data: st.DataObject) -> None:
             assert encoded(type_, format_, items) == general(type_, format_, items)
 
 
+@pytest.mark.slow
 @given(st.lists(SPECIAL | st.text(max_size=40), max_size=20))
 @few
 @pytest.mark.parametrize("format_", FORMATS)

@@ -75,6 +75,7 @@ def floats(path: Path) -> bytes:
         return array("f", found.read_all().column(0).to_pylist()).tobytes()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(
     st.lists(st.one_of(st.integers(1, 200), st.integers(1, 4000)), max_size=5),

@@ -104,6 +104,7 @@ def check(pattern: str, samples: list[str]) -> None:
 several = st.lists(texts, min_size=8, max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(patterns(empty_rounds=True), several)
 def test_random_patterns(pattern: str, samples: list[str]) -> None:
@@ -190,6 +191,7 @@ def test_matches_far_away(pattern: str) -> None:
     check(pattern, far_texts(seeds.chance("native regex", pattern)))
 
 
+@pytest.mark.slow
 def test_a_match_longer_than_what_is_kept() -> None:
     text = "ab " * 110_000 + "="
     regex = compile_pattern("([a-z]+ )+=")
@@ -492,6 +494,7 @@ def test_patterns_made_while_the_program_runs(debug: bool) -> None:
     assert 0 < native.calls.count < 150
 
 
+@pytest.mark.slow
 def test_the_index_of_patterns_is_bounded() -> None:
     op = operator(MADE)
     native = compile_native(op)
@@ -539,6 +542,7 @@ def test_what_fails_in_python_is_raised_where_native_code_was_called() -> None:
         native.fire_batch([[("a", "b", 1)]])
 
 
+@pytest.mark.slow
 def test_a_pattern_too_large_for_tables() -> None:
     large = "()" * 500 + "[^a]{300}"
     op = operator(PROGRAM.replace("PLACE", "v.s").replace('regex("(b+)$")', f'regex("{large}")'))

@@ -285,6 +285,7 @@ FIXED = ("%.2f", "%f", "%.0f", "%8.3f", "%-14.1f", "%012.4f", "%.17f", "%.18f", 
 WHOLE = ("%d", "%08d", "%-8d", "%5d", "%+d", "%.4d")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "forms"), [("f64", FIXED), ("i64", WHOLE)])
 def test_numbers_in_forms(kind: str, forms: tuple[str, ...]) -> None:
     """Those that the runtime library writes itself, and those that it leaves to the system, as Python writes them."""

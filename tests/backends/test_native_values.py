@@ -94,6 +94,7 @@ def test_columns_hold_what_was_put_in(data: st.DataObject) -> None:
     assert repr(Batch.of(type_, values).values()) == repr(values)
 
 
+@pytest.mark.slow
 @given(values_of(STATE), values_of(STATE))
 @few
 def test_variables_keep_their_value(keeper: NativeOperator, first: Any, second: Any) -> None:

@@ -114,6 +114,7 @@ def outcome(make: Callable[[], list[Any]]) -> Any:
     return trap.code, trap.site, trap.diagnostic() if whole and trap.operands else trap.span
 
 
+@pytest.mark.slow
 @given(view_bodies())
 @settings(deadline=None, max_examples=int(os.environ.get("RIVER_CASES", "4")))
 def test_rows_of_views_are_those_of_the_evaluator(case: ViewCase) -> None:

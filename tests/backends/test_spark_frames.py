@@ -419,6 +419,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(WINDOWS),
@@ -450,6 +451,7 @@ def divided(compiled: Compiled) -> dict[str, Any]:
     return {name: None if each is None else each.columns for name, each in found.items()}
 
 
+@pytest.mark.slow
 def test_by_which_columns_an_input_is_divided():
     assert divided(river.load(str(ROOT / "examples/linear_road/tolls.cql"))) == {
         "congested": ("xway", "dir", "seg"),

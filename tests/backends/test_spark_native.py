@@ -224,6 +224,7 @@ def test_stages_with_some_operators_that_the_evaluator_runs(text, items, out, se
     assert variables[0] == variables[1]
 
 
+@pytest.mark.slow
 @few
 @given(items=st.lists(ROWS, max_size=30), batch=st.sampled_from([1, 5, 99]))
 def test_state_is_the_same_text(items, batch):

@@ -133,6 +133,7 @@ def close(a: Any, b: Any) -> bool:
 QUERY = f"select {{}}{', '.join(f'{cql} as c{i}' for i, cql in enumerate(SAME))} from s[rows 4]{{}}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_aggregates_say_at_every_instant_what_duckdb_says(duckdb, grouped: bool) -> None:
     chance = seeds.chance("aggregates", str(grouped))

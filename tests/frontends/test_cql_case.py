@@ -52,6 +52,7 @@ def test_groups_of_alternatives_mean_the_same(name: str, monkeypatch: pytest.Mon
         assert found(CASES[name]) == meant
 
 
+@pytest.mark.slow
 def test_a_long_case_runs_alike() -> None:
     arms = " ".join(f"when ts * 7 = {i} then {i * 7 % 11}" for i in reversed(range(250)))
     meant = [ts * 49 % 11 if ts * 7 < 250 else -1 for ts, _, _ in ROWS]

@@ -62,6 +62,7 @@ def as_told(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
+@pytest.mark.slow
 def test_machine_code_tells_the_same_texts() -> None:
     rows = [(1, DAYS[1], None, 2), (2, dt.date(1969, 12, 31), DAYS[0], 3)]
     text = (

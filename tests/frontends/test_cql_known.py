@@ -121,6 +121,7 @@ def test_each_row_of_the_table_is_here() -> None:
         assert name.startswith(known), (name, known)
 
 
+@pytest.mark.slow
 def test_what_people_know_means_what_the_table_says() -> None:
     pairs = [(kind, *pair) for row in ROWS.values() for kind, *pair in row]
     views = "".join(

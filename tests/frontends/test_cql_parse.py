@@ -54,6 +54,7 @@ def length(number: int | str, unit: str | None = None) -> c.Length:
     return c.Length(Fraction(number), unit)
 
 
+@pytest.mark.slow
 def test_the_grammar_has_no_two_readings() -> None:
     PARSER.build(strict=True)
 

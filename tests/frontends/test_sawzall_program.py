@@ -147,6 +147,7 @@ TOGETHER = 40
 """How many small scripts are one program, each a block of it: the first that fails has all of them tried alone."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["small.txt", "pairs.txt"])
 def test_small_scripts_hold(name: str) -> None:
     scripts = small(name)

@@ -179,6 +179,7 @@ emit draws <- draw(1000000) + int(1e6 * rand());
 """.replace("if_heavy(r.v)", "float(r.v - 2)")
 
 
+@pytest.mark.slow
 def test_tables_of_all_kinds() -> None:
     program = river.compile(KINDS_OF_TABLES, lang="sawzall")
     rows = [{"k": "ab"[v % 2], "v": v} for v in (5, 1, 2, 3, 4, 6, 7, 7)]
@@ -440,6 +441,7 @@ def blocks() -> list[tuple[str | None, str, str]]:
     return re.findall(r"(?:<!-- file: (\S+) -->\n)?```(\w+)\n(.*?)```", text, re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for file, language, text in blocks():

@@ -85,6 +85,7 @@ def test_a_filter_bank_and_an_echo(backend: str) -> None:
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_data_encryption_standard(tmp_path: Path, backend: str) -> None:
     plain = bytes.fromhex("0123456789ABCDEF")

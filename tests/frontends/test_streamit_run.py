@@ -700,6 +700,7 @@ def test_the_radio_that_hops() -> None:
     assert found == [f"{good}\n"] * 4 + [f"{bad}\n"] * 4
 
 
+@pytest.mark.slow
 def test_the_fm_radio() -> None:
     folder = ROOT / "examples" / "fm_radio"
     text = (folder / "fm_radio.str").read_text(encoding="utf-8")

@@ -79,6 +79,7 @@ WAYS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     text=graphs(7), items=contents(20), ways=st.lists(WAYS, min_size=3, max_size=3), size=st.integers(1, 9)
 )

@@ -129,6 +129,7 @@ def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
     check()
 
 
+@pytest.mark.slow
 def test_the_catalogue_is_drawn_from_as_a_whole() -> None:
     """Most operators occur, graphs are longer than a few of them, and what is not deterministic has several outcomes."""
     met: set[str] = set()

@@ -441,6 +441,7 @@ def programs(draw) -> str:
     return text + declared("w", draw(STREAMS), draw(queries([view, view, S, P])))
 
 
+@pytest.mark.slow
 @given(programs(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99))
 def test_deltas_say_what_bags_say(text: str, s, t, p, seed: int) -> None:
     program = checked(text)
@@ -449,6 +450,7 @@ def test_deltas_say_what_bags_say(text: str, s, t, p, seed: int) -> None:
     assert by_deltas(program, data, seed) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(programs(), rows_of(ANY_FLOAT), rows_of(ANY_FLOAT), changes(ANY_FLOAT), st.integers(0, 99))
 @pytest.mark.parametrize("first", [-(1 << 63), (1 << 63) - 1 - LAST])
@@ -579,6 +581,7 @@ def seen_in_sql(name: str, kind: str, size: int, now: int) -> str:
             return f"({past})"
 
 
+@pytest.mark.slow
 @given(queries([S, T], exact=True), STREAMS, rows_of(DYADIC_FLOAT), rows_of(DYADIC_FLOAT), st.integers(0, 99))
 def test_every_instant_says_what_sql_says(duckdb, query: Query, shape: str, s, t, seed: int) -> None:
     program = checked(DECLARED + declared("v", shape, query))

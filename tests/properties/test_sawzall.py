@@ -383,6 +383,7 @@ def value(found: Any) -> Any:
     return direct.plain(found)
 
 
+@pytest.mark.slow
 @given(programs, st.lists(records, min_size=1, max_size=4))
 def test_lowered_is_direct(text: str, data: list[dict[str, Any]]) -> None:
     typed = FRONTEND.check(FRONTEND.parse(Source("<program>", text)))

@@ -352,6 +352,7 @@ def test_programs_compute_what_the_actors_do(text: str, items: list[int]) -> Non
     assert [row["value"] for row in compiled.run({"input": items})["output"].to_pylist()] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(programs(depth=1), st.lists(words, max_size=3))
 def test_programs_have_one_outcome(text: str, items: list[int]) -> None:

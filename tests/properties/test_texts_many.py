@@ -80,6 +80,7 @@ def holds(name: str, cases: int) -> None:
     assert endings.total() == cases
 
 
+@pytest.mark.slow
 def test_texts_that_are_nearly_programs() -> None:
     holds("few", 30)
 

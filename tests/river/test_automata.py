@@ -118,6 +118,7 @@ def compare(pattern: str, samples: list[str]) -> None:
         assert operation("re_replace", regex, text, f"<\\0|\\{last}>") == replaced
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(patterns(empty_rounds=False), st.lists(texts, min_size=8, max_size=8))
 def test_searches_find_what_re_finds(pattern: str, samples: list[str]) -> None:
@@ -209,6 +210,7 @@ def test_beyond_the_most_states_searches_go_on() -> None:
     assert not operation("re_test", regex, text + "c")
 
 
+@pytest.mark.slow
 def test_patterns_may_be_too_large() -> None:
     with pytest.raises(BadPattern, match="too large"):
         compile_pattern("[^a]{1000}" * (MOST_INSTRUCTIONS // 5000))
@@ -468,6 +470,7 @@ def check_behind(pattern: str, samples: list[bytes]) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     patterns(empty_rounds=True),

@@ -601,6 +601,7 @@ def test_an_fft_is_a_dft(points: list[tuple[float, float]]) -> None:
             assert abs(found[start + k] - exact) < 1e-4
 
 
+@pytest.mark.slow
 @few
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=16, max_size=20))
 def test_a_bitonic_network_sorts(x: list[int]) -> None:

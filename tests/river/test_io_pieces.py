@@ -70,6 +70,7 @@ def floats(path: Path) -> list[Any]:
     return [item for part in open_source(str(path), t.F32, name="in") for item in part]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.data())
 def test_pieces_hold_the_rows_of_the_file_in_their_order(tmp_path_factory: Any, data: st.DataObject) -> None:

@@ -131,6 +131,7 @@ def same_states(parser: Lark, tables: Tables) -> bool:
     return ends == theirs.end_states and len(numbers) == len(theirs.states)
 
 
+@pytest.mark.slow
 def test_programs_and_what_is_nearly_one_read_alike() -> None:
     chance = seeds.chance("lalr")
     language = chance.choice(sorted(texts.LANGUAGES))

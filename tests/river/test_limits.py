@@ -151,6 +151,7 @@ def test_memory_that_is_used_up_is_told(folder: Path, made: str) -> None:
     assert err.startswith("error[run-memory]: the command needs more memory than it may have\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="who limits is Linux")
 def test_the_system_keeps_the_limit_but_where_it_is_lifted() -> None:
     memory.limit(memory.taken() + (16 << 20))

@@ -141,6 +141,7 @@ print(program.run({'q': [{'v': 1}, {'v': 3}]}, backend=sys.argv[1])['out'].to_py
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["reference", "multicore"])
 def test_the_deepest_program_runs_in_a_fresh_process(backend: str) -> None:
     command = [sys.executable, "-W", "error", "-c", DEEPEST, backend]

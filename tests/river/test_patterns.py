@@ -58,6 +58,7 @@ def test_refusals(pattern: str) -> None:
     assert str(bad.value)
 
 
+@pytest.mark.slow
 def test_categories_of_unicode() -> None:
     for pattern, yes, no in (
         (r"^\p{Lu}\pL+$", "Éclair", "éclair"), (r"^[\p{Nd}x]+$", "7٣x", "7½"), (r"^\P{L}$", "1", "a"), (r"^\p{^L}$", "1", "a"),

@@ -118,6 +118,7 @@ def signalled(program: Path, chance: random.Random) -> None:
         assert found[0] == 128 + number or found[0] == -number
 
 
+@pytest.mark.slow
 def test_a_signal_at_any_moment(program):
     chance = seeds.chance("signals")
     for _ in range(5):
