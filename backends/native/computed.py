@@ -1,4 +1,4 @@
-"""Constants that machine code computes: those of many items, for which the evaluator would take long.
+"""Constants that machine code computes: those of many items, and those for which the evaluator takes long.
 
 An operator that has no other purpose than to send the constant is fired once. What it sends is copied to where the code of
 the operator with the constant has left room for it, when that has been linked; what is kept of the code stays small.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from threading import Thread
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 from backends.native.batch import Batch
@@ -16,13 +17,18 @@ from backends.native.layout import Unsupported, is_plain, register, size_align
 from backends.native.tiers import unless_abandoned
 from river.lang import typed
 from river.lang import types as t
+from river.lang.evaluate import evaluate_const
 from river.lang.trees import reached
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from backends.native.jit import Code
     from backends.native.operator import Fired, NativeOperator
 
 LARGE: Final = 1 << 15  # bytes
+LONG: Final = 0.1
+"""Seconds of the processor that the evaluator may be at a constant; making code for it takes about as long."""
 _PATIENCE: Final = 0.02
 """Seconds after which it is asked again whether a constant is wanted still."""
 
@@ -44,6 +50,33 @@ def needs_code(op: typed.Operator) -> tuple[bool, ...]:
         named = (node.index for node in reached(const.value, op.fns) if isinstance(node, typed.ConstRef))
         found.append(has_room(const) or any(found[index] for index in named))
     return tuple(found)
+
+
+def constant(op: typed.Operator, index: int, known: Sequence[Any], *, debug: bool = False) -> Any:
+    """The value of a constant, by the evaluator or, where that takes long, by machine code; `known`: of those before it.
+
+    Raises: Trap; Unwanted when the thread's work is not wanted any more.
+    """
+    const, begun = op.consts[index], thread_time()
+    fns = _called(op, (const,))
+
+    def poll() -> None:
+        unless_abandoned()
+        if thread_time() - begun > LONG:
+            raise _TakesLong
+
+    try:
+        return evaluate_const(const.value, fns, known, const.slots, poll)
+    except _TakesLong:
+        made = compute(op, index, debug=debug)
+    if isinstance(made, Reason):
+        return evaluate_const(const.value, fns, known, const.slots, unless_abandoned)
+    (found,) = made.values()
+    return found
+
+
+class _TakesLong(Exception):  # noqa: N818 - no mistake
+    """The evaluator has been at a constant for long."""
 
 
 def compute(op: typed.Operator, index: int, *, debug: bool = False) -> Batch | Reason:
@@ -88,16 +121,9 @@ def fill(
 
 
 def _sender(op: typed.Operator, index: int) -> typed.Operator:
-    """The operator that sends the constant at any item. Functions that the constants do not call have nothing to do."""
+    """The operator that sends the constant at any item."""
     const, consts = op.consts[index], op.consts[:index]
-    called = {
-        node.function
-        for each in (*consts, const)
-        for node in reached(each.value, op.fns)
-        if isinstance(node, typed.Call)
-    }
-    nothing = typed.Fn("", (), t.I64, 0, typed.Literal(t.I64, 0), emits=False)
-    fns = tuple(fn if i in called else nothing for i, fn in enumerate(op.fns))
+    fns = _called(op, (*consts, const))
     value = typed.Fn("value", (), const.type, const.slots, const.value, emits=False)
     site = typed.Site(("recursion-depth",))
     call = typed.Call(const.type, len(fns), value.name, (), len(op.sites))
@@ -113,6 +139,18 @@ def _sender(op: typed.Operator, index: int) -> typed.Operator:
         items=(typed.ItemHandler(0, 1, body),),
         span=op.span,
     )
+
+
+def _called(op: typed.Operator, consts: Sequence[typed.Const]) -> tuple[typed.Fn, ...]:
+    """The functions of an operator, of which those that constants do not call have nothing to do."""
+    called = {
+        node.function
+        for each in consts
+        for node in reached(each.value, op.fns)
+        if isinstance(node, typed.Call)
+    }
+    nothing = typed.Fn("", (), t.I64, 0, typed.Literal(t.I64, 0), emits=False)
+    return tuple(fn if i in called else nothing for i, fn in enumerate(op.fns))
 
 
 def _fired(native: NativeOperator, asked: Batch) -> Fired:

@@ -135,8 +135,8 @@ def _shape(op: typed.Operator) -> _Shape:
 
 def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
     """The values of the operator's constants if all are movable."""
-    from backends.native.tiers import unless_abandoned
-    from river.lang.evaluate import Trap, evaluate_const
+    from backends.native.computed import constant
+    from river.lang.evaluate import Trap
 
     rated = op.rated is not None
     if not all(_movable(const.type, rated=rated) for const in op.consts):
@@ -148,9 +148,9 @@ def _constants(op: typed.Operator) -> tuple[Any, ...] | None:
     ):
         return None
     values: list[Any] = []
-    for const in op.consts:
+    for index in range(len(op.consts)):
         try:
-            values.append(evaluate_const(const.value, op.fns, values, const.slots, unless_abandoned))
+            values.append(constant(op, index, values))
         except Trap:
             return None
     return tuple(values)

@@ -605,7 +605,8 @@ class _Form:
         self, setting: Setting, name: str, wanted: Sequence[str], prelude: Sequence[s.Stmt] = ()
     ) -> s.Fn:
         """The function that computes fields: their initial values and `init`, in order."""
-        init, bodies = self.filter.init, self.first_code
+        init = self.relevant(wanted)
+        bodies = (*init, *(f.value for f in self.filter.fields if f.value is not None))
         writer = Writer(setting, {}, frozenset[str]().union(*map(updated, bodies)))
         writer.out += prelude
         needed = {*wanted, *self.usage.touched(bodies)}
@@ -617,8 +618,7 @@ class _Form:
                 writer.fields[decl.name] = s.Name(own)
                 writer.variable.add(own)
                 writer.put(s.VarDecl(own, self.type(decl.type), value, span=decl.span))
-        if init is not None:
-            writer.statements(init.items)
+        writer.statements(init)
         if len(wanted) == 1:
             result: s.TypeExpr = self.type(self.field_type(wanted[0]))
             value = writer.fields[wanted[0]]
@@ -629,6 +629,18 @@ class _Form:
             value = s.RecordValue(tuple(s.FieldValue(self.names[x], writer.fields[x]) for x in wanted))
         writer.put(s.Return(value))
         return s.Fn(name, (), result, s.Block(tuple(writer.out)), span=self.filter.span)
+
+    def relevant(self, wanted: Iterable[str]) -> tuple[ty.Stmt, ...]:
+        """The statements of `init` on which fields depend; others may take long, and are for other fields."""
+        needed = set(wanted)
+        found: list[ty.Stmt] = []
+        for item in reversed(() if self.filter.init is None else self.filter.init.items):
+            code = self.usage.all((item,))
+            declared = {node.key for node in walk(item) if isinstance(node, ty.Declare)}
+            if needed & declared.union(*map(updated, code)):
+                found.append(item)
+                needed.update(*map(read, code))
+        return tuple(reversed(found))
 
     # -- variables
 

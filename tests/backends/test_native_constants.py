@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("llvmlite")
 
 from backends.native import NativeOperator, Refused, compile_native
+from backends.native.computed import compute
 from backends.native.shared import side_by_side
 from river.il.parse import parse
 from river.il.templates import Library
@@ -18,6 +19,10 @@ from river.il.verify import verify
 from river.lang import typed
 from river.lang.evaluate import Trap, compile_operator, evaluate_const
 from river.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 CONSTANTS = """
 input t: i64; output o: {a: i64?, b: string, n: i64, s: list<i64>, f: f64};
@@ -142,9 +147,30 @@ def test_machine_code_computes_large_constants(monkeypatch: pytest.MonkeyPatch, 
         asked.append(evaluate_const(expr, *args))
         return asked[-1]
 
-    monkeypatch.setattr("backends.native.lower.batches.evaluate_const", evaluated)
+    monkeypatch.setattr("backends.native.computed.evaluate_const", evaluated)
     agree(LARGE, [*range(0, 3000, 61), 2999, 3000, 5000], debug=debug)
     assert set(asked) <= {0.3}
+
+
+def test_machine_code_computes_what_takes_the_evaluator_long(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    computed: list[int] = []
+
+    def impatient(expr: typed.Expr, fns: Any, consts: Any, slots: int, poll: Callable[[], None]) -> Any:
+        poll()
+        return evaluate_const(expr, fns, consts, slots, poll)
+
+    def made(op: typed.Operator, index: int, *, debug: bool) -> Any:
+        computed.append(index)
+        return compute(op, index, debug=debug)
+
+    monkeypatch.setenv("RIVER_CACHE", str(tmp_path))  # whose code was not made before
+    monkeypatch.setattr("backends.native.computed.evaluate_const", impatient)
+    monkeypatch.setattr("backends.native.computed.compute", made)
+    monkeypatch.setattr("backends.native.computed.LONG", -1.0)
+    agree(CONSTANTS.replace("bags(30)", "bags(29)"), [0, 3, 599], debug=False)
+    assert set(computed) == set(range(8))
 
 
 def test_code_that_is_kept_computes_its_constants_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -282,3 +282,28 @@ def test_names_of_types_in_functions_are_replaced() -> None:
 def test_importing_the_frontend_is_light() -> None:
     assert FRONTEND.suffix == ".str"
     assert [file.name for file in FRONTEND.templates] == ["loop.river", "message.river", "print.river"]
+
+
+def test_of_init_runs_what_fields_depend_on() -> None:
+    """State is computed when the program is compiled: a table that it does not need would take long."""
+    text = """
+    void->void filter F {
+      float[8] h;
+      int at, step;
+      int[3] q;
+      void fill(int j) { q[j] = step; }
+      init {
+        step = 2;
+        for (int i = 0; i < 8; i++) h[i] = cos(i);
+        int z = 5;
+        if (step > 1) { z++; fill(1); }
+        at = step + z;
+        step = 7;
+        fill(2);
+      }
+      work { q[0]++; println(at + " " + q[0] + " " + q[1] + " " + q[2] + " " + step + " " + h[0]); at++; }
+    }"""
+    compiled = river.compile(text, lang="streamit")
+    results = compiled.run({}, iterations=2, backend="reference")
+    assert results["stdout"].column("value").to_pylist() == ["8 1 2 7 7 1.0\n", "9 2 2 7 7 1.0\n"]
+    assert compiled.text.count("cos(") == 1

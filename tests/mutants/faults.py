@@ -574,6 +574,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_streamit_check.py::test_a_steady_state_is_as_small_as_may_be",
     ),
     Mutant(
+        "what-init-reads-is-left-out",
+        "a field is computed without the statements of `init` on which others depend that it reads",
+        "frontends/streamit/operators.py",
+        "                needed.update(*map(read, code))\n",
+        "",
+        "tests/frontends/test_streamit_lower.py::test_of_init_runs_what_fields_depend_on",
+    ),
+    Mutant(
         "generators-in-step",
         "all filters that draw random numbers draw the same ones",
         "frontends/streamit/elaborate.py",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from backends.native.computed import compute, has_room, needs_code
+from backends.native.computed import compute, constant, has_room, needs_code
 from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, key_type
 from backends.native.idioms import void
 from backends.native.ir import Builder, Function
@@ -36,12 +36,11 @@ from backends.native.lower.literals import literal
 from backends.native.lower.statements import Refusal, block
 from backends.native.lower.values import TEMPORARY, Memory, Scalar, Value
 from backends.native.module import Module
-from backends.native.tiers import unless_abandoned
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import unproven
-from river.lang.evaluate import Trap, evaluate_const
+from river.lang.evaluate import Trap
 from river.lang.evaluate.statements import owned_slots
 from river.lang.trees import recursive
 
@@ -112,7 +111,7 @@ def lower(
             constants = (*constants, Memory(const.type, f"@{rooms[-1][1]}"))
             continue
         try:
-            values.append(_coded(op, i, debug=debug) if coded else _evaluated(op, const, values))
+            values.append(_coded(op, i, debug=debug) if coded else constant(op, i, values, debug=debug))
             probe = Frame(module, op, Builder(), "trap")
             constants = (*constants, literal(probe, const.type, values[-1]))
         except Trap:
@@ -141,10 +140,6 @@ def lower(
     wide = fireable(op) if parts is None else ()
     lanes = tuple((each.name, widen(module, op, each, functions, constants)) for each in wide)
     return Lowered(module.text(exports), tuple(exports), handlers, lanes, tuple(rooms))
-
-
-def _evaluated(op: typed.Operator, const: typed.Const, values: list[object]) -> object:
-    return evaluate_const(const.value, op.fns, values, const.slots, unless_abandoned)
 
 
 def _coded(op: typed.Operator, index: int, *, debug: bool) -> object:
