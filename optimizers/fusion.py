@@ -125,7 +125,7 @@ class Fusion:
 
     def rewrite(self, verified: Verified, site: Site | Circle | SteadyState, /) -> Program:
         if isinstance(site, SteadyState):
-            return steadied(verified, site)
+            return steadied(verified, [site])
         if isinstance(site, Circle):
             return circled(verified, site)
         first, second = verified.graph.instances[site.first], _second(verified.graph, site)
@@ -138,7 +138,10 @@ class Fusion:
         return _fused(verified, [_made(verified, (first, second), Names(verified.program), explicit=True)])
 
     def together(self, verified: Verified, sites: Sequence[Site | Circle | SteadyState], /) -> Program:
-        """Runs that have no operator in common; whoever is not the last of one feeds only the next, so that no circle arises."""
+        """Runs that have no operator in common; whoever is not the last of one feeds only the next, so that no circle arises.
+
+        Where there are none, steady states that have no operator in common.
+        """
         graph, names = verified.graph, Names(verified.program)
         pairs = [
             (graph.instances[site.first], _second(graph, site)) for site in sites if isinstance(site, Site)
@@ -155,7 +158,16 @@ class Fusion:
                 run = _run(first, second, after, taken)
                 found.append(_made(verified, run, names))
                 taken |= {member.index for member in run}
-        return _fused(verified, found) if found else self.rewrite(verified, sites[0])
+        if found:
+            return _fused(verified, found)
+        if not isinstance(sites[0], SteadyState):
+            return self.rewrite(verified, sites[0])
+        states: list[SteadyState] = []
+        for site in sites:
+            if isinstance(site, SteadyState) and taken.isdisjoint(site.members):
+                states.append(site)
+                taken.update(site.members)
+        return steadied(verified, states)
 
 
 def _run(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from optimizers.circles import said
 from optimizers.playing import Origin, SteadyState, groups, statements
-from optimizers.queries import Names, again, changed, joint, source, type_names, type_text
+from optimizers.queries import Alike, Names, changed, joint, source, type_names, type_text
 from optimizers.windows import Known, apart, bounded
 from river.classes import define, evolve, field, frozen
 from river.il.program import Program, Queue, Use
@@ -41,30 +41,38 @@ MOST_UNROLLED: Final = 1_500
 """Of all loops."""
 
 
-def steadied(verified: Verified, site: SteadyState) -> Program:
-    """The program with one use in place of those of a site."""
-    graph = verified.graph
-    members = [graph.instances[index] for index in site.members]
-    made = _SteadyText(verified, site).operator()
-    known = again(verified.program.decls, made)
-    inner = {queue for member in members for queue in member.ins} - {site.entry}
-    last = next(member for member in members if site.exit in member.outs)
-    use = Use(
-        (site.exit,),
-        known or made.name,
-        (site.entry,),
-        said(members),
-        tuple(dict.fromkeys(place for member in members for place in member.use.within)),
-        span=members[0].use.span,
-    )
-    gone = {id(member.use) for member in members}
+def steadied(verified: Verified, sites: Sequence[SteadyState]) -> Program:
+    """The program with one use in place of those of each site; no use is in two sites."""
+    graph, names = verified.graph, Names(verified.program)
+    known, added = Alike(verified.program.decls), list[s.Operator]()
+    changes: dict[int, Use | None] = {}  # by declaration
+    inner: set[str] = set()
+    for site in sites:
+        members = [graph.instances[index] for index in site.members]
+        made = _SteadyText(verified, site, names).operator()
+        name = known.name(made)
+        if name is None:
+            name = made.name
+            known.add(made)
+            added.append(made)
+        inner |= {queue for member in members for queue in member.ins} - {site.entry}
+        last = next(member for member in members if site.exit in member.outs)
+        changes |= dict.fromkeys((id(member.use) for member in members), None)
+        changes[id(last.use)] = Use(
+            (site.exit,),
+            name,
+            (site.entry,),
+            said(members),
+            tuple(dict.fromkeys(place for member in members for place in member.use.within)),
+            span=members[0].use.span,
+        )
 
     def change(decl: Decl) -> Decl | None:
-        if decl is last.use:
-            return use
-        return None if id(decl) in gone or (isinstance(decl, Queue) and decl.name in inner) else decl
+        if id(decl) in changes:
+            return changes[id(decl)]
+        return None if isinstance(decl, Queue) and decl.name in inner else decl
 
-    return changed(verified.program, change, () if known else (made,))
+    return changed(verified.program, change, added)
 
 
 @frozen
@@ -120,6 +128,7 @@ class _SteadyText:
 
     verified: Verified
     site: SteadyState
+    names: Names
     known: Known = field(init=False)
     parts: dict[str, _Maker] = field(factory=dict[str, _Maker])
     groups: list[list[int]] = field(init=False)
@@ -165,7 +174,7 @@ class _SteadyText:
         parts = [part.text for part in self.parts.values()]
         name = joint(members[0].use.operator, last.use.operator)
         return s.Operator(
-            Names(self.verified.program).operator(name),
+            self.names.operator(name),
             (port,),
             (),
             (evolve(out, name=self.out, push=s.Int(len(site.sent))),),

@@ -12,6 +12,7 @@ from attrs import frozen
 import river
 from optimizers import Fusion
 from optimizers.playing import WIDEST
+from optimizers.steady import steadied
 from river.il.pretty import pretty
 from river.lang import typed
 from river.passes import Verified, improved
@@ -137,6 +138,27 @@ def test_what_is_more_than_its_steady_states_stays_apart(name: str) -> None:
     before, after = made(APART[name])
     assert len(after.graph.instances) == len(before.graph.instances)
     assert shown(before, items(7), batch=3) == shown(before, items(7), backend="reference", optimize=False)
+
+
+def test_steady_states_apart_from_one_another_are_made_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """int->int pipeline Main { add Part(1); add Sum; add Part(1); add Sum; add Part(2); }
+      int->int filter Sum { int s; work pop 1 push 1 { s += pop(); push(s); } }
+      int->int splitjoin Part(int k) { split roundrobin(2, 1);
+        add int->int filter { work pop 2 push 1 { push(pop() - k * pop()); } };
+        add int->int filter { work pop 1 push 1 { push(pop() + 1); } }; join roundrobin; }"""
+    steps: list[int] = []
+
+    def counted(verified: Verified, sites: Any) -> Any:
+        steps.append(len(sites))
+        return steadied(verified, sites)
+
+    monkeypatch.setattr("optimizers.fusion.steadied", counted)
+    before, after = made(text)
+    assert steps == [3]
+    first, _, second, _, third = (instance.use.operator for instance in after.graph.instances)
+    assert first == second != third
+    given = items(41)
+    assert shown(after, given) == shown(before, given, backend="reference", optimize=False)
 
 
 @pytest.mark.parametrize("number", range(2))
