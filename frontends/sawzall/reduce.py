@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from frontends.sawzall.operations import NUMBERS
@@ -288,8 +289,9 @@ _HISTOGRAM = """
 """An estimate of how many different values there are, then of each weight the share of those that have it."""
 
 
+@lru_cache(maxsize=256)
 def block(text: str) -> s.Block:
-    """Statements of the operator language."""
+    """Statements of the operator language. Tables that differ in their names only have the same ones."""
     from river.il.parse import parse
 
     (decl,) = parse(Source("<rows>", f"river 1; fn rows() {{ {text} }}")).decls

@@ -73,51 +73,80 @@ def render(doc: Doc, width: int = WIDTH) -> str:
     """The text of the document."""
     out: list[str] = []
     column = 0
-    stack: list[tuple[int, bool, Doc]] = [(0, False, doc)]  # indentation, flat?, document
+    stack: list[tuple[int, Doc]] = [(0, doc)]  # indentation, document: none of them is flat
     while stack:
-        indent, flat, top = stack.pop()
+        indent, top = stack.pop()
         match top:
             case str():
                 out.append(top)
                 column += len(top)
             case tuple():
-                stack += [(indent, flat, part) for part in reversed(top)]
+                stack += [(indent, part) for part in reversed(top)]
             case Nest(inner):
-                stack.append((indent + INDENT, flat, inner))
+                stack.append((indent + INDENT, inner))
             case Group(inner):
-                stack.append((indent, flat or _fits(inner, stack, width - column), inner))
-            case Line(text) if flat and text is not None:
-                out.append(text)
-                column += len(text)
+                flat = _flat(inner, indent, stack, width - column)
+                if flat is None:
+                    stack.append((indent, inner))
+                else:
+                    out.append(flat)
+                    last = flat.rfind("\n") + 1
+                    column = len(flat) - last + (0 if last else column)
             case Line():
                 out.append("\n" + " " * indent)
                 column = indent
     return "".join(out)
 
 
-def _fits(doc: Doc, rest: list[tuple[int, bool, Doc]], room: int) -> bool:
-    """Whether `doc` laid flat, and what follows it up to the next line end, is no longer than `room`."""
-    following = len(rest)
-    stack: list[tuple[bool, Doc]] = [(True, doc)]
-    while room >= 0:
-        if not stack:
-            if following == 0:
-                return True
-            following -= 1
-            _, flat, top = rest[following]
-        else:
-            flat, top = stack.pop()
+def _flat(doc: Doc, indent: int, rest: list[tuple[int, Doc]], room: int) -> str | None:
+    """The text of `doc` laid flat, if it, and what follows it up to the next line end, is no longer than `room`.
+
+    Lines that always break do so there, too: then all before the first one has to fit.
+    """
+    out: list[str] = []
+    fits = False
+    stack: list[Doc | None] = [doc]  # None: the end of a `Nest`
+    while stack:
+        top = stack.pop()
         match top:
             case str():
+                out.append(top)
                 room -= len(top)
             case tuple():
-                stack += [(flat, part) for part in reversed(top)]
+                stack.extend(reversed(top))
             case Nest(inner):
-                stack.append((flat, inner))
+                indent += INDENT
+                stack += [None, inner]
             case Group(inner):
-                stack.append((flat, inner))  # of what follows, the last bracket breaks first
-            case Line(text) if flat and text is not None:
+                stack.append(inner)
+            case Line(None):
+                out.append("\n" + " " * indent)
+                fits = True
+            case Line(text):
+                out.append(text)
                 room -= len(text)
-            case Line():
-                return True
-    return False
+            case None:
+                indent -= INDENT
+        if room < 0 and not fits:
+            return None
+    return "".join(out) if fits or _ends(rest, room) else None
+
+
+def _ends(rest: list[tuple[int, Doc]], room: int) -> bool:
+    """Whether what is left comes to a line end before it is longer than `room`."""
+    for _, doc in reversed(rest):
+        stack = [doc]
+        while stack:
+            top = stack.pop()
+            match top:
+                case str():
+                    room -= len(top)
+                    if room < 0:
+                        return False
+                case tuple():
+                    stack.extend(reversed(top))
+                case Nest(inner) | Group(inner):
+                    stack.append(inner)  # of what follows, the last bracket breaks first
+                case Line():
+                    return True
+    return True
