@@ -23,15 +23,19 @@ def explained(op: typed.Operator, found: NativeTrap) -> Trap:
         if getattr(node, "site", None) == found.site:
             match node:
                 case typed.At():
-                    return Trap(found.code, found.operands, "[]", found.site, node.span)
+                    return Trap(
+                        found.code, _numbers((node.index,), found.operands), "[]", found.site, node.span
+                    )
                 case typed.Apply():
                     return Trap(
-                        found.code, _numbers(node, found.operands), node.operation, found.site, node.span
+                        found.code, _numbers(node.args, found.operands), node.operation, found.site, node.span
                     )
                 case typed.Call():
                     return Trap(found.code, found.operands, node.name, found.site, node.span)
                 case typed.With():
-                    return Trap(found.code, found.operands, "with", found.site, node.span)
+                    return Trap(
+                        found.code, _numbers((node.key,), found.operands), "with", found.site, node.span
+                    )
                 case typed.Trap():
                     return Trap(found.code, (), "trap", found.site, node.span, node.text)
                 case _:
@@ -40,9 +44,9 @@ def explained(op: typed.Operator, found: NativeTrap) -> Trap:
     return Trap(found.code, found.operands, "", found.site, span)
 
 
-def _numbers(node: typed.Apply, operands: tuple[int, ...]) -> tuple[int, ...]:
+def _numbers(args: tuple[typed.Expr | typed.Lambda, ...], operands: tuple[int, ...]) -> tuple[int, ...]:
     """The operands, of which the record has 64 bits with sign, also where their type has none."""
-    unsigned = tuple(arg.type == t.U64 for arg in node.args)
+    unsigned = tuple(arg.type == t.U64 for arg in args)
     return tuple(x % (1 << 64) if any(unsigned[i : i + 1]) else x for i, x in enumerate(operands))
 
 

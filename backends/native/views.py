@@ -68,13 +68,14 @@ class NativeView:
 
 def compile_view(view: View, type_: t.Type, *, debug: bool = False) -> NativeView | Refused:
     """The machine code of a view of a variable of a type, and that for the order of its rows; or why there is none."""
-    from backends.native.lower.batches import Lowered, lower
     from backends.native.operator import Refused
 
     operator, parts = _operator(view, type_)
     level = 0 if debug else OPTIMISATION
 
     def make() -> ModuleText:
+        from backends.native.lower.batches import Lowered, lower
+
         lowered = lower(operator, host().architecture, debug=debug, lend=True, parts=parts)
         if not isinstance(lowered, Lowered):
             raise _NotCompiled(lowered)

@@ -119,12 +119,12 @@ def _flat(doc: Doc, indent: int, rest: list[tuple[int, Doc]], room: int) -> str 
                 stack += [None, inner]
             case Group(inner):
                 stack.append(inner)
-            case Line(None):
-                out.append("\n" + " " * indent)
-                fits = True
-            case Line(text):
+            case Line(text) if text is not None:
                 out.append(text)
                 room -= len(text)
+            case Line():
+                out.append("\n" + " " * indent)
+                fits = True
             case None:
                 indent -= INDENT
         if room < 0 and not fits:

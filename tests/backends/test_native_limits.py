@@ -14,6 +14,7 @@ pytest.importorskip("llvmlite")
 import river
 from backends.native import Batch, NativeOperator, Refused, compile_native
 from backends.native.contract import ARENA_SIZE
+from backends.native.explain import explained
 from backends.native.ir import size_of
 from backends.native.pool import POOL
 from river.diagnostics import InternalError, Rejected
@@ -465,3 +466,27 @@ def test_memory_given_back_is_spoilt() -> None:
     op.variables[0].block.word(ARENA_SIZE).value = old
     with pytest.raises(InternalError, match="bad access"):
         op.fire_batch([[1]])
+
+
+MISSING = """river 1;
+input x: KEY;
+operator f(x: KEY; $m: map<KEY, i64>) -> (y: i64) { on x(k) { BODY } }
+var $m: map<KEY, i64> = {};
+(LEFT) <- f(x, $m);
+output y: i64;
+"""
+
+
+@pytest.mark.parametrize(("key", "value"), [("i64", -3), ("u64", (1 << 64) - 1), ("i32", 7), ("string", "a")])
+@pytest.mark.parametrize(
+    ("body", "left"), [("emit y $m[k];", "y"), ("with e = $m[k] { emit y e; }", "y, $m")]
+)
+def test_a_trap_tells_the_key_that_is_missing(key: str, value: Any, body: str, left: str) -> None:
+    text = MISSING.replace("KEY", key).replace("BODY", body).replace("LEFT", left)
+    (instance,) = verify(parse(Source("missing.river", text)), Library.of({})).instances
+    assert isinstance(instance.operator, typed.Operator)
+    native = compile_native(instance.operator)
+    assert isinstance(native, NativeOperator)
+    _, fired = native.fire_batch([[value]])
+    assert fired.trap is not None
+    assert explained(instance.operator, fired.trap).operands == ((value,) if isinstance(value, int) else ())

@@ -26,7 +26,7 @@ def item_of(f: Frame, expr: typed.At, container: Value, index: Value) -> Value:
     b, kind = f.b, expr.value.type
     if isinstance(kind, t.Map | t.OMap):
         entry = f.find(kind, f.ptr(container), index)
-        f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site)
+        f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site, shown(f, index))
         arena = container.arena if isinstance(container, Memory) else TEMPORARY
         return f.load(expr.type, value_of(b, kind, entry), arena)
     if is_text(kind):
@@ -35,6 +35,14 @@ def item_of(f: Frame, expr: typed.At, container: Value, index: Value) -> Value:
     at = as_index(f, index)
     f.trap_if(b.op(f"icmp uge i64 {at}, {count}"), "index-range", expr.site, (at, count))
     return item_at(at)
+
+
+def shown(f: Frame, key: Value) -> tuple[str, ...]:
+    """What a trap tells of a key: a whole number of at most 64 bits."""
+    return (as_index(f, key),) if key.type in _SHOWN else ()
+
+
+_SHOWN: Final = (t.I32, t.I64, t.U64, t.TIME, t.DURATION)
 
 
 def as_index(f: Frame, index: Value) -> str:
@@ -68,7 +76,7 @@ def item_place(f: Frame, expr: typed.At, where: Memory, index: Value) -> Memory:
     b, kind = f.b, where.type
     if isinstance(kind, t.Map | t.OMap):
         entry = f.find(kind, where.ptr, index)
-        f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site)
+        f.trap_if(b.op(f"icmp eq ptr {entry}, null"), "key-missing", expr.site, shown(f, index))
         return Memory(expr.type, value_of(b, kind, entry), where.arena)
     at = as_index(f, index)
     match kind:

@@ -8,6 +8,7 @@ from backends.native.contract import MARK
 from backends.native.idioms import clear, if_, value_of
 from backends.native.layout import Unsupported, columns, entry_layout, memory
 from backends.native.lower import maps, outputs
+from backends.native.lower.containers import shown
 from backends.native.lower.effects import changes
 from backends.native.lower.expressions import assign, loop, owned, place, straight, value
 from backends.native.lower.fetching import Search, searches
@@ -213,7 +214,7 @@ def _with(f: Frame, item: typed.With, bound: typed.Apply | None = None) -> None:
     b.do(f"store i1 false, ptr {flag}")
     absent = b.op(f"icmp eq ptr {found}, null")
     if item.default is None:
-        f.trap_if(absent, "key-missing", item.site)
+        f.trap_if(absent, "key-missing", item.site, shown(f, key))
     else:
         default = item.default
 
