@@ -276,22 +276,43 @@ class _Lowering:
 
     def channel(self, channel: ty.Channel, message: s.RecordType, queue: str) -> None:
         """From the lists of the sender's firings to those for the receiver's."""
-        span, gives = channel.span, whole(channel.gives)
+        span, gives = channel.span, channel.gives
         period = s.Int(channel.period)
         kind: s.TypeExpr = message
         numbers = ["at"]
-        if channel.late:
+        whole_turns = not channel.late and len(gives) == channel.period
+        completing = [i for i, count in enumerate(gives) if count]
+        if whole_turns and len(completing) == len(gives) and len(set(gives)) == 1:
+            bringing = self.instance(
+                "deliver", "streamit.deliver_at_once", span, T=message, n=s.Int(gives[0])
+            )
+            self.use((self.told[id(channel)],), bringing, (queue,), span)
+            return
+        if whole_turns and len(completing) == 1:
+            (at,) = completing
+            numbers = []
+            bringing = self.instance(
+                "deliver", "streamit.deliver_in_turns", span,
+                T=message, before=s.Int(at), n=s.Int(gives[at]), after=s.Int(len(gives) - at - 1),
+            )  # fmt: skip
+        elif channel.late:
             numbers.append("list")
-            rows = [channel.late.get(i, (0,) * len(channel.gives)) for i in range(max(channel.late) + 1)]
+            rows = [channel.late.get(i, (0,) * len(gives)) for i in range(max(channel.late) + 1)]
             late = s.ListValue(tuple(map(whole, rows)))
             bringing = self.instance(
-                "deliver", "streamit.deliver_late", span, T=message, gives=gives, period=period, late=late
+                "deliver",
+                "streamit.deliver_late",
+                span,
+                T=message,
+                gives=whole(gives),
+                period=period,
+                late=late,
             )
             due = s.FieldType("due", s.TypeName("i64"))
             kind = s.RecordType((due, s.FieldType("what", message)))
         else:
             bringing = self.instance(
-                "deliver", "streamit.deliver", span, T=message, gives=gives, period=period
+                "deliver", "streamit.deliver", span, T=message, gives=whole(gives), period=period
             )
         wanted = [(number, s.TypeName("i64"), s.Int(0)) for number in numbers]
         names: list[str] = []

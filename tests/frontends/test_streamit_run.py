@@ -627,7 +627,7 @@ def test_messages_go_up_and_down() -> None:
 
 CHAIN = """
 void->int filter Source { int n; work push 1 { push(n++); } }
-int->int filter Add { int by; work pop 1 push 1 { push(pop() + by); } handler set(int x) { by = x; } }
+int->int filter Add { int by; work pop 1 push 1 { push(pop() + by); } handler set(int x) { by += x; } }
 int->int filter Send(int when, portal<Add> p) { work pop 1 push 1 { if (peek(0) == when) p.set(100) LATENCY; push(pop()); } }
 int->int filter Pairs { work pop 2 push 2 { push(pop()); push(pop()); } }
 int->void filter Show { work pop 1 { println(pop()); } }
@@ -654,6 +654,29 @@ def test_messages_are_handled_by_the_item(parts: str, latency: str, changed: int
     found = lines(CHAIN.replace("PARTS", parts).replace("LATENCY", latency), 10)
     assert len(found) == (20 if "Pairs" in parts else 10)
     assert found == [str(n + 100 * (n >= changed)) for n in range(len(found))]
+
+
+@pytest.mark.parametrize(
+    ("parts", "latency"),
+    [
+        ("add Add to p; add Pairs; add Send(2, p);", "@ 3"),
+        (
+            "add Add to p; add int->int filter { work pop 1 push 2 { push(pop()); push(0); } }; add Send(6, p);",
+            "",
+        ),
+        (
+            "add Add to p; add int->int filter { work pop 2 push 3 { push(pop()); push(pop()); push(0); } }; add Send(4, p);",
+            "@ 1",
+        ),
+    ],
+)
+def test_a_loop_of_messages_is_one_region(parts: str, latency: str, tmp_path: Path) -> None:
+    text = CHAIN.replace("PARTS", parts).replace("LATENCY", latency)
+    lines(text, 30)  # compares
+    (tmp_path / "chain.str").write_text(text, encoding="utf-8")
+    out = io.StringIO()
+    assert main(["explain", str(tmp_path / "chain.str")], io.StringIO(), out, out) == 0
+    assert "is a loop, which runs as one region: Add, " in out.getvalue()
 
 
 @pytest.mark.parametrize(
