@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never
 
 from river.classes import field, frozen
@@ -28,6 +27,7 @@ from river.lang.automata.tree import (
     Sequence,
     nullable,
 )
+from river.source import packaged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,7 +162,7 @@ def _category(name: str) -> Ranges:
 def _scripts() -> Mapping[str, Ranges]:
     """The code points of the scripts of Unicode, which Python has no table of."""
     found: dict[str, Ranges] = {}
-    for line in (resources.files("river.lang") / "scripts.txt").read_text(encoding="ascii").splitlines()[1:]:
+    for line in packaged("river.lang", "scripts.txt").text.splitlines()[1:]:
         name, *parts = line.split(" ")
         ends = (part.partition("-") for part in parts)
         found[name] = tuple((int(low, 16), int(high or low, 16)) for low, _, high in ends)
