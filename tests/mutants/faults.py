@@ -1023,6 +1023,30 @@ GUARDS: Final = (
 
 NATIVE: Final = (
     Mutant(
+        "scan-given-up-too-late",
+        "a repetition takes what must stand behind it: a pattern is scanned whose steps the next byte does not decide",
+        "river/lang/automata/direct.py",
+        "if low != high and (first.bytes & then.bytes or (then.free",
+        "if low != high and ((then.free",
+        "tests/river/test_direct.py::test_what_is_left_to_the_automaton",
+    ),
+    Mutant(
+        "kept-list-on-the-stack",
+        "a list that is kept counts as one that is only looked at, and is written over",
+        "backends/native/lower/fleeting.py",
+        "named = (each for slot, made in uses.made.items() if slot not in uses.kept for each in made)",
+        "named = (each for made in uses.made.values() for each in made)",
+        "tests/backends/test_native_scanning.py::test_which_lists_are_only_looked_at",
+    ),
+    Mutant(
+        "moved-and-borrowed",
+        "a list is not copied though a name borrows an item of it",
+        "backends/native/lower/moves.py",
+        "return here > 1 or later or any(_names(node, used.slot) for node in nodes(lets))",
+        "return here > 1 or later",
+        "tests/backends/test_native_moves.py::test_what_is_moved",
+    ),
+    Mutant(
         "half-rounded-up",
         "a number halfway between two texts of so many digits is rounded up, not to the even one",
         "backends/native/runtime/formats.rt",

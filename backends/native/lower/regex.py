@@ -113,7 +113,6 @@ def _listed(f: Frame, expr: typed.Apply, text: Value, found: str, slots: str, co
     list_, items = f.empty(expr.type), b.slot(f"[{count} x {kind}]") if strings else slots
 
     def fill() -> None:
-        nonlocal items
         if strings:
             void(b, "regex_views", f"ptr {at}", f"ptr {slots}", f"ptr {items}", f"i64 {count}")
         else:
