@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long campaigns mutants check format bench bench-compare experiments clean
+.PHONY: help venv demo test long campaigns mutants check format bench bench-spark bench-compare experiments clean
 
 help: ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ test: $(VENV)/.dev ## run all tests but those that take many minutes
 	$(PYTEST) $(PARALLEL) -m "not long"
 
 long: $(VENV)/.dev ## run the tests that take many minutes: all operations, all interleavings, RIVER_CASES random programs
-	$(PYTEST) $(PARALLEL) -m "long or slow"
+	$(PYTEST) $(PARALLEL) --every-case -m "long or slow"
 
 campaigns: $(VENV)/.dev ## run every law at length, which takes hours; the results go into docs/trust.md
 	$(BIN)/python tests/campaigns/run.py --workers 2 --table docs/trust.md
@@ -52,9 +52,11 @@ mutants: $(VENV)/.dev ## plant faults one by one: each must be found by the test
 check: $(VENV)/.dev ## format, lint, types, layers, one case of each fast test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
-	RIVER_HYPOTHESIS=check $(PYTEST) $(PARALLEL) --sample 1 -m "not slow and not long and not spark"
+	@# The types beside the tests: what checks them uses one processor well, and two not much better.
+	@$(BIN)/pyright --pythonpath $(BIN)/python & types=$$!; trap 'kill $$types' INT TERM; \
+	  RIVER_HYPOTHESIS=check $(PYTEST) $(PARALLEL) --sample 1 -m "not slow and not long and not spark"; tests=$$?; \
+	  wait $$types && exit $$tests
 
 format: $(VENV)/.dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .
@@ -62,6 +64,9 @@ format: $(VENV)/.dev ## format the code and apply the safe fixes
 
 bench: $(VENV)/.dev ## run the benchmarks, or those that NAMES says; one table at the end, and build/bench.json
 	$(BIN)/python tests/bench/run_all.py $(NAMES)
+
+bench-spark: $(VENV)/.dev ## programs over DataFrames of Spark beside the same by hand, in turns, in seven rounds
+	$(BIN)/python tests/bench/bench_frames.py
 
 bench-compare: $(VENV)/.dev ## what is faster or slower than at BASE=commit by more than the spread, in build/bench-compare.json
 	$(BIN)/python tests/bench/compare.py $(or $(BASE),$(error say BASE=commit)) $(NAMES)

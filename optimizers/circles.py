@@ -23,7 +23,7 @@ from optimizers.queries import (
     type_names,
     type_text,
 )
-from optimizers.windows import Known, apart, filled
+from optimizers.windows import JoinedNames, apart, filled
 from river.classes import define, evolve, field, frozen
 from river.il import annotations as a
 from river.il.loops import back_edges, loops
@@ -365,7 +365,7 @@ class _Making:
     members: Sequence[g.Instance]
     play: Play
     fresh: Names
-    known: Known = field(init=False)
+    known: JoinedNames = field(init=False)
     parts: list[s.Operator] = field(factory=list[s.Operator])
     starts: list[int] = field(factory=list[int])  # the number of the first queue of each member
     types: list[s.TypeExpr] = field(factory=list[s.TypeExpr])
@@ -445,7 +445,7 @@ class _Making:
                 text = apart(text, self.known)
                 self.known.add(text)
             else:
-                self.known = Known.of(text)
+                self.known = JoinedNames.of(text)
             self.starts.append(sum(len(part.ports) for part in self.parts))
             self.parts.append(text)
 

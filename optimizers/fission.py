@@ -42,6 +42,7 @@ from river.il import annotations as a
 from river.il.annotations import annotated, annotation, row_type
 from river.il.carried import carries
 from river.il.flow import item_findings
+from river.il.groups import core_sets, cores_of
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
 from river.il.partial import Partial, partial
 from river.il.program import Program, Use
@@ -51,7 +52,7 @@ from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from river.il import graph as g
     from river.il.model import Model
@@ -100,7 +101,8 @@ class Fission:
         if self.rules == "runtime":
             yield from self.alone(graph, platform)
             return
-        degrees = {i.index: self.wanted(i, platform) for i in graph.instances}
+        here = platform.cores * platform.machines
+        degrees = {i.index: self.wanted(i, here) for i in graph.instances}
         seen: set[int] = set()
         for start in topological(graph):
             degree = degrees[start]
@@ -121,32 +123,38 @@ class Fission:
 
     def alone(self, graph: g.Graph, platform: Platform) -> Iterable[Site]:
         """The operators that may be regions of their own, and those that were to be and nothing else makes parallel."""
+        sets = core_sets(graph, platform.cores)
+        own = {i.index: len(cores_of(sets, i, platform.cores)) for i in graph.instances}
+        degrees = {i.index: self.wanted(i, own[i.index] * platform.machines) for i in graph.instances}
         gathering = set[int]()
         for found in (partial(graph, name) for name in graph.inputs):
-            if isinstance(found, Partial) and self.auto:
+            if (
+                isinstance(found, Partial)
+                and self.auto
+                and (own[found.members[0]] > 1 or platform.cores == 1)
+            ):
                 gathering.update(found.reducers)
-                members = (*found.maps, *found.reducers)
+                members = found.members
                 if not all(annotated(graph.instances[i].use).combined for i in members):
                     yield Site(members, 1, blocks=True)
         seen = set[int]()
         for index in topological(graph):
             if index in seen:
                 continue
-            instance = graph.instances[index]
-            degree = self.wanted(instance, platform)
-            members = (index,) if degree == 1 else self.by_one_key(graph, index, degree, platform)
+            degree = degrees[index]
+            members = (index,) if degree == 1 else self.by_one_key(graph, index, degrees)
             seen.update(members)
             told = self.asked(graph, members) and index not in gathering
             if degree > 1 and (told or isinstance(self.serially(graph, members), Plan)):
                 yield Site(members, degree)
 
-    def by_one_key(self, graph: g.Graph, first: int, degree: int, platform: Platform) -> tuple[int, ...]:
+    def by_one_key(self, graph: g.Graph, first: int, degrees: Mapping[int, int]) -> tuple[int, ...]:
         """An operator and those behind it that can be divided together with it; itself alone if it is none of several."""
         members = (first,)
         if not any(var.written for var in graph.instances[first].operator.vars):
             return members
         while len(after := successors(graph, graph.instances[members[-1]])) == 1 and after[0] not in members:
-            if self.wanted(graph.instances[after[0]], platform) != degree:
+            if degrees[after[0]] != degrees[first]:
                 break
             if isinstance(divided_together(graph, (*members, after[0])), str):
                 break
@@ -172,12 +180,12 @@ class Fission:
             return self.serially(graph, site.members)
         return region(graph, site.members)
 
-    def wanted(self, instance: g.Instance, platform: Platform) -> int:
-        """The degree that is asked for, 1 if none is."""
+    def wanted(self, instance: g.Instance, cores: int) -> int:
+        """The degree that is asked for, 1 if none is. `cores`: on which it may run."""
         said = annotated(instance.use)
         if said.region is not None or (said.parallel is None and not self.auto):
             return 1
-        here = platform.cores * platform.machines if self.degree is None else self.degree
+        here = cores if self.degree is None else self.degree
         return here if said.parallel is None or said.parallel.degree is None else said.parallel.degree
 
     def asked(self, graph: g.Graph, members: tuple[int, ...]) -> bool:

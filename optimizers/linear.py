@@ -3,7 +3,8 @@
 A linear operator sends sums of the items that it sees, each times a factor that never changes, and a constant. So do those of
 several that are put one after the other, side by side behind a duplicate or a split by turns, and joined again: what goes
 through the queues between them need not be computed. The items of a queue are written as such sums of those of other queues
-(`Stream`), along the graph; an operator whose sums would grow longer than those of the two apart begins anew with what it reads.
+(`PeriodicQueue`), along the graph; an operator whose sums would grow longer than those of the two apart begins anew with what
+it reads.
 
 Sums in another order round differently: so this pass is applied only where it is asked for. What it makes sends as many items as
 the operators did, however many come: sums that would be ready earlier, or later, than those of the operators apart are left.
@@ -48,7 +49,7 @@ UNROLLED: Final = 4
 
 
 @frozen
-class Row:
+class LinearItem:
     """One item: a constant, and a factor for each item of other queues; how many items of each must have come."""
 
     known: float
@@ -62,36 +63,38 @@ class Row:
 
 
 @frozen
-class Stream:
+class PeriodicQueue:
     """The items of a queue, of which each period repeats: `steps` says how many items of each other queue it goes on.
 
     `operators`: those that compute it; `origin`: the queue of which it is a copy, `readers` for how many.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[LinearItem, ...]
     steps: Mapping[str, int]
     operators: frozenset[int]
     origin: str
     readers: int = 1
 
     @classmethod
-    def of(cls, queue: str) -> Stream:
+    def of(cls, queue: str) -> PeriodicQueue:
         """A queue whose items are taken as they are."""
-        return cls((Row(0.0, {(queue, 0): 1.0}, {queue: 1}),), {queue: 1}, frozenset(), queue)
+        return cls((LinearItem(0.0, {(queue, 0): 1.0}, {queue: 1}),), {queue: 1}, frozenset(), queue)
 
     @property
     def cost(self) -> float:
         """Multiplications for each item."""
         return sum(row.cost for row in self.rows) / len(self.rows)
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> LinearItem:
         """An item, by its number from the beginning on."""
         period, place = divmod(number, len(self.rows))
         row = self.rows[place]
         if not period:
             return row
         terms = {(name, i + period * self.steps[name]): factor for (name, i), factor in row.terms.items()}
-        return Row(row.known, terms, {name: n + period * self.steps[name] for name, n in row.needs.items()})
+        return LinearItem(
+            row.known, terms, {name: n + period * self.steps[name] for name, n in row.needs.items()}
+        )
 
     @property
     def even(self) -> bool:
@@ -110,11 +113,11 @@ class Stream:
 
 
 @frozen
-class Firing:
+class LinearFiring:
     """What a linear operator takes of each queue that it reads, and what it sends to each of the others."""
 
     pops: Mapping[str, int]
-    outs: Mapping[str, tuple[Row, ...]]
+    outs: Mapping[str, tuple[LinearItem, ...]]
 
 
 @frozen
@@ -124,7 +127,7 @@ class Site:
     `copies`: from what duplicates send to what they read; they are laid anew.
     """
 
-    made: Mapping[str, Stream] = field(hash=False)
+    made: Mapping[str, PeriodicQueue] = field(hash=False)
     kept: frozenset[int]
     copies: Mapping[str, str] = field(hash=False)
 
@@ -153,13 +156,13 @@ class Linear:
 @define
 class _Search:
     graph: g.Graph
-    firings: dict[int, Firing] = field(factory=dict[int, Firing])
+    firings: dict[int, LinearFiring] = field(factory=dict[int, LinearFiring])
     copies: dict[str, str] = field(factory=dict[str, str])  # what a duplicate sends, to what it reads
 
     def site(self) -> Site | None:
         """What pays, if anything does."""
         order = topological(self.graph)
-        known: dict[int, Mapping[int, tuple[Row, ...]] | None] = {}
+        known: dict[int, Mapping[int, tuple[LinearItem, ...]] | None] = {}
         for index in order:
             instance = self.graph.instances[index]
             if index not in self.graph.looping and not instance.use.annotations:
@@ -184,9 +187,9 @@ class _Search:
         """The queue of which a queue is a copy."""
         return _origin(self.copies, queue)
 
-    def streams(self, order: Sequence[int]) -> dict[str, Stream]:
+    def streams(self, order: Sequence[int]) -> dict[str, PeriodicQueue]:
         """The items of all queues."""
-        found = {name: Stream.of(name) for name in self.graph.queues}
+        found = {name: PeriodicQueue.of(name) for name in self.graph.queues}
         for index in order:
             instance = self.graph.instances[index]
             if instance.outs and instance.outs[0] in self.copies:
@@ -195,7 +198,7 @@ class _Search:
                 found |= dict.fromkeys(instance.outs, each)
             elif index in self.firings:
                 firing = self.firings[index]
-                read_apart = {name: Stream.of(found[name].origin) for name in instance.ins}
+                read_apart = {name: PeriodicQueue.of(found[name].origin) for name in instance.ins}
                 for out, rows in firing.outs.items():
                     apart = _behind(index, firing.pops, rows, read_apart, out)
                     assert apart is not None  # noqa: S101 - each of its inputs counts for itself
@@ -205,15 +208,21 @@ class _Search:
                         found[out] = together
         return found
 
-    def price(self, apart: Stream, firing: Firing, rows: Sequence[Row], found: Mapping[str, Stream]) -> float:
+    def price(
+        self,
+        apart: PeriodicQueue,
+        firing: LinearFiring,
+        rows: Sequence[LinearItem],
+        found: Mapping[str, PeriodicQueue],
+    ) -> float:
         """Multiplications for each item if the inputs are computed, too; shared with others that read them."""
         inputs = (pop * found[name].cost / found[name].readers for name, pop in firing.pops.items())
         return apart.cost + sum(inputs) / len(rows)
 
-    def plan(self, streams: Mapping[str, Stream]) -> tuple[dict[str, Stream], set[int]]:
+    def plan(self, streams: Mapping[str, PeriodicQueue]) -> tuple[dict[str, PeriodicQueue], set[int]]:
         """What is made, and which operators stay."""
         graph = self.graph
-        made: dict[str, Stream] = {}
+        made: dict[str, PeriodicQueue] = {}
         copying = {i for i in range(len(graph.instances)) if {*graph.instances[i].outs} & self.copies.keys()}
         kept = set(range(len(graph.instances))) - self.firings.keys() - copying
         waiting = [name for i in kept for name in graph.instances[i].ins]
@@ -235,7 +244,7 @@ class _Search:
         stays = {out for i in kept for out in graph.instances[i].outs}
         return {name: stream for name, stream in made.items() if name not in stays}, kept
 
-    def pays(self, stream: Stream) -> bool:
+    def pays(self, stream: PeriodicQueue) -> bool:
         """Whether an operator of its own computes a stream better than those that do now, and sends as many items."""
         costs = sum(
             row.cost > 0 for i in stream.operators for rows in self.firings[i].outs.values() for row in rows
@@ -256,7 +265,9 @@ def _floats(op: typed.Operator | typed.Extern) -> bool:
     return len(types) == 1 and types <= set(t.FLOATS)
 
 
-def _firing(instance: g.Instance, known: dict[int, Mapping[int, tuple[Row, ...]] | None]) -> Firing | None:
+def _firing(
+    instance: g.Instance, known: dict[int, Mapping[int, tuple[LinearItem, ...]] | None]
+) -> LinearFiring | None:
     """What an operator does, if it is linear; `known`: what has been found, by operator, of rows whose queues are numbers."""
     op = instance.operator
     if (
@@ -285,15 +296,15 @@ def _firing(instance: g.Instance, known: dict[int, Mapping[int, tuple[Row, ...]]
         return None
     ins = {str(i): name for i, name in enumerate(instance.ins)}
     named = {instance.outs[out]: tuple(_renamed(row, ins) for row in found) for out, found in rows.items()}
-    return Firing({instance.ins[port]: pop for port, pop in pops.items()}, named)
+    return LinearFiring({instance.ins[port]: pop for port, pop in pops.items()}, named)
 
 
-def _renamed(row: Row, names: Mapping[str, str]) -> Row:
+def _renamed(row: LinearItem, names: Mapping[str, str]) -> LinearItem:
     terms = {(names[name], i): factor for (name, i), factor in row.terms.items()}
-    return Row(row.known, terms, {names[name]: count for name, count in row.needs.items()})
+    return LinearItem(row.known, terms, {names[name]: count for name, count in row.needs.items()})
 
 
-def _computed(op: typed.Operator) -> Mapping[int, tuple[Row, ...]] | None:
+def _computed(op: typed.Operator) -> Mapping[int, tuple[LinearItem, ...]] | None:
     """What an operator computes at each firing."""
     handler = op.rated or (op.items[0] if len(op.items) == len(op.ports) == 1 else None)
     if handler is None:
@@ -306,21 +317,21 @@ def _computed(op: typed.Operator) -> Mapping[int, tuple[Row, ...]] | None:
     except NotAffine:
         return None
     needs = {str(rate.port): rate.peek for rate in rates}
-    found: dict[int, tuple[Row, ...]] = {}
+    found: dict[int, tuple[LinearItem, ...]] = {}
     for number, sums in enumerate(outs):
-        rows: list[Row] = []
+        rows: list[LinearItem] = []
         for each in sums:
             terms = {(str(rates[i].port), k): factor for (i, k), factor in each.terms.items() if factor}
             if not all(map(isfinite, (each.known, *each.terms.values()))):
                 return None
-            rows.append(Row(each.known, terms, needs))
+            rows.append(LinearItem(each.known, terms, needs))
         found[number] = tuple(rows)
     return found
 
 
-def _by_turns(op: typed.Operator) -> Mapping[int, tuple[Row, ...]] | None:
+def _by_turns(op: typed.Operator) -> Mapping[int, tuple[LinearItem, ...]] | None:
     """What an operator sends in one turn of its phases, if it sends on what it reads."""
-    found: dict[int, list[Row]] = {out: [] for out in range(len(op.outs))}
+    found: dict[int, list[LinearItem]] = {out: [] for out in range(len(op.outs))}
     seen = dict.fromkeys(map(str, range(len(op.ports))), 0)
     for phase in op.phases:
         match phase.body.items:
@@ -331,13 +342,17 @@ def _by_turns(op: typed.Operator) -> Mapping[int, tuple[Row, ...]] | None:
         for _ in range(phase.count):
             port = str(phase.port)
             seen[port] += 1
-            found[out].append(Row(0.0, {(port, seen[port] - 1): 1.0}, dict(seen)))
+            found[out].append(LinearItem(0.0, {(port, seen[port] - 1): 1.0}, dict(seen)))
     return {out: tuple(rows) for out, rows in found.items()}
 
 
 def _behind(
-    index: int, pops: Mapping[str, int], rows: Sequence[Row], read: Mapping[str, Stream], out: str
-) -> Stream | None:
+    index: int,
+    pops: Mapping[str, int],
+    rows: Sequence[LinearItem],
+    read: Mapping[str, PeriodicQueue],
+    out: str,
+) -> PeriodicQueue | None:
     """What an operator sends, by the streams that it reads; None where it reads one at two speeds, or it would be too much."""
     firings = lcm(*(len(read[name].rows) // gcd(len(read[name].rows), pop) for name, pop in pops.items()))
     steps: dict[str, int] = {}
@@ -351,7 +366,7 @@ def _behind(
                 return None
     if firings * len(rows) > MOST:
         return None
-    made: list[Row] = []
+    made: list[LinearItem] = []
     latest: dict[str, int] = dict.fromkeys(steps, 0)
     size = 0
     for number in range(firings):
@@ -370,9 +385,11 @@ def _behind(
                     stream = read[name]
                     needs = stream.row(number * pops[name] + count - 1).needs
                     latest = {source: max(n, needs.get(source, 0)) for source, n in latest.items()}
-            made.append(Row(known, {key: factor for key, factor in terms.items() if factor}, dict(latest)))
+            made.append(
+                LinearItem(known, {key: factor for key, factor in terms.items() if factor}, dict(latest))
+            )
     operators = frozenset({index}).union(*(stream.operators for stream in read.values()))
-    return Stream(tuple(made), steps, operators, out)
+    return PeriodicQueue(tuple(made), steps, operators, out)
 
 
 # ---------------------------------------------------------------------------------------------------------- mechanism
@@ -482,7 +499,7 @@ class _Rewriting:
     def made(
         self,
         name: str,
-        stream: Stream,
+        stream: PeriodicQueue,
         ins: Sequence[str],
         reads: Mapping[str, str],
         sends: Mapping[str, str],
@@ -505,7 +522,7 @@ class _Rewriting:
         )
 
 
-def _operator(stream: Stream, type_: s.TypeExpr, *, narrow: bool) -> s.Operator:
+def _operator(stream: PeriodicQueue, type_: s.TypeExpr, *, narrow: bool) -> s.Operator:
     """The operator that computes a period of a stream at each firing."""
     ports = {name: f"x{i}" if len(stream.steps) > 1 else "x" for i, name in enumerate(stream.steps)}
     windows = {name: port.replace("x", "w") for name, port in ports.items()}

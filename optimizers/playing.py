@@ -8,8 +8,10 @@ Paper: Lee and Messerschmitt, "Synchronous data flow" (1987).
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from fractions import Fraction
 from itertools import islice
+from math import lcm
 from typing import TYPE_CHECKING, Final
 
 from optimizers.queries import topological
@@ -243,10 +245,42 @@ def _rated_stage(
 # ------------------------------------------------------------------------------------------------ playing a steady state
 
 
+def _small(
+    graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Move, ...] | None]
+) -> bool:
+    """Whether a steady state is as small as it must be, by what its members take and send in a whole turn each.
+
+    Rates that do not go well together have steady states of thousands of firings: these need not be played to be refused.
+    """
+    entry = graph.instances[members[0]].ins[0]
+    given: dict[str, Fraction] = {}
+    whole = 1  # how many turns the first has to make, so that all make whole ones
+    fired = Fraction(0)  # firings of all for one of these
+    for index in members:
+        turn = stages[index] or ()
+        takes, sends = Counter[str](), Counter[str]()
+        for stage in turn:
+            takes.update(dict(stage.takes))
+            sends.update(dict(stage.sends))
+        given.setdefault(entry, Fraction(takes[entry]))
+        queues = graph.instances[index].ins
+        often = {given[queue] / takes[queue] if takes[queue] else None for queue in queues}
+        many = often.pop()
+        if many is None or often:
+            return False  # items pile up
+        whole, fired = lcm(whole, many.denominator), fired + many * len(turn)
+        if whole * given[entry] > WIDEST or whole * fired > LONGEST:
+            return False
+        given |= {queue: many * sends[queue] for queue in graph.instances[index].outs}
+    return whole * given[exit_] <= WIDEST
+
+
 def _played(
     graph: g.Graph, members: Sequence[int], exit_: str, stages: Mapping[int, tuple[Move, ...] | None]
 ) -> SteadyState | None:
     """What happens until nothing waits again, item by item; None if that is much."""
+    if not _small(graph, members, exit_, stages):
+        return None
     turns = {index: stages[index] or () for index in members}
     waiting: dict[str, deque[Origin]] = {
         queue: deque() for index in members for queue in graph.instances[index].ins
@@ -283,7 +317,7 @@ def _played(
                 if any(len(waiting[queue]) < count for queue, count in stage.takes):
                     break
                 fired += 1
-                if fired > LONGEST or len(sent) > WIDEST:
+                if fired > LONGEST:
                     return None
                 taken = tuple(
                     tuple(waiting[queue].popleft() for _ in range(count)) for queue, count in stage.takes
@@ -301,6 +335,8 @@ def _played(
                     new = [(queue, taken[port][n]) for queue, port, n in stage.copies]
                 for queue, cell in new:
                     inside_ += put(queue, cell)
+                if len(sent) > WIDEST:
+                    return None
                 left += [
                     readers[queue] for queue, count in reversed(stage.sends) if count and queue in readers
                 ]

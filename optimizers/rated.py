@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from optimizers.counting import together
-from optimizers.windows import Known, apart, bounded, filled, indices, inside_apart, may_trap, sent
+from optimizers.windows import JoinedNames, apart, bounded, filled, indices, inside_apart, may_trap, sent
 from river.classes import evolve
-from river.il.trees import fresh, rebuild
+from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang.scope import integer
@@ -124,7 +124,7 @@ def repeated(operator: s.Operator, used: Collection[int], times: int) -> s.Opera
     peek = pop if rate.peek is None else integer(rate.peek)
     assert pop is not None  # noqa: S101 - of a text that is written out
     assert peek is not None  # noqa: S101 - of a text that is written out
-    known = Known.of(operator)
+    known = JoinedNames.of(operator)
     statements: list[s.Stmt] = []
     for i in range(times):
 
@@ -159,7 +159,7 @@ def rated_joined(name: str, members: Sequence[s.Operator], linked: Sequence[Mapp
     Its ends are those of the first, then the other ones of those that follow.
     """
     parts = [members[0]]
-    known = Known.of(members[0])
+    known = JoinedNames.of(members[0])
     for member in members[1:]:
         parts.append(apart(member, known))
         known.add(parts[-1])
@@ -181,13 +181,15 @@ def rated_joined(name: str, members: Sequence[s.Operator], linked: Sequence[Mapp
         outs += (out for out in part.outs if out.name not in inner)
         items = {port: [] for port in inner.values()}
         types = {out.name: out.type for out in part.outs}
-        for statement in body.items:
+        for at, statement in enumerate(body.items):
             match statement:
                 case s.Emit(out, value) if out in inner:
                     local = fresh(out, known.values)
                     known.values.add(local)
                     items[inner[out]].append(s.Name(local))
-                    statements.append(s.Let(local, types[out], value, span=statement.span))
+                    copied = not _is_plain(types[out]) and _changed(value, body.items[at + 1 :])
+                    kept = s.VarDecl if copied else s.Let
+                    statements.append(kept(local, types[out], value, span=statement.span))
                 case _:
                     statements.append(statement)
     (handler,) = _rated(members[0])
@@ -201,6 +203,30 @@ def rated_joined(name: str, members: Sequence[s.Operator], linked: Sequence[Mapp
         (evolve(handler, rates=tuple(rates), body=together(s.Block(tuple(statements)))),),
         span=members[0].span,
     )
+
+
+def _is_plain(type_: s.TypeExpr) -> bool:
+    """Whether the type is written by its name alone, as those of numbers and texts are."""
+    return isinstance(type_, s.TypeName) and not type_.args
+
+
+def _changed(value: s.Expr, later: Sequence[s.Stmt]) -> bool:
+    """Whether what stands in a value may be changed later, so that what has been sent must be a copy."""
+    names = {node for node in walk(value) if isinstance(node, s.Name | s.Var)}
+    for node in (node for statement in later for node in walk(statement)):
+        match node:
+            case s.Assign(place):
+                touched = [place]
+            case s.Call(_, args):
+                touched = list(args)
+            case _:
+                continue
+        for each in touched:
+            while isinstance(each, s.Index | s.Member):
+                each = each.value
+            if each in names:
+                return True
+    return False
 
 
 def _rated(operator: s.Operator) -> list[s.RatedHandler]:

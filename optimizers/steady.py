@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from optimizers.circles import said
 from optimizers.playing import Origin, SteadyState, groups, statements
 from optimizers.queries import Alike, Names, changed, joint, source, type_names, type_text
-from optimizers.windows import Known, apart, bounded
+from optimizers.windows import JoinedNames, apart, bounded
 from river.classes import define, evolve, field, frozen
 from river.il.program import Program, Queue, Use
 from river.il.trees import binders, fresh, rebuild, walk
@@ -129,7 +129,7 @@ class _SteadyText:
     verified: Verified
     site: SteadyState
     names: Names
-    known: Known = field(init=False)
+    known: JoinedNames = field(init=False)
     parts: dict[str, _Maker] = field(factory=dict[str, _Maker])
     groups: list[list[int]] = field(init=False)
     memory: dict[t.Type, tuple[str, int]] = field(factory=dict["t.Type", "tuple[str, int]"])
@@ -210,7 +210,7 @@ class _SteadyText:
 
     def _read(self, members: Sequence[g.Instance]) -> None:
         """The texts of those that make items, with names that no two of them have in common."""
-        self.known = Known(set(), set(), set())
+        self.known = JoinedNames(set(), set(), set())
         making = {firing.member for firing in self.site.firings}
         for member in members:
             name = member.use.operator

@@ -128,7 +128,7 @@ def bounded(op: typed.Operator, body: typed.Block, windows: Sequence[int]) -> fr
 
 
 @frozen
-class Known:
+class JoinedNames:
     """The names of operators that become one: of values and functions, of ports and outputs, of variables."""
 
     values: set[str]
@@ -136,7 +136,7 @@ class Known:
     variables: set[str]
 
     @classmethod
-    def of(cls, operator: s.Operator) -> Known:
+    def of(cls, operator: s.Operator) -> JoinedNames:
         """The names of one operator."""
         found = cls(set(), set(), set())
         found.add(operator)
@@ -149,9 +149,9 @@ class Known:
         self.variables.update(var.name for var in operator.vars)
 
 
-def apart(operator: s.Operator, others: Known) -> s.Operator:
+def apart(operator: s.Operator, others: JoinedNames) -> s.Operator:
     """The operator with no name of a value, function, port, output or variable that others have."""
-    mine = Known.of(operator)
+    mine = JoinedNames.of(operator)
     values = _fresh(
         (name for node in walk(operator) for name in binders(node)),
         others.values,
@@ -164,7 +164,7 @@ def apart(operator: s.Operator, others: Known) -> s.Operator:
     return _respelled(operator, values, ports, outs, variables)
 
 
-def inside_apart(operator: s.Operator, body: s.Block, others: Known) -> s.Block:
+def inside_apart(operator: s.Operator, body: s.Block, others: JoinedNames) -> s.Block:
     """A body of an operator, with names of its own for what is made inside of it; `others` knows them then."""
     inner = {name for node in walk(body) for name in binders(node)}
     renamed = _fresh(sorted(inner), others.values, others.values)

@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(diagnostics, name)
     if name == "__version__":
-        from importlib.metadata import version
+        from river.entries import version
 
         return version("river-streams")
     raise AttributeError(f"module `river` has no attribute `{name}`")

@@ -59,7 +59,7 @@ class Rows(Protocol):
 Sources = Mapping[str, Iterable[Items]]
 """Input queue to its batches. Keyed inputs come in weakly ascending order of their key.
 
-A source that is a `river.io.batches.Source` may be read by the backend in a way of its own.
+A source that is a `river.io.batches.ItemSource` may be read by the backend in a way of its own.
 """
 
 Sinks = Mapping[str, Callable[[Items], None]]

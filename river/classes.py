@@ -34,7 +34,7 @@ _FIELDS: Final = "__river_fields__"
 _HASH: Final = "_hash_of_all"
 
 
-class Field:
+class ClassField:
     """A field of a class: its type as the text says it, its default, what it takes part in; `alias`: the argument's name."""
 
     __slots__ = ("alias", "default", "eq", "factory", "hash", "init", "kw_only", "name", "repr", "type")
@@ -97,7 +97,7 @@ def field(
 ) -> T: ...
 def field(**stated: Any) -> Any:
     """What a class says of a field beyond its type, as in attrs."""
-    return Field(**stated)
+    return ClassField(**stated)
 
 
 @overload
@@ -132,7 +132,7 @@ def define(cls: type | None = None, /, **options: Any) -> Any:
     return make if cls is None else make(cls)
 
 
-def fields(cls: type) -> tuple[Field, ...]:
+def fields(cls: type) -> tuple[ClassField, ...]:
     """The fields of a class, inherited ones first; those of a class of attrs, too, which may be a subclass of one of ours.
 
     Raises: attrs.exceptions.NotAnAttrsClassError.
@@ -217,23 +217,23 @@ def _made(
     return made
 
 
-def _own(body: dict[str, Any], kw_only: bool) -> Iterator[Field]:
+def _own(body: dict[str, Any], kw_only: bool) -> Iterator[ClassField]:
     """The fields that the class itself states, in their order."""
     for name, type_ in body.get("__annotations__", {}).items():
         text = type_ if isinstance(type_, str) else getattr(type_, "__name__", str(type_))
         if text.startswith(("ClassVar", "typing.ClassVar")):
             continue
         stated = body.get(name, REQUIRED)
-        each = stated if isinstance(stated, Field) else Field(default=stated)
+        each = stated if isinstance(stated, ClassField) else ClassField(default=stated)
         each.name, each.type = name, text
         each.alias = each.alias or name.lstrip("_")
         each.kw_only = each.kw_only or kw_only
         yield each
 
 
-def _inherited(cls: type) -> Iterator[Field]:
+def _inherited(cls: type) -> Iterator[ClassField]:
     """The fields of its bases, those of the furthest first, each name once."""
-    found: dict[str, Field] = {}
+    found: dict[str, ClassField] = {}
     for base in reversed(cls.__mro__[1:]):
         for each in base.__dict__.get(_FIELDS, ()):
             found.pop(each.name, None)
@@ -333,7 +333,7 @@ def _init(cls: type, is_frozen: bool, cached: bool) -> Any:
     """Takes the fields: by position unless they are for names only."""
     names: dict[str, Any] = {"required": REQUIRED}
     lines: list[str] = []
-    taken: dict[bool, list[tuple[Field, str]]] = {False: [], True: []}
+    taken: dict[bool, list[tuple[ClassField, str]]] = {False: [], True: []}
     for i, each in enumerate(fields(cls)):
         value, argument = f"make{i}()", f"argument{i}"
         if each.init:

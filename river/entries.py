@@ -1,4 +1,4 @@
-"""Entry points as the files beside installed packages tell them.
+"""Entry points and versions as the files beside installed packages tell them.
 
 `importlib.metadata` says the same, but its import and its look at every distribution take as long as a small run; it is
 asked where something else than folders is on the path.
@@ -57,8 +57,29 @@ class Entry:
 
 def entries(group: str) -> tuple[Entry | EntryPoint, ...]:
     """The entry points of a group; of distributions of one name the first one on the path counts."""
-    if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
+    folders = _folders()
+    if folders is None:
         return _asked(group)
+    return tuple(entry for folder in folders.values() for entry in _read(folder, group))
+
+
+def version(name: str) -> str:
+    """The version of an installed distribution. Raises: importlib.metadata.PackageNotFoundError."""
+    folder = (_folders() or {}).get(_normal(name))
+    for file in ("METADATA", "PKG-INFO") if folder is not None else ():
+        with suppress(OSError, UnicodeDecodeError), open(f"{folder}/{file}", encoding="utf-8") as text:  # noqa: PTH123 - as above
+            for line in text:
+                if line.startswith("Version:"):
+                    return line.partition(":")[2].strip()
+    from importlib import metadata
+
+    return metadata.version(name)
+
+
+def _folders() -> dict[str, str] | None:
+    """The metadata of each distribution on the path, by its name; None where something else than folders is there."""
+    if any(finder is not PathFinder and hasattr(finder, "find_distributions") for finder in sys.meta_path):
+        return None
     folders: dict[str, str] = {}
     for path in sys.path:
         try:
@@ -68,10 +89,10 @@ def entries(group: str) -> tuple[Entry | EntryPoint, ...]:
                         name = each.name.rpartition(".")[0].partition("-")[0]
                         folders.setdefault(_normal(name), each.path)
         except NotADirectoryError:  # an archive
-            return _asked(group)
+            return None
         except OSError:
             continue
-    return tuple(entry for folder in folders.values() for entry in _read(folder, group))
+    return folders
 
 
 def _asked(group: str) -> tuple[EntryPoint, ...]:

@@ -210,9 +210,9 @@ class Recorder:
 
     def open(self) -> None:
         """Begins the file. Raises: Rejected("data-output")."""
-        from river.io.atomic import Output
+        from river.io.atomic import AtomicOutput
 
-        self._file = Output(self.path, in_place=True)
+        self._file = AtomicOutput(self.path, in_place=True)
 
     def take(self, metrics: Metrics, *, end: bool = False) -> None:
         """Writes a line if it is time. Raises: Rejected("data-output")."""

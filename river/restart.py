@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from river.backend import Backend
-    from river.driver import Compiled, Counted, Job
+    from river.driver import Compiled, CountedSink, Job
 
 LINES: Final = ("csv", "tsv", "jsonl", "text")
 """Formats of files that can be cut after any row."""
@@ -171,7 +171,7 @@ class RunKeeper(Keeper):
             self.close()
             raise
 
-    def watch(self, sinks: Mapping[str, Counted]) -> None:
+    def watch(self, sinks: Mapping[str, CountedSink]) -> None:
         """Sees to the outputs at each checkpoint, and says what cannot be taken back."""
         for name, counted in sinks.items():
             if not hasattr(counted.sink, "settled"):

@@ -37,7 +37,7 @@ from river.nesting import room
 from river.testing import seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ["calculus", "river", "frontends", "optimizers", "backends", "examples", "tests"]
@@ -52,7 +52,7 @@ OPTIMISED = 0.125 if "RIVER_CASES" in os.environ else 0.03
 """In what part of the tests machine code is optimised as it is for users: of campaigns, and of other runs."""
 
 # No deadline and no complaint about slow generation: threads run, and the machine may have two cores for us all.
-for profile, examples in (("check", 10), ("dev", 30), ("ci", 200), ("long", 50_000)):
+for profile, examples in (("check", 10), ("dev", 15), ("ci", 200), ("long", 50_000)):
     settings.register_profile(
         profile,
         max_examples=examples,
@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):  # hundreds of commands would compile the same modules each
         del os.environ["PYTHONDONTWRITEBYTECODE"]
         os.environ["PYTHONPYCACHEPREFIX"] = config.stash[COMPILED] = tempfile.mkdtemp(prefix="river-pycache-")
-    gc.set_threshold(100_000, 20, 20)  # commands do the like: looking for garbage took a quarter of the time
+    gc.set_threshold(300_000, 20, 20)  # commands do the like: looking for garbage took a quarter of the time
     room()  # now: Hypothesis minds if the limit changes while it runs
 
 
@@ -166,6 +166,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="of each test with parameters N cases, and N golden cases of a folder: the seed says which",
     )
+    parser.addoption(
+        "--every-case", action="store_true", help="run all cases of tests that are marked `some`, too"
+    )
 
 
 def pytest_collection_finish() -> None:
@@ -230,10 +233,13 @@ def pytest_make_collect_report(
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long comes first: else, at the end, one worker is busy with it while the others have nothing to do."""
+    left = {item.nodeid for item in items}
     if (most := config.getoption("--sample")) is not None:
-        left = _sample(items, most)
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left])
-        items[:] = [item for item in items if item.nodeid in left]
+        left = _drawn(items, "sample", lambda _: most)
+    elif not config.getoption("--every-case") and all(Path(arg).is_dir() for arg in config.args):
+        left = _drawn(items, "some", _some)  # whoever names a test or its file wants all of it
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left])
+    items[:] = [item for item in items if item.nodeid in left]
     for item in items:
         if (item.get_closest_marker("spark") is None) != (ON_SPARK.search(item.nodeid) is None):
             raise pytest.UsageError(f"{item.nodeid}: is it marked `spark`, and does `ON_SPARK` know it?")
@@ -245,16 +251,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=place)  # all workers have the same order, though not all read folders in the same
 
 
-def _sample(items: list[pytest.Item], most: int) -> set[str]:
-    """The names of `most` cases of each test, all workers of a run draw the same; what changes the sources draws others."""
+def _some(item: pytest.Item) -> int | None:
+    """How many cases of a test are run each time; None: all."""
+    mark = item.get_closest_marker("some")
+    return None if mark is None else mark.args[0]
+
+
+def _drawn(items: list[pytest.Item], why: str, most: Callable[[pytest.Item], int | None]) -> set[str]:
+    """The names of so many cases of each test, all workers of a run draw the same; what changes the sources draws others."""
     cases: dict[str, list[str]] = {}
+    many: dict[str, int | None] = {}
     for item in items:
         test = item.nodeid.partition("[")[0] if isinstance(item, pytest.Function) else str(item.path.parent)
         cases.setdefault(test, []).append(item.nodeid)
+        many[test] = most(item)
     return {
         name
         for test, names in cases.items()
-        for name in seeds.chance("sample", test).sample(sorted(names), min(most, len(names)))
+        for name in seeds.chance(why, test).sample(sorted(names), min(many[test] or len(names), len(names)))
     }
 
 

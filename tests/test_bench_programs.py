@@ -70,6 +70,7 @@ def test_query_log(rows: int, backend: str) -> None:
         assert found[output] == sorted(counts.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bands", "rows", "backend"), [(2, 400, "reference"), (10, 1_000, "multicore"), (2, 1_500, "multicore")]
 )

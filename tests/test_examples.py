@@ -150,6 +150,7 @@ def test_every_example_is_here() -> None:
     }
 
 
+@pytest.mark.slow
 @each(TABLE)
 def test_outputs_are_as_expected(example: Example, results: Callable[[Example], dict[str, Rows]]) -> None:
     found = results(example)
@@ -243,6 +244,7 @@ def test_the_continuous_log_by_brute_force(results: Callable[[Example], dict[str
     assert Counter(numbers(results(example)["origins"])) == changes(origins)
 
 
+@pytest.mark.slow
 def test_the_flights_by_brute_force(results: Callable[[Example], dict[str, Rows]]) -> None:
     (example,) = (one for one in TABLE if "flights" in one.program)
     rows = numbers(read(example.folder / "flights.csv"))
@@ -385,6 +387,7 @@ def test_nexmark_by_sql_from_scratch(results: Callable[[Example], dict[str, Rows
                 assert shown == expected, (query, at)
 
 
+@pytest.mark.slow
 def test_the_streams_of_nexmark_by_brute_force(results: Callable[[Example], dict[str, Rows]]) -> None:
     (example,) = (one for one in TABLE if "nexmark" in one.program)
     found = results(example)

@@ -17,7 +17,7 @@ from river.il.extern import compile_extern
 from river.io.deltas import is_delta
 from river.lang import memory, typed
 from river.lang.check import rates
-from river.lang.evaluate import Body, Trap, compile_operator, may_run_out
+from river.lang.evaluate import CompiledOperator, Trap, compile_operator, may_run_out
 from river.lang.evaluate.code import POLL_EVERY
 from river.lang.values import END, INFINITY, Mark, default
 
@@ -620,7 +620,7 @@ def make(setting: Setting, function: Callable[..., Any] | None, poll: Callable[[
             return made
 
 
-def _made(setting: Setting, operator: typed.Operator, body: Body) -> Instance:
+def _made(setting: Setting, operator: typed.Operator, body: CompiledOperator) -> Instance:
     if operator.rated is not None:
         both = ((operator.first, body.first), (operator.rated, body.rated))
         due = [(h, f) for h, f in both if h is not None and f is not None]

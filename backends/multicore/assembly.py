@@ -13,7 +13,8 @@ from backends.firing.wiring import inputs_of, outputs_of
 from backends.multicore.concurrent import concurrent
 from backends.multicore.partial import Blocks
 from backends.multicore.regions import Region
-from backends.multicore.scheduling.task import Lock
+from backends.multicore.scheduling.ready import ready
+from backends.multicore.scheduling.task import CoreSet, Lock
 from backends.multicore.tasks import Deliver, Operate
 from backends.multicore.variables import Store, Variables
 from backends.native.egress.sinks import column_sink
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from backends.firing.instance import Report
     from backends.firing.machine import Machine
     from backends.multicore.by_rows import ByRowsOperate
-    from backends.multicore.compiled import Compiled
+    from backends.multicore.compiled import NativeCode
     from backends.multicore.parallel import Parallel
     from backends.multicore.plan import Node, Plan
     from backends.multicore.scheduling.task import Task
@@ -55,7 +56,7 @@ class Assembly:
 
 def assemble(
     plan: Plan,
-    compiled: Compiled,
+    compiled: NativeCode,
     sinks: Sinks,
     deadline: Deadline | None,
     report: Report | None,
@@ -119,18 +120,37 @@ def assemble(
         name: Out(queues[name], keyed=graph.queues[name].by is not None, mixed=True, back=False)
         for name in graph.inputs
     }
-    partials = [e for e in plan.partials if compiled.native.keys() >= {*e.maps, *e.reducers}]
+    partials = [e for e in plan.partials if compiled.native.keys() >= set(e.members)]
     blocks = [
         Blocks(len(operators) + len(places) + i, each, plan, compiled, operators, entries, deadline)
         for i, each in enumerate(partials)
     ]
     tasks = [*operators, *map(deliver, places), *blocks]
     order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(places)
-    order += [plan.nodes[(*each.maps, *each.reducers)[0]].component for each in partials]
+    order += [plan.nodes[each.members[0]].component for each in partials]
+    place(plan, tasks, order, queues)
     return Assembly(store, queues, operators, tasks, order, entries, blocks)
 
 
-def _is_columns(queue: GraphQueue, compiled: Compiled) -> bool:
+def place(plan: Plan, tasks: Sequence[Task], order: Sequence[int], queues: Mapping[str, Queue]) -> None:
+    """Gives tasks of operators in groups to the workers of these; so are their outputs delivered, and blocks read for them."""
+    sets: dict[range, CoreSet] = {}
+    for workers in plan.groups.values():
+        if len(workers) < plan.workers:
+            tasks_ready = ready(plan.choices.scheduler, tasks, order, queues, plan.batch)
+            sets.setdefault(workers, CoreSet(workers, tasks_ready))
+    if not sets:
+        return
+    for task in tasks:
+        if isinstance(task, Blocks):
+            index = task.partial.members[0]
+        else:
+            index = task.index if task.index < len(plan.nodes) else task.ports[0].queue.producer
+        if index is not None and (group := annotated(plan.nodes[index].instance.use).group) is not None:
+            task.cores = sets[plan.groups[group.id]]
+
+
+def _is_columns(queue: GraphQueue, compiled: NativeCode) -> bool:
     """Whether the items of a queue come in columns."""
     return queue.producer is not None and queue.producer.instance in compiled.native
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
-from backends.multicore.ordering.reorder import Failed
+from backends.multicore.ordering.reorder import FailedResult
 from backends.multicore.parallel import Emitted, Firings
 from backends.multicore.scheduling.task import Outcome
 from backends.multicore.sharded import Found, ShardedOperate
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from backends.multicore.regions import Region
     from backends.multicore.scheduling.task import Control
     from backends.multicore.variables import Store, Variables
-    from backends.native.operator import NativeOperator
-    from backends.native.operator import Variable as NativeVariable
+    from backends.native.operator import NativeOperator, NativeVariable
     from river.il.graph import Instance
     from river.lang import typed
     from river.lang.types import Type
@@ -278,7 +277,7 @@ class ByRowsOperate(ShardedOperate):
             for part in (
                 self._marked(batch) if isinstance(batch, Mark) else _parts(dealer, self._firing(batch))
             ):
-                if isinstance(self._operate(part.partition, part.rows), Failed):
+                if isinstance(self._operate(part.partition, part.rows), FailedResult):
                     return False
         return True
 
@@ -322,9 +321,9 @@ class ByRowsOperate(ShardedOperate):
                 return ()
 
     def _operate(self, shard: int, piece: Found) -> Any:
-        """Fires the operators of a shard, each on what the one before it made: `Passed`, or `Failed` with it."""
+        """Fires the operators of a shard, each on what the one before it made: `Passed`, or `FailedResult` with it."""
         assert isinstance(piece, Firings)  # noqa: S101 - nothing else is split
-        stopped = Failed(Trap("stopped"), Passed((), None))
+        stopped = FailedResult(Trap("stopped"), Passed((), None))
         rows = None if piece.handler == MARK else cast("Batch", piece.kept)
         handler, addresses, count = piece.handler, piece.addresses, 1
         inputs: list[Batch | None] = []
@@ -356,16 +355,16 @@ class ByRowsOperate(ShardedOperate):
                 (next_,) = self._operators[depth + 1].items
                 rows, handler = made, f"item.{next_.port}"
         passed = Passed(tuple(inputs), made, mark, failed)
-        return passed if error is None else Failed(error, passed)
+        return passed if error is None else FailedResult(error, passed)
 
     def _join(
         self, found: Found, parts: Sequence[Part[Found]], results: Sequence[Any]
-    ) -> Emitted | Failed | Nothing:
+    ) -> Emitted | FailedResult | Nothing:
         """What a batch made, one delta for an instant: up to the first instant at which an item trapped."""
         if not isinstance(found, Firings) and not parts:
             return found
         given = cast("Batch", found.kept) if isinstance(found, Firings) else None
-        passed = [cast("Passed", each.before if isinstance(each, Failed) else each) for each in results]
+        passed = [cast("Passed", each.before if isinstance(each, FailedResult) else each) for each in results]
         made = Emitted(fired=1 if given is None else len(given), mark=passed[0].mark)
         made.behind = [instants(_fired_on(passed, i)) for i in range(1, len(self._operators))]
         sent, failure = [each.made for each in passed if each.made is not None], _first(results)
@@ -381,7 +380,7 @@ class ByRowsOperate(ShardedOperate):
                     failure.error.item = self._handled(given, passed, tau, depth)
         if sent := [items for items in sent if len(items)]:
             made.batches.append((0, woven(self._operators[-1].outs[0].type, sent), ()))
-        return made if failure is None else Failed(failure.error, made)
+        return made if failure is None else FailedResult(failure.error, made)
 
     def _handled(self, given: Batch | None, passed: Sequence[Passed], tau: int, depth: int) -> Any:
         """The delta of an instant on which an operator was fired, with its type."""
@@ -402,15 +401,15 @@ def _fired_on(passed: Sequence[Passed], depth: int) -> list[Batch]:
     return [batch for batch in found if batch is not None]
 
 
-def _first(results: Sequence[Any]) -> Failed | None:
+def _first(results: Sequence[Any]) -> FailedResult | None:
     """The failure that came first: by its instant, the operator, and its place in the text."""
 
-    def when(failed: Failed) -> tuple[bool, int, int, int]:
+    def when(failed: FailedResult) -> tuple[bool, int, int, int]:
         tau, depth = failed.before.failed or (None, 0)
         site = failed.error.site if isinstance(failed.error, Trap) else None
         return tau is not None, tau or 0, depth, site if isinstance(site, int) else -1
 
-    return min((each for each in results if isinstance(each, Failed)), key=when, default=None)
+    return min((each for each in results if isinstance(each, FailedResult)), key=when, default=None)
 
 
 def _code(machine: Machine) -> NativeOperator | None:

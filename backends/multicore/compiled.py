@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from backends.multicore.plan import Plan
-    from backends.native.operator import NativeOperator, Reason, Refused, Variable
+    from backends.native.operator import NativeOperator, NativeVariable, Reason, Refused
     from backends.native.parameters import Parameters
 
 
 @define
-class Compiled:
+class NativeCode:
     """By instance its machine code, or why it has none: then the evaluator runs it. Variables by name.
 
     `python`: the instances that run in Python though machine code is wanted, those of `extern` operators included.
@@ -27,7 +27,7 @@ class Compiled:
 
     native: dict[int, NativeOperator] = field(factory=dict[int, "NativeOperator"])
     refused: dict[int, tuple[Reason, ...]] = field(factory=dict[int, "tuple[Reason, ...]"])
-    variables: dict[str, Variable] = field(factory=dict[str, "Variable"])
+    variables: dict[str, NativeVariable] = field(factory=dict[str, "NativeVariable"])
     python: frozenset[int] = frozenset()
     remarks: tuple[Diagnostic, ...] = ()
 
@@ -42,12 +42,12 @@ class Compiled:
         return bool(self.native)
 
 
-def compiled(plan: Plan) -> Compiled:
+def compiled(plan: Plan) -> NativeCode:
     """The machine code of a plan's instances; nothing where llvmlite is not installed or not wanted.
 
     A variable lives in one place: if one of the instances that use it has no machine code, none of them has.
     """
-    found = Compiled()
+    found = NativeCode()
     if plan.options.native == "off":
         return found
     from backends.native.jit import available
@@ -104,7 +104,7 @@ def _made(plan: Plan) -> Iterator[tuple[int, NativeOperator | Refused]]:
         yield index, made[i] if i in made else compile_(*job)
 
 
-def _refused(plan: Plan, found: Compiled) -> tuple[Diagnostic, ...]:
+def _refused(plan: Plan, found: NativeCode) -> tuple[Diagnostic, ...]:
     """One warning for the operators that the evaluator runs, with the reasons."""
     reasons = [
         (node.instance.name, reason)
@@ -121,7 +121,7 @@ def _missing() -> Diagnostic:
     )
 
 
-def _together(plan: Plan, found: Compiled) -> None:
+def _together(plan: Plan, found: NativeCode) -> None:
     """Gives up the machine code of instances that share a variable with one that has none."""
     users: dict[str, list[int]] = defaultdict(list)
     names: dict[int, tuple[str, ...]] = {}

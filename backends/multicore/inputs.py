@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from river.classes import define, field
 from river.driver import Reading
 from river.il.model import needed
-from river.io.batches import Source
+from river.io.batches import ItemSource
 from river.io.columnar import Tables
 from river.io.live import Arriving
 from river.lang import types as t
@@ -87,7 +87,7 @@ def _opened(
         if read_natively(source, plan.graph.queues[name].key(), plan.batch, wanted) and wanted is not None:
             partly[name] = wanted
         return source
-    if not (isinstance(source, Reading) and isinstance(source.source, Source)):
+    if not (isinstance(source, Reading) and isinstance(source.source, ItemSource)):
         return source
     from backends.native.ingest import open_native
 

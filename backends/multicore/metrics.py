@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from backends.firing.ports import Out
     from backends.firing.queues import Queue
-    from backends.multicore.compiled import Compiled
+    from backends.multicore.compiled import NativeCode
     from backends.multicore.scheduling.task import Task
     from river.ingress import Turn
 
@@ -50,7 +50,7 @@ class Meter:
     tasks: Sequence[Task]
     order: Sequence[int]
     queues: Mapping[str, Queue]
-    compiled: Compiled
+    compiled: NativeCode
     began: float = field(factory=perf_counter)
     inputs: dict[str, int] = field(factory=dict[str, int])
     durations: Durations = field(factory=Durations)

@@ -14,7 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from backends.firing.machine import MachineRated, told
-from backends.multicore.ordering.reorder import Failed, Wait
+from backends.multicore.ordering.reorder import FailedResult, Wait
 from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.scheduling.task import Divided, Outcome
 from backends.multicore.tasks import Operate
@@ -112,7 +112,9 @@ class Parallel(Operate, Divided):
         self._slice = SLICE
         self._fired = 0.0  # how many these were; both are smoothed, and alike
         self._order = choices.order(AHEAD * (len(clones) + more), self._send, instance.drain)
-        self._worklist: Worklist[Firings | Emitted | Failed, Emitted] = Worklist(self._order, self._next)
+        self._worklist: Worklist[Firings | Emitted | FailedResult, Emitted] = Worklist(
+            self._order, self._next
+        )
 
     @property
     def given(self) -> int:
@@ -190,14 +192,14 @@ class Parallel(Operate, Divided):
 
     # -- what is next
 
-    def _next(self) -> Firings | Emitted | Failed | None:
+    def _next(self) -> Firings | Emitted | FailedResult | None:
         """What is to be given a serial number, None if there is nothing now."""
         if self.dead or not (self._clones or self._more):
             return None
         try:
             return self._take()
         except Trap as trap:  # keys that fall: what came before is delivered first
-            return Failed(trap)
+            return FailedResult(trap)
 
     def _take(self) -> Firings | Emitted | None:
         """What comes next in the input: firings, a mark that is passed on, or the end."""
@@ -252,7 +254,7 @@ class Parallel(Operate, Divided):
 
     # -- firing
 
-    def _made(self, firings: Firings) -> Emitted | Failed:
+    def _made(self, firings: Firings) -> Emitted | FailedResult:
         """What the firings make."""
         native = firings.native
         assert native is not None  # noqa: S101 - it was chosen when the firings were taken
@@ -269,11 +271,11 @@ class Parallel(Operate, Divided):
                     trap = told(self.machine.operator, fired.trap)
                     trap.item = self._item(firings, at)
                     if not self.machine.skips(trap):
-                        return Failed(trap, made)
+                        return FailedResult(trap, made)
                     made.skipped.append(trap)
                     at += 1
                 elif fired.stopped:
-                    return Failed(Trap("stopped"), made)
+                    return FailedResult(Trap("stopped"), made)
                 elif at >= firings.stop:
                     return made
         finally:

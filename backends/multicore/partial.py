@@ -32,7 +32,7 @@ from river.classes import define, field
 from river.diagnostics import Rejected
 from river.driver import Reading
 from river.il.combine import start
-from river.io.batches import Source
+from river.io.batches import ItemSource
 from river.lang.evaluate import Trap
 from river.lang.values import END
 
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
     from backends.firing.machine import Machine
     from backends.firing.ports import Out
-    from backends.multicore.compiled import Compiled
+    from backends.multicore.compiled import NativeCode
     from backends.multicore.plan import Plan
     from backends.multicore.scheduling.task import Control
     from backends.multicore.tasks import Operate
     from backends.native.batch import Batch
     from backends.native.combine import NativeCombine
     from backends.native.deadline import Deadline
-    from backends.native.ingest import Block, Parsed, Reader
-    from backends.native.operator import NativeOperator, Variable
+    from backends.native.ingest import Parsed, Reader, RecordBlock
+    from backends.native.operator import NativeOperator, NativeVariable
     from river.backend import Sources
     from river.il.combine import Combine
     from river.il.partial import Partial
@@ -75,7 +75,7 @@ FIRINGS: Final = 1 << 20
 
 
 @define
-class Work:
+class BlockWork:
     """What a copy of an operator has done on a block: firings, items left out, and how long it took.
 
     `index`: of the instance. Units: seconds.
@@ -96,7 +96,7 @@ class Reduced:
 
     parsed: Parsed | None = None
     rows: int = 0
-    works: list[Work] = field(factory=list[Work])
+    works: list[BlockWork] = field(factory=list[BlockWork])
     sent: list[tuple[int, Batch]] = field(factory=list[tuple[int, "Batch"]])
     trapped: tuple[int, Trap] | None = None
     refused: Rejected | None = None
@@ -153,7 +153,7 @@ class Copy:
             skipped, self._skipped[:] = self._skipped[:], []
             fired = machine.fired - fired
             self.reduced += 0 if machine.outs else fired
-            found.works.append(Work(index, fired, perf_counter() - began, skipped))
+            found.works.append(BlockWork(index, fired, perf_counter() - began, skipped))
             if found.trapped is not None:
                 break
         for number, queue in enumerate(self._leaving):
@@ -184,7 +184,7 @@ class Blocks(Divided):
         index: int,
         partial: Partial,
         plan: Plan,
-        compiled: Compiled,
+        compiled: NativeCode,
         operators: Sequence[Operate],
         entries: Mapping[str, Out],
         deadline: Deadline | None,
@@ -196,11 +196,11 @@ class Blocks(Divided):
         self._plan = plan
         self._operators = operators
         self._deadline = deadline
-        self._whole = {i: compiled.native[i] for i in (*partial.maps, *partial.reducers)}
+        self._whole = {i: compiled.native[i] for i in partial.members}
         self._copies: list[Copy] = []
         self._idle: deque[Copy] = deque()
         self._reader: Reader | None = None
-        self._blocks: Iterator[Block] = iter(())
+        self._blocks: Iterator[RecordBlock] = iter(())
         self._rest: Iterator[Batch] | None = None  # of a file that is read natively no further
         self._count: Callable[[int], None] = lambda _: None
         self._counted: Callable[[int], None] = lambda _: None
@@ -213,7 +213,7 @@ class Blocks(Divided):
         self._degree = degree = plan.degree(partial)
         self._open = plan.choices.gate == "open"
         self._order = plan.choices.order(AHEAD * degree, self._send, self._drain)
-        self._worklist: Worklist[Block | Batch | Reduced, Reduced] = Worklist(self._order, self._next)
+        self._worklist: Worklist[RecordBlock | Batch | Reduced, Reduced] = Worklist(self._order, self._next)
 
     @property
     def given(self) -> int:
@@ -233,7 +233,7 @@ class Blocks(Divided):
         `partly` gets the fields that are read, if that is not all of them.
         """
         source = sources.get(self.partial.input)
-        if not (isinstance(source, Reading) and isinstance(source.source, Source)):
+        if not (isinstance(source, Reading) and isinstance(source.source, ItemSource)):
             return False
         behind = source.source
         file = behind.file
@@ -379,11 +379,11 @@ class Blocks(Divided):
                 if name not in combined:
                     native.share(at, whole.variables[at])
                 else:
-                    variable: Variable = native.variables[at]
+                    variable: NativeVariable = native.variables[at]
                     variable.set(start(combined[name], variable.type, initial[name]))
         return found
 
-    def _next(self) -> Block | Batch | Reduced | None:
+    def _next(self) -> RecordBlock | Batch | Reduced | None:
         """What comes next in the file, None if it is nobody's turn now."""
         if self.dead or self._over or not (self._idle or len(self._copies) < self._degree):
             return None
@@ -416,19 +416,19 @@ class Blocks(Divided):
 
     # -- any worker
 
-    def work(self, detached: tuple[Copy, Block | Batch], ticket: int, control: Control) -> None:
+    def work(self, detached: tuple[Copy, RecordBlock | Batch], ticket: int, control: Control) -> None:
         copy, found = detached
         reduced = self._reduced(copy, found)
         self._idle.append(copy)
         self._worklist.hand_in(ticket, reduced)
         self._tell(control)
 
-    def _reduced(self, copy: Copy, found: Block | Batch) -> Reduced:
+    def _reduced(self, copy: Copy, found: RecordBlock | Batch) -> Reduced:
         """What comes of a block, or of rows that have been read."""
-        from backends.native.ingest import Block
+        from backends.native.ingest import RecordBlock
         from backends.native.ingest.delivery import until_error
 
-        if not isinstance(found, Block):
+        if not isinstance(found, RecordBlock):
             return copy.fire([found], reduce=self._reduces)
         parsed = found.parse()
         segments = until_error(parsed.segments) if found.reader.file.refusals.stops else parsed.segments

@@ -17,19 +17,22 @@ from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.il.annotations import annotated
 from river.il.extern import not_given
+from river.il.groups import core_sets, cores_of, worker_names
 from river.il.loops import back_edges, components
 from river.il.model import Stateless
 from river.il.partial import Partial, partial
 from river.lang import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from river.backend import Options
     from river.il.graph import Graph, Instance, Queue
     from river.platform import Platform
 
 EXPERIMENT = "as the experiment says"
+
+ONE_WORKER = "is in a group that one worker runs"
 
 ROW = 64
 """Bytes of an item for which batches and bounds are meant that nobody stated."""
@@ -78,11 +81,14 @@ class Plan:
     """What works block by block where an input is a file that can be read so."""
     remarks: tuple[Diagnostic, ...] = ()
     """What the program says of how it should run, and the plan does not do."""
+    groups: Mapping[str, range] = field(factory=dict[str, range])
+    """By `@Group` the workers, counted from 0, that alone run its operators."""
 
     def degree(self, partial: Partial) -> int:
         """How many workers read the blocks of an input, at most."""
-        said = (annotated(self.graph.instances[i].use).parallel for i in (*partial.maps, *partial.reducers))
-        return min((self.workers, *(s.degree for s in said if s is not None and s.degree is not None)))
+        said = (annotated(self.graph.instances[i].use).parallel for i in partial.members)
+        workers = len(cores_of(self.groups, self.graph.instances[partial.members[0]], self.workers))
+        return min((workers, *(s.degree for s in said if s is not None and s.degree is not None)))
 
     @property
     def cyclic(self) -> bool:
@@ -95,13 +101,15 @@ class Plan:
         lines += [
             f"  lock {i}: {', '.join(f'${v}' for v in variables)}" for i, variables in enumerate(self.locks)
         ]
+        for id_, workers in self.groups.items():
+            lines.append(f"  group {id_}: {worker_names(workers)}")
         for edge in self.edges:
             bound = "unbounded: part of a loop" if edge.bound is None else f"bound {edge.bound}"
             lines.append(
                 f"  queue {edge.name}: {bound}, {self._name(edge.producer)} -> {self._name(edge.consumer)}"
             )
         for each in self.partials:
-            members = ", ".join(self.nodes[i].instance.name for i in (*each.maps, *each.reducers))
+            members = ", ".join(self.nodes[i].instance.name for i in each.members)
             combined = ", ".join(f"${name}" for name, _ in each.combined)
             lines.append(
                 f"  input {each.input}: up to {self.degree(each)} workers read blocks of a file, with {members}; "
@@ -154,6 +162,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
     """
     _check(options)
     choices, workers = Choices.of(options), options.workers or platform.cores
+    groups = core_sets(graph, workers)
     missing = [
         not_given(instance.operator, instance.use.span)
         for instance in graph.instances
@@ -171,7 +180,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
             lock_set(locks, used),
             component[instance.index],
             frozenset(p for p, q in enumerate(instance.ins) if q in closing),
-            _region(graph, instance, workers, options, choices),
+            _region(graph, instance, groups, workers, options, choices),
         )
         for instance, used in zip(graph.instances, uses, strict=True)
     )
@@ -186,32 +195,39 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
         options,
         options.batch * many,
         choices,
-        _partials(graph, platform, workers, options, choices),
-        tuple(_remarks(nodes)),
+        _partials(graph, platform, groups, workers, options, choices),
+        tuple(_remarks(nodes, groups)),
+        groups,
     )
 
 
 def _partials(
-    graph: Graph, platform: Platform, workers: int, options: Options, choices: Choices
+    graph: Graph,
+    platform: Platform,
+    groups: Mapping[str, range],
+    workers: int,
+    options: Options,
+    choices: Choices,
 ) -> tuple[Partial, ...]:
     """What works block by block; nothing where the state is kept, or an experiment says how keyed operators run.
 
     One worker on several cores does not do so: it reduces while another thread reads.
     """
-    if (
-        (workers == 1 and platform.cores > 1)
-        or options.keeper is not None
-        or options.native == "off"
-        or choices.sharding != "hybrid"
-    ):
+    if options.keeper is not None or options.native == "off" or choices.sharding != "hybrid":
         return ()
     found = (partial(graph, name) for name in graph.inputs)
-    return tuple(each for each in found if isinstance(each, Partial) and _combined(graph, each))
+    return tuple(
+        each
+        for each in found
+        if isinstance(each, Partial)
+        and _combined(graph, each)
+        and (len(cores_of(groups, graph.instances[each.members[0]], workers)) > 1 or platform.cores == 1)
+    )
 
 
 def _combined(graph: Graph, partial: Partial) -> bool:
     """Whether the program says that operators work block by block."""
-    uses = (graph.instances[i].use for i in (*partial.maps, *partial.reducers))
+    uses = (graph.instances[i].use for i in partial.members)
     return all(annotated(use).combined for use in uses)
 
 
@@ -225,30 +241,37 @@ def _narrow(graph: Graph, options: Options) -> int:
 
 
 def _region(
-    graph: Graph, instance: Instance, workers: int, options: Options, choices: Choices
+    graph: Graph,
+    instance: Instance,
+    groups: Mapping[str, range],
+    workers: int,
+    options: Options,
+    choices: Choices,
 ) -> Region | Alone | None:
+    own = len(cores_of(groups, instance, workers))
     found = region(graph, instance, workers, kept=options.keeper is not None)
+    if isinstance(found, Region) and own < found.degree:
+        found = Alone(ONE_WORKER) if own == 1 else evolve(found, degree=own)
     keyed = isinstance(found, Region) and not isinstance(found.how, Stateless)
     return Alone(EXPERIMENT) if keyed and choices.sharding == "off" else found
 
 
-def _remarks(nodes: Iterable[Node]) -> Iterator[Diagnostic]:
+def _remarks(nodes: Iterable[Node], groups: Mapping[str, range]) -> Iterator[Diagnostic]:
     """What the program says and the plan does not do."""
-    groups: dict[str, Instance] = {}
+    firsts: dict[str, Instance] = {}
     for node in nodes:
         use = node.instance.use
         if isinstance(node.region, Alone) and node.region.reason != EXPERIMENT:
             message = f"`{use.operator}` runs on one worker at a time: it {node.region.reason}"
             yield Diagnostic("run-region", message, use.span, Severity.REMARK)
         if (group := annotated(use).group) is not None:
-            groups.setdefault(group.id, node.instance)
-    if len(groups) > 1:
-        shown = ", ".join(f"`{id_}`" for id_ in groups)
-        message = (
-            f"the groups {shown} share the cores of this machine: any worker runs operators of any group"
-        )
-        first = next(iter(groups.values()))
-        yield Diagnostic("run-group", message, first.use.span, Severity.REMARK)
+            firsts.setdefault(group.id, node.instance)
+    for workers in dict.fromkeys(groups.values()):
+        alike = [id_ for id_, theirs in groups.items() if theirs == workers]
+        if len(alike) > 1:
+            shown = ", ".join(f"`{id_}`" for id_ in alike)
+            message = f"the groups {shown} share a worker: there are more groups than workers"
+            yield Diagnostic("run-group", message, firsts[alike[1]].use.span, Severity.REMARK)
 
 
 def _check(options: Options) -> None:

@@ -28,7 +28,7 @@ from backends.native.tiers import LARGE, while_running
 from river.backend import Summary
 from river.classes import evolve
 from river.driver import Reading
-from river.io.batches import Source
+from river.io.batches import ItemSource
 from river.lang.evaluate import Trap
 from river.platform import here
 
@@ -74,7 +74,7 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
 def _bytes(sources: Sources) -> int:
     """How large the inputs are, as far as that is known."""
     read = (source.source for source in sources.values() if isinstance(source, Reading))
-    return sum(source.bytes for source in read if isinstance(source, Source))
+    return sum(source.bytes for source in read if isinstance(source, ItemSource))
 
 
 class Engine:

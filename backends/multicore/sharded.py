@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from backends.firing.machine import told
 from backends.multicore.ordering.keyed import Part
-from backends.multicore.ordering.reorder import Failed, Wait
+from backends.multicore.ordering.reorder import FailedResult, Wait
 from backends.multicore.parallel import Emitted, Firings, Parallel
 from backends.multicore.scheduling.task import Outcome
 from backends.native.contract import mark_type
@@ -53,7 +53,7 @@ PIECE: Final = 50e-6
 LEAST: Final = 15e-9
 """Seconds that a firing must take for it to be asked what dealing takes, which needs code of its own: it never takes less."""
 
-Found = Firings | Emitted | Failed
+Found = Firings | Emitted | FailedResult
 """What comes next in the input, or a piece of it."""
 
 
@@ -212,20 +212,23 @@ class ShardedOperate(Parallel):
             for shard, start, end in dealt.shards()
         ]
 
-    def _operate(self, shard: int, piece: Found) -> Shot | Failed:
+    def _operate(self, shard: int, piece: Found) -> Shot | FailedResult:
         assert isinstance(piece, Firings)  # noqa: S101 - nothing else is split
         if self._stopping:
-            return Failed(Trap("stopped"), Shot())
+            return FailedResult(Trap("stopped"), Shot())
         native, rows = self._parts[shard], cast("Batch", piece.kept)
         fired = native.fire(piece.handler, rows.addresses, 0, len(rows))
         shot = Shot(tuple(native.take([rows.kept])), fired.row)
         if fired.trap is not None:
-            return Failed(told(self.machine.operator, fired.trap), shot)
-        return Failed(Trap("stopped"), shot) if fired.stopped else shot
+            return FailedResult(told(self.machine.operator, fired.trap), shot)
+        return FailedResult(Trap("stopped"), shot) if fired.stopped else shot
 
     def _join(
-        self, found: Found, parts: Sequence[Part[Found]], results: Sequence[Shot | Emitted | Failed | Nothing]
-    ) -> Emitted | Failed | Nothing:
+        self,
+        found: Found,
+        parts: Sequence[Part[Found]],
+        results: Sequence[Shot | Emitted | FailedResult | Nothing],
+    ) -> Emitted | FailedResult | Nothing:
         """What a batch made, in the order of its items: up to the first item that trapped."""
         if not isinstance(found, Firings):
             return found
@@ -233,9 +236,9 @@ class ShardedOperate(Parallel):
         error: Exception | None = None
         shots: list[tuple[Sequence[int], Shot]] = []
         for part, result in zip(parts, results, strict=True):
-            shot = cast("Shot", result.before if isinstance(result, Failed) else result)
+            shot = cast("Shot", result.before if isinstance(result, FailedResult) else result)
             shots.append((part.positions, shot))
-            if isinstance(result, Failed) and part.positions[shot.fired] < stop:
+            if isinstance(result, FailedResult) and part.positions[shot.fired] < stop:
                 stop, error = part.positions[shot.fired], result.error
         made = Emitted(fired=stop)
         for out in range(len(self.machine.outs)):
@@ -252,7 +255,7 @@ class ShardedOperate(Parallel):
             return made
         if isinstance(error, Trap):
             error.item = self._item(found, found.start + stop)
-        return Failed(error, made)
+        return FailedResult(error, made)
 
 
 _PIECES: Final = Firings("", (), 0, 0, None)

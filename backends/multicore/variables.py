@@ -13,17 +13,17 @@ from river.lang.values import freezer, frozen_form
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from backends.multicore.compiled import Compiled
+    from backends.multicore.compiled import NativeCode
     from backends.multicore.plan import Plan
-    from backends.native.operator import Variable
+    from backends.native.operator import NativeVariable
 
 
 @define(eq=False)
 class Whole:
     """A variable as those see it who do not know of shards; `parts`: where its entries are since it was divided."""
 
-    variable: Variable
-    parts: list[Variable] = field(factory=list["Variable"])
+    variable: NativeVariable
+    parts: list[NativeVariable] = field(factory=list["NativeVariable"])
 
     def get(self) -> Any:
         """Its value."""
@@ -64,10 +64,10 @@ class Variables:
 class Store:
     """The variables of a run."""
 
-    def __init__(self, plan: Plan, compiled: Compiled) -> None:
+    def __init__(self, plan: Plan, compiled: NativeCode) -> None:
         self._compiled = compiled.variables
         self._wholes: dict[str, Whole] = {}
-        self._native: dict[str, Variable | Whole] = {**compiled.variables}
+        self._native: dict[str, NativeVariable | Whole] = {**compiled.variables}
         lists = dict.fromkeys(
             node.instance.variables for node in plan.nodes if node.instance.index not in compiled.native
         )
@@ -96,7 +96,7 @@ class Store:
         self._native.pop(name, None)
         self._types.pop(name, None)
 
-    def parts(self, name: str) -> tuple[Variable, ...]:
+    def parts(self, name: str) -> tuple[NativeVariable, ...]:
         """Where machine code keeps a variable: several places, if its entries were dealt; none, if Python keeps it."""
         if name in self._wholes:
             whole = self._wholes[name]
@@ -129,7 +129,7 @@ class Final(Mapping[str, Any]):
     """Variables by name, frozen. What machine code keeps becomes a value when it is first asked for: a window may be long."""
 
     def __init__(
-        self, names: Iterable[str], known: Mapping[str, Any], native: Mapping[str, Variable | Whole]
+        self, names: Iterable[str], known: Mapping[str, Any], native: Mapping[str, NativeVariable | Whole]
     ) -> None:
         self._names = tuple(names)
         self._known = dict(known)

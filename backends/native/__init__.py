@@ -7,15 +7,22 @@ from __future__ import annotations
 
 from backends.native.batch import Batch
 from backends.native.jit import available
-from backends.native.operator import Fired, NativeOperator, NativeTrap, Refused, Variable, compile_native
+from backends.native.operator import (
+    Fired,
+    NativeOperator,
+    NativeTrap,
+    NativeVariable,
+    Refused,
+    compile_native,
+)
 
 __all__ = [
     "Batch",
     "Fired",
     "NativeOperator",
     "NativeTrap",
+    "NativeVariable",
     "Refused",
-    "Variable",
     "available",
     "compile_native",
 ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from backends.native.batch import Batch
 from backends.native.egress.rows import add_row_same
-from backends.native.ir import Builder, Function
+from backends.native.ir import Builder, FunctionText
 from backends.native.layout import Unsupported, columns, widths
 from backends.native.library import runtime
 from backends.native.module import Module
@@ -60,7 +60,7 @@ def compiled(module: Module, unit: Unit) -> Code:
     return compile_text(made.text, made.exports)
 
 
-def _exported(unit: Unit) -> Iterator[tuple[str, Function]]:
+def _exported(unit: Unit) -> Iterator[tuple[str, FunctionText]]:
     for name in unit.functions:
         signature = unit.signatures[name]
         b = Builder()
@@ -461,17 +461,17 @@ class _Reader:
             return found
         buffers = array.buffers()
         self.kept.append(array)
-        names = (
-            ("string", "large_string", "string_view") if text else ("binary", "large_binary", "binary_view")
+        kinds = ("string",) if text else ("binary", "string")
+        small, large, view = (
+            [getattr(pa, form.format(kind))() for kind in kinds] for form in ("{}", "large_{}", "{}_view")
         )
-        small, large, view = (getattr(pa, name)() for name in names)
-        if array.type == view:
+        if array.type in view:
             table = [word for each in buffers[2:] for word in (each.address, each.size)]
             words = (ctypes.c_int64 * max(len(table), 1))(*table)
             at = buffers[1].address + 16 * array.offset
             good = _call("take_views", found, at, ctypes.addressof(words), len(table) // 2, live, n, text)
-        elif array.type in (small, large):
-            size = 8 if array.type == large else 4
+        elif array.type in (*small, *large):
+            size = 8 if array.type in large else 4
             data = (0, 0) if buffers[2] is None else (buffers[2].address, buffers[2].size)
             at = buffers[1].address + size * array.offset
             good = _call("take_texts", found, at, size // 8, *data, live, n, text)

@@ -557,7 +557,7 @@ class _Taken:
 
 
 @define(eq=False)
-class Output:
+class OutputBlock:
     """The block of an output that native code appends to: by table {rows, room, rows before the firing, columns}."""
 
     type: t.Type
@@ -614,4 +614,4 @@ def _freed(words: Any, firsts: list[tuple[int, int]]) -> None:
             _libc.free(words[first + 3 + i])
 
 
-__all__ = ["Batch", "ColumnKind", "Output", "address_of", "concat", "is_number", "pointers", "strides"]
+__all__ = ["Batch", "ColumnKind", "OutputBlock", "address_of", "concat", "is_number", "pointers", "strides"]

@@ -19,7 +19,7 @@ from river.il.combine import Entries, combining
 from river.lang.evaluate import Trap
 
 if TYPE_CHECKING:
-    from backends.native.operator import Variable
+    from backends.native.operator import NativeVariable
     from river.il.combine import Combine
     from river.lang import typed
     from river.lang import types as t
@@ -34,7 +34,7 @@ class NativeCombine:
     native: NativeOperator
     by_entry: bool
 
-    def combine(self, into: Variable, other: Variable) -> None:
+    def combine(self, into: NativeVariable, other: NativeVariable) -> None:
         """Combines a variable with another, which is left empty.
 
         Raises: Trap: "memory-limit", or "stopped" after `native.stop()`.

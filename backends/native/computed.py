@@ -105,7 +105,7 @@ def fill(
 
     Raises: Unwanted when the thread's work is not wanted any more.
     """
-    from backends.native.operator import Variable
+    from backends.native.operator import NativeVariable
     from backends.native.shared import BASE, part_at_hand
 
     close = part_at_hand(BASE).function("arena_close", (ctypes.c_void_p,))
@@ -114,7 +114,7 @@ def fill(
         if isinstance(made, Reason):
             return made
         type_ = op.consts[index].type
-        value = Variable(type_, debug, close)
+        value = NativeVariable(type_, debug, close)
         value.fill(made)
         ctypes.memmove(code.addresses[symbol], value.block.address + ARENA_SIZE, size_align(type_)[0])
     return None

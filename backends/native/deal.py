@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from backends.native.jit import Code
-    from backends.native.operator import NativeOperator, Variable
+    from backends.native.operator import NativeOperator, NativeVariable
 
 Path = tuple[int, ...]
 """Positions of fields, from the outside in; empty: the whole."""
@@ -267,7 +267,7 @@ def joined(shares: Sequence[Share], rows: int, stop: int) -> Batch | None:
 # --------------------------------------------------------------------------------------------------------- variables
 
 
-def divide(variable: Variable, keys: tuple[Path, ...], parts: Sequence[Variable]) -> bool:
+def divide(variable: NativeVariable, keys: tuple[Path, ...], parts: Sequence[NativeVariable]) -> bool:
     """Deals the entries of a map to variables of the same type; where the parts of the key lie in those of the map.
 
     False: there is no machine code for it.

@@ -16,7 +16,7 @@ from backends.native.ir import size_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
 
 NEEDED: Final = ("debug_check", "debug_fail")
 _TRUSTED: Final = re.compile(
@@ -33,12 +33,12 @@ _GLOBAL: Final = re.compile(r"(@\S+) = (?:private |external )?(?:unnamed_addr )?
 _CANARY: Final = 0x5AFE5AFE5AFE5AFE
 
 
-def instrumented(globals_: Sequence[str], functions: Sequence[Function]) -> list[str]:
+def instrumented(globals_: Sequence[str], functions: Sequence[FunctionText]) -> list[str]:
     """The texts of functions with their checks, and what these need."""
     return [*_support(globals_), *(_checked(f, i) for i, f in enumerate(functions))]
 
 
-def places(functions: Sequence[Function]) -> tuple[str, ...]:
+def places(functions: Sequence[FunctionText]) -> tuple[str, ...]:
     """By number, the function in which a bad access is."""
     return tuple(f.name for f in functions)
 
@@ -88,7 +88,7 @@ def _type_of(text: str) -> str:
     return text
 
 
-def _checked(function: Function, where: int) -> str:
+def _checked(function: FunctionText, where: int) -> str:
     head, *lines = function.text.splitlines()
     if _TRUSTED.match(function.name):
         return function.text

@@ -55,13 +55,13 @@ def hexadecimal(value: float) -> str:
 
 
 @define(eq=False, repr=False)
-class Function:
+class FunctionText:
     """A finished function: its text, and the functions it calls; `make` makes them when they are first asked for."""
 
     name: str
     _text: str = ""
     _calls: frozenset[str] = frozenset()
-    _make: Callable[[], Function] | None = field(default=None, alias="make")
+    _make: Callable[[], FunctionText] | None = field(default=None, alias="make")
 
     @property
     def text(self) -> str:
@@ -172,12 +172,12 @@ class Builder:
             line for each in self.lines for line in ((closed, each) if each.startswith("  ret ") else (each,))
         ]
 
-    def finish(self, name: str, head: str) -> Function:
+    def finish(self, name: str, head: str) -> FunctionText:
         """The function; `head` is all that stands before its body."""
         if not self.ended:
             self.end("unreachable")
         body = "\n".join([*self.slots, *self.lines])
-        return Function(name, f"{head} {{\nentry:\n{body}\n}}\n", frozenset(self.calls))
+        return FunctionText(name, f"{head} {{\nentry:\n{body}\n}}\n", frozenset(self.calls))
 
 
 _SIZES: Final = {
@@ -225,9 +225,9 @@ def size_of(type_: str) -> tuple[int, int]:
     return read()
 
 
-def reachable(functions: dict[str, Function], roots: Iterable[str]) -> list[Function]:
+def reachable(functions: dict[str, FunctionText], roots: Iterable[str]) -> list[FunctionText]:
     """The functions that `roots` call, directly or not, and they themselves."""
-    found: dict[str, Function] = {}
+    found: dict[str, FunctionText] = {}
     left = list(roots)
     while left:
         name = left.pop()

@@ -53,7 +53,7 @@ def available() -> bool:
 
 
 @frozen
-class Machine:
+class Processor:
     """The processor that code is made for."""
 
     triple: str
@@ -72,7 +72,7 @@ class _Linker:
     binding: Any
     jit: Any
     llvm: ctypes.CDLL  # the library of llvmlite, without its lock
-    machine: Machine
+    machine: Processor
     count: int = 0
     linked: list[Any] = field(factory=list[Any])  # keeps the code mapped
 
@@ -88,7 +88,7 @@ def _started() -> _Linker:
     binding: Any = import_module("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    machine = Machine(
+    machine = Processor(
         binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(),
         ".".join(map(str, binding.llvm_version_info)),
     )  # fmt: skip
@@ -100,7 +100,7 @@ def _started() -> _Linker:
     )
 
 
-def host() -> Machine:
+def host() -> Processor:
     """This processor."""
     return _linker().machine
 

@@ -11,7 +11,7 @@ from backends.native.shared import ModuleText, shared
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
     from backends.native.jit import Code
 
 _P: Final = ctypes.c_void_p
@@ -34,7 +34,7 @@ def _code() -> Code:
     return shared("columns", make)
 
 
-def _texts(functions: dict[str, Function], exports: Iterable[str]) -> list[str]:
+def _texts(functions: dict[str, FunctionText], exports: Iterable[str]) -> list[str]:
     from backends.native.ir import reachable
 
     used = reachable(functions, exports)

@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from backends.native.ir import Function, module_text, reachable
+from backends.native.ir import FunctionText, module_text, reachable
 from backends.native.rtlang import ATTRIBUTES, Unit, Written, compile_file, llvm, written
 from backends.native.shared import BASE
 from backends.native.tables import TABLES, constant
@@ -65,7 +65,7 @@ def part(name: str) -> tuple[str, tuple[str, ...]]:
     return module_text((*tables(used), *texts)), exports
 
 
-def may_release(functions: dict[str, Function], names: Iterable[str]) -> bool:
+def may_release(functions: dict[str, FunctionText], names: Iterable[str]) -> bool:
     """Whether a function of some, or one that it calls, may release memory of a kept arena (`arena.rt`).
 
     Functions of parts count as such, but for those of `BASE`.
@@ -75,7 +75,7 @@ def may_release(functions: dict[str, Function], names: Iterable[str]) -> bool:
     return any(name == "release" or (name in apart and apart[name][0] != BASE) for name in used)
 
 
-def tables(used: Iterable[Function]) -> list[str]:
+def tables(used: Iterable[FunctionText]) -> list[str]:
     """The tables that functions name."""
     return [constant(name) for name in sorted({name for f in used for name in f.calls if name in TABLES})]
 
@@ -105,8 +105,8 @@ def _apart() -> dict[str, tuple[str, Written]]:
     return found
 
 
-def _declared(unit: Unit, function: Written) -> Function:
+def _declared(unit: Unit, function: Written) -> FunctionText:
     signature = unit.signatures[function.name]
     params = ", ".join(map(llvm, signature.params))
     head = f"declare {llvm(signature.result)} @{function.name}({params})"
-    return Function(function.name, f"{head} {ATTRIBUTES[function.kind]}\n")
+    return FunctionText(function.name, f"{head} {ATTRIBUTES[function.kind]}\n")

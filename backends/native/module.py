@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backends.native.derived import DERIVED
 from backends.native.derived.templates import SIGNATURES, Template, differences, entries, maps, sorting
-from backends.native.ir import Builder, Function, module_text, reachable
+from backends.native.ir import Builder, FunctionText, module_text, reachable
 from backends.native.library import runtime, tables
 from backends.native.rtlang import compile_file
 from backends.native.shared import BEGIN
@@ -35,7 +35,7 @@ class Module:
     type: the names of derived functions, and the suffixes of templates' functions.
     """
 
-    functions: dict[str, Function] = field(factory=lambda: dict(runtime().functions))
+    functions: dict[str, FunctionText] = field(factory=lambda: dict(runtime().functions))
     texts: list[str] = field(factory=list[str])
     debug: bool = False
     lends: bool = False
@@ -55,7 +55,7 @@ class Module:
         if self.debug:
             self.functions = dict(runtime(debug=True).functions)
 
-    def add(self, function: Function) -> None:
+    def add(self, function: FunctionText) -> None:
         """A finished function."""
         self.functions[function.name] = function
 
@@ -72,7 +72,7 @@ class Module:
             self._proven[id(operator)] = operator, proven(operator)
         return self._proven[id(operator)][1]
 
-    def text(self, exports: dict[str, Function]) -> str:
+    def text(self, exports: dict[str, FunctionText]) -> str:
         """The module: `exports` and all that they need, and `BEGIN`, if something is to be done before they are called."""
         if self._begin.lines:
             exports = exports | {BEGIN: self._begun()}
@@ -105,7 +105,7 @@ class Module:
         b.branch(b.call("i1", name, args), on, "full")
         b.at(on)
 
-    def _begun(self) -> Function:
+    def _begun(self) -> FunctionText:
         b = self._begin
         b.end("ret i1 true")
         b.at("full")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from backends.native.batch import Batch, Output, address_of, pointers
+from backends.native.batch import Batch, OutputBlock, address_of, pointers
 from backends.native.computed import fill
 from backends.native.contract import (
     ARENA_SIZE,
@@ -95,7 +95,7 @@ class _Block:
 
 
 @define(eq=False)
-class Variable:
+class NativeVariable:
     """A variable in native memory. `get` and `set` take and give frozen values."""
 
     type: t.Type
@@ -124,7 +124,7 @@ class Variable:
     @contextmanager
     def columns(self) -> Generator[Batch]:
         """Its value as a batch of one row, to be read inside the block only."""
-        out, context = Output(self.type), _context()
+        out, context = OutputBlock(self.type), _context()
         try:
             save = _moves(self.type, debug=self.debug).function("save", (_P, _P, _P), _I)
             if save(context.address, out.address, self.block.address):
@@ -225,13 +225,13 @@ class NativeOperator:
     debug: bool = False
     parameters: Parameters | None = field(default=None, repr=False)
     calls: Calls = field(factory=Calls, repr=False)
-    variables: list[Variable] = field(init=False, repr=False)
-    outputs: tuple[Output, ...] = field(init=False, repr=False)
-    marks: tuple[Output, ...] = field(init=False, repr=False)
+    variables: list[NativeVariable] = field(init=False, repr=False)
+    outputs: tuple[OutputBlock, ...] = field(init=False, repr=False)
+    marks: tuple[OutputBlock, ...] = field(init=False, repr=False)
     _lends: tuple[bool, ...] = field(init=False, repr=False)  # by output whether texts of inputs may be in it
     _close: Callable[[int], None] = field(init=False, repr=False)  # gives back the memory of an arena
     _context: _Block = field(init=False, repr=False)
-    _constants: list[Variable] = field(init=False, repr=False)  # at most one, behind the variables
+    _constants: list[NativeVariable] = field(init=False, repr=False)  # at most one, behind the variables
     _tables: Any = field(init=False, repr=False)
     patterns: Patterns | None = field(default=None, init=False, repr=False)
     deadline: Deadline | None = field(default=None, init=False, repr=False)
@@ -244,15 +244,15 @@ class NativeOperator:
 
     def __attrs_post_init__(self) -> None:
         self._close = close = part_at_hand(BASE).function("arena_close", (_P,))
-        self.variables = [Variable(var.type, self.debug, close) for var in self.operator.vars]
+        self.variables = [NativeVariable(var.type, self.debug, close) for var in self.operator.vars]
         self._constants = []
         if self.parameters is not None:
-            self._constants.append(Variable(self.parameters.type, self.debug, close))
+            self._constants.append(NativeVariable(self.parameters.type, self.debug, close))
             self._constants[0].set(self.parameters.value)
-        self.outputs = tuple(Output(out.type) for out in self.operator.outs)
+        self.outputs = tuple(OutputBlock(out.type) for out in self.operator.outs)
         taken = any(t.contains(port.type, t.STRING, t.BYTES) for port in self.operator.ports)
         self._lends = tuple(taken and t.contains(out.type, t.STRING, t.BYTES) for out in self.operator.outs)
-        self.marks = tuple(Output(mark_type(out)) for out in self.operator.outs)
+        self.marks = tuple(OutputBlock(mark_type(out)) for out in self.operator.outs)
         self._context = context = _context()
         self._limit = context.word(CONTEXT["limit"])
         self._texts = context.word(CONTEXT["texts"] + _CHUNKS)
@@ -280,7 +280,7 @@ class NativeOperator:
         made.deadline = self.deadline
         return made
 
-    def share(self, index: int, variable: Variable) -> None:
+    def share(self, index: int, variable: NativeVariable) -> None:
         """Uses a variable of another operator as variable `index`."""
         self.variables[index] = variable
         self._bind()
@@ -466,7 +466,7 @@ class NativeOperator:
         self._close(self._context.address + CONTEXT["texts"])
 
 
-def _merged(output: Output, marks: Output) -> list[Any]:
+def _merged(output: OutputBlock, marks: OutputBlock) -> list[Any]:
     """Items and marks in the order in which they were sent."""
     items = output.batch().values()
     found: list[Any] = []
@@ -520,4 +520,4 @@ class _NotCompiled(Exception):  # noqa: N818 - carries the reasons out of `share
         self.reasons = reasons
 
 
-__all__ = ["Fired", "NativeOperator", "NativeTrap", "Refused", "Variable", "compile_native", "default"]
+__all__ = ["Fired", "NativeOperator", "NativeTrap", "NativeVariable", "Refused", "compile_native", "default"]

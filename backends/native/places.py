@@ -11,7 +11,7 @@ from backends.native.ir import Builder
 from backends.native.layout import KEY_AT, entry_layout
 
 if TYPE_CHECKING:
-    from backends.native.operator import NativeOperator, Variable
+    from backends.native.operator import NativeOperator, NativeVariable
     from river.lang import types as t
 
 PLACES: Final = "places"
@@ -40,7 +40,7 @@ def walk() -> str:
     return "\n" + b.finish(PLACES, f"define i64 @{PLACES}(ptr %map, ptr %to) nounwind").text
 
 
-def addresses(native: NativeOperator, variable: Variable, *, by_entry: bool) -> Any:
+def addresses(native: NativeOperator, variable: NativeVariable, *, by_entry: bool) -> Any:
     """The addresses of the entries of a map in order, or that of the whole value. `native`: code that has `walk`."""
     value = variable.block.address + ARENA_SIZE
     if not by_entry:

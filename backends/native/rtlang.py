@@ -20,7 +20,7 @@ from importlib.resources import files
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from backends.native.ir import RARE, Builder, Function
+from backends.native.ir import RARE, Builder, FunctionText
 from backends.native.tables import TABLES
 from river.classes import define, field, frozen
 
@@ -70,7 +70,7 @@ class Unit:
     """A compiled file: signatures and texts of its functions, records (size, fields with type and offset)."""
 
     signatures: dict[str, Signature] = field(factory=dict[str, Signature])
-    functions: dict[str, Function] = field(factory=dict[str, Function])
+    functions: dict[str, FunctionText] = field(factory=dict[str, FunctionText])
     records: dict[str, tuple[int, dict[str, tuple[str, int]]]] = field(
         factory=dict[str, tuple[int, dict[str, tuple[str, int]]]]
     )
@@ -105,10 +105,9 @@ def parsed(text: str, name: str = "<text>") -> ast.Module:
 
 @cache
 def _parsed(text: str, line: int) -> ast.FunctionDef:
-    (found,) = parsed(text).body
+    (found,) = parsed("\n" * (line - 1) + text).body
     if not isinstance(found, ast.FunctionDef):
         raise RuntimeSourceError(f"line {line}: not a function")
-    ast.increment_lineno(found, line - 1)
     return found
 
 
@@ -220,10 +219,10 @@ def _compiled(
         if target in unit.functions:
             own.fail(written.line, f"there are two functions `{written.name}`")
 
-        def make(written: Written = written, target: str = target) -> Function:
+        def make(written: Written = written, target: str = target) -> FunctionText:
             return _Body(own, written.tree(), target).compiled(written.kind)
 
-        unit.functions[target] = Function(target, make=make)
+        unit.functions[target] = FunctionText(target, make=make)
     return unit
 
 
@@ -309,7 +308,7 @@ class _Body:
     def fail(self, node: ast.AST, message: str) -> NoReturn:
         self.source.fail(node, message)
 
-    def compiled(self, kind: str) -> Function:
+    def compiled(self, kind: str) -> FunctionText:
         params: list[str] = []
         for arg, type_ in zip(self.tree.args.args, self.signature.params, strict=True):
             params.append(f"{llvm(type_)} %a.{arg.arg}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, assert_never
 
 from backends.native.idioms import if_
-from backends.native.ir import Builder, Function
+from backends.native.ir import Builder, FunctionText
 from river.classes import define, field
 from river.lang.automata.direct import AtEnd, Direct, Rounds, Save, Steps, Stretch, Ways
 
@@ -164,7 +164,7 @@ class _Scan:
     b: Builder = field(factory=Builder)
     at: str = ""
 
-    def function(self, name: str) -> Function:
+    def function(self, name: str) -> FunctionText:
         b, pattern = self.b, self.pattern
         self.at = b.slot("i64")
         start = "0"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from backends.native.batch import Batch
-    from backends.native.operator import Refused, Variable
+    from backends.native.operator import NativeVariable, Refused
     from river.il.graph import View
 
 SLICE: Final = 1 << 15
@@ -43,7 +43,7 @@ class NativeView:
     native: NativeOperator
     by_entry: bool
 
-    def rows(self, variables: Sequence[Variable], seen: Callable[[int, int], None]) -> Batch:
+    def rows(self, variables: Sequence[NativeVariable], seen: Callable[[int, int], None]) -> Batch:
         """The rows of all entries of some variables, in their order.
 
         `seen` is told again and again how many entries are done, of how many. The rows keep the variables, whose texts they

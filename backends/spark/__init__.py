@@ -1,8 +1,9 @@
-"""The backend of Apache Spark: stages of a program as jobs of PySpark, with the results of the calculus.
+"""The backend of Apache Spark: programs as jobs of PySpark, with the results of the calculus.
 
-`plan` cuts the graph into stages, `worker` runs them inside Spark's Python processes, `marshal` is the form in which
-elements travel, `lower` makes Spark transformations of stages, `run` executes a plan; `java` and `session` find what
-Spark needs. One run is one batch: every stage reads what the stages before it have written.
+Where executors can read the inputs, `ways` says how they run the program over `parts` of files, `files` are their tasks and
+`direct` is such a run. Everything else goes by stages: `plan` cuts the graph, `worker` runs stages inside Spark's Python
+processes, `marshal` is the form in which elements travel, `lower` makes Spark transformations of stages, and `run` executes a
+plan; `java` and `session` find what Spark needs. `door` is for programs over DataFrames. One run is one batch.
 
 Paper: River §2.4, §4.6 (the platform is chosen late); Auto-parallelizing §4 (keyed regions).
 """
@@ -33,6 +34,7 @@ class Spark:
 
     name: ClassVar[str] = "spark"
     settings: ClassVar[bool] = True
+    views: ClassVar[bool] = True
     passes: ClassVar[str] = "hoisting,sharing,zipping,fusion{auto=true,light=true},sharing"
 
     def plan(self, graph: Graph, platform: Platform, options: Options, /) -> Plan:

@@ -19,14 +19,14 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backends.native.operator import NativeOperator, Variable
+    from backends.native.operator import NativeOperator, NativeVariable
     from backends.spark.report import Report
-    from backends.spark.task import Program, Task
+    from backends.spark.task import ShippedProgram, Task
     from river.il.graph import Graph
 
 
 @define
-class Compiled:
+class StageCode:
     """By instance its machine code. `python`: those that have none, though it is wanted; `missing`: for want of llvmlite."""
 
     native: dict[int, NativeOperator] = field(factory=dict[int, "NativeOperator"])
@@ -46,13 +46,13 @@ class Compiled:
         return end is not None and end.instance in self.native
 
 
-def compiled(work: Task, instances: Iterable[int]) -> Compiled:
+def compiled(work: Task, instances: Iterable[int]) -> StageCode:
     """The machine code of some instances of a stage; the evaluator runs the others."""
     if work.native == "off":
-        return Compiled()
+        return StageCode()
     if not available():
-        return Compiled(missing=True)
-    found = Compiled()
+        return StageCode(missing=True)
+    found = StageCode()
     for index in instances:
         made = _made(work.program, index, index == work.last, work.native == "debug")
         if made is not None:
@@ -62,9 +62,9 @@ def compiled(work: Task, instances: Iterable[int]) -> Compiled:
     return found
 
 
-def variables(graph: Graph, native: dict[int, NativeOperator]) -> dict[str, Variable]:
+def variables(graph: Graph, native: dict[int, NativeOperator]) -> dict[str, NativeVariable]:
     """The variables of compiled instances, by name, with their initial values; instances that share one have one."""
-    found: dict[str, Variable] = {}
+    found: dict[str, NativeVariable] = {}
     initial = {variable.name: variable.initial for variable in graph.variables}
     for index, each in native.items():
         for place, name in enumerate(graph.instances[index].variables):
@@ -77,7 +77,7 @@ def variables(graph: Graph, native: dict[int, NativeOperator]) -> dict[str, Vari
 
 
 @lru_cache(maxsize=1024)
-def _made(program: Program, index: int, count: bool, debug: bool) -> NativeOperator | None:
+def _made(program: ShippedProgram, index: int, count: bool, debug: bool) -> NativeOperator | None:
     operator = verified(program).instances[index].operator
     if not isinstance(operator, typed.Operator):
         return None

@@ -6,7 +6,7 @@
 | `apart` | what operators without state make of the rows of one input | one for each partition of the input |
 | `in parts` | views of variables into which copies of the operators accumulate (`river.il.partial`) | the same, then one |
 | `keyed` | those for which rows with other keys have nothing to do with one another (`keys`) | Spark's partitions by key |
-| `whole` | all others: the order of rows, or more than one input, matters | one |
+| `whole` | all others, for which the order of all rows matters | one |
 
 A DataFrame has no order. Rows are put in that of the input's time stamp (`by`), of the columns that the caller names, and
 then of all their columns, so that equal data give equal results however they are partitioned.
@@ -18,20 +18,20 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from backends.spark import kernels, sql, task
-from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, Work
-from backends.spark.keys import division
+from backends.spark.kernels import LAST, NUMBER, PARTS, VARIABLE, OutputWork
+from backends.spark.keys import division, without_others
 from backends.spark.plan import in_one_order, plan
 from backends.spark.relations import Selected, Summed, key, read_by, relation, total
 from river.backend import Options
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
-from river.driver import Compiled, check_names, given_type, stamps, wholes
+from river.driver import check_names, given_type, row_types, stamps, wholes
 from river.il.model import Stateless, instance_model
-from river.il.slicing import sliced
-from river.io import columnar, deltas
+from river.io import columnar
 from river.io.batches import Origin
 from river.io.schema import arrow_schema, columns
 from river.lang import types as t
@@ -71,7 +71,7 @@ class _Door:
     graph: Graph
     inputs: Mapping[str, Frame]
     order_by: Mapping[str, Sequence[str]]
-    program: task.Program
+    program: task.ShippedProgram
     given: Mapping[str, Callable[..., Any]]
     parts: dict[str, Frame] = field(factory=dict[str, Frame], init=False)
 
@@ -94,7 +94,7 @@ class _Door:
                 [Diagnostic("data-format", message, help="make one: `spark.createDataFrame(...)`")]
             )
         type_ = kernels.spoken(given_type(self.graph, name))
-        columnar.check(_types().to_arrow_schema(frame.schema), type_, Origin(name))
+        columnar.check(_columns(frame), type_, Origin(name))
         for column in self.order_by.get(name, ()):
             if column not in frame.columns:
                 message = f"`order_by` names the column `{column}`, which the frame of `{name}` does not have"
@@ -108,15 +108,15 @@ class _Door:
         checked = None if found is None else self.checked(found)
         if found is not None and checked is not None:
             return _related(checked, found)
-        text = Work(self.program, output, tuple(self.given)).text()
-        schema = _schema(self.row(output))
+        text = OutputWork(self.program, output, tuple(self.given)).text()
+        schema = _schema(row_types(self.graph)[output])
         found = kernels.parts_of(self.graph, output)
         if found is not None:
             if found.input not in self.parts:
                 self.parts[found.input] = self.plain(found.input).mapInArrow(
                     partial(kernels.reduced, text), PARTS
                 )
-            number = [variable.name for variable in self.graph.variables].index(self.variable(output))
+            number = kernels.variable_of(self.graph, output)
             one = self.parts[found.input].where(f"{VARIABLE} = {number}").repartition(1)
             return one.mapInArrow(partial(kernels.united, text), schema)
         if self.apart(output):
@@ -125,25 +125,13 @@ class _Door:
             if self.graph.queues[name].by is not None:
                 frame = frame.sortWithinPartitions(*map(sql.name, self.order(name, output)))
             return frame.mapInArrow(partial(kernels.apart, text), schema)
-        alone = _alone(self.graph, output)
+        alone = without_others(self.graph, output) if output in self.graph.outputs else None
         found = None if alone is None else division(alone, output)
         if alone is not None and found is not None:
             made = plan(alone, here(), Options(externs=self.given))
-            text = Work(task.portable(made), output, tuple(self.given)).text()
+            text = OutputWork(task.portable(made), output, tuple(self.given)).text()
             return self.divided(output, found).mapInArrow(partial(kernels.keyed, text), schema)
         return self.ordered(output).mapInArrow(partial(kernels.whole, text), schema)
-
-    def row(self, output: str) -> t.Type:
-        """The type of an output's rows; those of a relation are its change log."""
-        for view in self.graph.views:
-            if view.name == output:
-                return view.type
-        found = self.graph.queues[output].type
-        return deltas.changelog(found) if deltas.is_delta(found) else found
-
-    def variable(self, output: str) -> str:
-        """The variable that an output is a view of."""
-        return next(view.variable for view in self.graph.views if view.name == output)
 
     def apart(self, output: str) -> bool:
         """Whether an output is made of one input, row by row."""
@@ -178,17 +166,17 @@ class _Door:
         name, texts = found.input, read_by(found)
         frame = self.plain(name)
         kinds = dict(frame.dtypes)
-        schema = _types().to_arrow_schema(frame.schema)
+        schema = _columns(frame)
         conditions: list[str] = []
         wanted: list[str] = []
         for column, type_ in columns(given_type(self.graph, name)):
             optional = isinstance(type_, t.Optional)
             inner = type_.inner if isinstance(type_, t.Optional) else type_
-            if kinds[column] not in _KINDS.get(inner, ()):
-                return None
-            read = sql.name(column)
+            read, kind = sql.name(column), sql.spelled(inner)
             if not any(read in text for text in texts):
                 continue  # and Spark need not scan it
+            if kind is None or kinds[column] not in (kind, *_NARROWER.get(inner, ())):
+                return None
             if inner == t.STRING:
                 broken = _refusal(name, "data-utf8", f"field `{column}`: it is not valid UTF-8")
                 conditions.append(f"if(not is_valid_utf8({read}), {broken}, true)")
@@ -197,8 +185,8 @@ class _Door:
                 missing = _refusal(name, "data-type", message)
                 conditions.append(f"if({read} is null, {missing}, true)")
                 read = f"coalesce({read}, {missing})"
-            if kinds[column] != sql.SCALARS[inner]:
-                read = f"cast({read} as {sql.SCALARS[inner]})"
+            if kinds[column] != kind:
+                read = f"cast({read} as {kind})"
             wanted.append(f"{read} as {sql.name(column)}")
         return _where(frame, conditions).selectExpr(*wanted or ["0 as river_none"])
 
@@ -223,14 +211,26 @@ class _Door:
         return list(dict.fromkeys([*([by] if by is not None else ()), *given, *every]))
 
     def divided(self, output: str, found: Partitioning) -> Frame:
-        """The rows of the only input, those with equal keys in one partition, in their order; with the last instant of all."""
-        (name,) = self.inputs
-        frame, order, by = self.plain(name), self.order(name, output), self.graph.queues[name].by
-        if found.timed and by is not None:
-            last = frame.groupBy().agg({by: "max"}).toDF(LAST)
-            frame = frame.crossJoin(last.hint("broadcast"))
-        frame = frame.repartition(*map(sql.name, found.columns))
-        return frame.sortWithinPartitions(*map(sql.name, order))
+        """The rows of inputs, those with equal keys in one partition, in their order; with the last instant of all."""
+        names = tuple(found.columns)
+        if len(names) == 1:
+            frame, order = self.plain(names[0]), [sql.name(each) for each in self.order(names[0], output)]
+            keys = [sql.name(column) for column in found.columns[names[0]]]
+        else:
+            frame, order = self.together(names, output, found.columns)
+            keys = [key(number) for number in range(len(found.columns[names[0]]))]
+        if found.timed:
+            frame = frame.crossJoin(self.last().hint("broadcast"))
+        return frame.repartition(*keys).sortWithinPartitions(*order)
+
+    def last(self) -> Frame:
+        """The last instant of all inputs that have time stamps, which is how far time goes for each of them."""
+        timed = {name: by for name in self.graph.inputs if (by := self.graph.queues[name].by) is not None}
+        (first, by), *others = timed.items()
+        frame = self.plain(first).groupBy().agg({by: "max"}).toDF(LAST)
+        for name, by in others:
+            frame = frame.unionAll(self.plain(name).groupBy().agg({by: "max"}).toDF(LAST))
+        return frame.groupBy().agg({LAST: "max"}).toDF(LAST) if others else frame
 
     def ordered(self, output: str) -> Frame:
         """All rows of all inputs in one partition, one input after the other, each in its order."""
@@ -239,29 +239,30 @@ class _Door:
             return (
                 self.plain(name).repartition(1).sortWithinPartitions(*map(sql.name, self.order(name, output)))
             )
-        names = self.graph.inputs
+        together, order = self.together(self.graph.inputs, output, {})
+        return together.repartition(1).sortWithinPartitions(*order)
+
+    def together(
+        self, names: Sequence[str], output: str, keys: Mapping[str, Sequence[str]]
+    ) -> tuple[Frame, list[str]]:
+        """The rows of inputs, with the number of the input and the columns `keys` of it; and what puts them in order."""
         kinds = [self.plain(name).schema.simpleString() for name in names]
         tagged: list[Frame] = []
         for number, name in enumerate(names):
             fields = ", ".join(map(sql.name, self.plain(name).columns))
             rows = [f"cast(null as {kind}) as {NUMBER}_{each}" for each, kind in enumerate(kinds)]
             rows[number] = f"struct({fields}) as {NUMBER}_{number}"
+            rows += [f"{sql.name(column)} as {key(n)}" for n, column in enumerate(keys.get(name, ()))]
             tagged.append(self.plain(name).selectExpr(f"{number} as {NUMBER}", *rows))
         together = tagged[0]
         for each in tagged[1:]:
             together = together.unionAll(each)
-        keys = [
-            f"{NUMBER}_{n}.{sql.name(key)}"
+        order = [
+            f"{NUMBER}_{n}.{sql.name(column)}"
             for n, name in enumerate(names)
-            for key in self.order(name, output)
+            for column in self.order(name, output)
         ]
-        return together.repartition(1).sortWithinPartitions(NUMBER, *keys)
-
-
-def _alone(graph: Graph, output: str) -> Graph | None:
-    """The program of an output that is a queue, without all that others need: nothing of that can trap for it."""
-    program = sliced(graph, output) if output in graph.outputs else None
-    return None if program is None else Compiled(program, lowered=True).graph
+        return together, [NUMBER, *order]
 
 
 def _related(frame: Frame, found: Relation) -> Frame:
@@ -307,18 +308,23 @@ def _refusal(name: str, code: str, message: str) -> str:
     return f"raise_error({sql.text(str(told))})"
 
 
-_KINDS: Final[dict[t.Type, tuple[str, ...]]] = {
-    t.BOOL: ("boolean",),
-    t.I64: ("bigint", "int", "smallint", "tinyint"),
-    t.F64: ("double",),
-    t.STRING: ("string",),
+_NARROWER: Final[dict[t.Type, tuple[str, ...]]] = {
+    t.I32: ("smallint", "tinyint"),
+    t.I64: ("int", "smallint", "tinyint"),
 }
-"""Spark's types that have no values that the program's have not: of texts only those that are compared byte by byte."""
+"""Other types of Spark's that have no values that the program's have not: of texts only those are that are compared by bytes."""
 
 
 def _schema(type_: t.Type) -> Any:
     """The columns of rows of a type, as Spark has them."""
     return _types().from_arrow_schema(arrow_schema(kernels.spoken(type_)))
+
+
+def _columns(frame: Frame) -> Any:
+    """The columns of a frame, as Arrow has them. Newer versions of PySpark want to be told where times are shown."""
+    function = _types().to_arrow_schema
+    where = {"timezone": "UTC"} if "timezone" in signature(function).parameters else {}
+    return function(frame.schema, **where)
 
 
 def _types() -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from backends.native.arrow import to_arrow
 from backends.native.combine import compile_combine
@@ -19,10 +19,10 @@ from backends.native.operator import NativeOperator, Refused, compile_native
 from backends.native.ranking import ranked
 from backends.native.views import compile_view
 from backends.spark.columns import as_batch
-from backends.spark.marshal import Piece, coder
+from backends.spark.marshal import Piece, coder, values_of
 from backends.spark.report import Report
 from backends.spark.rowwise import Rowwise, Trapped, imported
-from backends.spark.task import Program, Task, verified
+from backends.spark.task import ShippedProgram, Task, verified
 from backends.spark.worker import Chain
 from river.backend import BATCH, Options
 from river.classes import frozen
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from backends.native.combine import NativeCombine
-    from backends.native.operator import Variable
+    from backends.native.operator import NativeVariable
     from river.il.combine import Combine
     from river.il.graph import Graph, Instance, View
-    from river.io.batches import Source
+    from river.io.batches import ItemSource
 
 NUMBER: Final = "river_input"
 """The column that tells to which input a row belongs, by its number, where there are several."""
@@ -70,10 +70,10 @@ PARTS: Final = "variable int, value binary"
 
 
 @frozen
-class Work:
+class OutputWork:
     """What to compute, as a worker sees it: one output of a program. `externs`: the functions of Python that it may call."""
 
-    program: Program
+    program: ShippedProgram
     output: str
     externs: tuple[str, ...] = ()
 
@@ -82,15 +82,15 @@ class Work:
         return json.dumps([self.program.text, self.program.namespaces, self.output, self.externs])
 
     @staticmethod
-    def read(text: str) -> Work:
+    def read(text: str) -> OutputWork:
         """The work that a text states."""
         program, namespaces, output, externs = json.loads(text)
-        return Work(Program(program, tuple(namespaces)), output, tuple(externs))
+        return OutputWork(ShippedProgram(program, tuple(namespaces)), output, tuple(externs))
 
 
 def apart(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """The output's rows for the rows of one input, of which no result depends on another."""
-    work = Work.read(text)
+    work = OutputWork.read(text)
     (name,) = verified(work.program).inputs
     for table in _runs(batches):
         yield from _ran(work, {name: _readable(work, name, table)})
@@ -110,28 +110,18 @@ def _runs(batches: Iterable[Any]) -> Iterator[Any]:
 
 def whole(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """The output's rows for all rows of all inputs: those of an input stand together, in their order."""
-    work = Work.read(text)
-    inputs = verified(work.program).inputs
-    if len(inputs) == 1:
-        found = list(batches)
-        tables = {inputs[0]: arrow().Table.from_batches(found)} if found else {}
-    else:
-        tables = _by_input(inputs, batches)
-    yield from _ran(work, {name: _readable(work, name, table) for name, table in tables.items()})
+    work = OutputWork.read(text)
+    yield from _ran(work, _by_input(work, list(batches)))
 
 
 def keyed(text: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """The output's rows for those rows of the input, in their order, that have certain keys; `LAST` says how far time goes."""
+    """The output's rows for those rows of inputs, in their order, that have certain keys; `LAST` says how far time goes."""
     found = [batch for batch in batches if batch.num_rows]
     if not found:
         return
-    work = Work.read(text)
-    (name,) = verified(work.program).inputs
-    table = _readable(work, name, arrow().Table.from_batches(found))
-    until = None
-    if LAST in table.column_names:
-        until = _instant(table.column(LAST)[0])
-    yield from _ran(work, {name: table}, until)
+    work = OutputWork.read(text)
+    until = _instant(found[0].column(LAST)[0]) if LAST in found[0].schema.names else None
+    yield from _ran(work, _by_input(work, found), until)
 
 
 def _instant(value: Any) -> int:
@@ -140,19 +130,22 @@ def _instant(value: Any) -> int:
     return value.as_py() if kind.is_integer(value.type) else value.cast(arrow().int64()).as_py()
 
 
-def _by_input(inputs: Iterable[str], batches: Iterable[Any]) -> dict[str, Any]:
-    """The tables of several inputs."""
+def _by_input(work: OutputWork, batches: Sequence[Any]) -> dict[str, Any]:
+    """The tables of inputs that have rows: where there are several, `NUMBER` says whose one is, and a column of each has them."""
     pa, compute = arrow(), arrow("compute")
-    found: dict[str, list[Any]] = {name: [] for name in inputs}
-    for batch in batches:
+    inputs = verified(work.program).inputs
+    found: dict[str, list[Any]] = {name: [*batches] if len(inputs) == 1 else [] for name in inputs}
+    for batch in batches if len(inputs) > 1 else ():
         for number, parts in enumerate(found.values()):
             rows = batch.column(1 + number).filter(compute.equal(batch.column(0), number))
             if len(rows):
                 parts.append(pa.RecordBatch.from_struct_array(rows))
-    return {name: pa.Table.from_batches(parts) for name, parts in found.items() if parts}
+    return {
+        name: _readable(work, name, pa.Table.from_batches(parts)) for name, parts in found.items() if parts
+    }
 
 
-def _readable(work: Work, name: str, table: Any) -> Any:
+def _readable(work: OutputWork, name: str, table: Any) -> Any:
     """A table with numbers of 64 bits where Spark has decimals for want of such without sign."""
     fields = dict(columns(given_type(verified(work.program), name)))
     for at, column in enumerate(table.column_names):
@@ -161,9 +154,9 @@ def _readable(work: Work, name: str, table: Any) -> Any:
     return table
 
 
-def _ran(work: Work, tables: dict[str, Any], until: int | None = None) -> Iterator[Any]:
+def _ran(work: OutputWork, tables: dict[str, Any], until: int | None = None) -> Iterator[Any]:
     """The output's rows, as Spark's columns; an input without a table has no rows. `until`: see `Options`."""
-    compiled = _compiled(work.program)
+    compiled = ready(work.program)
     inputs = {name: tables.get(name, []) for name in compiled.graph.inputs}
     options = Options(workers=1, until=until, externs={target: imported(target) for target in work.externs})
     job = Job(inputs, {}, OnError.parse("stop"), options=options, default=_wanted(work.output))
@@ -187,7 +180,7 @@ def _wanted(name: str) -> Callable[[str, t.Type], Collector]:
 
 
 @lru_cache(maxsize=16)
-def _compiled(program: Program) -> Compiled:
+def ready(program: ShippedProgram) -> Compiled:
     """The program, ready to run."""
     graph = verified(program)
     found = Compiled(graph.program, lowered=True)
@@ -232,16 +225,17 @@ def _signed(type_: t.Type) -> t.Type:
 
 def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """What a copy of the program's operators accumulates of some rows of its input: rows as `PARTS` says."""
-    work = Work.read(text)
+    work = OutputWork.read(text)
     graph = verified(work.program)
     found = parts_of(graph, work.output)
     assert found is not None  # noqa: S101 - by who made the plan
-    copy = _Copy(work.program, graph, found)
+    copy = Copy(work.program, graph, found)
+    type_ = graph.queues[found.input].type
     for batch in batches:
-        copy.take(_readable(work, found.input, arrow().Table.from_batches([batch])))
-    names = [variable.name for variable in graph.variables]
-    types = {variable.name: variable.type for variable in graph.variables}
-    rows = [(names.index(name), coder(types[name]).encode(copy.left(name))) for name, _ in found.combined]
+        table = _readable(work, found.input, arrow().Table.from_batches([batch]))
+        source = open_source(table, type_, name=found.input)
+        copy.take(_columns(source) if copy.columns else source)
+    rows = copy.left()
     pa = arrow()
     yield pa.record_batch(
         [
@@ -254,18 +248,16 @@ def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
 
 def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
     """The rows of a view of a variable, of which the batches have the parts."""
-    work = Work.read(text)
-    graph = verified(work.program)
-    found = parts_of(graph, work.output)
-    assert found is not None  # noqa: S101 - by who made the plan
-    view = next(each for each in graph.views if each.name == work.output)
-    (index,) = graph.users[view.variable]
-    how = dict(found.combined)[view.variable]
-    (variable,) = (each for each in graph.variables if each.name == view.variable)
+    work = OutputWork.read(text)
+    compiled = ready(work.program)
     parts = [value.as_py() for batch in batches for value in batch.column(1)]
-    with traps_told():
-        table = _shown(view, graph.instances[index], how, variable.initial, parts)
-    yield from told(view.type, table)
+    yield from told(compiled.outputs[work.output], shown(compiled.graph, work.output, parts))
+
+
+def variable_of(graph: Graph, output: str) -> int:
+    """The number of the variable that an output is a view of."""
+    name = next(view.variable for view in graph.views if view.name == output)
+    return [variable.name for variable in graph.variables].index(name)
 
 
 def parts_of(graph: Graph, output: str) -> Partial | None:
@@ -279,19 +271,26 @@ def parts_of(graph: Graph, output: str) -> Partial | None:
     return found if len(graph.users[view.variable]) == 1 else None
 
 
-class _Copy:
+class Copy:
     """A copy of the operators behind an input, with variables of its own that begin with what is neutral."""
 
-    def __init__(self, program: Program, graph: Graph, found: Partial) -> None:
+    def __init__(
+        self,
+        program: ShippedProgram,
+        graph: Graph,
+        found: Partial,
+        native: Literal["on", "off", "debug"] = "on",
+    ) -> None:
         members = (*found.maps, *found.reducers)
         nothing: dict[str, bool] = {}
         task = Task(
             program, graph, 0, members, (found.input,), (), members, None, (), rows=False, channels=1,
-            guarded=(), joins=nothing, batch=BATCH, skip=False, native="on" if available() else "off",
+            guarded=(), joins=nothing, batch=BATCH, skip=False, native=native if available() else "off",
         )  # fmt: skip
         self._graph = graph
         self._input = found.input
-        self._chain = Chain(task, Report())
+        self._report = Report()
+        self._chain = Chain(task, self._report)
         initial = {variable.name: variable.initial for variable in graph.variables}
         types = {variable.name: variable.type for variable in graph.variables}
         self._homes: dict[str, tuple[Any, int]] = {}
@@ -306,21 +305,37 @@ class _Copy:
             else:
                 step.native.variables[at].set(first)
 
-    def take(self, table: Any) -> None:
-        """Fires on rows. Raises: Rejected for rows that are none, and for a trap."""
-        type_ = self._graph.queues[self._input].type
-        source = open_source(table, type_, name=self._input)
+    @property
+    def columns(self) -> bool:
+        """Whether it fires on columns; else on values."""
+        return self._chain.columns(self._input)
+
+    def take(self, batches: Iterable[Any]) -> None:
+        """Fires on items, in columns or not. Raises: Rejected for rows that are none, and for a trap."""
         try:
-            for items in _columns(source) if self._chain.columns(self._input) else source:
+            for batch in batches:
+                items = batch if self.columns else values_of(batch)
                 for _ in self._chain(0, self._input, Piece(range(len(items)), items)):
                     pass
         except Trapped as trapped:
             raise Rejected([trap_diagnostic(trapped.caught.trap)]) from trapped
 
-    def left(self, name: str) -> Any:
-        """What a variable holds, as the one item of a piece."""
+    def report(self) -> Report:
+        """What has been fired so far, and what Python ran."""
+        self._chain.code.tell(self._report, self._graph)
+        return self._report
+
+    def left(self) -> list[tuple[int, bytes]]:
+        """What the variables hold, each with its number in the graph."""
+        types = {variable.name: variable.type for variable in self._graph.variables}
+        numbers = {name: number for number, name in enumerate(types)}
+        return [
+            (numbers[name], coder(types[name]).encode(self._held(name, types[name]))) for name in self._homes
+        ]
+
+    def _held(self, name: str, type_: t.Type) -> Any:
+        """The value of a variable, as the one item of a piece."""
         step, at = self._homes[name]
-        type_ = next(variable.type for variable in self._graph.variables if variable.name == name)
         if isinstance(step, Rowwise):
             freeze = freezer(type_)
             return [step.variables[at] if freeze is None else freeze(step.variables[at])]
@@ -330,7 +345,7 @@ class _Copy:
             return to_arrow(type_, batch, copied=True)
 
 
-def _columns(source: Source) -> Iterator[Any]:
+def _columns(source: ItemSource) -> Iterator[Any]:
     """The items of a source of Arrow data as columns."""
     from backends.native.ingest.tables import converted
 
@@ -339,8 +354,19 @@ def _columns(source: Source) -> Iterator[Any]:
     return converted(source, tables, BATCH)
 
 
+def shown(graph: Graph, output: str, parts: Sequence[bytes]) -> Any:
+    """The rows of a view, as an Arrow table, of a variable of which there are parts. Raises: Rejected for a trap."""
+    found = parts_of(graph, output)
+    assert found is not None  # noqa: S101 - by who made the plan
+    view = next(each for each in graph.views if each.name == output)
+    (index,) = graph.users[view.variable]
+    initial = graph.variables[variable_of(graph, output)].initial
+    with traps_told():
+        return _shown(view, graph.instances[index], dict(found.combined)[view.variable], initial, parts)
+
+
 def _shown(view: View, instance: Instance, how: Combine, initial: Any, parts: Sequence[bytes]) -> Any:
-    """The rows of a view, as an Arrow table, of a variable that begins with `initial` and of which there are parts."""
+    """The same of a variable that begins with `initial`."""
     op = instance.operator
     assert isinstance(op, typed.Operator)  # noqa: S101 - its variables have a combine
     at = instance.variables.index(view.variable)
@@ -362,7 +388,12 @@ def _shown(view: View, instance: Instance, how: Combine, initial: Any, parts: Se
 
 
 def _shown_natively(
-    view: View, into: Variable, other: Variable, code: NativeCombine, initial: Any, parts: Sequence[bytes]
+    view: View,
+    into: NativeVariable,
+    other: NativeVariable,
+    code: NativeCombine,
+    initial: Any,
+    parts: Sequence[bytes],
 ) -> Any:
     into.set(initial)
     found = coder(into.type)

@@ -27,7 +27,7 @@ def lower(plan: Plan, stage: Stage, task: str, frame: Frame) -> Frame:
             return _mapped(_whole(plan, stage, frame), worker.mapped, task)
         case StageKind.KEYED:
             scattered = _mapped(_whole(plan, stage, frame), worker.scattered, task)
-            channels = _by_channel(scattered, stage.role.channels)
+            channels = by_channel(scattered, stage.role.channels)
             return _mapped(channels.sortWithinPartitions("channel", "chunk", "queue"), worker.keyed, task)
 
 
@@ -43,7 +43,7 @@ def _whole(plan: Plan, stage: Stage, frame: Frame) -> Frame:
     return frame.repartition(plan.workers, "chunk").sortWithinPartitions("chunk", "queue", "part")
 
 
-def _by_channel(frame: Frame, channels: int) -> Frame:
+def by_channel(frame: Frame, channels: int) -> Frame:
     """One partition for each channel. Before Spark 4.1 some may share one, which the worker does not mind."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(channels, frame["channel"])

@@ -88,7 +88,12 @@ class Plan:
 
     def show(self) -> str:
         """The plan as text: each stage, and for each of its instances the reason why it is there."""
-        lines = [f"spark: {self.workers} workers, chunks of at most {self.options.batch} items"]
+        from backends.spark import ways
+
+        lines = [
+            f"spark: {self.workers} workers, chunks of at most {self.options.batch} items",
+            f"  {ways.told(ways.way(self))}",
+        ]
         for stage in self.stages:
             ends = f"({', '.join(stage.outs)}) <- ({', '.join(stage.ins)})"
             lines.append(f"  stage {stage.number}, {_described(stage)}: {ends}")
@@ -228,7 +233,7 @@ class _Planner:
             end = self.graph.queues[name].producer
             if instance.operator.ports[port].by is None or end is None:
                 continue
-            if found[end.instance].kind is not StageKind.ORDERED and not self.keeps_order(name):
+            if found[end.instance].kind is not StageKind.ORDERED and not keeps_order(self.graph, name):
                 return _ordered(f"the order of {name} has to be checked")
         return role
 
@@ -255,28 +260,6 @@ class _Planner:
     @staticmethod
     def neighbour(end: End | None, inside: set[int], found: dict[int, Role]) -> bool:
         return end is not None and (end.instance in inside or found[end.instance].kind is StageKind.ORDERED)
-
-    def keeps_order(self, queue: str) -> bool:
-        """Whether all items of an operator's output have the key of the item that they come from."""
-        end = self.graph.queues[queue].producer
-        if end is None:
-            return True
-        maker = self.graph.instances[end.instance]
-        key, source = self.graph.queues[queue].key(), self.graph.queues[maker.ins[0]].key()
-        if not isinstance(maker.operator, typed.Operator) or key is None or source is None:
-            return False
-        wanted = ItemPart(0, (source,))
-        for out, origin in (emit for seen in item_findings(maker.operator) for emit in seen.emits):
-            if out != end.position:
-                continue
-            match origin:
-                case Construction(values) if values[key] == wanted:
-                    pass
-                case ItemPart(0, ()) if key == source:
-                    pass
-                case _:
-                    return False
-        return maker.operator.ports[0].by is not None
 
     # -- stages
 
@@ -314,6 +297,29 @@ class _Planner:
             ]
         role = self.roles[members[-1]]
         return Stage(number, kind, tuple(members), tuple(ins), tuple(outs), evolve(role, kind=kind))
+
+
+def keeps_order(graph: Graph, queue: str) -> bool:
+    """Whether all items of an operator's output have the key of the item that they come from."""
+    end = graph.queues[queue].producer
+    if end is None:
+        return True
+    maker = graph.instances[end.instance]
+    key, source = graph.queues[queue].key(), graph.queues[maker.ins[0]].key()
+    if not isinstance(maker.operator, typed.Operator) or key is None or source is None:
+        return False
+    wanted = ItemPart(0, (source,))
+    for out, origin in (emit for seen in item_findings(maker.operator) for emit in seen.emits):
+        if out != end.position:
+            continue
+        match origin:
+            case Construction(values) if values[key] == wanted:
+                pass
+            case ItemPart(0, ()) if key == source:
+                pass
+            case _:
+                return False
+    return maker.operator.ports[0].by is not None
 
 
 def _folded(graph: Graph, groups: list[tuple[StageKind, list[int]]]) -> list[tuple[StageKind, list[int]]]:

@@ -119,7 +119,14 @@ class ListText:
     brought: tuple[tuple[tuple[str, ...], Value], ...] = ()
 
 
-Value = ScalarText | RecordText | ListText
+@frozen
+class OtherColumn:
+    """A column of a type that Spark does not have: an output in which it shows is not read."""
+
+    name: str
+
+
+Value = ScalarText | RecordText | ListText | OtherColumn
 
 
 @frozen
@@ -141,7 +148,7 @@ def _plain(value: Value) -> bool:
             return True
         case RecordText(values):
             return all(map(_plain, values))
-        case ListText():
+        case ListText() | OtherColumn():
             return False
 
 
@@ -185,10 +192,10 @@ def _given(graph: Graph, name: str) -> SentRow:
         raise _Unread
     whole = name in wholes(graph.program)
     row = t.parts(type_)[0] if whole else type_
-    fields = columns(row)
-    if not all(sql.scalar(field) for _, field in fields):
-        raise _Unread
-    cells = tuple(ScalarText(sql.name(column), field) for column, field in fields)
+    cells = tuple(
+        ScalarText(sql.name(column), field) if sql.scalar(field) else OtherColumn(column)
+        for column, field in columns(row)
+    )
     value = RecordText(cells) if isinstance(row, t.Record) else cells[0]
     return SentRow((), ListText((((), value),)), whole=True) if whole else SentRow((), value, whole=False)
 
@@ -410,7 +417,9 @@ class _HandlerReading:
             raise _Unread
         keys = self.value(by)
         cells = keys.values if isinstance(keys, RecordText) else (keys,)
-        names = tuple(cell for cell in cells if isinstance(cell, ScalarText) and cell.type in _KEYS)
+        names = tuple(
+            cell for cell in cells if isinstance(cell, ScalarText) and sql.kind_of(cell.type) in sql.KEYS
+        )
         if len(names) != len(cells):
             raise _Unread
         return names, whole
@@ -500,10 +509,6 @@ class _HandlerReading:
             brought.append(((*conditions, *more), made))
         self.inside = False
         return ListText(tuple(brought))
-
-
-_KEYS = frozenset({t.BOOL, t.I64, t.STRING})
-"""Types of keys that are grouped alike in Spark, and shown as they came."""
 
 
 def _cell(type_: t.Type, text: str | None) -> ScalarText:

@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
+from backends.firing.remarks import refused
+from backends.native.operator import Refused, compile_native
 from backends.spark.marshal import from_plain, to_plain
 from river.classes import define, field, frozen
 from river.lang import typed
@@ -15,6 +17,7 @@ from river.lang.values import freezer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from river.diagnostics import Diagnostic
     from river.il.graph import Graph, Instance
     from river.lang.types import Type
 
@@ -112,6 +115,19 @@ def _union(type_: Type, one: Mapping[Any, Any], other: Mapping[Any, Any]) -> Any
     from river.lang.values import frozen_form
 
     return frozen_form(type_, [*one.items(), *other.items()])
+
+
+def uncompiled(graph: Graph, instances: Iterable[int]) -> tuple[Diagnostic, ...]:
+    """A warning for those of the instances that have no machine code, with the reasons, which are found once more here."""
+    found = [graph.instances[index] for index in instances]
+    reasons = [
+        (instance.name, reason)
+        for instance in found
+        if isinstance(instance.operator, typed.Operator)
+        and isinstance(made := compile_native(instance.operator), Refused)
+        for reason in made.reasons
+    ]
+    return refused(reasons, len({name for name, _ in reasons}))
 
 
 # ------------------------------------------------------------------------------------------------------------ traps

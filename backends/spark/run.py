@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from heapq import merge
 from itertools import groupby
 from pathlib import Path
@@ -18,36 +18,33 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from backends.firing.remarks import refused
 from backends.native.egress.sinks import column_sink
 from backends.native.jit import available
-from backends.native.operator import Refused, compile_native
-from backends.spark import report, task
+from backends.spark import direct, report, task
 from backends.spark.columns import is_columnar
 from backends.spark.lower import lower
 from backends.spark.marshal import COLUMNS, REPORT, Piece
 from backends.spark.session import FOLDER, session
-from backends.spark.worker import Row, packed, record_batch, together
+from backends.spark.worker import MarshalledRow, packed, record_batch, together
 from river.backend import Summary
 from river.diagnostics import Diagnostic, Note, Rejected, Severity
 from river.driver import Reading
+from river.il.views import rows_of
 from river.ingress import turns
-from river.io.batches import Source
+from river.io.batches import ItemSource
 from river.io.columnar import Tables
 from river.io.schema import arrow
-from river.lang import typed
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from backends.native.contract import Reason
     from backends.native.ingest import Reader
     from backends.spark.plan import Plan, Stage
     from backends.spark.report import Caught, Report
     from backends.spark.session import Session
-    from backends.spark.task import Program
-    from river.backend import Items, Rows, Sinks, Sources
+    from backends.spark.task import ShippedProgram
+    from river.backend import Items, Options, Rows, Sinks, Sources
     from river.ingress import Turn
 
 POLL = 0.1
@@ -63,15 +60,45 @@ def run(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
     Raises: Trap; Rejected("spark-no-java", "spark-no-river", "spark-settings", "spark-failed");
         whatever a source or a sink raises; KeyboardInterrupt, also where `Options.stopping` says so.
     """
-    if strangers := sorted(set(sinks) - set(plan.graph.outputs)):
+    views = {view.name for view in plan.graph.views}
+    if strangers := sorted(set(sinks) - set(plan.graph.outputs) - views):
         raise ValueError(f"not outputs of the program: {', '.join(strangers)}")
+    by_themselves = direct.direct(plan, sources, sinks)
+    if by_themselves is not None:
+        with _folder() as folder, session(plan.workers, plan.options.settings) as spark:
+
+            def watched(job: Callable[[], None]) -> None:
+                _watched(spark, job, "the plan", plan.options)
+
+            def again(given: Sources) -> Mapping[str, Any]:
+                return _by_stages(plan, given, {}).variables
+
+            found = direct.run(by_themselves, spark, folder, watched, again)
+        if found is not None:
+            return found
+    return _by_stages(plan, sources, sinks)
+
+
+@contextmanager
+def _folder() -> Generator[Path]:
+    """The folder of a run, which executors see."""
     with TemporaryDirectory(prefix="river-spark-", dir=os.environ.get(FOLDER)) as folder:
-        execution = _Execution(plan, Path(folder))
+        yield Path(folder)
+
+
+def _by_stages(plan: Plan, sources: Sources, sinks: Sinks) -> Summary:
+    """Runs the stages one after the other."""
+    with _folder() as folder:
+        execution = _Execution(plan, folder)
         with session(plan.workers, plan.options.settings) if plan.stages else nullcontext() as spark:
             execution.take(sources)
             execution.compute(spark)
-        execution.deliver(sinks)
-        return execution.summary()
+        execution.deliver({name: sink for name, sink in sinks.items() if name in plan.graph.outputs})
+        summary = execution.summary()
+        for view in plan.graph.views:
+            if view.name in sinks:
+                sinks[view.name](list(rows_of(view, summary.variables[view.variable])))
+        return summary
 
 
 class _Execution:
@@ -111,7 +138,7 @@ class _Execution:
 
     def opened(self, source: Iterable[Items]) -> Iterable[Items | Rows]:
         """The source; one that machine code can read gives columns."""
-        if not (self.native and isinstance(source, Reading) and isinstance(source.source, Source)):
+        if not (self.native and isinstance(source, Reading) and isinstance(source.source, ItemSource)):
             return source
         from backends.native.ingest import open_native
         from backends.native.ingest.tables import converted
@@ -125,8 +152,7 @@ class _Execution:
 
     def look(self) -> None:
         """Raises: KeyboardInterrupt when told to stop."""
-        if self.plan.options.stopping():
-            raise KeyboardInterrupt
+        _look(self.plan.options)
 
     # -- stages
 
@@ -147,7 +173,7 @@ class _Execution:
             for name in stage.ins:  # nobody else reads them
                 rmtree(self.branch(self.numbers[name]), ignore_errors=True)
 
-    def stage(self, spark: Session, program: Program, stage: Stage) -> None:
+    def stage(self, spark: Session, program: ShippedProgram, stage: Stage) -> None:
         """Runs one stage. Raises: Rejected("spark-failed"); KeyboardInterrupt."""
         wanted = [self.numbers[name] for name in stage.ins]
         columns = [column.partition(" ")[0] for column in COLUMNS.split(", ")]
@@ -159,33 +185,7 @@ class _Execution:
             made = made.sortWithinPartitions("queue", "chunk", "part")
             made.write.mode("append").partitionBy("queue").parquet(str(self.folder))
 
-        self.watched(spark, job, stage)
-
-    def watched(self, spark: Session, job: Callable[[], None], stage: Stage) -> None:
-        """Runs `job` in a thread of its own, so that it can be stopped."""
-        tag = f"river-{uuid4().hex}"
-        failed: list[Exception] = []
-
-        def work() -> None:
-            spark.addTag(tag)
-            try:
-                job()
-            except Exception as error:  # noqa: BLE001 - of Spark: it is told below
-                failed.append(error)
-            finally:
-                spark.removeTag(tag)
-
-        thread = threading.Thread(target=work, name=f"river-spark-{stage.number}", daemon=True)
-        thread.start()
-        try:
-            while thread.is_alive():
-                thread.join(POLL)
-                self.look()
-        except KeyboardInterrupt:
-            spark.interruptTag(tag)
-            raise
-        if failed:
-            raise Rejected([_failure(stage, failed[0])]) from failed[0]
+        _watched(spark, job, f"stage {stage.number} of the plan", self.plan.options)
 
     def told(self, stage: Stage) -> list[Report]:
         """The reports of a stage's tasks."""
@@ -228,7 +228,7 @@ class _Execution:
         initial = {variable.name: variable.initial for variable in graph.variables}
         names = [graph.instances[index].name for index in sorted(found.python)]
         calls = {**{name: found.fired[name] for name in names if found.fired[name]}, **+found.asked}
-        remarks = (_missing(),) if found.missing else _refused(self.plan, found)
+        remarks = (_missing(),) if found.missing else report.uncompiled(graph, sorted(found.python))
         return Summary(initial | found.variables, found.fired, found.skipped, calls, remarks)
 
 
@@ -267,28 +267,49 @@ def _missing() -> Diagnostic:
     return Diagnostic("native-missing", message, None, Severity.WARNING, help=help_)
 
 
-def _refused(plan: Plan, found: Report) -> tuple[Diagnostic, ...]:
-    """A warning for the operators that Python ran on the executors, with the reasons, which are found once more here."""
-    reasons: list[tuple[str, Reason]] = []
-    count = 0
-    for index in sorted(found.python):
-        instance = plan.graph.instances[index]
-        if isinstance(instance.operator, typed.Operator):
-            count += 1
-            made = compile_native(instance.operator)
-            reasons += [
-                (instance.name, reason) for reason in (made.reasons if isinstance(made, Refused) else ())
-            ]
-    return refused(reasons, count)
-
-
 def _serial(stage: Stage, caught: Caught) -> tuple[int, int, int]:
     """The order of traps: first the instance that stands first in the direction of the data, then its first item."""
     known = {instance: order for order, instance in enumerate(stage.instances)}
     return known[caught.instance], caught.chunk, caught.place
 
 
-def _failure(stage: Stage, error: Exception) -> Diagnostic:
+def _look(options: Options) -> None:
+    """Raises: KeyboardInterrupt when told to stop."""
+    if options.stopping():
+        raise KeyboardInterrupt
+
+
+def _watched(spark: Session, job: Callable[[], None], what: str, options: Options) -> None:
+    """Runs a job of Spark in a thread of its own, so that it can be stopped.
+
+    Raises: Rejected("spark-failed"); KeyboardInterrupt.
+    """
+    tag = f"river-{uuid4().hex}"
+    failed: list[Exception] = []
+
+    def work() -> None:
+        spark.addTag(tag)
+        try:
+            job()
+        except Exception as error:  # noqa: BLE001 - of Spark: it is told below
+            failed.append(error)
+        finally:
+            spark.removeTag(tag)
+
+    thread = threading.Thread(target=work, name=f"river-spark, {what}", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL)
+            _look(options)
+    except KeyboardInterrupt:
+        spark.interruptTag(tag)
+        raise
+    if failed:
+        raise Rejected([_failure(what, failed[0])]) from failed[0]
+
+
+def _failure(what: str, error: Exception) -> Diagnostic:
     """What Spark says of a job that failed; of a Python error in a worker, its last line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("at ", "File ", "JVM stacktrace", "..."))]
@@ -296,7 +317,7 @@ def _failure(stage: Stage, error: Exception) -> Diagnostic:
     notes = tuple(
         Note(line) for line in dict.fromkeys((told[0] if told else type(error).__name__, last)) if line
     )
-    return Diagnostic("spark-failed", f"Spark could not run stage {stage.number} of the plan", notes=notes)
+    return Diagnostic("spark-failed", f"Spark could not run {what}", notes=notes)
 
 
 class _Writer:
@@ -308,7 +329,7 @@ class _Writer:
         self.file: Any = None
         folder.mkdir()
 
-    def write(self, row: Row) -> None:
+    def write(self, row: MarshalledRow) -> None:
         """Appends a row, a row group of its own."""
         if self.count % ROWS_PER_FILE == 0:
             self.close()
@@ -326,14 +347,14 @@ class _Writer:
             self.file = None
 
 
-def _stored(file: Path) -> Iterator[Row]:
+def _stored(file: Path) -> Iterator[MarshalledRow]:
     """The rows of a file; their queue is that of the folder."""
     names = [column.partition(" ")[0] for column in COLUMNS.split(", ")][1:]
     with arrow("parquet").ParquetFile(file) as opened:
         for batch in opened.iter_batches(READ_AHEAD, columns=names):
             for cells in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
-                yield Row(0, *cells)
+                yield MarshalledRow(0, *cells)
 
 
-def _order(row: Row) -> tuple[int, int]:
+def _order(row: MarshalledRow) -> tuple[int, int]:
     return row.chunk, row.part

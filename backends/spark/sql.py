@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-SCALARS: Final[dict[t.Type, str]] = {t.BOOL: "boolean", t.I64: "bigint", t.F64: "double", t.STRING: "string"}
-"""The types whose values are the same in Spark, with the names that they have there."""
+_SCALARS: Final[dict[t.Type, str]] = {
+    t.BOOL: "boolean",
+    t.I32: "int",
+    t.I64: "bigint",
+    t.F64: "double",
+    t.STRING: "string",
+    t.TIME: "timestamp",
+}
 
 LONGEST: Final = 1 << 14
 """Characters of an expression: texts of operands are repeated in that of wrapping sums."""
@@ -32,9 +38,20 @@ _LOW: Final = 0xFFFFFFFF  # the lower half of a whole number
 _FACTOR: Final = 1 << 30  # what a half may be multiplied by without leaving 64 bits
 
 
+def spelled(type_: t.Type) -> str | None:
+    """Spark's name of a type whose values are the same there, or those and none; None if Spark has no such type."""
+    match type_:
+        case t.Optional(inner):
+            return spelled(inner)
+        case t.Decimal(precision, scale):
+            return f"decimal({precision},{scale})"
+        case _:
+            return _SCALARS.get(type_)
+
+
 def scalar(type_: t.Type) -> bool:
-    """Whether Spark has all values of a type: those of `SCALARS`, or none."""
-    return (type_.inner if isinstance(type_, t.Optional) else type_) in SCALARS
+    """Whether Spark has all values of a type, or none and those."""
+    return spelled(type_) is not None
 
 
 def name(column: str) -> str:
@@ -44,14 +61,25 @@ def name(column: str) -> str:
 
 def literal(type_: t.Type, value: Any) -> str | None:
     """A constant; None if Spark has no such type."""
-    if not scalar(type_):
+    kind = spelled(type_)
+    if kind is None:
         return None
-    inner = type_.inner if isinstance(type_, t.Optional) else type_
     if value is None:
-        return f"cast(null as {SCALARS[inner]})"
-    if inner == t.STRING:
-        return text(value)
-    return str(value).lower() if inner == t.BOOL else f"cast('{value}' as {SCALARS[inner]})"
+        return f"cast(null as {kind})"
+    match type_.inner if isinstance(type_, t.Optional) else type_:
+        case t.STRING:
+            return text(value)
+        case t.BOOL:
+            return str(value).lower()
+        case t.TIME:
+            return f"timestamp_micros(cast('{value}' as bigint))"
+        case t.Decimal(_, scale):
+            digits = f"{abs(value):0{scale + 1}}"
+            at = len(digits) - scale
+            shown = f"{'-' if value < 0 else ''}{digits[:at]}{'.' if scale else ''}{digits[at:]}"
+            return f"cast('{shown}' as {kind})"
+        case _:
+            return f"cast('{value}' as {kind})"
 
 
 def text(value: str) -> str:
@@ -73,11 +101,22 @@ def apply(expr: typed.Apply, types: Sequence[t.Type], args: Sequence[str]) -> st
         case typed.Apply(t.I64, "*%", (typed.Literal(_, factor), _)):
             return _times(args[1], factor)
         case _:
+            if not _comparable(types):
+                return None
+            of = kind_of(types[0])
             written = (
-                text for (name, of), text in _WRITTEN.items() if name == expr.operation and types[0] in of
+                text for (name, kinds), text in _WRITTEN.items() if name == expr.operation and of in kinds
             )
             found = next(written, None)
             return None if found is None else found.format(*args)
+
+
+def _comparable(types: Sequence[t.Type]) -> bool:
+    """Whether Spark's common type of all decimals among these has all their digits."""
+    inner = (type_.inner if isinstance(type_, t.Optional) else type_ for type_ in types)
+    exact = [type_ for type_ in inner if isinstance(type_, t.Decimal)]
+    whole = max((each.precision - each.scale for each in exact), default=0)
+    return whole + max((each.scale for each in exact), default=0) <= _DECIMAL.precision
 
 
 def _times(value: str, factor: int) -> str | None:
@@ -107,7 +146,24 @@ def whole(high: str, low: str) -> str:
 
 
 _ZERO: Final = "cast('0' as bigint)"
-_PLAIN: Final = frozenset({t.BOOL, t.I64, t.STRING})  # what compares alike there and here
+_DECIMAL: Final = t.Decimal(38, 0)  # in the table below: any
+
+
+def kind_of(type_: t.Type) -> t.Type:
+    """The type for which the table says what an operation is: decimals are all alike."""
+    match type_:
+        case t.Optional(inner):
+            return t.Optional(kind_of(inner))
+        case t.Decimal():
+            return _DECIMAL
+        case _:
+            return type_
+
+
+_PLAIN: Final = frozenset(
+    {t.BOOL, t.I32, t.I64, t.STRING, t.TIME, _DECIMAL}
+)  # what compares alike there and here
+KEYS: Final = _PLAIN  # and keys of these are grouped alike, and shown as they came
 _SAME: Final = _PLAIN | {t.F64}  # by the total order, floats do, too
 _MAYBE: Final = frozenset(t.Optional(type_) for type_ in _SAME)
 _TRUTH: Final = frozenset({t.Optional(t.BOOL)})
@@ -147,9 +203,11 @@ _WRITTEN: Final[dict[tuple[str, frozenset[t.Type]], str]] = {
     ("neg_wrap", _WHOLE): wrapped(_ZERO, "(~ {0})", 1),
     **{(word, _WHOLE): f"({{0}} {word} {{1}})" for word in ("&", "|", "^")},
     ("~", _WHOLE): "(~ {0})",
-    ("min", _WHOLE | _TEXT): "least({0}, {1})",
-    ("max", _WHOLE | _TEXT): "greatest({0}, {1})",
+    ("min", _PLAIN - _BOOL): "least({0}, {1})",
+    ("max", _PLAIN - _BOOL): "greatest({0}, {1})",
     ("f64", _WHOLE): "cast({0} as double)",
+    ("time", _WHOLE): "timestamp_micros({0})",
+    **{(name, frozenset({t.TIME})): "unix_micros({0})" for name in ("i64", "micros")},
     **{(word, _FLOAT): f"({{0}} {word} {{1}})" for word in ("+", "-", "*")},
     ("neg", _FLOAT): "(- {0})",
     ("+", _TEXT): "concat({0}, {1})",

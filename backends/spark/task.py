@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Program:
+class ShippedProgram:
     """A program that explains itself: expanded, so that only types and functions of its namespaces are left to find."""
 
     text: str
     namespaces: tuple[str, ...]
 
 
-def portable(plan: Plan) -> Program:
+def portable(plan: Plan) -> ShippedProgram:
     """The program of a plan."""
     from river.driver import library
     from river.il.program import Instance
@@ -41,15 +41,15 @@ def portable(plan: Plan) -> Program:
     names = {d.template.rpartition(".")[0] for d in program.decls if isinstance(d, Instance)} - {"", "std"}
     found = library(program)
     used = tuple(n for n in sorted(names) if found.namespaces[n].types or found.namespaces[n].fns)
-    return Program(pretty(expand_instances(program, found)), used)
+    return ShippedProgram(pretty(expand_instances(program, found)), used)
 
 
 @lru_cache(maxsize=16)
-def verified(program: Program) -> Graph:
+def verified(program: ShippedProgram) -> Graph:
     """The graph of a program."""
     from river.plugins import frontend
 
-    library = Library.of({name: frontend(name).templates for name in program.namespaces})
+    library = Library.on_demand({name: frontend(name).templates for name in program.namespaces})
     return verify(parse(Source("<program>", program.text)), library)
 
 
@@ -62,7 +62,7 @@ class Task:
     deltas. `skip`: whether items that trap are left out, where that is allowed. `native`: see `river.backend.Options`.
     """
 
-    program: Program
+    program: ShippedProgram
     graph: Graph
     stage: int
     instances: tuple[int, ...]
@@ -88,7 +88,7 @@ class Task:
         return tuple(self.graph.queues).index(queue)
 
 
-def text(plan: Plan, stage: Stage, program: Program) -> str:
+def text(plan: Plan, stage: Stage, program: ShippedProgram) -> str:
     """The task of a stage as JSON."""
     from backends.spark.plan import StageKind
 
@@ -128,7 +128,7 @@ def text(plan: Plan, stage: Stage, program: Program) -> str:
 def read(text_: str) -> Task:
     """The task that a text states."""
     said: dict[str, Any] = json.loads(text_)
-    program = Program(said["program"], tuple(said["namespaces"]))
+    program = ShippedProgram(said["program"], tuple(said["namespaces"]))
     return Task(
         program=program,
         graph=verified(program),

@@ -33,7 +33,7 @@ ROWS_PER_BATCH = 16
 
 
 @frozen
-class Row:
+class MarshalledRow:
     """A row as `marshal.COLUMNS` says."""
 
     queue: int
@@ -68,15 +68,15 @@ def keyed(text: str, batches: Iterable[Any]) -> Iterator[Any]:
 # ------------------------------------------------------------------------------------------------------------- rows
 
 
-def _rows(batches: Iterable[Any]) -> Iterator[Row]:
+def _rows(batches: Iterable[Any]) -> Iterator[MarshalledRow]:
     for batch in batches:
         for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield Row(*cells)
+            yield MarshalledRow(*cells)
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[Any]:
+def _batches(rows: Iterable[MarshalledRow]) -> Iterator[Any]:
     """The rows as Arrow batches, a few in one."""
-    held: list[Row] = []
+    held: list[MarshalledRow] = []
     for row in rows:
         held.append(row)
         if len(held) == ROWS_PER_BATCH:
@@ -86,7 +86,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[Any]:
         yield record_batch(held)
 
 
-def record_batch(rows: list[Row]) -> Any:
+def record_batch(rows: list[MarshalledRow]) -> Any:
     """The Arrow batch of some rows."""
     pa = arrow()
     kinds = [pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary(), pa.binary(), pa.string()]
@@ -95,9 +95,11 @@ def record_batch(rows: list[Row]) -> Any:
     return pa.record_batch([pa.array(c, k) for c, k in zip(cells, kinds, strict=True)], names)
 
 
-def packed(number: int, type_: t.Type, chunk: int, piece: Piece, channel: int = 0, part: int = 0) -> Row:
+def packed(
+    number: int, type_: t.Type, chunk: int, piece: Piece, channel: int = 0, part: int = 0
+) -> MarshalledRow:
     """The row of a piece of queue `number`."""
-    return Row(
+    return MarshalledRow(
         number,
         chunk,
         channel,
@@ -108,17 +110,17 @@ def packed(number: int, type_: t.Type, chunk: int, piece: Piece, channel: int = 
     )
 
 
-def unpacked(type_: t.Type, row: Row) -> Piece:
+def unpacked(type_: t.Type, row: MarshalledRow) -> Piece:
     """The piece of a row, as values."""
     items = marshal.coder(type_).decode(row.items)
     return Piece(marshal.read_places(row.at, len(items)), items, _marks(row))
 
 
-def _marks(row: Row) -> tuple[tuple[int, int], ...]:
+def _marks(row: MarshalledRow) -> tuple[tuple[int, int], ...]:
     return tuple((place, key) for place, key in json.loads(row.marks)) if row.marks else ()
 
 
-def together(type_: t.Type, rows: Iterable[Row], *, deltas: bool, columns: bool) -> Piece:
+def together(type_: t.Type, rows: Iterable[MarshalledRow], *, deltas: bool, columns: bool) -> Piece:
     """What the rows of one turn and queue have, as values or as `columns`. `deltas`: they are parts of deltas."""
     if columns:
         return gathered(type_, [(row.at, row.items, _marks(row)) for row in rows], rows=deltas)
@@ -127,18 +129,18 @@ def together(type_: t.Type, rows: Iterable[Row], *, deltas: bool, columns: bool)
 
 def _written(
     work: Task, queue: str, chunk: int, piece: Piece, channel: int = 0, part: int = 0
-) -> Iterator[Row]:
+) -> Iterator[MarshalledRow]:
     """The row of a piece, if there is anything in it."""
     if len(piece.places) or piece.marks:
         yield packed(work.number(queue), work.graph.queues[queue].type, chunk, piece, channel, part)
 
 
-def _report(work: Task, report: Report) -> Row:
-    return Row(marshal.REPORT - work.stage, -1, 0, 0, b"", b"", report.text(work.graph))
+def _report(work: Task, report: Report) -> MarshalledRow:
+    return MarshalledRow(marshal.REPORT - work.stage, -1, 0, 0, b"", b"", report.text(work.graph))
 
 
 def _pieces(
-    work: Task, rows: Iterable[Row], columns: Callable[[str], bool]
+    work: Task, rows: Iterable[MarshalledRow], columns: Callable[[str], bool]
 ) -> Iterator[tuple[int, str, Piece]]:
     """Chunk, queue, and all the elements of that chunk in that queue, in order, as `columns` where that is wanted."""
     for (chunk, number), group in groupby(rows, lambda row: (row.chunk, row.queue)):
@@ -183,7 +185,7 @@ class Chain:
             yield from self(chunk, out, made)
 
 
-def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+def _mapped(work: Task, rows: Iterable[MarshalledRow]) -> Iterator[MarshalledRow]:
     report = Report()
     chain = Chain(work, report)
     for chunk, queue, piece in _pieces(work, rows, chain.columns):
@@ -196,7 +198,7 @@ def _mapped(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     yield _report(work, report)
 
 
-def _scattered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+def _scattered(work: Task, rows: Iterable[MarshalledRow]) -> Iterator[MarshalledRow]:
     report = Report()
     chain = Chain(work, report)
     by_value = _split_rows(work) if work.rows else _split_items(work)
@@ -278,7 +280,7 @@ def _split_rows(work: Task) -> Callable[[Piece], list[Piece]]:
     return split
 
 
-def _keyed(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+def _keyed(work: Task, rows: Iterable[MarshalledRow]) -> Iterator[MarshalledRow]:
     reports: list[Report] = []
     initial = {v.name: v.initial for v in work.graph.variables}
     assert work.last is not None  # noqa: S101 - the stage is keyed
@@ -317,7 +319,7 @@ def _keyed(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
 # ----------------------------------------------------------------------------------------------------------- ordered
 
 
-def _ordered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
+def _ordered(work: Task, rows: Iterable[MarshalledRow]) -> Iterator[MarshalledRow]:
     report = Report()
     network = Network(work, report)
     guards = {queue: _Guard(work, queue, report) for queue in work.guarded}
@@ -341,7 +343,7 @@ def _ordered(work: Task, rows: Iterable[Row]) -> Iterator[Row]:
     yield _report(work, report)
 
 
-def _left(work: Task, network: Network, guards: dict[str, _Guard], chunk: int) -> Iterator[Row]:
+def _left(work: Task, network: Network, guards: dict[str, _Guard], chunk: int) -> Iterator[MarshalledRow]:
     """The rows of what has left the network."""
     for queue in work.outs:
         runs: list[Any] = []

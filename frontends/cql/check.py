@@ -13,11 +13,13 @@ from frontends.cql.assume import STAMP, assumed
 from frontends.cql.combine import combined
 from frontends.cql.flatten import flat
 from frontends.cql.group_windows import with_tables
+from frontends.cql.grouping_sets import separate
 from frontends.cql.inline import inlined
 from frontends.cql.narrow import narrowed
 from frontends.cql.quoted import settled, texts
 from frontends.cql.sessions import growing
 from frontends.cql.unnest import unnested
+from frontends.sql import decimals
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
 from frontends.sql.check import joined_by_name, select
@@ -55,8 +57,8 @@ def scope() -> Scope:
     """What expressions may name: CQL's types, and the functions of its templates."""
     from frontends.cql import FRONTEND  # the package imports this module when it checks
 
-    library = Library.of({FRONTEND.name: FRONTEND.templates})
-    return Scope(TYPES, {fn.name: fn for fn in library.fns})
+    library = Library.on_demand({FRONTEND.name: FRONTEND.templates})
+    return Scope(TYPES, library.namespaces[FRONTEND.name].fns)
 
 
 SIGN = "op"
@@ -69,7 +71,11 @@ def check(program: c.Program) -> ty.Program:
     Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
     """
     report = Report()
-    return _Checker(flat(with_tables(inlined(program, scope(), report), report)), report).program()
+    functions = decimals.functions(program)
+    known = scope().extended({}, functions)
+    return _Checker(
+        flat(with_tables(inlined(program, known, report), report)), report, known, functions
+    ).program()
 
 
 @frozen
@@ -87,7 +93,11 @@ class _Named:
 @define
 class _Checker:
     ast: c.Program
-    report: Report = field(factory=Report)
+    report: Report
+    scope: Scope
+    """What expressions may name."""
+    functions: tuple[s.Fn, ...]
+    """Those of `scope` that are the program's own."""
     decls: dict[str, c.Decl] = field(factory=dict[str, c.Decl])
     named: dict[str, _Named] = field(factory=dict[str, _Named])
     views: list[ty.View] = field(factory=list[ty.View])
@@ -98,8 +108,9 @@ class _Checker:
     def program(self) -> ty.Program:
         """The whole program."""
         report = self.report
+        own = {function.name for function in self.functions}
         for decl in self.ast.decls:
-            if decl.name in self.decls:
+            if decl.name in self.decls or decl.name in own:
                 report.error("cql-duplicate-name", f"`{decl.name}` is declared twice", decl.name_span)
             self.decls.setdefault(decl.name, decl)
         for decl in assumed(tuple(self.decls.values()), report):
@@ -120,7 +131,8 @@ class _Checker:
             report.error("cql-no-query", "nothing is asked: no declaration has a query", self.ast.span)
         for unused in (i for i in found if i.name not in used):
             report.warn("cql-unused-input", f"no query uses `{unused.name}`", unused.span)
-        return ty.Program(self.tau, inputs, narrowed(tuple(self.views)), report.remarks(), span=self.ast.span)
+        views = narrowed(tuple(self.views))
+        return ty.Program(self.tau, inputs, views, self.functions, report.remarks(), span=self.ast.span)
 
     def used(self) -> set[str]:
         """The names that queries read. An inner query that nobody reads is forgotten, with a warning."""
@@ -285,6 +297,8 @@ class _Checker:
             body = settled(body, self.row_of, self.report)
             if any(x.joining is not None and x.joining.natural for x in body.sources):
                 body = joined_by_name(body, tuple(map(self.row_of, body.sources)))
+            body = separate(body, f"{decl.name}_grouping", self)
+        if isinstance(body, q.Select):
             body = unnested(body, decl.name, self, named=decl.type is None)
         sources = tuple(self.source(source) for source in body.sources)
         stated = None if decl.type is None else self.row(decl.type)
@@ -293,7 +307,7 @@ class _Checker:
             case c.Combined():
                 relation = combined(body, rows, wanted, self.report)
             case block:
-                relation = select(block, rows, wanted, scope(), self.report)
+                relation = select(block, rows, wanted, self.scope, self.report)
         if self.report.errors > before:
             raise Failed
         sources, relation = growing(sources, relation, self.tau)
@@ -330,11 +344,6 @@ class _Checker:
                     raise self.report.error("cql-aggregate", message, aggregate.span, help_line)
 
     # -- what nested queries ask for (`unnest.World`)
-
-    @property
-    def scope(self) -> Scope:
-        """What expressions may name."""
-        return scope()
 
     def row_of(self, source: q.Source) -> t.Record:
         """The rows of a source."""
@@ -398,6 +407,10 @@ class _Checker:
             return ty.Source(source.name, source.label, found.row, None, found.closed, span=source.span)
         view: ty.Window = ty.Unbounded(span=source.span)
         if window is not None:
+            if isinstance(window, c.WindowTable) and not {ty.START, ty.END} & {
+                n for n, _ in found.row.fields
+            }:
+                view = ty.Buckets(1, 1, span=window.span)
             with self.report.recover():  # the columns of a refused window are known all the same
                 view = windows.seen(window, found.row, found.stamp or STAMP, self.clock, self.report)
         row = windows.shown(found.row, view, self.tau)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from frontends.cql import syntax as c
 from frontends.sql import syntax as q
+from frontends.sql.check import title
 from river.classes import define, evolve, field
 from river.il.trees import fresh, rebuild
 from river.lang import syntax as s
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 N = TypeVar("N", bound=s.Node)
+B = TypeVar("B", bound="q.Select | c.Combined | q.Source")
 
 
 def flat(program: c.Program) -> c.Program:
@@ -27,10 +29,36 @@ def flat(program: c.Program) -> c.Program:
     found: list[c.Decl] = []
     for decl in program.decls:
         if decl.query is not None:
-            decl = evolve(decl, query=work.query(decl.query, decl.name, {}))
+            query = decl.query
+            if decl.type is not None and isinstance(query.select, c.Combined):
+                query = evolve(query, select=_named(query.select))
+            decl = evolve(decl, query=work.query(query, decl.name, {}))
         found += [*work.made, decl]
         work.made.clear()
     return evolve(program, decls=tuple(found))
+
+
+def _named(body: B) -> B:
+    """A side of a combination whose columns are known by position: those without a name, or with that of another, get one."""
+    match body:
+        case c.Combined(left=left):
+            return evolve(body, left=_named(left))
+        case q.Select(items=items):
+            named = [item.name or title(item.value) for item in items if isinstance(item, q.Item)]
+            taken, seen = {name for name in named if name is not None}, set[str]()
+            found: list[q.Item | q.Star] = []
+            for item in items:
+                name = (item.name or title(item.value)) if isinstance(item, q.Item) else None
+                if isinstance(item, q.Item) and (name is None or name in seen):
+                    name = fresh("column", taken)
+                    taken.add(name)
+                    item = evolve(item, name=name)
+                if name is not None:
+                    seen.add(name)
+                found.append(item)
+            return evolve(body, items=tuple(found))
+        case _:
+            return body
 
 
 @define
@@ -51,7 +79,7 @@ class _Flatten:
     ) -> q.Select | c.Combined:
         """A block, or a combination of declared ones."""
         if isinstance(body, c.Combined):
-            left, right = (self.side(side, title, known) for side in (body.left, body.right))
+            left, right = (self.side(side, title, known) for side in (body.left, _named(body.right)))
             return evolve(body, left=left, right=right)
         sources = tuple(self.source(source, title, known) for source in body.sources)
         return self.nested(evolve(body, sources=sources), title, known)

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
     from frontends.sql import typed as r
 
-KEPT = ("Sums", "FSums", "Orders", "Options", "Decimals", "Folds")
+KEPT = ("Sums", "FSums", "Orders", "Options", "Decimals", "Distinct", "FDistinct", "Ranks", "Folds")
 """The kinds of fields."""
 KINDS = (*KEPT, "Folded")
 """The parameters of the template: what a row is to each field, and what is done to a state behind the rows of an instant."""
+
+_COUNTED = t.OMap(t.F64, t.I64)
+_RANKS = t.Record((("low", _COUNTED), ("high", _COUNTED), ("below", t.I64), ("n", t.I64)))
+"""Numbers on both sides of a quantile (`rank_in` in `templates/functions.river`)."""
 
 
 @define
@@ -71,12 +75,17 @@ class Accumulator:
                 place, fold = self.fold(argument, title, aggregate.fold, loose=loose), aggregate.fold
                 value = applied(fold.value, s.Force(s.Member(place, "state")))
                 return self.there(argument, title, value, aggregate)
-            case "string_agg" | "array_agg" | "quantile":
+            case "quantile":
+                (which,) = aggregate.parameters
+                place = self.rank(argument, title, which, loose=loose)
+                value = s.Call("cql.quantile_of", (place, which))
+                none = s.Binary("==", s.Member(place, "n"), s.Int(0))
+                return (
+                    s.IfExpr(none, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
+                )
+            case "string_agg" | "array_agg":
                 place = self.order(argument, title, kind, loose=loose)
-                if function == "quantile":
-                    value: s.Expr = s.Call("cql.quantile_of", (place, *aggregate.parameters))
-                else:
-                    value = self.in_order(function, place, kind, aggregate.parameters, distinct=distinct)
+                value = self.in_order(function, place, kind, aggregate.parameters, distinct=distinct)
                 some = s.Binary("==", s.Call("len", (place,)), s.Int(0))
                 return (
                     s.IfExpr(some, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
@@ -86,11 +95,18 @@ class Accumulator:
             case _ if function in PAIRS:
                 return self.pairs(function, argument, title, loose=loose)
             case _ if distinct:
-                place = self.order(argument, title, kind, loose=loose)
-                total, count = s.Call("sum", (s.Call("keys", (place,)),)), s.Call("len", (place,))
-                value = (
-                    total if function == "sum" else s.Binary("/", _real(total, kind), s.Call("f64", (count,)))
-                )
+                place = self.different(argument, title, kind, loose=loose)
+                total, count = s.Member(place, "sum"), s.Call("len", (s.Member(place, "seen"),))
+                if kind in t.FLOATS:
+                    total = s.Call("value", (total,))
+                if function == "avg":
+                    value = s.Binary("/", _real(total, kind), s.Call("f64", (count,)))
+                elif kind == t.U64:
+                    value = s.Call("u64", (total,), span=aggregate.span)
+                elif kind in t.INTEGERS:
+                    value = s.Call("i64_of", (total,), span=aggregate.span)
+                else:
+                    value = total
                 none = s.Binary("==", count, s.Int(0))
                 return (
                     s.IfExpr(none, s.NoneValue(), value) if isinstance(aggregate.type, t.Optional) else value
@@ -222,10 +238,23 @@ class Accumulator:
         """The values in order, counted."""
         return self.place("Options" if loose else "Orders", f"values_{title}", kind, argument)
 
+    def different(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
+        """The different values, counted, and their sum."""
+        name, total = ("FDistinct", t.FSUM) if kind in t.FLOATS else ("Distinct", t.I128)
+        type_ = t.Record((("seen", t.OMap(kind, t.I64)), ("sum", total)))
+        value = argument if loose else _perhaps(argument, argument, loose=False)
+        return self.place(name, f"different_{title}", type_, value)
+
+    def rank(self, argument: s.Expr, title: str, which: s.Expr, *, loose: bool) -> s.Expr:
+        """The values on both sides of a quantile."""
+        value = s.Force(argument) if loose else argument
+        told = s.RecordValue((s.FieldValue("v", value), s.FieldValue("p", which)))
+        return self.place("Ranks", f"ranks_{title}", _RANKS, _perhaps(argument, told, loose=loose))
+
     def fold(self, argument: s.Expr, title: str, fold: r.Fold, *, loose: bool) -> s.Expr:
         """What the user's aggregate keeps: its state, and how often what is to be told to it came, less how often it went."""
         if not loose:  # the template asks of each whether it is there
-            argument = s.IfExpr(s.Bool(value=False), s.NoneValue(), argument, span=argument.span)
+            argument = _perhaps(argument, argument, loose=False)
         payload = s.Lambda(("r",), argument, span=argument.span)
         changes = s.TypeName("omap", (expression(fold.operands), expression(t.I64)))
         kept = s.RecordType(
@@ -308,7 +337,7 @@ def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
             return expression(t.I128)
         case "FSums":
             return expression(t.FSUM)
-        case "Decimals" | "Folds":
+        case "Decimals" | "Distinct" | "FDistinct" | "Ranks" | "Folds":
             return type_
         case _:
             return s.TypeName("omap", (type_, expression(t.I64)))
@@ -319,6 +348,18 @@ def _empty(kind: str) -> s.Expr:
         case "Folds":
             return s.RecordValue(
                 (s.FieldValue("state", s.NoneValue()), s.FieldValue("changes", s.MapValue(())))
+            )
+        case "Distinct" | "FDistinct":
+            none = s.Int(0) if kind == "Distinct" else s.Call("zero", ())
+            return s.RecordValue((s.FieldValue("seen", s.MapValue(())), s.FieldValue("sum", none)))
+        case "Ranks":
+            return s.RecordValue(
+                (
+                    s.FieldValue("low", s.MapValue(())),
+                    s.FieldValue("high", s.MapValue(())),
+                    s.FieldValue("below", s.Int(0)),
+                    s.FieldValue("n", s.Int(0)),
+                )
             )
         case "Sums" | "Decimals":
             return s.Int(0)
@@ -347,6 +388,12 @@ def _strip(type_: t.Type) -> t.Type:
 
 def _if_none(value: s.Expr, then: s.Expr, other: s.Expr) -> s.Expr:
     return s.IfExpr(s.IsNone(value), then, other)
+
+
+def _perhaps(argument: s.Expr, value: s.Expr, *, loose: bool) -> s.Expr:
+    """A value as one that may be none, which it is where the argument is."""
+    test = s.IsNone(argument) if loose else s.Bool(value=False)
+    return s.IfExpr(test, s.NoneValue(), value, span=argument.span)
 
 
 def _member(name: str) -> s.Expr:

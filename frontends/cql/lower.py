@@ -7,7 +7,7 @@ what feeds an `rstream`, or an aggregate without groups, also carries instants w
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from frontends.cql import borders, closed, present, windowing
 from frontends.cql import typed as ty
@@ -16,11 +16,11 @@ from frontends.cql.groups import Accumulator, applied, over
 from frontends.cql.plan import Plan, plan
 from frontends.cql.trees import fields, key_of, record
 from frontends.cql.windowing import partition
-from frontends.sql import dates
+from frontends.sql import dates, decimals
 from frontends.sql import typed as r
 from river.classes import define, evolve, field, frozen
 from river.il import program as p
-from river.il.trees import fresh
+from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import expression
@@ -76,7 +76,8 @@ class Lowering:
 
     def program(self) -> p.Program:
         """All declarations: types, inputs, variables, operators, uses, outputs."""
-        self.taken = {"delta", *(d.name for d in (*self.source.inputs, *self.source.views))}
+        named = (*self.source.inputs, *self.source.views, *self.source.functions)
+        self.taken = {"delta", *(each.name for each in named)}
         self.loud = _loud(self.source, self.plan.now)
         delta = s.RecordType(
             (
@@ -90,6 +91,7 @@ class Lowering:
         return p.Program(
             (
                 *self.types,
+                *self.source.functions,
                 *self.functions.values(),
                 *self.folds.values(),
                 *self.stamps,
@@ -630,7 +632,22 @@ class Query:
                     return self.last(source, self.copy(source), shown, node.make.body, quiet=quiet)
                 case _:
                     pass
-        return self.selected(self.relation(node.input, quiet=quiet), node, quiet=quiet)
+        rows = self.relation(node.input, quiet=quiet)
+        rows = self.settled(rows, node.input, (node.keep.body, node.make.body), quiet=quiet)
+        return self.selected(rows, node, quiet=quiet)
+
+    def settled(
+        self, rows: Deltas, relation: r.Relation, values: Iterable[s.Argument], *, quiet: bool
+    ) -> Deltas:
+        """The rows of a relation of which values are computed next: if one may trap, only those that stay for an instant.
+
+        A row that comes and goes within one, such as one that lacks a partner until that comes, is in no bag.
+        """
+        if not any(map(_may_trap, values)) or _lasts(self.whole.source, self.view.query, relation):
+            return rows
+        args: Args = (("R", rows.type), ("Tau", self.whole.tau), ("quiet", s.Bool(quiet)))
+        made = evolve(rows, queue=self.queue("settled"))
+        return self.add("settled", args, (rows.queue,), (), made, relation, keys=())
 
     def selected(self, rows: Deltas, node: r.Filter, *, quiet: bool) -> Deltas:
         """Those of the rows that are kept, as they are made."""
@@ -646,6 +663,14 @@ class Query:
     def join(self, node: r.Join, *, quiet: bool) -> Deltas:
         """An equi-join, or the product if the key is unit."""
         left, right = self.relation(node.left, quiet=quiet), self.relation(node.right, quiet=quiet)
+        if not _may_trap(node.make.body) or _lasts(self.whole.source, self.view.query, node):
+            return self.met(node, left, right, quiet=quiet)
+        pairs, made = _apart(node, left.row, right.row)
+        rows = self.met(pairs, left, right, quiet=quiet)
+        return self.selected(self.settled(rows, pairs, (made.make.body,), quiet=quiet), made, quiet=quiet)
+
+    def met(self, node: r.Join, left: Deltas, right: Deltas, *, quiet: bool) -> Deltas:
+        """The rows of a join of what its sides are."""
         type_ = self.row_type("joined", node.row, node.span)
         key, query = expression(node.key), self.view.query
         sides = (("left", left, node.left), ("right", right, node.right))
@@ -757,7 +782,7 @@ class Query:
         args = (*args, ("meets", node.meets))
         return self.add("outer_on", args, (left.queue, right.queue), state, made, node, name="outer")
 
-    def parts(self, node: r.Group) -> Parts:
+    def parts(self, node: r.Group) -> GroupParts:
         """The keys, accumulators and functions of groups; declares their types."""
         whole, title = self.whole, self.view.name
         kept = Accumulator(always=bool(node.keys), listed=whole.listed, folding=whole.folding)
@@ -775,12 +800,14 @@ class Query:
             key_row = t.Record(tuple((key.name, key.type) for key in node.keys))
             kind = whole.declare(f"{title}_key", expression(key_row), node.span)
         value = key_of([(key.name, key.value) for key in node.keys])
-        return Parts(kind, acc, s.Lambda(("r",), value), kept, keep, make)
+        return GroupParts(kind, acc, s.Lambda(("r",), value), kept, keep, make)
 
     def group(self, node: r.Group, *, quiet: bool) -> Deltas:
         """Grouping and aggregation."""
         whole = self.whole
         rows = self.relation(node.input, quiet=quiet and bool(node.keys))
+        read = (*(key.value for key in node.keys), *(a.argument for a in node.aggregates if a.argument))
+        rows = self.settled(rows, node.input, read, quiet=quiet and bool(node.keys))
         type_ = self.row_type("grouped", node.row, node.span)
         parts = self.parts(node)
         once = bool(node.keys) and closed.apart(self.view.query.sources, node)
@@ -815,7 +842,9 @@ class Query:
         keys = _columns((k.value for k in node.keys), "r")
         return self.add("group", args, (rows.queue,), state, made, node, keys=keys)
 
-    def told(self, node: r.Group, parts: Parts, type_: s.TypeExpr) -> tuple[s.TypeExpr, s.Lambda, s.Lambda]:
+    def told(
+        self, node: r.Group, parts: GroupParts, type_: s.TypeExpr
+    ) -> tuple[s.TypeExpr, s.Lambda, s.Lambda]:
         """What is kept of the row that was told of a group last: its type, and the functions that make it and rows of it.
 
         That is what does not follow from the key; all, where equal keys may look different.
@@ -864,7 +893,7 @@ class Query:
 
 
 @frozen
-class Parts:
+class GroupParts:
     """What groups are made of: types of keys and accumulators, the key of a row `r`, and functions of a group."""
 
     kind: s.TypeExpr
@@ -946,6 +975,40 @@ def _is_net(query: ty.Query, relation: r.Relation) -> bool:
             return False
 
 
+def _may_trap(expr: s.Node) -> bool:
+    """Whether a value that is not there may end the run: something is divided by it, or read from it as a text."""
+    for node in walk(expr):
+        match node:
+            case s.Binary("/", _, by) | s.Call("div.trap" | "div.trunc" | "rem.trunc", (_, by)):
+                if not isinstance(by, s.Int | s.Float):
+                    return True
+            case s.Call("cql.one_row" | "cql.time_like", _):
+                return True
+            case s.Call("cql.int_of" | "cql.float_of" | "cql.bool_of" | "cql.time_of", _):
+                return True
+            case s.Call(name, _) if decimals.is_cast(name):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _apart(join: r.Join, left: t.Record, right: t.Record) -> tuple[r.Join, r.Filter]:
+    """A join whose rows are pairs of these rows, and what is made of them behind it."""
+    sides = t.Record((("l", left), ("r", right)))
+    pairs = evolve(join, row=sides, make=s.Lambda(("l", "r"), record((n, s.Name(n)) for n in ("l", "r"))))
+
+    def read(node: s.Node) -> s.Node:
+        match node:
+            case s.Name("l" | "r" as side):
+                return s.Member(s.Name("r"), side)
+            case _:
+                return rebuild(node, read)
+
+    made = s.Lambda(("r",), cast("s.Expr", read(join.make.body)))
+    return pairs, r.Filter(pairs, join.row, r.ALL, made, span=join.span)
+
+
 def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
     """Whether the operator's deltas never delete a row at the instant at which it came."""
     match relation:
@@ -969,8 +1032,8 @@ def _lasts(program: ty.Program, query: ty.Query, relation: r.Relation) -> bool:
             return all(one.kind == "stream" or one.table for one in program.inputs if one.name == source.name)
         case r.Filter(input, _, _, _):
             return _lasts(program, query, input)
-        case r.Join(left, right):
-            return _lasts(program, query, left) and _lasts(program, query, right)
+        case r.Join(left, right, band=band):
+            return band is None and _lasts(program, query, left) and _lasts(program, query, right)
         case r.Group() | r.Distinct() | r.Top():
             return True
         case r.Outer():

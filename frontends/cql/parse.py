@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from frontends.cql import syntax as c
+from frontends.cql.ranked import numbered
 from frontends.cql.views import viewed
-from frontends.cql.window_tables import Named, Table, micros, window_table
+from frontends.cql.window_tables import Named, TableOperand, micros, window_table
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
 from frontends.sql.expressions import aggregate_of, is_known
@@ -109,6 +110,7 @@ INSTEAD = {
     "distinct": "`union` alone is of different rows",
     "for": "a query changes nothing: there is nothing to lock",
     "glob": "it is written `regexp_like(s, 'pattern')`",
+    "with": "`with q as (...)` stands before the query; several groupings are `group by rollup(a, b)`",
     "recursive": "a query cannot use itself",
     "unknown": "it is written `is null`",
     "apply": "a query that reads columns of the rows before it stands in an expression: `(select ...)`",
@@ -130,7 +132,6 @@ INSTEAD = {
     "unpivot": "write a query for each column, and `union all`",
     "regexp": "it is written `regexp_like(s, 'pattern')`",
     "rlike": "it is written `regexp_like(s, 'pattern')`",
-    "sets": "write a query for each grouping, and `union all`",
     "similar": "it is written `regexp_like(s, 'pattern')`",
     "symmetric": "write `between least(a, b) and greatest(a, b)`",
     "tablesample": "rows are not sampled",
@@ -143,9 +144,7 @@ INSTEAD = {
 
 
 NUMBERED = ("row_number", "rank", "dense_rank")
-NO_AGGREGATE = (
-    "over rows there are aggregates, and `row_number()`, `rank()` and `dense_rank()` without a frame"
-)
+NO_AGGREGATE = "over rows there are aggregates, and `row_number()`, `rank()`, `lag(x)` and the like"
 NUMBER_ROWS = "number the rows, and compute what it is of the numbers"
 """What stands before `over`, what is said of other functions, and what to do instead."""
 
@@ -167,31 +166,6 @@ def _as_of(block: q.Select) -> q.Select:
             source = c.Windowed(source.name, source.alias, source.joining, window, span=source.span)
         found.append(source)
     return evolve(block, sources=tuple(found), operator="rstream")
-
-
-def _other_row(
-    name: str, call: s.Expr, keys: tuple[s.Expr, ...], order: tuple[q.Order, ...], span: Span
-) -> s.Expr | q.Over | None:
-    """`lag`, `lead` and `first_value`: an aggregate of one row of the same part."""
-    match name, call:
-        case "lag" | "lead", s.Call(_, (value, away, other)) if order:
-            near = _other_row(name, evolve(call, args=(value, away)), keys, order, span)
-            if not isinstance(near, q.Over):
-                return None
-            counted = evolve(near, call=s.Call("count", (), span=span))
-            none_there = s.Binary("==", cast("s.Expr", counted), s.Int(0), span=span)
-            return s.IfExpr(none_there, cast("s.Expr", other), cast("s.Expr", near), span=span)
-        case "lag" | "lead", s.Call(_, (value, *rest)) if order and rest[1:] == []:
-            away = rest[0] if rest else s.Int(1)
-            if not isinstance(away, s.Int):
-                return None
-            place = -away.value if name == "lag" else away.value
-            one = s.Call("min", (value,), span=span)
-            return q.Over("aggregate", keys, order, one, (place, place), span=span)
-        case "first_value", s.Call(_, (value,)) if order:
-            return q.Over("aggregate", keys, order, s.Call("min", (value,), span=span), first=True, span=span)
-        case _:
-            return None
 
 
 class CqlBuilder(SqlBuilder, TypesBuilder):
@@ -293,23 +267,27 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
     def first_of(
         self,
         body: q.Select | c.Combined,
-        order: tuple[q.Order, ...],
+        order: tuple[q.OrderKey, ...],
         limit: tuple[int, int] | None,
         span: Span,
     ) -> q.Select:
-        """A block with an order and a number of rows; of a combination, one around it."""
-        if isinstance(body, c.Combined):
+        """A block with an order and a number of rows; of a combination, and of one that has these, one around it."""
+        if isinstance(body, c.Combined) or body.limit is not None or body.offset:
             inner = c.Derived("all", "all", None, c.Query(body, span=body.span), span=body.span)
             body = q.Select((q.Star(span=span),), (inner,), span=span)
         most, before = limit or (None, 0)
+        if max(most or 0, before) >= 1 << 53:
+            message = "no relation has so many rows"
+            self.report("syntax-limit", message, span, "leave it out, or write a smaller number")
+            most, before = 1, 0
         return evolve(body, order=order, limit=most, offset=before, span=span)
 
-    def orders(self, tree: Tree[Token], args: Args) -> tuple[q.Order, ...]:
+    def orders(self, tree: Tree[Token], args: Args) -> tuple[q.OrderKey, ...]:
         return tuple(args)
 
-    def order(self, tree: Tree[Token], args: Args) -> q.Order:
+    def order(self, tree: Tree[Token], args: Args) -> q.OrderKey:
         value, direction, first = args
-        return q.Order(value, str(direction).lower() == "desc", first, span=self.span(tree))
+        return q.OrderKey(value, str(direction).lower() == "desc", first, span=self.span(tree))
 
     def nulls(self, tree: Tree[Token], args: Args) -> bool:
         return str(args[0]).lower() == "first"
@@ -373,9 +351,10 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         """What is over the rows that `parts` say: keys, order, frame."""
         keys, order, frame = parts
         name = call.function.lower() if isinstance(call, s.Call) else "?"
-        other = _other_row(name, call, keys or (), order or (), span) if frame is None else None
-        if other is not None:
-            return other
+        if isinstance(call, s.Call):
+            other = numbered(call, keys or (), order or (), frame, span)
+            if other is not None:
+                return other
         rows, reach = (None, frame) if isinstance(frame, s.Int | s.Call) else (frame, None)
         if reach is not None and len(order or ()) != 1:
             message = "a frame of `range` is of an aggregate, by one order"
@@ -398,8 +377,12 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             return low, high
         if word == "range" and (low, high) == (None, 0):
             return None
-        if word == "range" and high == 0 and (isinstance(low, s.Call) or low < 0):
-            return s.Int(-low) if isinstance(low, int) else low
+        if word == "range" and low is None and high is None:
+            return None, None
+        if word == "range" and high == 0 and isinstance(low, s.Call):
+            return low
+        if word == "range" and high == 0 and isinstance(low, int) and low < 0:
+            return s.Int(-low)
         message = "a frame is of so many rows, or of a range up to the present one"
         help_line = "write `rows between 3 preceding and 1 following`, or `range interval '1' hour preceding`"
         self.report("syntax-over", message, self.span(tree), help_line)
@@ -421,6 +404,12 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
             return None
         size = 0 if first == "current" else self.whole(args[0])
         return -size if second == "preceding" else size
+
+    def json_member(self, tree: Tree[Token], args: Args) -> s.Expr:
+        value, name = args
+        step = s.Int(self.whole(name)) if name.type == "INT" else self.quoted_value(tree, [name])
+        inside = value.args if isinstance(value, s.Call) and value.function == "json at" else (value,)
+        return s.Call("json at", (*inside, step), span=self.span(tree))
 
     def within_group(self, tree: Tree[Token], args: Args) -> s.Expr:
         call, order = args
@@ -572,11 +561,11 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         (given,), span = args, self.span(tree)
         return tuple(s.Name(str(name), span=span) for name in ((given,) if isinstance(given, str) else given))
 
-    def windows_table(self, tree: Tree[Token], args: Args) -> Table:
+    def windows_table(self, tree: Tree[Token], args: Args) -> TableOperand:
         *words, keys = args if isinstance(args[-1], tuple | None) else (*args, None)
         if len(words) == 2 and str(words[0]).lower() != "table":
             self.report("syntax-window-function", f"unexpected `{words[0]}`", self.token_span(words[0]))
-        return Table(str(words[-1]), keys or ())
+        return TableOperand(str(words[-1]), keys or ())
 
     def named_value(self, tree: Tree[Token], args: Args) -> Named:
         return Named(str(args[0]), args[1])
@@ -607,7 +596,7 @@ class CqlBuilder(SqlBuilder, TypesBuilder):
         *call, orders = args
         return self.in_order(cast("s.Call", self.distinct_call(tree, call)), orders, self.span(tree))
 
-    def in_order(self, call: s.Call, orders: tuple[q.Order, ...], span: Span) -> s.Expr:
+    def in_order(self, call: s.Call, orders: tuple[q.OrderKey, ...], span: Span) -> s.Expr:
         """An aggregate of rows in an order."""
         directions = {order.descending for order in orders}
         if len(directions) > 1 or any(order.first is not None for order in orders):

@@ -15,7 +15,7 @@ from river.lang import types as t
 from river.lang.scope import expression
 
 if TYPE_CHECKING:
-    from frontends.cql.lower import Args, Deltas, Parts, Query
+    from frontends.cql.lower import Args, Deltas, GroupParts, Query
 
 
 def stream(query: Query, own: s.TypeExpr) -> Deltas:
@@ -106,7 +106,7 @@ def _lookup(
     return query.add("group_now", args, (present.queue, rows.queue), state, made, node, title=view.name)
 
 
-def _group_state(groups: Query, parts: Parts) -> tuple[str, ...]:
+def _group_state(groups: Query, parts: GroupParts) -> tuple[str, ...]:
     """The variables of groups that are looked up: their numbers by key, the groups, free numbers, and what each instant added."""
     tau, span, number = groups.whole.tau, groups.view.span, expression(t.I64)
     part = s.RecordType((s.FieldType("i", number), s.FieldType("acc", parts.acc)))

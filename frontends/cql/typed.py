@@ -172,9 +172,13 @@ class View(s.Node):
 
 @frozen
 class Program(s.Node):
-    """Inputs that are used, and views, each after those that it names. `tau`: the type of all time stamps."""
+    """Inputs that are used, and views, each after those that it names.
+
+    `tau`: the type of all time stamps. `functions`: those that expressions call beside those of the templates.
+    """
 
     tau: t.Primitive
     inputs: tuple[Input, ...]
     views: tuple[View, ...]
+    functions: tuple[s.Fn, ...] = ()
     remarks: tuple[Diagnostic, ...] = field(default=(), eq=False)

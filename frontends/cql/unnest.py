@@ -17,6 +17,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol, cast
 
 from frontends.cql import syntax as c
+from frontends.cql.grouping_sets import has_several
 from frontends.sql import syntax as q
 from frontends.sql.check import conjuncts, may_be_none, title, written_out
 from frontends.sql.expressions import ARITHMETIC, COMPARISONS, aggregate_of
@@ -150,6 +151,8 @@ class _Unnest:
     names: _Names = field(init=False)
     taken: set[str] = field(init=False)
     added: list[q.Source] = field(factory=list[q.Source])
+    read: dict[tuple[q.Nested, str], s.Expr] = field(factory=dict[tuple[q.Nested, str], s.Expr])
+    """What queries stand for that have been joined already."""
     plain: list[s.Expr] = field(factory=list[s.Expr])
 
     def __attrs_post_init__(self) -> None:
@@ -332,12 +335,12 @@ class _Unnest:
                 for pair in sides
             ]
             if node.order or node.frame is not None:
-                function = "rank" if node.frame is None and not node.first else "number"
-                own = evolve(node, function=function, call=None, frame=None, reach=None, first=False)
+                function = "rank" if node.frame is None and node.place is None else "number"
+                own = evolve(node, function=function, call=None, frame=None, reach=None, place=None)
                 number = cast("s.Member", read(own))
                 low, high = (None, 0) if node.frame is None else node.frame
-                if node.first:
-                    ties.append(s.Binary("==", _of(others, number.name), s.Int(1)))
+                if node.place is not None:
+                    ties.append(s.Binary("==", _of(others, number.name), s.Int(node.place)))
                     low, high = None, None
                 for op, bound in ((">=", low), ("<=", high)):
                     if bound is not None:
@@ -466,7 +469,13 @@ class _Unnest:
         return cast("s.Expr", rewrite(expr))
 
     def value(self, nested: q.Nested, kind: str) -> s.Expr:
-        """What a nested query stands for."""
+        """What a nested query stands for; the same query is joined once."""
+        if (nested, kind) not in self.read:
+            self.read[nested, kind] = self.found(nested, kind)
+        return self.read[nested, kind]
+
+    def found(self, nested: q.Nested, kind: str) -> s.Expr:
+        """What a nested query stands for, joined with it."""
         body = self.body(nested)
         match nested.word:
             case "exists":
@@ -491,10 +500,10 @@ class _Unnest:
                 return self.only(body, item, kind)
 
     def body(self, nested: q.Nested) -> q.Select:
-        """The block of a nested query; a combination is a block over it."""
+        """The block of a nested query; a combination, and one of several groupings, is a block over it."""
         query = cast("c.Query", nested.query)
         body = query.select
-        if isinstance(body, c.Combined):
+        if isinstance(body, c.Combined) or has_several(body):
             name = self.world.declared(query, f"{self.title}_nested")
             return q.Select((q.Star(span=body.span),), (q.Source(name, span=body.span),), span=body.span)
         return body

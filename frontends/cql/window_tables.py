@@ -38,7 +38,7 @@ USAGE: Mapping[str, str] = MappingProxyType(
 
 
 @frozen
-class Table:
+class TableOperand:
     """`table s partition by k` among the operands."""
 
     name: str
@@ -115,12 +115,12 @@ def window_table(builder: Builder, function: Token, given: tuple[Any, ...], span
     return c.Windowed(table.name, None, None, window, span=span)
 
 
-def _table(value: Any) -> Table | None:
+def _table(value: Any) -> TableOperand | None:
     match value:
-        case Table():
+        case TableOperand():
             return value
         case s.Name(name):
-            return Table(name)
+            return TableOperand(name)
         case _:
             return None
 

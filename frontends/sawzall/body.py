@@ -23,7 +23,7 @@ from frontends.sawzall.values import (
     text_of,
 )
 from river.classes import define, field
-from river.il.trees import children, walk
+from river.il.trees import children
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.parse import PORT_RESERVED
@@ -48,31 +48,13 @@ def handler(consts: Consts) -> s.ItemHandler:
     """The body of the program as the handler of its input."""
     program = consts.program
     source = program.variables[program.input]
-    body = Body(consts, written=assigned(program.body))
-
-    if any(
-        isinstance(n, z.Call) and program.functions[n.function].ends
-        for part in program.body
-        for n in walk(part)
-    ):
+    parts = z.inside(program.body)
+    body = BodyWriter(consts, written=parts.assigned)
+    if any(program.functions[each].ends for each in parts.called):
         body.ended = body.unused("ended")
         body.out.append(s.VarDecl(body.ended, None, FALSE))
-    if source.type == t.BYTES:
-        name = consts.line
-        body.names[program.input] = body.unused(source.name)
-        body.flag(program.input)
-        if any(
-            isinstance(node, z.Read) and node.variable == program.input
-            for part in program.body
-            for node in walk(part)
-        ):
-            first = s.Call("encode", (s.Name(name),))
-            body.out.append(
-                s.VarDecl(body.names[program.input], expression(source.type), first, span=source.span)
-            )
-    else:
-        name = body.parameter(program.input, body.written)
-        body.flag(program.input)
+    name = body.parameter(program.input, body.written)
+    body.flag(program.input)
     if consts.draws:
         numbered = s.Name(body.unused("numbered"))
         body.chance = body.unused("chance")
@@ -101,8 +83,8 @@ def port(name: str) -> str:
 def local_function(consts: Consts, index: int, *, frozen: bool = False) -> s.Fn:
     """A function of the program as a local function of the map operator. `frozen`: as static values call it."""
     function = consts.program.functions[index]
-    written = assigned(function.body)
-    body = Body(consts, function=function, frozen=frozen, written=written)
+    written = z.inside(function.body).assigned
+    body = BodyWriter(consts, function=function, frozen=frozen, written=written)
     params: list[s.Param] = []
     lent = {inside for outside, inside in function.captures if outside in function.lent}
     for inside in (*function.params, *(inside for _, inside in function.captures)):
@@ -138,7 +120,7 @@ def local_function(consts: Consts, index: int, *, frozen: bool = False) -> s.Fn:
 def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, s.Fn | None]:
     """A static value as a constant; one that needs statements is the result of a function."""
     variable = consts.program.variables[index]
-    body = Body(consts, frozen=True, written=z.assigned(value))
+    body = BodyWriter(consts, frozen=True, written=z.Inside((value,)).assigned)
     expr = body.expr(value)
     consts.names[index] = consts.unused(variable.name)
     type_ = expression(variable.type)
@@ -148,12 +130,6 @@ def static(consts: Consts, index: int, value: z.Expr) -> tuple[s.Const, s.Fn | N
     block = s.Block((*body.out, s.Return(expr)))
     call = s.Const(consts.names[index], type_, s.Call(name, ()), span=variable.span)
     return call, s.Fn(name, (), type_, block, span=variable.span)
-
-
-def assigned(body: tuple[z.Stmt, ...]) -> frozenset[int]:
-    """The variables that the statements change."""
-    found: frozenset[int] = frozenset()
-    return found.union(*map(z.assigned, body))
 
 
 # ---------------------------------------------------------------------------------------------- loops
@@ -168,7 +144,7 @@ class Target:
 
 
 @define
-class Body(Values):
+class BodyWriter(Values):
     """One function, the handler or a static value, while it is being written. `written`: the variables that it changes."""
 
     written: frozenset[int] = frozenset()
@@ -182,12 +158,10 @@ class Body(Values):
 
     def keep(self, number: int, body: tuple[z.Stmt, ...]) -> None:
         """Variables of a function that function values may use exist from its beginning."""
-        declared = {
-            node.variable
-            for part in body
-            for node in walk(part)
-            if isinstance(node, z.Declare | z.Quantifier)
-        }
+        if not self.consts.program.kept:
+            return
+        parts = z.inside(body)
+        declared = {each.variable for kind in (z.Declare, z.Quantifier) for each in parts.of(kind)}
         for index in sorted(declared & self.consts.program.kept):
             variable = self.variable(index)
             if variable.home != number or variable.kind == "static":
@@ -653,7 +627,7 @@ class Body(Values):
 
     def for_(self, stmt: z.For) -> None:
         """`for`: counted where the text shows that it is."""
-        counted = _counted(stmt, assigned(stmt.body))
+        counted = _counted(stmt, z.inside(stmt.body).assigned)
         if counted is None or counted[0] in self.consts.program.kept:
             for part in stmt.init:
                 self.stmt(part)
@@ -817,7 +791,7 @@ class Body(Values):
                 not kept
                 and not quantifier.parted
                 and len(overs) == 1
-                and _steady(quantifier.over[0], assigned(body))
+                and _steady(quantifier.over[0], z.inside(body).assigned)
             )
             most: s.Expr = lengths[0]
             for length in lengths[1:]:

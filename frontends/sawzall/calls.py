@@ -33,14 +33,9 @@ class Closed:
     kept: frozenset[int]
 
 
-def callees(node: s.Node) -> frozenset[int]:
-    """The functions that something calls itself."""
-    return frozenset(each.function for each in walk(node) if isinstance(each, z.Call))
-
-
 def emitting(functions: Sequence[z.Function]) -> frozenset[int]:
     """The functions that emit, themselves or through others."""
-    found = frozenset(i for i, f in enumerate(functions) if any(isinstance(node, z.Emit) for node in walk(f)))
+    found = frozenset(i for i, f in enumerate(functions) if z.inside(f.body).of(z.Emit))
     return _reaching(functions, found)
 
 
@@ -48,23 +43,22 @@ DRAWN = frozenset({"sample", "weightedsample", "bootstrapsum"})
 """Kinds of tables for whose items numbers are drawn."""
 
 
-def draws(node: s.Node, tables: Sequence[z.Table]) -> bool:
+def draws(parts: z.Inside, tables: Sequence[z.Table]) -> bool:
     """Whether something draws random numbers itself."""
-    return any(
-        (isinstance(each, z.Apply) and each.operation in DRAWS)
-        or (isinstance(each, z.Emit) and tables[each.table].kind in DRAWN)
-        for each in walk(node)
+    return any(each.operation in DRAWS for each in parts.of(z.Apply)) or any(
+        tables[each.table].kind in DRAWN for each in parts.of(z.Emit)
     )
 
 
 def drawing(functions: Sequence[z.Function], tables: Sequence[z.Table]) -> frozenset[int]:
     """The functions that draw random numbers, themselves or through others."""
-    return _reaching(functions, frozenset(i for i, f in enumerate(functions) if draws(f, tables)))
+    found = frozenset(i for i, f in enumerate(functions) if draws(z.inside(f.body), tables))
+    return _reaching(functions, found)
 
 
 def _reaching(functions: Sequence[z.Function], found: frozenset[int]) -> frozenset[int]:
     """Functions, and those that call them."""
-    called = [callees(f) for f in functions]
+    called = [z.inside(f.body).called for f in functions]
     while more := frozenset(i for i, names in enumerate(called) if names & found) - found:
         found |= more
     return found
@@ -77,7 +71,7 @@ def reached(roots: Iterable[int], functions: Sequence[z.Function]) -> frozenset[
     while left:
         if (index := left.pop()) not in found:
             found.add(index)
-            left += callees(functions[index])
+            left += z.inside(functions[index].body).called
     return frozenset(found)
 
 
@@ -94,48 +88,42 @@ def closed(
 
     `variables` grows by these captures. Reported: function values that outlive what they capture.
     """
-    values = frozenset(
-        node.function
-        for part in (*functions, *body, *(value for _, value in statics))
-        for node in walk(part)
-        if isinstance(node, z.FunctionOf)
-    )
+    body = tuple(body)
+    bodies = (body, *(f.body for f in functions))
+    parts = [*map(z.inside, bodies), z.Inside([value for _, value in statics])]
+    values = frozenset(each.function for part in parts for each in part.of(z.FunctionOf))
     callers = _Callers(list(functions), variables, values)
-    body = tuple(cast("z.Stmt", callers.direct(part)) for part in body)
+    body = callers.body(body)
     statics = tuple((index, cast("z.Expr", callers.direct(value))) for index, value in statics)
     for index in range(len(functions)):
         old = callers.functions[index]
-        callers.functions[index] = evolve(
-            old, body=tuple(cast("z.Stmt", callers.direct(part)) for part in old.body)
-        )
+        callers.functions[index] = evolve(old, body=callers.body(old.body))
     found = callers.functions
     captures = _captures(found, variables)
     kept = frozenset(outside for index in values for outside in captures[index])
-    changed = frozenset(
-        outside
-        for f, own in zip(found, captures, strict=True)
-        for outside, inside in own.items()
-        if any(inside in z.assigned(part) for part in f.body)
-    )
+    changed = _changed(found, captures)
     _refuse_survivors(found, captures, variables, values, report)
 
-    def passing(node: s.Node, number: int) -> s.Node:
-        """A tree whose calls pass captures on; `number`: the function that it is in."""
+    def passing(body: tuple[z.Stmt, ...], number: int) -> tuple[z.Stmt, ...]:
+        """Statements whose calls pass captures on; `number`: the function that they are in."""
         inside = captures[number] if number >= 0 else {}
+
+        def passed(call: z.Call) -> z.Call:
+            wanted = [inside.get(outside, outside) for outside in captures[call.function]]
+            lent = frozenset(inside.get(o, o) for o in captures[call.function] if o in changed)
+            if [read.variable for read in call.captures] == wanted and call.lent == lent:
+                return call
+            return evolve(
+                call, captures=tuple(z.Read(variables[each].type, each) for each in wanted), lent=lent
+            )
 
         def rewrite(part: s.Node) -> s.Node:
             part = rebuild(part, rewrite)
-            if not isinstance(part, z.Call):
-                return part
-            wanted = [inside.get(outside, outside) for outside in captures[part.function]]
-            lent = frozenset(inside.get(o, o) for o in captures[part.function] if o in changed)
-            if [read.variable for read in part.captures] == wanted and part.lent == lent:
-                return part
-            return evolve(
-                part, captures=tuple(z.Read(variables[each].type, each) for each in wanted), lent=lent
-            )
+            return passed(part) if isinstance(part, z.Call) else part
 
-        return rewrite(node)
+        if all(passed(call) is call for call in z.inside(body).of(z.Call)):
+            return body
+        return tuple(cast("z.Stmt", rewrite(part)) for part in body)
 
     while True:  # a call that lends a variable changes it, too
         found = [
@@ -143,26 +131,31 @@ def closed(
                 f,
                 captures=tuple(own.items()),
                 lent=changed & own.keys(),
-                body=tuple(cast("z.Stmt", passing(part, i)) for part in f.body),
+                body=passing(f.body, i),
             )
             for i, (f, own) in enumerate(zip(found, captures, strict=True))
         ]
-        body = tuple(cast("z.Stmt", passing(part, -1)) for part in body)
-        more = frozenset(
-            outside
-            for f, own in zip(found, captures, strict=True)
-            for outside, inside in own.items()
-            if any(inside in z.assigned(part) for part in f.body)
-        )
+        body = passing(body, -1)
+        more = _changed(found, captures)
         if more <= changed:
             return Closed(judged(found, skips=skips), body, kept), statics
         changed |= more
 
 
+def _changed(functions: Sequence[z.Function], captures: Sequence[dict[int, int]]) -> frozenset[int]:
+    """The variables outside of functions that they change."""
+    return frozenset(
+        outside
+        for f, own in zip(functions, captures, strict=True)
+        for outside, inside in own.items()
+        if inside in z.inside(f.body).assigned
+    )
+
+
 def _captures(functions: Sequence[z.Function], variables: list[z.Variable]) -> list[dict[int, int]]:
     """The captures of each function, and those of the functions that it calls, but for its own variables."""
     captures = [dict(f.captures) for f in functions]
-    called = [callees(f) for f in functions]
+    called = [z.inside(f.body).called for f in functions]
     left = list(range(len(functions)))
     while left:
         callee = left.pop()
@@ -189,6 +182,12 @@ class _Callers:
         self.variables = variables
         self.values = sorted(values)
         self.made: dict[t.Function, int] = {}
+
+    def body(self, body: tuple[z.Stmt, ...]) -> tuple[z.Stmt, ...]:
+        """Statements without Invoke."""
+        if not z.inside(body).of(z.Invoke):
+            return body
+        return tuple(cast("z.Stmt", self.direct(part)) for part in body)
 
     def direct(self, node: s.Node) -> s.Node:
         """The tree without Invoke."""
@@ -238,7 +237,7 @@ def _refuse_survivors(
     }
     if not any(homes.values()):
         return
-    recursive = {i for i, f in enumerate(functions) if i in reached(callees(f), functions)}
+    recursive = {i for i, f in enumerate(functions) if i in reached(z.inside(f.body).called, functions)}
     for index, home in homes.items():
         if home & recursive:
             name = functions[next(iter(home & recursive))].name
@@ -284,25 +283,27 @@ def judged(functions: Sequence[z.Function], *, skips: bool = False) -> list[z.Fu
     Where undefined statements are skipped none does, and a function that ends without `return` has no result.
     """
     found = list(functions)
-    while True:
+    called = [z.inside(f.body).called for f in found]
+    left = range(len(found))
+    while left:
         failing = frozenset(i for i, f in enumerate(found) if f.fails)
-        next_ = [
-            evolve(
-                f,
-                fails=any(
-                    isinstance(node, z.Return) and node.value is not None and z.may_fail(node.value, failing)
-                    for part in f.body
-                    for node in walk(part)
-                )
-                or (skips and f.result is not None and not z.leaves(f.body)),
-                ends=not skips
-                and (
-                    (f.result is not None and not z.leaves(f.body))
-                    or any(z.may_end(part, found) for part in f.body)
-                ),
-            )
-            for f in found
-        ]
-        if next_ == found:
-            return found
-        found = next_
+        next_ = {i: _judged(found[i], found, failing, skips=skips) for i in left}
+        changed = {i for i, f in next_.items() if (f.fails, f.ends) != (found[i].fails, found[i].ends)}
+        for i in changed:
+            found[i] = next_[i]
+        left = [i for i, names in enumerate(called) if not names.isdisjoint(changed)]
+    return found
+
+
+def _judged(
+    function: z.Function, functions: Sequence[z.Function], failing: frozenset[int], *, skips: bool
+) -> z.Function:
+    """A function as it is by what is known of those that it calls."""
+    missing = function.result is not None and not z.leaves(function.body)
+    returned = (each.value for each in z.inside(function.body).of(z.Return))
+    fails = any(value is not None and z.may_fail(value, failing) for value in returned)
+    return evolve(
+        function,
+        fails=fails or (skips and missing),
+        ends=not skips and (missing or z.may_end(function.body, functions)),
+    )

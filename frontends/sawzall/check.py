@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from frontends.sawzall import syntax as a
 from frontends.sawzall import typed as z
-from frontends.sawzall.calls import callees, closed, drawing, draws, emitting, reached
+from frontends.sawzall.calls import closed, drawing, draws, emitting, reached
 from frontends.sawzall.expressions import Expressions
-from frontends.sawzall.names import Known, Names, Results, both
+from frontends.sawzall.names import Known, Names, ResultBlock, both
 from frontends.sawzall.operations import named
 from frontends.sawzall.tables import KINDS, PRINTED
 from frontends.sawzall.types import BASIC, PACKED, Proto, Recursive, kept_name, plain, spelled
 from river.classes import define, evolve, field
-from river.diagnostics import closest
+from river.diagnostics import Severity, closest
 from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
@@ -35,9 +35,9 @@ def check(ast: a.Program) -> z.Program:
     Raises: Rejected with all errors.
     """
     report = Report()
-    changed = _changed(ast)
+    reassigned, changed = _stated(ast)
     names = Names(report, doubtful=changed if ast.skips else frozenset(), changed=changed)
-    checker = _Checker(report, names, ast, _reassigned(ast))
+    checker = _Checker(report, names, ast, reassigned)
     for item in reversed(ast.items):
         if isinstance(item, a.FunctionDecl) and item.name not in checker.reassigned:
             checker.later[item.name] = item
@@ -72,28 +72,27 @@ def check(ast: a.Program) -> z.Program:
     )
 
 
-def _reassigned(ast: a.Program) -> frozenset[str]:
-    """The names to which something is assigned: a function that is called so is a variable."""
-    return frozenset(
-        node.place.name for node in walk(ast) if isinstance(node, a.Assign) and isinstance(node.place, s.Name)
-    )
+def _stated(ast: a.Program) -> tuple[frozenset[str], frozenset[str]]:
+    """The names to which something is assigned, and those of variables that statements change, or of which they change a part.
 
-
-def _changed(ast: a.Program) -> frozenset[str]:
-    """The names of variables that statements change, or of which they change a part."""
+    A function to whose name something is assigned is a variable.
+    """
+    assigned: set[str] = set()
     found: set[str] = set()
     for node in walk(ast):
         match node:
             case a.Step(s.Name()):
                 pass  # one that has a value keeps it
             case a.Assign(place=place) | a.Step(place=place) | a.Piece("rest", place):
+                if isinstance(node, a.Assign) and isinstance(place, s.Name):
+                    assigned.add(place.name)
                 while isinstance(place, s.Member | s.Index | s.Slice):
                     place = place.value
                 if isinstance(place, s.Name):
                     found.add(place.name)
             case _:
                 pass
-    return frozenset(found)
+    return frozenset(assigned), frozenset(found)
 
 
 def _loosened(variables: Sequence[z.Variable], functions: Sequence[z.Function]) -> list[z.Variable]:
@@ -455,9 +454,10 @@ class _Checker:
         """Refuses static values that call functions which read variables or emit."""
         emits, random = emitting(functions), drawing(functions, self.tables)
         for _, value in statics:
-            if draws(value, self.tables):
+            inside = z.Inside((value,))
+            if draws(inside, self.tables):
                 self.report.error("sawzall-static", "a static value draws no random numbers", value.span)
-            for index in sorted(reached(callees(value), functions)):
+            for index in sorted(reached(inside.called, functions)):
                 function = functions[index]
                 if function.captures:
                     name = self.names.variables[function.captures[0][0]].name
@@ -527,11 +527,8 @@ class _Checker:
         alone = evolve(function, captures=captures, body=body, fails=False)
         self.functions[index] = alone
         failing = self.failing()
-        fails = any(
-            isinstance(n, z.Return) and n.value is not None and z.may_fail(n.value, failing)
-            for p in body
-            for n in walk(p)
-        )
+        returns = z.inside(body).of(z.Return)
+        fails = any(each.value is not None and z.may_fail(each.value, failing) for each in returns)
         self.functions[index] = evolve(alone, fails=fails)
 
     def function_value(self, expr: a.FunctionValue) -> z.Expr:
@@ -557,7 +554,7 @@ class _Checker:
     def statement_value(self, expr: a.StatementValue, wanted: t.Type | None) -> z.Expr:
         """`?{...}`."""
         names = self.names
-        found = Results(wanted)
+        found = ResultBlock(wanted)
         names.frame.results.append(found)
         names.frame.jumps.append("when")
         indexed, names.indexed = names.indexed, []
@@ -642,6 +639,23 @@ class _Checker:
             found = self.sent(found, clauses)
         self.tables.append(found)
         self.names.declare(name, Known("table", len(self.tables) - 1), span)
+        if item.clauses:
+            self.clauses_hold(item)
+
+    def clauses_hold(self, item: a.TableType) -> None:
+        """Checks what stands in the clauses of a table, to which perhaps nothing is sent; each `emit` checks it again."""
+        before = len(self.report.found)
+        with self.names.scope():
+            for part in (*item.index, item.value):
+                number = self.exprs.temporary(part.name or "part", self.type(part.type))
+                self.names.assign(number)
+                if part.name is not None:
+                    self.names.declare(part.name, Known("variable", number), None)
+            for clause in item.clauses:
+                self.exprs.formatting(clause.args, clause.span)
+        here = self.report.found[before:]
+        del self.report.found[before:]
+        self.report.found += [each for each in here if each.severity is Severity.ERROR]  # `emit` warns
 
     def told(self, item: a.TableType, value: t.Type) -> dict[str, a.Clause]:
         """The clauses behind a table, by their words."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from time import time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, assert_never, cast
@@ -60,6 +61,9 @@ PACKINGS = (
 """How texts and whole numbers are written as bytes by the conversions `ENCODED`."""
 
 _NOT_ZONED = OPERATIONS["=="]
+
+_SHOWN = 6
+"""How many ways to use an operation an error tells of."""
 
 AS_THEY_ARE = frozenset({"len", "+", "keys", "haskey", "lookup"})
 """Operations on tuples with tags that know of them whether fields are there."""
@@ -1273,4 +1277,21 @@ def _advice(name: str, types: tuple[t.Type | None, ...]) -> str | None:
     known = [type_ for type_ in types if type_ is not None]
     if len(known) > 1 and known[0] != known[1] and set(known) <= {*NUMBERS, t.STRING}:
         return f"convert one of them, for instance `{spelled(known[0])}(...)`"
-    return OPERATIONS[name].doc if name in OPERATIONS else None
+    if name not in OPERATIONS:
+        return None
+    takes = _taken(name, len(types))
+    return OPERATIONS[name].doc + (f"; it takes {takes}" if takes else "")
+
+
+def _taken(name: str, count: int) -> str:
+    """What an operation takes of basic types, for people: as many operands as there are, or what number of them fits."""
+    for many in (count, *(other for other in range(4) if other != count)):
+        fits = [
+            types
+            for types in product(BASIC.values(), repeat=many)
+            if OPERATIONS[name].rule(types) is not None
+        ]
+        if fits:
+            shown = [f"({', '.join(map(spelled, types))})" for types in fits[:_SHOWN]]
+            return ", ".join(shown) + (", ..." if len(fits) > _SHOWN else "")
+    return ""

@@ -43,12 +43,18 @@ def _places() -> Mapping[str, tuple[str, int, int]]:
 @cache
 def _function(name: str) -> s.Fn:
     """A function, which is all that is read of its file: to read all of them would take longer than most programs do."""
-    from river.il.parse import parse_part
+    from river.il.packing import kept_part
 
     file, begin, end = _places()[name]
-    (decl,) = parse_part(_file(file), begin, end)
-    assert isinstance(decl, s.Fn)  # noqa: S101 - it begins as one
-    return decl
+
+    def parsed() -> s.Fn:
+        from river.il.parse import parse_part  # the grammar is built only where there is text
+
+        (decl,) = parse_part(_file(file), begin, end)
+        assert isinstance(decl, s.Fn)  # noqa: S101 - it begins as one
+        return decl
+
+    return kept_part(_file(file), begin, end, (), parsed)
 
 
 def needed(node: s.Node) -> tuple[s.Fn, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frontends.sawzall.body import PRINTS, binary, handler, local_function, port, static
-from frontends.sawzall.calls import callees, drawing, draws, emitting, reached
+from frontends.sawzall.calls import drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
 from frontends.sawzall.library import PREFIX, needed
 from frontends.sawzall.messages import functions as messages
 from frontends.sawzall.recursive import functions as recursive
 from frontends.sawzall.reduce import Reducer, indexed, item_type, reducer
 from frontends.sawzall.tables import DIRECT
+from frontends.sawzall.typed import Inside, inside
 from frontends.sawzall.types import expression
 from frontends.sawzall.values import Consts
 from river.classes import define, field
@@ -38,7 +39,8 @@ def lower(program: z.Program) -> p.Program:
     The map operator has an output for each table, and `undefined` if something may be undefined. A collection is such an
     output itself; every other table is a variable that a reducer fills, seen through a view.
     """
-    drawn = any(draws(part, program.tables) for part in (*program.body, *program.functions))
+    bodies = (program.body, *(function.body for function in program.functions))
+    drawn = any(draws(inside(body), program.tables) for body in bodies)
     return _Lowering(program, drawn).program()
 
 
@@ -94,7 +96,10 @@ class _Lowering:
         if source.type != t.BYTES:
             return p.Input(source.name, expression(source.type), span=source.span)
         return p.Input(
-            source.name, expression(t.STRING), annotations=(p.Annotation("Once"),), span=source.span
+            source.name,
+            expression(t.BYTES),
+            annotations=(p.Annotation("Once"), p.Annotation("Lines")),
+            span=source.span,
         )
 
     def printed(self) -> t.Type:
@@ -126,13 +131,11 @@ class _Lowering:
             self.unused(f"{table.name}_rows"),
         )  # fmt: skip
 
-    def items(self, source: z.Variable) -> s.TypeExpr:
-        """The records: lines are texts."""
-        return expression(t.STRING if source.type == t.BYTES else source.type)
-
     def numbered(self, source: z.Variable) -> s.RecordType:
         """The records with their positions."""
-        return s.RecordType((s.FieldType("at", s.TypeName("i64")), s.FieldType("item", self.items(source))))
+        return s.RecordType(
+            (s.FieldType("at", s.TypeName("i64")), s.FieldType("item", expression(source.type)))
+        )
 
     def numbering(self, source: z.Variable) -> tuple[str, tuple[p.Decl, ...], tuple[p.Use, ...]]:
         """What numbers the records, and the queue on which they come behind it: equal ones draw different numbers."""
@@ -146,7 +149,7 @@ class _Lowering:
         body = s.Block((s.Emit("numbered", item), s.Assign(at, s.Binary("+", at, s.Int(1)))))
         whole = s.TypeName("i64")
         made = s.Operator(
-            operator, (s.Port("record", self.items(source)),), (s.VarParam("n", whole),),
+            operator, (s.Port("record", expression(source.type)),), (s.VarParam("n", whole),),
             (s.Out("numbered", self.numbered(source)),), (), (), (s.ItemHandler("record", "item", body),), span=source.span,
         )  # fmt: skip
         use = p.Use((queue, f"${count}"), operator, (source.name, f"${count}"), span=source.span)
@@ -170,15 +173,14 @@ class _Lowering:
             fns[i] = fresh(own, names)
             names.add(fns[i])
         frozen: dict[int, str] = {}
-        called = frozenset[int]().union(*(callees(value) for _, value in typed.statics))
+        called = Inside([value for _, value in typed.statics]).called
         for i in sorted(reached(called, typed.functions)):
             frozen[i] = fresh(f"static_{typed.functions[i].name}", names)
             names.add(frozen[i])
         found = emitting(typed.functions)
-        line = fresh("line", names)
-        taken = {*fns.values(), *frozen.values(), *RESERVED, line}
+        taken = {*fns.values(), *frozen.values(), *RESERVED}
         consts = Consts(
-            typed, fns, frozen, found, taken, line, binary=self.printed() == t.BYTES,
+            typed, fns, frozen, found, taken, binary=self.printed() == t.BYTES,
             drawing=drawing(typed.functions, typed.tables), draws=self.draws,
         )  # fmt: skip
         statics = [static(consts, index, value) for index, value in typed.statics]
@@ -188,7 +190,7 @@ class _Lowering:
         body = handler(consts)
         first += messages(consts)
         first += recursive(consts, (*(const for const, _ in statics), *first, *functions, body))
-        items = self.numbered(source) if self.draws else self.items(source)
+        items = self.numbered(source) if self.draws else expression(source.type)
         ports = (s.Port(port(source.name), items, span=source.span),)
         outs = [s.Out(name, type_) for name, type_ in self.outs()]
         if consts.reports:

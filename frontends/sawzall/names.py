@@ -55,7 +55,7 @@ PREDEFINED = frozenset(
 
 
 @define
-class Results:
+class ResultBlock:
     """A `?{...}`: the type of its results, and what surely has a value after each of them."""
 
     wanted: t.Type | None
@@ -79,7 +79,7 @@ class Frame:
     jumps: list[Jump] = field(factory=list["Jump"])
     broken: bool = False
     result: t.Type | None = None
-    results: list[Results] = field(factory=list["Results"])
+    results: list[ResultBlock] = field(factory=list["ResultBlock"])
 
 
 @define

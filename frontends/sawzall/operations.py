@@ -520,7 +520,7 @@ OPERATORS: tuple[Operation, ...] = (
     Operation("==", _equal, _binary("=="), "whether equal"),
     Operation("!=", _equal, _binary("!="), "whether different"),
     *(Operation(op, _alike(2, ORDERED, t.BOOL), _binary(op), "comparison") for op in ("<", "<=", ">", ">=")),
-    Operation("neg", _alike(1, NUMBERS), _negation, "the negative"),
+    Operation("neg", _alike(1, (t.I64, t.F64)), _negation, "the negative"),
     Operation("pos", _alike(1, NUMBERS), _itself, "itself"),
     Operation("~", _alike(1, INTEGERS), lambda args, _: s.Unary("~", args[0]), "all bits inverted"),
     Operation("not", _fixed(t.BOOL, t.BOOL), lambda args, _: s.Unary("not", args[0]), "the opposite"),
@@ -554,7 +554,7 @@ CONVERSIONS: tuple[Operation, ...] = (
     Operation("time", _any(t.TIME, lambda x: x in (t.U64, t.TIME)), _moment, "so many microseconds after 1970"),
     Operation("bytes", _fixed(t.BYTES, t.BYTES), _itself, "itself"),
     Operation("float", _any(t.F64, lambda x: x in NUMBERS), _real, "as float"),
-    Operation("float", _fixed(t.F64, t.STRING), _call("parse_f64"), "the number in a string", _CONVERSION, optional=True),
+    Operation("float", _fixed(t.F64, t.STRING), _library("float"), "the number in a string", _CONVERSION, optional=True),
     Operation("string", _any(t.STRING, lambda x: x in SCALARS), _text, "as text"),
     Operation(
         "string", _fixed(t.STRING, t.TIME, t.STRING), _text, "a time by the clocks of a zone", UNKNOWN_ZONE, zoned=True
@@ -563,7 +563,10 @@ CONVERSIONS: tuple[Operation, ...] = (
         "string", _any(t.STRING, lambda x: x not in SCALARS and shown(x)), lambda args, types: _shown(args[0], types[0], 0),
         "an array, map or record as it is written", repeats=True,
     ),
-    Operation("string", _fixed(t.STRING, t.BYTES), _call("parse_utf8"), "the text in UTF-8", "not UTF-8", optional=True),
+    Operation(
+        "string", _fixed(t.STRING, t.BYTES), _library("decoded"), "the text in UTF-8, U+FFFD for a byte that is none",
+        "there is a zero byte", optional=True,
+    ),
     Operation("bytes", _fixed(t.BYTES, t.STRING), _call("encode"), "a string in UTF-8"),
     *(
         Operation("string", _fixed(t.STRING, type_, t.I64), _library(name), "its digits to a base", "no base", optional=True)

@@ -18,7 +18,7 @@ from river.lang.parse import ExprBuilder, TypesBuilder
 from river.source import Source, Span
 
 if TYPE_CHECKING:
-    from frontends.sawzall.protofile import Known
+    from frontends.sawzall.protofile import ProtoTypes
     from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
 
@@ -39,9 +39,10 @@ def parse(source: Source) -> z.Program:
 
     Raises: Rejected with `syntax-*` diagnostics, `sawzall-include`, `sawzall-proto`, `sawzall-option`.
     """
-    folder = Path(source.name).parent
-    files = _Files(folder, {Path(source.name).resolve()})
-    program = cast("z.Program", files.whole(_read(source), folder))
+    program = _read(source)
+    if "include" in source.text or "proto" in source.text:
+        folder = Path(source.name).parent
+        program = cast("z.Program", _Files(folder, {Path(source.name).resolve()}).whole(program, folder))
     if _WRITTEN.search(source.text):
         from frontends.sawzall import prelude  # few programs name what it declares
 
@@ -127,7 +128,7 @@ class _Files:
 
     top: Path
     seen: set[Path]
-    known: Known | None = None
+    known: ProtoTypes | None = None
 
     def whole(self, node: s.Node, folder: Path) -> s.Node:
         """The tree with the statements of included files, which lie in `folder`.
@@ -161,8 +162,12 @@ class _Files:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:
-            message = f"`{written}` cannot be read: {error}"
-            raise Rejected([Diagnostic("sawzall-include", message, span)]) from None
+            reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else error
+            message, hint = (
+                f"`{written}` cannot be read: {reason}",
+                "paths start where the file is that includes them",
+            )
+            raise Rejected([Diagnostic("sawzall-include", message, span, help=hint)]) from None
         self.seen.add(path)
         return Source(str(place), text)
 
@@ -170,7 +175,7 @@ class _Files:
         """What a file declares of protocol buffers, behind what those declare that it imports."""
         from frontends.sawzall import protofile  # few programs have such files
 
-        self.known = self.known or protofile.Known()
+        self.known = self.known or protofile.ProtoTypes()
         before: list[z.Stmt] = []
         for name, span in protofile.imports(source):
             found = self.source(Path(source.name).parent / name, name, span)

@@ -35,7 +35,7 @@ SCALARS: Mapping[str, str] = MappingProxyType({
 
 
 @define
-class Known:
+class ProtoTypes:
     """What the files that are read so far declare: types by their whole names, and values of enumerations."""
 
     types: set[Path] = field(factory=set[Path])
@@ -84,7 +84,7 @@ def imports(source: Source) -> tuple[tuple[str, Span], ...]:
     return tuple(_Reader(source).file().imports)
 
 
-def declarations(source: Source, known: Known) -> tuple[z.Stmt, ...]:
+def declarations(source: Source, known: ProtoTypes) -> tuple[z.Stmt, ...]:
     """What a file declares; `known` says what the files do that it imports, and grows by what this one does.
 
     Raises: Rejected("sawzall-proto").
@@ -102,7 +102,7 @@ def declarations(source: Source, known: Known) -> tuple[z.Stmt, ...]:
     return tuple(found)
 
 
-def _announce(parts: list[_Message | _Enum], scope: Path, known: Known) -> None:
+def _announce(parts: list[_Message | _Enum], scope: Path, known: ProtoTypes) -> None:
     for part in parts:
         known.types.add((*scope, part.name))
         if isinstance(part, _Enum):
@@ -340,7 +340,7 @@ class _Reader:
 class _Writer:
     """Writes declarations of Sawzall."""
 
-    known: Known
+    known: ProtoTypes
     package: Path
 
     def ordered(self, parts: list[_Message | _Enum], scope: Path) -> list[_Message | _Enum]:

@@ -263,7 +263,7 @@ _QUANTILES = """
   var next = 0;
   for @VALUE@, c in a {
     done = done + c;
-    while next < @N@ - 1 and (next == 0 or min(i64(ceil(f64(next) * (f64(many) / f64(@N@ - 1)))), many) <= done) {
+    while next < @N@ - 1 and (next == 0 or div.floor(next * many + @N@ - 2, @N@ - 1) <= done) {
       push(rows, {@IX@ @VS@});
       next = next + 1;
     }

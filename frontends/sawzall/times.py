@@ -82,11 +82,14 @@ def zone(name: str) -> Zone | None:
 
 
 def microseconds(text: str) -> int | None:
-    """The time in a text, in microseconds after 1970, with a zone of any name; None if it is none."""
+    """The time in a text, in microseconds after 1970, with a zone of any name or none, the default one; None if it is none."""
     from datetime import UTC, datetime, timedelta
     from zoneinfo import ZoneInfo
 
     words = text.split()
+    if len(words) == 5:
+        named = default_zone()
+        words.insert(4, named if named == "UTC" else REGIONS.get(named, named))
     if len(words) != 6:
         return None
     *rest, zone, year = words

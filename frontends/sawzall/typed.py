@@ -6,12 +6,13 @@ are copied by assignment; types are those of River (`int` is i64, `uint` u64, `f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from frontends.sawzall.operations import OPERATIONS, Operation
 from frontends.sawzall.times import zone
 from river.classes import frozen
-from river.il.trees import children, walk
+from river.il.trees import Same, children, walk
 from river.lang import syntax as s
 from river.lang import types as t
 
@@ -563,8 +564,8 @@ def _known_zone(operation: Operation, args: tuple[Expr, ...]) -> bool:
     )
 
 
-def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
-    """Whether something undefined in a statement may end the record, in it or in what it calls.
+def may_end(body: tuple[Stmt, ...], functions: Sequence[Function]) -> bool:
+    """Whether something undefined in statements may end the record, in them or in what they call.
 
     What a variable begins with may be undefined, and so may what is returned, and the condition of a `when`: it is no match.
     """
@@ -572,36 +573,16 @@ def may_end(node: s.Node, functions: Sequence[Function]) -> bool:
 
     def ends(part: s.Node) -> bool:
         match part:
-            case Call(_, function) if functions[function].ends:
-                return True
-            case Declare(_, None) | Return(None) | Break() | Continue():
+            case Declare(_, None) | Declare(_, _, False) | Return() | Break() | Continue() | Quantifier():
                 return False
-            case Declare(_, _, False) | Return() | Quantifier():
-                return called(part)
-            case When(quantifiers, cond, body):
-                return any(map(called, (*quantifiers, cond))) or any(map(ends, body))
-            case (
-                Declare()
-                | Assign()
-                | Within()
-                | Step()
-                | Leave()
-                | Evaluate()
-                | Append()
-                | Assert()
-                | Emit()
-                | Result()
-            ):
-                return may_fail(part, failing) or called(part)
+            case When(_, _, body):
+                return any(map(ends, body))
             case If() | While() | DoWhile() | For() | Switch() | Case():
                 return any(map(ends, children(part)))
             case _:
-                return may_fail(part, failing) or called(part)
+                return may_fail(part, failing)
 
-    def called(part: s.Node) -> bool:
-        return any(isinstance(each, Call) and functions[each.function].ends for each in walk(part))
-
-    return ends(node)
+    return any(functions[each].ends for each in inside(body).called) or any(map(ends, body))
 
 
 def tested(cond: Expr, *, whether: bool) -> frozenset[int]:
@@ -630,21 +611,50 @@ def leaves(body: tuple[Stmt, ...]) -> bool:
             return False
 
 
-def assigned(node: s.Node) -> frozenset[int]:
-    """The variables to which something inside `node` assigns, or of which it changes a part."""
-    found: frozenset[int] = frozenset()
-    match node:
-        case Assign(place, _) | Within(place) | Step(place, _) | Leave(place):
-            found = frozenset({root(place)})
-        case Saw(rests=rests):
-            found = frozenset(root(place) for _, place in rests)
-        case Append(variable, _):
-            found = frozenset({variable})
-        case Call():
-            found = node.lent
-        case _:
-            pass
-    return found.union(*(assigned(child) for child in children(node)))
+N = TypeVar("N", bound=s.Node)
+
+
+class Inside:
+    """What statements or values are made of, by class: many ask for that, and it is gone through once."""
+
+    def __init__(self, parts: Sequence[s.Node]) -> None:
+        """All nodes of some parts of a program."""
+        self._found: dict[type[s.Node], list[s.Node]] = {}
+        for part in parts:
+            for node in walk(part):
+                self._found.setdefault(node.__class__, []).append(node)
+
+    def of(self, kind: type[N]) -> Sequence[N]:
+        """The nodes of a class, in the order of the text."""
+        return cast("Sequence[N]", self._found.get(kind, ()))
+
+    @cached_property
+    def called(self) -> frozenset[int]:
+        """The functions that are called."""
+        return frozenset(each.function for each in self.of(Call))
+
+    @cached_property
+    def assigned(self) -> frozenset[int]:
+        """The variables to which something is assigned, or of which a part is changed."""
+        found = {each.variable for each in self.of(Append)}
+        found.update(root(each.place) for kind in (Assign, Within, Step, Leave) for each in self.of(kind))
+        found.update(root(place) for each in self.of(Saw) for _, place in each.rests)
+        return frozenset(found).union(*(each.lent for each in self.of(Call)))
+
+
+def inside(body: tuple[Stmt, ...]) -> Inside:
+    """What the statements of a program or a function are made of."""
+    return _inside(Same(body))
+
+
+@lru_cache(maxsize=1024)
+def _inside(body: Same[tuple[Stmt, ...]]) -> Inside:
+    return Inside(body.value)
+
+
+def changes(expr: Expr) -> bool:
+    """Whether a variable is another one when an expression has been evaluated."""
+    return not isinstance(expr, Read | Constant) and bool(Inside((expr,)).assigned)
 
 
 def root(place: Expr) -> int:

@@ -50,7 +50,7 @@ class Consts:
 
     `frozen`: the names of functions as static values call them: what is undefined in them ends the run, before any record.
     `emitting`: the functions that emit; `drawing`: those that draw random numbers. `taken`: names that no local may have.
-    `line`: what the handler gets, where the program reads lines. `binary`: whether bytes go to standard output, too.
+    `binary`: whether bytes go to standard output, too.
     `draws`: whether the program draws random numbers. `reports`: whether something that is written reports what is undefined.
     """
 
@@ -59,7 +59,6 @@ class Consts:
     frozen: dict[int, str]
     emitting: frozenset[int]
     taken: set[str]
-    line: str
     binary: bool = False
     drawing: frozenset[int] = frozenset()
     draws: bool = False
@@ -369,8 +368,6 @@ class Values:
                 return self.part(self.bound(self.expr(value), type_, "whole"), low, high)
             case z.Length():
                 return s.Call("len", (self.wholes[-1],))
-            case z.Apply(_, "string:bytes", (z.Read(_, variable),)) if self.is_line(variable):
-                return s.Name(self.consts.line)
             case z.Apply():
                 return self.apply(expr)
             case z.Match(_, operation, pattern, value):
@@ -424,19 +421,9 @@ class Values:
         end = s.Call("max", (s.Call("min", (self.index(whole, high), length)), start))
         return s.Slice(whole, start, self.bound(end, t.I64, "high"))
 
-    def is_line(self, variable: int) -> bool:
-        """Whether a variable holds what the handler got, unchanged, in the handler."""
-        program = self.consts.program
-        whole = self.function is None and variable == program.input
-        return (
-            whole
-            and self.variable(variable).type == t.BYTES
-            and not any(variable in z.assigned(part) for part in program.body)
-        )
-
     def every(self, exprs: tuple[z.Expr, ...]) -> tuple[s.Expr, ...]:
         """The values of expressions, from left to right."""
-        changing = [False, *(bool(z.assigned(e)) for e in exprs[1:])]
+        changing = [False, *map(z.changes, exprs[1:])]
         if not any(changing):
             return tuple(self.expr(e) for e in exprs)
         found: list[s.Expr] = []

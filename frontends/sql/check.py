@@ -168,7 +168,7 @@ class _Select:
 
     def with_order(
         self, items: tuple[q.Item, ...]
-    ) -> tuple[tuple[q.Item, ...], tuple[tuple[int, q.Order], ...]]:
+    ) -> tuple[tuple[q.Item, ...], tuple[tuple[int, q.OrderKey], ...]]:
         """The select list with columns behind it by which rows are ordered, and which each of these is."""
         block = self.block
         if block.limit is None and not block.offset:
@@ -177,7 +177,7 @@ class _Select:
                 self.report.remark("sql-order", message, block.order[0].span)
             return items, ()
         found = list(items)
-        order: list[tuple[int, q.Order]] = []
+        order: list[tuple[int, q.OrderKey]] = []
         names = (
             [item.name for item in items] if self.wanted is None else [name for name, _ in self.wanted.fields]
         )
@@ -200,7 +200,7 @@ class _Select:
             order.append((place, each))
         return tuple(found), tuple(order)
 
-    def first(self, found: r.Relation, order: tuple[tuple[int, q.Order], ...]) -> r.Relation:
+    def first(self, found: r.Relation, order: tuple[tuple[int, q.OrderKey], ...]) -> r.Relation:
         """The first rows, without the columns behind the select list."""
         row = t.Record(found.row.fields[: self.shown])
         parts = [part for i, each in order for part in self.order_of(found.row.fields[i][0], each, found.row)]
@@ -232,7 +232,7 @@ class _Select:
             *_ordered(parts), s.Lambda(r.NUMBERS, make), by=over.function, span=over.span,
         )  # fmt: skip
 
-    def order_of(self, name: str, order: q.Order, row: t.Record) -> list[Found]:
+    def order_of(self, name: str, order: q.OrderKey, row: t.Record) -> list[Found]:
         """What rows are ordered by for one column: none is greater than all that is there, unless the text says otherwise."""
         kind, value = dict(row.fields)[name], s.Member(s.Name("r"), name, span=order.span)
         inner, found = strip(kind), list[Found]()
@@ -248,7 +248,7 @@ class _Select:
             *(Found(s.IfExpr(s.IsNone(value), s.NoneValue(), x.expr), t.Optional(x.type)) for x in made),
         ]
 
-    def down(self, found: Found, order: q.Order) -> list[Found]:
+    def down(self, found: Found, order: q.OrderKey) -> list[Found]:
         """A value as what ascends where it shall; both zeros are one, and NaN is the greatest number."""
         value, kind = found.expr, found.type
         if kind in t.FLOATS:

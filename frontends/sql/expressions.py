@@ -10,7 +10,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from frontends.sql import dates
+from frontends.sql import dates, json_paths
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
 from frontends.sql.dates import DATE
@@ -20,7 +20,7 @@ from frontends.sql.functions import (
     SEVERAL,
     TRUNCATED,
     UNITS,
-    Function,
+    SqlFunction,
     cast_of,
     type_named,
 )
@@ -218,6 +218,10 @@ class RowExpressions:
         match expr:
             case s.Binary("and" | "or" as op, left, right):
                 return self.logic(op, *self.both(left, right), expr)
+            case s.Binary("==", value, s.Call("any" | "some" | "ANY" | "SOME", (items,))):
+                return self.has(self.find(cast("s.Expr", items)), self.find(value), expr)
+            case s.Index(items, at):
+                return self.at(*self.both(items, at), expr)
             case s.Binary(op, left, right) if op in COMPARISONS:
                 return self.comparison(op, *self.both(left, right), expr)
             case s.Binary("+", length, at) if (parts := _calendar(length)) and not _calendar(at):
@@ -386,6 +390,8 @@ class RowExpressions:
         """A function of SQL's table, or an operation of the operator language, which is strict like them."""
         name = function.lower()
         match name, args:
+            case "cast", (s.NoneValue(), s.String(kind)):
+                return self.nothing_of(kind, expr)
             case "cast", (value, s.String(kind)):
                 return self.cast(self.find(value), kind, expr)
             case "date" | "to_date", (value,):
@@ -424,6 +430,12 @@ class RowExpressions:
                 return self.find(s.Binary("+", value, length, span=expr.span))
             case "time_bucket" | "date_bin", (length, at, *origin):
                 return self.bucket(name, length, self.find(at), tuple(origin), expr)
+            case _, (value, *path) if name in json_paths.NAMES:
+                return self.in_json(value, tuple(path), expr)
+            case "json at" | "json_extract_path_text", (value, *path) if path:
+                return self.json_steps(value, tuple(map(json_paths.step, path)), expr)
+            case "array_contains" | "list_contains" | "list_has", (items, value):
+                return self.has(*self.both(items, value), expr)
             case "iif" | "if", (condition, then, other):
                 return self.find(s.IfExpr(condition, then, other, span=expr.span))
             case "unknown", ():
@@ -470,7 +482,7 @@ class RowExpressions:
             raise Failed
         return tuple(found)
 
-    def function(self, called: Function, name: str, args: tuple[s.Expr, ...], expr: s.Call) -> Found:
+    def function(self, called: SqlFunction, name: str, args: tuple[s.Expr, ...], expr: s.Call) -> Found:
         """A strict function on operands that fit."""
         if not len(called.takes) - called.optional <= len(args) <= len(called.takes):
             message = f"`{name}` takes other operands than these {len(args)}"
@@ -493,6 +505,56 @@ class RowExpressions:
         return self.lifted(
             tuple(fitted), lambda parts: evolve(called.make(parts, kind), span=expr.span), expr
         )
+
+    def has(self, items: Found, value: Found, expr: s.Expr) -> Found:
+        """Whether a value is among the items of a list."""
+        kind = strip(items.type)
+        if not isinstance(kind, t.List):
+            message = f"a value is looked for in a list, this is `{spelled(items.type)}`"
+            help_line = (
+                "of a query it is `x in (select ...)`, of values `x in (1, 2)`, of a text `contains(s, part)`"
+            )
+            raise self.report.error("sql-function-operands", message, items.expr.span or expr.span, help_line)
+        if strip(kind.item) == t.F64:
+            value = convert(value, t.F64)
+
+        def found(parts: tuple[s.Expr, ...]) -> s.Expr:
+            given, one = parts
+            if isinstance(kind.item, t.Optional):  # has to be told to be of the items' type
+                one = s.IfExpr(s.Bool(value=False), s.NoneValue(), one)
+            return s.Binary(">=", s.Call("index_of", (given, one)), s.Int(0), span=expr.span)
+
+        return self.lifted((items, value), found, expr)
+
+    def in_json(self, value: s.Expr, path: tuple[s.Expr, ...], expr: s.Call) -> Found:
+        """The value at a path of a text of JSON."""
+        match path:
+            case (s.String(text),) if (steps := json_paths.steps(text)) is not None:
+                return self.json_steps(value, steps, expr)
+            case _:
+                return self.json_steps(value, (None,), expr)
+
+    def json_steps(self, value: s.Expr, steps: tuple[str | None, ...], expr: s.Call) -> Found:
+        """The value at the end of steps into a text of JSON."""
+        found, path = self.find(value), tuple(step for step in steps if step is not None)
+        if len(path) < len(steps):
+            message = "a path into JSON is written out, and leads to one value"
+            raise self.report.error(
+                "sql-json-path", message, expr.span, "write `json_value(x, '$.user.tags[0]')`"
+            )
+        if strip(found.type) != t.STRING:
+            message = f"JSON is read from a text, this is `{spelled(found.type)}`"
+            help_line = "fields of records are read by their path: `x.user.id`"
+            raise self.report.error("sql-function-operands", message, expr.span, help_line)
+        return self.lifted(
+            (found,), lambda parts: evolve(json_paths.at(parts[0], path), span=expr.span), expr
+        )
+
+    def at(self, items: Found, place: Found, expr: s.Index) -> Found:
+        """An item of a list by its number, or of a map by its key; none if there is no such item."""
+        if not isinstance(strip(items.type), t.List | t.Map):
+            return self.typed(evolve(expr, value=items.expr, index=place.expr))
+        return self.lifted((items, place), lambda parts: s.Call("get", parts, span=expr.span), expr)
 
     def operation(self, args: tuple[s.Expr, ...], expr: s.Call) -> Found:
         """An operation of the operator language: none where an operand is, unless it is made for that."""
@@ -663,9 +725,9 @@ class RowExpressions:
         type_ = type_named(kind)
         if type_ is None:
             message = f"`{kind}` is no type that `cast` knows"
-            help_line = "there are `int`, `float`, `string`, `bool`, `time` and `date`"
+            help_line = "there are `int`, `float`, `decimal(p,s)` up to 38 digits, `string`, `bool`, `time` and `date`"
             raise self.report.error("sql-cast", message, expr.span, help_line)
-        if isinstance(type_, t.Decimal) or cast_of(value.expr, strip(value.type), type_) is None:
+        if cast_of(value.expr, strip(value.type), type_) is None:
             message = f"`{spelled(value.type)}` cannot be cast to `{spelled(type_)}`"
             raise self.report.error("sql-cast", message, expr.span)
         literal = isinstance(value.expr, s.Int) and type_ in t.FLOATS
@@ -676,6 +738,13 @@ class RowExpressions:
             return cast("s.Expr", cast_of(parts[0], strip(value.type), type_))
 
         return self.lifted((value,), apply, expr)
+
+    def nothing_of(self, kind: str, expr: s.Call) -> Found:
+        """`cast(null as kind)`."""
+        of_times = kind.lower() == "date" or type_named(kind) == t.TIME
+        zero = Found(s.Call("time", (s.Int(0),)), t.TIME) if of_times else Found(s.Int(0), t.I64)
+        value = self.cast(zero, kind, expr)
+        return self.typed(s.IfExpr(s.Bool(value=True), s.NoneValue(), value.expr, span=expr.span))
 
     def bucket(
         self, name: str, length: s.Expr, at: Found, origin: tuple[s.Argument, ...], expr: s.Call

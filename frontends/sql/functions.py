@@ -6,10 +6,10 @@ of operands that are there. What is no single operation is a function of the nam
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from frontends.sql.decimals import decimal_named, made
 from frontends.sql.time_formats import named
 from river.classes import frozen
 from river.lang import syntax as s
@@ -27,7 +27,7 @@ Parts = tuple[s.Expr, ...]
 
 
 @frozen
-class Function:
+class SqlFunction:
     """A function: its names (the first is its own), what it takes, and what it is.
 
     `make` gets the operands and the type of the first. The last `optional` operands may be left out.
@@ -155,82 +155,84 @@ _SPACE = s.String(" ")
 
 _TABLE = (
     # what a query that stands for a value is (its name is nobody's to write)
-    Function(("one row",), ("int",), _own("one_row")),
+    SqlFunction(("one row",), ("int",), _own("one_row")),
     # texts
-    Function(("length", "len", "char_length", "character_length"), ("text",), _is("len")),
-    Function(("octet_length",), ("text",), _octets),
-    Function(("lower", "lcase"), ("text",), _is("lower")),
-    Function(("upper", "ucase"), ("text",), _is("upper")),
-    Function(("trim", "btrim"), ("text", "text"), _own("trim_of", _SPACE), 1),
-    Function(("ltrim",), ("text", "text"), _own("ltrim", _SPACE), 1),
-    Function(("rtrim",), ("text", "text"), _own("rtrim", _SPACE), 1),
-    Function(("substring", "substr"), ("text", "int", "int"), _substring, 1),
-    Function(("left",), ("text", "int"), _own("left")),
-    Function(("right",), ("text", "int"), _own("right")),
-    Function(("lpad",), ("text", "int", "text"), _own("lpad", _SPACE, _SPACE), 1),
-    Function(("rpad",), ("text", "int", "text"), _own("rpad", _SPACE, _SPACE), 1),
-    Function(("repeat",), ("text", "int"), _own("repeat")),
-    Function(("reverse",), ("text",), _is("reverse")),
-    Function(("replace",), ("text", "text", "text"), _is("replace")),
-    Function(("split_part",), ("text", "text", "int"), _own("split_part")),
-    Function(("split_index",), ("text", "text", "int"), _is("cql.split_index")),
-    Function(("initcap",), ("text",), _is("cql.initcap")),
-    Function(("regexp_extract", "regexp_substr"), ("text", "pattern", "int"), _extracted, 1),
-    Function(("position", "strpos", "instr"), ("text", "text"), _position),
-    Function(("starts_with",), ("text", "text"), _is("starts_with")),
-    Function(("ends_with",), ("text", "text"), _is("ends_with")),
-    Function(("contains",), ("text", "text"), _is("contains")),
-    Function(("ascii",), ("text",), _own("ascii")),
-    Function(("chr",), ("int",), lambda parts, _type: s.Call("char", (s.Call("i32", parts),))),
-    Function(("regexp_like", "regexp_matches"), ("text", "pattern"), _matches),
-    Function(("regexp_replace_all",), ("text", "pattern", "text"), _replaced),
-    Function(("regexp_replace",), ("text", "pattern", "text", "flag g"), _replaced),
-    Function(("cardinality", "array_length"), ("list",), _is("len")),
+    SqlFunction(("length", "len", "char_length", "character_length"), ("text",), _is("len")),
+    SqlFunction(("octet_length",), ("text",), _octets),
+    SqlFunction(("lower", "lcase"), ("text",), _is("lower")),
+    SqlFunction(("upper", "ucase"), ("text",), _is("upper")),
+    SqlFunction(("trim", "btrim"), ("text", "text"), _own("trim_of", _SPACE), 1),
+    SqlFunction(("ltrim",), ("text", "text"), _own("ltrim", _SPACE), 1),
+    SqlFunction(("rtrim",), ("text", "text"), _own("rtrim", _SPACE), 1),
+    SqlFunction(("substring", "substr"), ("text", "int", "int"), _substring, 1),
+    SqlFunction(("left",), ("text", "int"), _own("left")),
+    SqlFunction(("right",), ("text", "int"), _own("right")),
+    SqlFunction(("lpad",), ("text", "int", "text"), _own("lpad", _SPACE, _SPACE), 1),
+    SqlFunction(("rpad",), ("text", "int", "text"), _own("rpad", _SPACE, _SPACE), 1),
+    SqlFunction(("repeat",), ("text", "int"), _own("repeat")),
+    SqlFunction(("reverse",), ("text",), _is("reverse")),
+    SqlFunction(("replace",), ("text", "text", "text"), _is("replace")),
+    SqlFunction(("split_part",), ("text", "text", "int"), _own("split_part")),
+    SqlFunction(("split_index",), ("text", "text", "int"), _is("cql.split_index")),
+    SqlFunction(("initcap",), ("text",), _is("cql.initcap")),
+    SqlFunction(("regexp_extract", "regexp_substr"), ("text", "pattern", "int"), _extracted, 1),
+    SqlFunction(("position", "strpos", "instr"), ("text", "text"), _position),
+    SqlFunction(("starts_with",), ("text", "text"), _is("starts_with")),
+    SqlFunction(("ends_with",), ("text", "text"), _is("ends_with")),
+    SqlFunction(("contains",), ("text", "text"), _is("contains")),
+    SqlFunction(("ascii",), ("text",), _own("ascii")),
+    SqlFunction(("chr",), ("int",), lambda parts, _type: s.Call("char", (s.Call("i32", parts),))),
+    SqlFunction(("regexp_like", "regexp_matches"), ("text", "pattern"), _matches),
+    SqlFunction(("regexp_replace_all",), ("text", "pattern", "text"), _replaced),
+    SqlFunction(("regexp_replace",), ("text", "pattern", "text", "flag g"), _replaced),
+    SqlFunction(("cardinality", "array_length"), ("list",), _is("len")),
+    SqlFunction(("split", "string_split", "string_to_array"), ("text", "text"), _is("split")),
+    SqlFunction(("array_to_string", "array_join"), ("list", "text"), _is("join")),
     # numbers
-    Function(("abs",), ("number",), _is("abs")),
-    Function(("sign",), ("number",), _sign),
-    Function(("floor",), ("number",), _whole("floor")),
-    Function(("ceil", "ceiling"), ("number",), _whole("ceil")),
-    Function(("trunc", "truncate"), ("number", "int"), _trunc, 1),
-    Function(("round",), ("number", "int"), _round, 1),
-    Function(("mod",), ("number", "number"), _is("rem.trunc")),
-    Function(("power", "pow"), ("float", "float"), _is("pow")),
-    Function(("sqrt",), ("float",), _is("sqrt")),
-    Function(("exp",), ("float",), _is("exp")),
-    Function(("ln",), ("float",), _is("log")),
-    Function(("log10",), ("float",), _is("log10")),
-    Function(("log",), ("float", "float"), _logarithm, 1),
-    Function(("degrees",), ("float",), _times(57.29577951308232)),
-    Function(("radians",), ("float",), _times(0.017453292519943295)),
-    Function(("log2",), ("float",), _is("log2")),
-    Function(("sin",), ("float",), _is("sin")),
-    Function(("cos",), ("float",), _is("cos")),
-    Function(("tan",), ("float",), _is("tan")),
-    Function(("asin",), ("float",), _is("asin")),
-    Function(("acos",), ("float",), _is("acos")),
-    Function(("atan",), ("float",), _is("atan")),
-    Function(("atan2",), ("float", "float"), _is("atan2")),
-    Function(("pi",), (), lambda _parts, _type: s.Float(3.141592653589793)),
+    SqlFunction(("abs",), ("number",), _is("abs")),
+    SqlFunction(("sign",), ("number",), _sign),
+    SqlFunction(("floor",), ("number",), _whole("floor")),
+    SqlFunction(("ceil", "ceiling"), ("number",), _whole("ceil")),
+    SqlFunction(("trunc", "truncate"), ("number", "int"), _trunc, 1),
+    SqlFunction(("round",), ("number", "int"), _round, 1),
+    SqlFunction(("mod",), ("number", "number"), _is("rem.trunc")),
+    SqlFunction(("power", "pow"), ("float", "float"), _is("pow")),
+    SqlFunction(("sqrt",), ("float",), _is("sqrt")),
+    SqlFunction(("exp",), ("float",), _is("exp")),
+    SqlFunction(("ln",), ("float",), _is("log")),
+    SqlFunction(("log10",), ("float",), _is("log10")),
+    SqlFunction(("log",), ("float", "float"), _logarithm, 1),
+    SqlFunction(("degrees",), ("float",), _times(57.29577951308232)),
+    SqlFunction(("radians",), ("float",), _times(0.017453292519943295)),
+    SqlFunction(("log2",), ("float",), _is("log2")),
+    SqlFunction(("sin",), ("float",), _is("sin")),
+    SqlFunction(("cos",), ("float",), _is("cos")),
+    SqlFunction(("tan",), ("float",), _is("tan")),
+    SqlFunction(("asin",), ("float",), _is("asin")),
+    SqlFunction(("acos",), ("float",), _is("acos")),
+    SqlFunction(("atan",), ("float",), _is("atan")),
+    SqlFunction(("atan2",), ("float", "float"), _is("atan2")),
+    SqlFunction(("pi",), (), lambda _parts, _type: s.Float(3.141592653589793)),
     # times, in UTC
-    Function(("to_timestamp", "from_unixtime"), ("instant",), _time_of_seconds),
-    Function(("to_timestamp_ltz",), ("int", "int"), _time_of_ticks, 1),
-    Function(("unix_timestamp", "epoch_seconds"), ("time",), _seconds_of),
-    Function(("epoch",), ("time",), lambda parts, _type: FIELDS["epoch"](parts[0])),
-    Function(("epoch_ms",), ("time",), _millis_of),
-    Function(("last_day",), ("time",), _is("cql.last_day")),
-    Function(("dayname",), ("time",), lambda parts, _type: named(parts[0], "%A")),
-    Function(("monthname",), ("time",), lambda parts, _type: named(parts[0], "%B")),
-    Function(("dayofyear",), ("time",), _is("yearday")),
-    Function(("dayofmonth",), ("time",), _is("day")),
+    SqlFunction(("to_timestamp", "from_unixtime"), ("instant",), _time_of_seconds),
+    SqlFunction(("to_timestamp_ltz",), ("int", "int"), _time_of_ticks, 1),
+    SqlFunction(("unix_timestamp", "epoch_seconds"), ("time",), _seconds_of),
+    SqlFunction(("epoch",), ("time",), lambda parts, _type: FIELDS["epoch"](parts[0])),
+    SqlFunction(("epoch_ms",), ("time",), _millis_of),
+    SqlFunction(("last_day",), ("time",), _is("cql.last_day")),
+    SqlFunction(("dayname",), ("time",), lambda parts, _type: named(parts[0], "%A")),
+    SqlFunction(("monthname",), ("time",), lambda parts, _type: named(parts[0], "%B")),
+    SqlFunction(("dayofyear",), ("time",), _is("yearday")),
+    SqlFunction(("dayofmonth",), ("time",), _is("day")),
     *(
-        Function((name,), ("time",), _is(name))
+        SqlFunction((name,), ("time",), _is(name))
         for name in ("year", "month", "day", "hour", "minute", "second")
     ),
-    Function(("quarter",), ("time",), _own("quarter")),
-    Function(("week",), ("time",), _own("week")),
+    SqlFunction(("quarter",), ("time",), _own("quarter")),
+    SqlFunction(("week",), ("time",), _own("week")),
 )
 
-FUNCTIONS: Mapping[str, Function] = MappingProxyType({name: f for f in _TABLE for name in f.names})
+FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({name: f for f in _TABLE for name in f.names})
 """The functions by each of their names, in small letters."""
 
 UNITS: Mapping[str, int] = MappingProxyType(
@@ -295,11 +297,7 @@ def type_named(name: str) -> t.Type | None:
     if plain in ("timestamp", "timestamptz", "datetime"):
         sizes = ""  # microseconds count, whatever is said
     if plain in ("decimal", "numeric"):
-        found = re.fullmatch(r"(\d+)(?:,(\d+))?\)", sizes)
-        if found is None:
-            return None
-        precision, scale = int(found[1]), int(found[2] or 0)
-        return t.Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+        return decimal_named(name)
     if sizes and plain not in ("varchar", "char"):
         return None
     return TYPES.get(plain)
@@ -313,6 +311,8 @@ def cast_of(value: s.Expr, kind: t.Type, type_: t.Type) -> s.Expr | None:
     match type_:
         case t.STRING:
             return s.Call("string", (value,))
+        case t.Decimal():
+            return made(value, kind, type_)
         case t.I64 | t.F64 if numbers:
             return s.Call("i64" if type_ == t.I64 else "f64", (value,))
         case t.I64 | t.F64 if kind == t.BOOL:

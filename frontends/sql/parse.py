@@ -154,6 +154,9 @@ class SqlBuilder(ExprBuilder):
     def columns(self, tree: Tree[Token], args: Args) -> tuple[s.Expr, ...]:
         return tuple(args)
 
+    def grouping_sets(self, tree: Tree[Token], args: Args) -> s.Expr:
+        return s.Call("grouping sets", args[1], span=self.span(tree))
+
     def binary(self, tree: Tree[Token], args: Args) -> s.Expr:
         written = str(args[1]).lower()
         op, left, right = _SPELLED.get(written, written), args[0], args[2]
@@ -356,6 +359,9 @@ class SqlBuilder(ExprBuilder):
             self.report("syntax-interval", "this is no length of time", span, help_line)
             return s.Call("duration", (s.Int(0),), span=span)
         months, micros = found
+        if max(abs(micros), abs(months)) >= 1 << 63:
+            self.report("syntax-interval", "no length of time is that long", span, "write a shorter one")
+            months, micros = 0, 0
         length = s.Call("duration", (s.Int(micros),), span=span)
         if not months:
             return length

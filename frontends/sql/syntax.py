@@ -63,7 +63,7 @@ class Source(s.Node):
 
 
 @frozen
-class Order(s.Node):
+class OrderKey(s.Node):
     """One of the values that rows are ordered by. `first`: whether none comes first (None: the text does not say)."""
 
     value: s.Expr
@@ -91,16 +91,16 @@ class Over(s.Node):
 
     `function` is number, rank, dense, or aggregate; then `call` is that, of the rows of the `frame`: from so many rows before to
     so many behind (None: all; -1 behind: the row before). Without a frame it is of all rows up to the last one of equal order;
-    with a `reach`, of those of them whose order lies at most so much before; if it is `first`, of the first row alone.
+    with a `reach`, of those of them whose order lies at most so much before; with a `place`, of the row of this number alone.
     """
 
     function: str
     keys: tuple[s.Expr, ...] = ()
-    order: tuple[Order, ...] = ()
+    order: tuple[OrderKey, ...] = ()
     call: s.Expr | None = None
     frame: tuple[int | None, int | None] | None = None
     reach: s.Expr | None = None
-    first: bool = False
+    place: int | None = None
 
 
 @frozen
@@ -133,7 +133,7 @@ class Select(s.Node):
     group: tuple[s.Expr, ...] = ()
     having: s.Expr | None = None
     distinct: bool = False
-    order: tuple[Order, ...] = ()
+    order: tuple[OrderKey, ...] = ()
     limit: int | None = None
     offset: int = 0
     qualify: s.Expr | None = None

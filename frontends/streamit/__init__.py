@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from frontends.streamit.syntax import Program
+    from river.source import Source
 
 
 class StreamIt(Language):
@@ -39,6 +40,14 @@ class StreamIt(Language):
             main,
             span=asts[0].span,
         )
+
+    def included(self, source: Source, /) -> tuple[Source, ...]:
+        """The texts from which arrays of a program are read."""
+        if "init_array" not in source.text:
+            return ()
+        from frontends.streamit.parse import included
+
+        return included(source)
 
 
 FRONTEND = StreamIt()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from frontends.streamit import syntax as c
 from frontends.streamit import typed as ty
-from frontends.streamit.code import STREAM_WORDS, Code, CodePlace, Surroundings, parts, shown
+from frontends.streamit.code import STREAM_WORDS, BodyChecker, CodePlace, Surroundings, parts, shown
 from frontends.streamit.elaborate import elaborate
 from frontends.streamit.trees import Usage, assigned, called, changing, handed, named, root
 from frontends.streamit.vectors import LIBRARY as VECTOR_FUNCTIONS
@@ -72,6 +72,8 @@ class _Checker:
         factory=dict[str, "tuple[tuple[t.Type, ...], t.Type] | None"]
     )
     anonymous: int = 0
+    building: dict[str, ty.Helper] = field(factory=dict[str, ty.Helper])  # functions that make the graph
+    constants: BodyChecker | None = None  # the code that knows the constants
     vectors: frozenset[str] = frozenset()  # the types of vectors that the program uses
 
     def __attrs_post_init__(self) -> None:
@@ -100,7 +102,9 @@ class _Checker:
         main = self.main(top)
         self.report.remarks()
         assert main is not None  # noqa: S101 - without it there is an error
-        return elaborate(self.done, main, constants, self.ast.fns, self.report, self.ast.seed)
+        return elaborate(
+            self.done, main, constants, self.ast.fns, self.report, seed=self.ast.seed, helpers=self.building
+        )
 
     # -- functions of the operator language
 
@@ -130,10 +134,12 @@ class _Checker:
 
     # -- declarations
 
-    def statics(self) -> tuple[tuple[ty.Block, ...], Code]:
+    def statics(self) -> tuple[tuple[ty.Block, ...], BodyChecker]:
         """The constants of the program, and the code that knows them."""
-        around = Surroundings(structs=self.structs, natives=self.ast.natives)
-        code = Code(self.report, around, CodePlace.BUILD, self.functions, mark="static")
+        around = Surroundings(structs=self.structs, natives=self.ast.natives, shared=self.outside)
+        code = self.constants = BodyChecker(
+            self.report, around, CodePlace.BUILD, self.functions, mark="static"
+        )
         late = {struct.name for struct in self.ast.structs if any(map(_names_sizes, struct.fields))}
         while more := {
             struct.name
@@ -150,7 +156,7 @@ class _Checker:
         self.declare_structs([struct for struct in self.ast.structs if struct.name in late], code)
         return tuple(blocks), code
 
-    def declare_structs(self, structs: Sequence[c.Struct], code: Code) -> None:
+    def declare_structs(self, structs: Sequence[c.Struct], code: BodyChecker) -> None:
         """Structs, in whatever order they stand; those whose arrays have sizes with names come after the constants."""
         waiting = list(structs)
         names = {struct.name for struct in waiting}
@@ -166,7 +172,7 @@ class _Checker:
                 with self.report.recover():
                     self.struct(struct, code)
 
-    def struct(self, struct: c.Struct, code: Code) -> None:
+    def struct(self, struct: c.Struct, code: BodyChecker) -> None:
         """One struct."""
         if struct.name in self.structs:
             raise self.report.error(
@@ -183,7 +189,7 @@ class _Checker:
             raise self.report.error("streamit-type", f"`{struct.name}` has no parts", struct.span)
         self.structs[struct.name] = ty.Struct(struct.name, tuple(fields), tuple(labels))
 
-    def introduce(self, ast: c.Stream, outer: Code) -> _Declared:
+    def introduce(self, ast: c.Stream, outer: BodyChecker) -> _Declared:
         """A stream's name and parameters, before its body is looked at."""
         name = ast.name
         if name is None:
@@ -194,7 +200,9 @@ class _Checker:
                 "streamit-duplicate-name", f"there is already a stream `{name}`", ast.name_span
             )
         around = Surroundings(outer=outer.lookup, structs=self.structs, natives=self.ast.natives)
-        code = Code(self.report, around, CodePlace.FIELD, self.functions)
+        if ast.kind != "filter":
+            around.shared = self.outside
+        code = BodyChecker(self.report, around, CodePlace.FIELD, self.functions)
         for param in sorted(ast.params, key=lambda each: bool(each.type.sizes)):  # sizes name numbers
             with self.report.recover():
                 if param.name in around.params:
@@ -245,7 +253,7 @@ class _Checker:
         """The types of a stream's input and output, when they are written."""
         if stream.ast.signature is None:
             return None
-        code = Code(self.report, stream.around, CodePlace.FIELD, self.functions)
+        code = BodyChecker(self.report, stream.around, CodePlace.FIELD, self.functions)
         input_, output = stream.ast.signature
         return code.type(input_), code.type(output)
 
@@ -255,7 +263,7 @@ class _Checker:
         kind = ast.kind
         assert kind != "filter"  # noqa: S101 - the caller has seen to it
         found = self.signature(stream)
-        code = Code(self.report, stream.around, CodePlace.BUILD, self.functions, self.create)
+        code = BodyChecker(self.report, stream.around, CodePlace.BUILD, self.functions, self.create)
         body = code.block(ast.body, ast.span)
         params = (*stream.around.params.values(), *stream.around.captures.values())
         input_, output = found or (None, None)
@@ -281,7 +289,7 @@ class _Checker:
         code = self.code(self.known[portal.receiver].around, CodePlace.HELPER)
         return tuple(code.value_type(param.type) for param in found.params)
 
-    def create(self, code: Code, add: c.Add) -> ty.Stmt:
+    def create(self, code: BodyChecker, add: c.Add) -> ty.Stmt:
         """`add F(1);` and its like; to portals of its sort only."""
         found = self.created(code, add)
         portals = tuple(code.expr(name) for name in add.portals)
@@ -295,7 +303,7 @@ class _Checker:
                 raise self.report.error("streamit-portal", f"`{name}` is no filter", portal.span)
         return evolve(found, creation=evolve(found.creation, portals=portals)) if portals else found
 
-    def created(self, code: Code, add: c.Add) -> ty.Add:
+    def created(self, code: BodyChecker, add: c.Add) -> ty.Add:
         """`add F(1);`, whatever it listens to."""
         match add.creation:
             case c.Named(name, type_, args) as named if name in LIBRARY:
@@ -330,7 +338,7 @@ class _Checker:
                 return ty.Add(add.role, ty.Create(stream.name, None, (), span=ast.name_span), span=add.span)
 
     def library(
-        self, code: Code, named: c.Named, type_: c.TypeName | None, args: Sequence[c.Expr]
+        self, code: BodyChecker, named: c.Named, type_: c.TypeName | None, args: Sequence[c.Expr]
     ) -> ty.Create:
         """`Identity<float>()`, `FileReader<int>("name")`."""
         if type_ is None:
@@ -357,16 +365,22 @@ class _Checker:
         around.changed |= assigned(m.body for m in shared)
         if "random" in called(members) - {m.name for m in own}:
             fields.append(self.generator(around, ast.name_span))
-        for member in members:
-            if isinstance(member, c.Declare):
-                fields += self.fields(member, around)
+        declarations = [member for member in members if isinstance(member, c.Declare)]
+        later = {name.name for member in declarations for name in member.names}
+        waiting = [*own, *shared]  # functions whose types fields say that are not declared yet
+        for member in declarations:
+            ready = [function for function in waiting if not _sizes(function) & later]
+            self.helper_signatures(ready, changes, around)
+            waiting = [function for function in waiting if function not in ready]
+            fields += self.fields(member, around)
+            later.difference_update(name.name for name in member.names)
         if "iter" in called(members):
             around.counter = fresh("iteration", {*around.fields, *around.params})
             zero = ty.Constant(ty.INT, 0, span=ast.name_span)
             around.fields[around.counter] = ty.FieldDecl(around.counter, ty.INT, zero, span=ast.name_span)
             around.changed |= {around.counter}
             fields.append(around.fields[around.counter])
-        self.helper_signatures((*own, *shared), changes, around)
+        self.helper_signatures(waiting, changes, around)
         works = [m for m in members if isinstance(m, c.Work)]
         for work in works:
             fields += self.implied(work, around)
@@ -393,10 +407,11 @@ class _Checker:
             first[0] if first else None, ast.span, span=ast.name_span,
         )  # fmt: skip
         usage = Usage.of(found)
-        if init is not None and (usage.prints((init,)) or usage.streams((init,)) or usage.portals((init,))):
-            what = "prints" if usage.prints((init,)) else "takes or gives items"
-            what = "sends messages" if usage.portals((init,)) else what
-            self.report.error("streamit-misplaced", f"`init` calls a function that {what}", init.span)
+        for code in found.first_code:
+            if usage.streams((code,)) or usage.portals((code,)):
+                what = "sends messages" if usage.portals((code,)) else "takes or gives items"
+                word = "`init`" if code is init else "the first value of a field"
+                self.report.error("streamit-misplaced", f"{word} calls a function that {what}", code.span)
         self.look_at_aliases(found, usage)
         return found
 
@@ -450,9 +465,32 @@ class _Checker:
                 waiting += [(inner, name.partition(".")[0]) for inner in called((known[name].body,))]
         return [found[name] for name in known if name in found]
 
-    def code(self, around: Surroundings, place: CodePlace, result: ty.Type = ty.VOID) -> Code:
+    def outside(self, name: str) -> ty.Helper | None:
+        """The function of a `helper` block, for code that makes the graph: it sees the constants alone."""
+        if name in self.building or self.constants is None:
+            return self.building.get(name)
+        known = {
+            f"{block.name}.{function.name}": evolve(function, name=f"{block.name}.{function.name}")
+            for block in self.ast.helpers
+            for function in block.functions
+        }
+        if name not in known:
+            return None
+        around = Surroundings(
+            outer=self.constants.lookup,
+            structs=self.structs,
+            natives=self.ast.natives,
+            alone=True,
+            shared=self.outside,
+        )
+        self.helper_signatures([known[name]], changing(known), around)
+        self.building.update(around.helpers)  # functions may call one another
+        self.building[name] = self.helper(known[name], around, name.partition(".")[0])
+        return self.building[name]
+
+    def code(self, around: Surroundings, place: CodePlace, result: ty.Type = ty.VOID) -> BodyChecker:
         """The checker of a body of a filter."""
-        return Code(self.report, around, place, self.functions, handlers=self.handler, result=result)
+        return BodyChecker(self.report, around, place, self.functions, handlers=self.handler, result=result)
 
     def fields(self, member: c.Declare, around: Surroundings) -> Iterator[ty.FieldDecl]:
         """The fields that one declaration makes."""
@@ -494,7 +532,7 @@ class _Checker:
         if signature is None:
             return ty.Helper(member.name, (), ty.VOID, ty.Block(()), span=member.span)
         rates = self.rates(member.rates, around)
-        if block:
+        if block and not around.alone:
             around = evolve(around, outside=True)
         code = self.code(around, CodePlace.HELPER, signature.result)
         code.block_name = block
@@ -593,6 +631,13 @@ class _Checker:
             yield around.fields[name]
 
 
+def _sizes(function: c.Helper) -> set[str]:
+    """The names that stand in sizes of arrays which a function takes or gives."""
+    types = (function.type, *(param.type for param in function.params))
+    sizes = (node for type_ in types for size in type_.sizes for node in walk(size))
+    return {node.name for node in sizes if isinstance(node, s.Name)}
+
+
 def _names_sizes(part: c.Param) -> bool:
     """Whether constants say how large an array of a struct is."""
     return any(isinstance(node, s.Name) for size in part.type.sizes for node in walk(size))
@@ -600,6 +645,19 @@ def _names_sizes(part: c.Param) -> bool:
 
 def _is_zero(expr: ty.Expr | None) -> bool:
     return isinstance(expr, ty.Constant) and expr.value == 0
+
+
+def _breaks(item: ty.Stmt) -> bool:
+    """Whether a `break` in the statement leaves the loop around it."""
+    match item:
+        case ty.Break():
+            return True
+        case ty.Block(items):
+            return any(map(_breaks, items))
+        case ty.If(_, then, other):
+            return _breaks(then) or (other is not None and _breaks(other))
+        case _:
+            return False
 
 
 def _returns(body: ty.Block) -> bool:
@@ -611,6 +669,10 @@ def _returns(body: ty.Block) -> bool:
             case ty.Block() if _returns(item):
                 return True
             case ty.If(_, then, ty.Block() as other) if _returns(then) and _returns(other):
+                return True
+            case ty.While(ty.Constant(_, True), body) | ty.For(_, ty.Constant(_, True), _, body) if not any(
+                map(_breaks, body.items)
+            ):
                 return True
             case _:
                 pass

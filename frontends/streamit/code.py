@@ -20,7 +20,7 @@ from frontends.streamit.trees import named, pure, root, without_unread
 from frontends.streamit.vectors import BOTH, LEFT, LIBRARY, RIGHT, VECTORS
 from river.classes import define, evolve, field
 from river.diagnostics import closest
-from river.il.trees import rebuild, walk
+from river.il.trees import fresh, rebuild, walk
 from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.scope import show as show_type
@@ -28,7 +28,7 @@ from river.lang.values import TrapSignal
 from river.report import Failed
 
 if TYPE_CHECKING:
-    from frontends.streamit.rates import Counted
+    from frontends.streamit.rates import CountedLoop
     from river.report import Report
     from river.source import Span
 
@@ -69,6 +69,10 @@ REAL_FUNCTIONS: Mapping[str, int] = MappingProxyType({
 """Functions of floats, and how many they take."""
 
 NUMBER_FUNCTIONS: Mapping[str, int] = MappingProxyType({"abs": 1, "min": 2, "max": 2})
+LOADS: Mapping[str, ty.Type] = MappingProxyType({
+    "init_array_1D_int": ty.INT, "init_array_1D_float": ty.FLOAT,
+})  # fmt: skip
+"""Functions that read arrays from texts, and of what."""
 OF_C = MappingProxyType({"fabs": "abs", "fmod": "rem.trunc"})
 """Functions of C by the operations that they are; of floats, whatever is given."""
 CLOSED = (ty.Constant, ty.Param, ty.Apply, ty.Logic, ty.Choose, ty.At, ty.StructPart, ty.Make)
@@ -105,9 +109,15 @@ class Surroundings:
     structs: Mapping[str, ty.Struct] = field(factory=dict[str, ty.Struct])
     outside: bool = False  # the code stands outside of the stream, and sees only what is around it
     sends: int = 0  # messages in the code so far
+    alone: bool = False  # the code stands in no stream
+    shared: Callable[[str], ty.Helper | None] = field(
+        default=lambda _: None
+    )  # functions for code that makes the graph
 
     def lookup(self, name: str) -> ty.Expr | None:
         """What a name denotes; something of the surroundings becomes a parameter."""
+        if self.alone:
+            return self.outer(name)
         if self.outside:
             found = self.outer(name)
             return self.hidden(found, name) if isinstance(found, ty.Local | ty.Param) else found
@@ -159,7 +169,7 @@ class Surroundings:
 Functions = Callable[[str], "tuple[tuple[t.Type, ...], t.Type] | None"]
 """Parameter types and result type of a function of the operator language. Raises: Rejected with its errors."""
 
-Creator = Callable[["Code", c.Add], ty.Stmt]
+Creator = Callable[["BodyChecker", c.Add], ty.Stmt]
 """How a stream that is added becomes a creation."""
 
 Handlers = Callable[[ty.Portal, str, "Span | None"], tuple[ty.Type, ...]]
@@ -167,7 +177,7 @@ Handlers = Callable[[ty.Portal, str, "Span | None"], tuple[ty.Type, ...]]
 
 
 @define
-class Code:
+class BodyChecker:
     """The checker of one body."""
 
     report: Report
@@ -249,7 +259,7 @@ class Code:
 
     def closed(self, node: ty.Expr, span: Span | None) -> ty.Expr:
         """A size or a rate, by what is known when the graph is made; refuses what is not."""
-        if self.place is CodePlace.BUILD:
+        if self.place is CodePlace.BUILD or self.around.alone:
             return node
         node = self.known(node)
         if not all(isinstance(part, CLOSED) for part in walk(node)):
@@ -311,7 +321,7 @@ class Code:
                 return self.send(call, c.LatencyRange(zero, zero, span=span), span)
             case c.Do(value):
                 node = self.expr(value)
-                if not isinstance(node, ty.Update | ty.Pop | ty.Call | ty.Function):
+                if pure(node):
                     raise self.report.error("streamit-no-effect", "this value is not used", span)
                 return ty.Do(node, span=span)
             case c.Block(items):
@@ -374,7 +384,7 @@ class Code:
 
     def effect(self, word: str, args: Sequence[c.Expr], call: c.Call) -> ty.Stmt:
         """`push(e);`, `print(e);`, `println(e);`."""
-        if self.place not in (CodePlace.WORK, CodePlace.HELPER):
+        if word == "push" and self.place not in (CodePlace.WORK, CodePlace.HELPER):
             raise self.misplaced(f"`{word}`", call.span)
         if word == "println" and not args:
             return ty.Print(ty.Constant(ty.TEXT, "", span=call.span), line=True, span=call.span)
@@ -455,7 +465,7 @@ class Code:
         behind = ty.Do(ty.Update(ty.INT, outer, None, last, span=span), span=span)
         return ty.Block((*begun, inner, behind), span=span)
 
-    def last(self, loop: ty.For, found: Counted) -> ty.Expr:
+    def last(self, loop: ty.For, found: CountedLoop) -> ty.Expr:
         """The value of the counter behind a loop."""
         span = loop.span
 
@@ -909,11 +919,17 @@ class Code:
     def writable(self, place: c.Expr) -> ty.Expr:
         """A place that may be changed."""
         node = self.expr(place)
-        if isinstance(node, ty.Field | ty.Local) or (
-            isinstance(node, ty.At | ty.StructPart) and isinstance(root(node), ty.Field | ty.Local)
+        base = root(node)
+        if (
+            self.around.alone
+            and isinstance(base, ty.Local)
+            and not any(base in x.values() for x in self.scopes)
+        ):
+            base = ty.Param(base.type, base.key.partition("#")[0])
+        elif isinstance(node, ty.Field | ty.Local) or (
+            isinstance(node, ty.At | ty.StructPart) and isinstance(base, ty.Field | ty.Local)
         ):
             return node
-        base = root(node)
         if isinstance(base, ty.Param) and self.place is CodePlace.BUILD and base.name in self.around.params:
             return node
         if isinstance(base, ty.Param):
@@ -948,13 +964,13 @@ class Code:
     def call(self, call: c.Call) -> ty.Expr:
         """A function of the filter, of the library, or of the operator language; or the next item."""
         name, args, span = call.name, call.args, call.span
-        if self.block_name and f"{self.block_name}.{name}" in self.around.helpers:
-            name = f"{self.block_name}.{name}"
-        if name in self.around.helpers:
-            helper = self.around.helpers[name]
-            self.arity(name, args, len(helper.params), span)
+        helper = self.helper(name)
+        if helper is not None:
+            self.arity(helper.name, args, len(helper.params), span)
             found = tuple(self.expr(a, p.type) for a, p in zip(args, helper.params, strict=True))
-            return ty.Call(helper.result, name, found, self.changes(call, helper, found), span=span)
+            return ty.Call(helper.result, helper.name, found, self.changes(call, helper, found), span=span)
+        if name in LOADS:
+            return self.load(name, args, span)
         if name in COMPLEX_FUNCTIONS and len(args) == 1:
             node = self.expr(args[0])
             if node.type == ty.COMPLEX or name == "arg":
@@ -987,6 +1003,31 @@ class Code:
             help_line = "functions of the operator language are for the code of filters"
             raise self.misplaced(f"`{name}`", span, help_line)
         return self.function(call, signature)
+
+    def helper(self, name: str) -> ty.Helper | None:
+        """The function of that name: of the same block, or of the filter, or of another block."""
+        for whole in (f"{self.block_name}.{name}", name) if self.block_name else (name,):
+            found = self.around.helpers.get(whole) or self.around.shared(whole)
+            if found is not None:
+                return found
+        return None
+
+    def load(self, name: str, args: Sequence[c.Expr], span: Span | None) -> ty.Expr:
+        """`init_array_1D_int("taps.txt", n)`; for a filter it is a parameter, because it is read when the graph is made."""
+        self.arity(name, args, 2, span)
+        path = self.expr(args[0], ty.TEXT)
+        if not isinstance(path, ty.Constant):
+            raise self.report.error("streamit-constant", "the name of a file is written as it is", path.span)
+        type_ = ty.Vector(LOADS[name], self.closed(self.expr(args[1], ty.INT), args[1].span))
+        load = ty.Load(type_, path.value, span=span)
+        if self.place is CodePlace.BUILD or self.around.alone:
+            return load
+        captures = self.around.captures
+        known = next((x for x in captures.values() if x.value == load), None)
+        if known is None:
+            known = ty.Parameter(fresh("file#", set(captures)), type_, load, span=span)
+            captures[known.name] = known
+        return ty.Param(type_, known.name, span=span)
 
     def changes(self, call: c.Call, helper: ty.Helper, args: Sequence[ty.Expr]) -> tuple[int, ...]:
         """The arguments, by number, that are arrays which the function changes; others are its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
@@ -10,12 +11,19 @@ from river.lang import types as t
 from river.lang.operations import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from frontends.streamit.typed import Expr, Type
 
 Value = Any
 """A number, a boolean, a text, or an array or struct of values: a list while it may change, else a tuple."""
+
+Act = Callable[["ty.Call | ty.Update | ty.Load", "Mapping[str, Value]"], Value]
+"""What an expression comes to that does more than give a value, or asks more than variables."""
+
+
+def _nothing(expr: ty.Expr, _: Mapping[str, Value]) -> Value:
+    raise LookupError(expr)
 
 
 def scalar(type_: Type) -> t.Type:
@@ -31,13 +39,13 @@ def apply(operation: str, types: Sequence[Type], result: Type, values: Sequence[
     return OPERATIONS[operation].meaning(tuple(map(scalar, types)), scalar(result))(*values)
 
 
-def zero(type_: Type, sizes: Mapping[str, Value] | None = None) -> Value:
+def zero(type_: Type, sizes: Mapping[str, Value] | None = None, act: Act = _nothing) -> Value:
     """Zero, false, or an array of such."""
     if isinstance(type_, ty.Vector):
-        return [zero(type_.item, sizes) for _ in range(evaluate(type_.size, sizes or {}))]
+        return [zero(type_.item, sizes, act) for _ in range(evaluate(type_.size, sizes or {}, act))]
     match type_:
         case ty.Struct(_, fields):
-            return [zero(field, sizes) for _, field in fields]
+            return [zero(field, sizes, act) for _, field in fields]
         case ty.FLOAT | t.F64:
             return 0.0
         case ty.BOOLEAN:
@@ -48,8 +56,8 @@ def zero(type_: Type, sizes: Mapping[str, Value] | None = None) -> Value:
             return 0
 
 
-def evaluate(expr: Expr, values: Mapping[str, Value]) -> Value:
-    """The value of an expression over parameters and locals, by name and key, without effects.
+def evaluate(expr: Expr, values: Mapping[str, Value], act: Act = _nothing) -> Value:
+    """The value of an expression over parameters and locals, by name and key; `act` says what has effects.
 
     Raises: values.TrapSignal; IndexError outside of an array; LookupError for what has no value here.
     """
@@ -59,20 +67,22 @@ def evaluate(expr: Expr, values: Mapping[str, Value]) -> Value:
         case ty.Local(_, name) | ty.Param(_, name):
             return values[name]
         case ty.Apply(type_, operation, args):
-            operands = [evaluate(arg, values) for arg in args]
+            operands = [evaluate(arg, values, act) for arg in args]
             return apply(operation, [arg.type for arg in args], type_, operands)
         case ty.Logic(_, operation, left, right):
-            first = evaluate(left, values)
-            return first if first == (operation == "or") else evaluate(right, values)
+            first = evaluate(left, values, act)
+            return first if first == (operation == "or") else evaluate(right, values, act)
         case ty.Choose(_, cond, then, other):
-            return evaluate(then if evaluate(cond, values) else other, values)
+            return evaluate(then if evaluate(cond, values, act) else other, values, act)
         case ty.At(_, array, index):
-            return item(evaluate(array, values), evaluate(index, values))
+            return item(evaluate(array, values, act), evaluate(index, values, act))
         case ty.StructPart(_, value, index):
-            return evaluate(value, values)[index]
+            return evaluate(value, values, act)[index]
         case ty.Display(_, items) | ty.Make(_, items):
-            return [evaluate(i, values) for i in items]
-        case ty.Field() | ty.Peek() | ty.Pop() | ty.Call() | ty.Function() | ty.Update():
+            return [evaluate(i, values, act) for i in items]
+        case ty.Call() | ty.Update() | ty.Load():
+            return act(expr, values)
+        case ty.Field() | ty.Peek() | ty.Pop() | ty.Function():
             raise LookupError
         case _:
             assert_never(expr)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from pathlib import PurePosixPath
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import constants
@@ -19,6 +20,7 @@ from frontends.streamit.paths import label, parts
 from frontends.streamit.rates import rates
 from frontends.streamit.routines import first_state
 from frontends.streamit.starts import starts
+from frontends.streamit.trees import Usage
 from river.classes import define, evolve, field
 from river.diagnostics import InternalError
 from river.il.trees import fresh, walk
@@ -42,6 +44,12 @@ CALLS = 10 * LARGEST
 """How deep the calls are that look at a graph: a few for each stream inside another."""
 LONGEST = 400_000
 MOST_ITEMS = 1 << 20
+DEEPEST = 1_000
+RESULT = "return"
+"""What a function gives, among its variables."""
+
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*", re.ASCII)
+_REAL = re.compile(r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|Infinity)\s*", re.ASCII)
 
 Values = dict[str, Any]
 
@@ -55,10 +63,15 @@ def elaborate(
     statics: Sequence[ty.Block],
     fns: tuple[s.Fn, ...],
     report: Report,
+    *,
     seed: int | None = None,
+    helpers: Mapping[str, ty.Helper],
 ) -> ty.Program:
-    """The program whose graph `main` makes; `seed`: random numbers begin with it. Raises: Rejected (codes streamit-*)."""
-    work = _Elaborator(streams, report, seed)
+    """The program whose graph `main` makes; `seed`: random numbers begin with it. `helpers`: functions that this calls.
+
+    Raises: Rejected (codes streamit-*).
+    """
+    work = _Elaborator(streams, report, helpers, seed)
     try:
         for block in statics:
             work.run(block.items, work.statics, None)
@@ -67,12 +80,21 @@ def elaborate(
             turns = firings(graph, report)
             told, heard = messages(graph, turns, work.concrete, report)
             begins: Mapping[int, int] = starts(graph, turns, told, report) if turns else {}
-        _look_at_prints(graph, report)
+        _look_at_prints(graph, told, bool(work.said), report)
     except Failed as failed:
         report.remarks()
         raise InternalError("an error was raised, but not reported") from failed
     return ty.Program(
-        streams, graph, turns, begins, fns, told, heard, report.remarks(), span=streams[main].span
+        streams,
+        graph,
+        turns,
+        begins,
+        fns,
+        told,
+        heard,
+        tuple(work.said),
+        report.remarks(),
+        span=streams[main].span,
     )
 
 
@@ -95,6 +117,7 @@ class _Open:
 class _Elaborator:
     streams: Mapping[str, ty.Stream]
     report: Report
+    helpers: Mapping[str, ty.Helper]
     seed: int | None = None
     statics: Values = field(factory=dict[str, Any])
     count: int = 0
@@ -102,8 +125,15 @@ class _Elaborator:
     composites: int = 0
     portals: int = 0
     steps: int = 0
+    depth: int = 0  # of calls
     files: set[str] = field(factory=lambda: set(OWN_NAMES))
     nodes: dict[tuple[str, Any], ty.Node] = field(factory=dict[tuple[str, Any], "ty.Node"])
+    said: list[str | ty.Node] = field(factory=list["str | ty.Node"])  # before the first firing
+    saying: frozenset[str] = field(init=False)  # filters whose `init` prints
+
+    def __attrs_post_init__(self) -> None:
+        filters = (stream for stream in self.streams.values() if isinstance(stream, ty.Filter))
+        self.saying = frozenset(each.name for each in filters if Usage.of(each).prints(each.first_code))
 
     # -- streams
 
@@ -156,7 +186,8 @@ class _Elaborator:
         around = {**self.statics, **values}
         for param in stream.params:
             if param.value is not None:
-                found[param.name] = constants.frozen(self.value(param.value, around))
+                known = found if isinstance(param.value, ty.Load) else around
+                found[param.name] = constants.frozen(self.value(param.value, known))
         spans = {param.name: arg.span for param, arg in zip(own, creation.args, strict=True)}
         for param in stream.params:
             self.fits(param.type, found[param.name], found, spans.get(param.name) or creation.span)
@@ -196,7 +227,10 @@ class _Elaborator:
                     values = {**values, ty.SEED: first_state(self.generators, self.seed)}
                     self.generators += 1
                 heard = (portal.value for portal in creation.portals if isinstance(portal, ty.Constant))
-                return evolve(self.filter(stream, values, span), portals=tuple(dict.fromkeys(heard)))
+                node = evolve(self.filter(stream, values, span), portals=tuple(dict.fromkeys(heard)))
+                if stream.name in self.saying:
+                    self.said.append(node)
+                return node
 
     def filter(self, stream: ty.Filter, values: Values, span: Span | None) -> ty.Node:
         """A filter of the graph."""
@@ -293,10 +327,14 @@ class _Elaborator:
     def pipeline(self, top: _Open) -> ty.Pipeline:
         """One after the other."""
         self.none(top, "split", "join")
-        for (_, creation, _), before, after in zip(top.wanted[1:], top.made, top.made[1:], strict=False):
+        names = [creation.stream for _, creation, _ in top.wanted]
+        for i, (before, after) in enumerate(pairwise(top.made), 1):
             if before.output != after.input or after.input == ty.VOID:
-                message = f"`{_shown(before.output)}` comes out before, `{_shown(after.input)}` goes in here"
-                raise self.report.error("streamit-connection", message, creation.span)
+                gives, takes = label(names, i - 1), label(names, i)
+                message = (
+                    f"`{gives}` gives `{_shown(before.output)}`, but `{takes}` takes `{_shown(after.input)}`"
+                )
+                raise self.report.error("streamit-connection", message, top.wanted[i][1].span)
         made = tuple(top.made)
         return ty.Pipeline(top.stream.name, made[0].input, made[-1].output, made, span=top.span)
 
@@ -393,7 +431,7 @@ class _Elaborator:
     # -- statements
 
     def run(self, items: Sequence[ty.Stmt], values: Values, top: _Open | None) -> str | None:
-        """Runs statements; `break` or `continue` when one of them ends a loop's turn."""
+        """Runs statements; `break`, `continue` or `return` when one of them ends a loop's turn or a function."""
         for item in items:
             left = self.statement(item, values, top)
             if left is not None:
@@ -418,29 +456,35 @@ class _Elaborator:
                     return self.run(then.items, values, top)
                 return None if other is None else self.run(other.items, values, top)
             case ty.For() | ty.While():
-                self.loop(item, values, top)
+                return self.loop(item, values, top)
+            case ty.Return(value):
+                values[RESULT] = None if value is None else self.value(value, values)
+                return "return"
             case ty.Break():
                 return "break"
             case ty.Continue():
                 return "continue"
             case ty.Add() | ty.Split() | ty.Join() | ty.Enqueue() if top is not None:
                 self.graph(item, values, top)
+            case ty.Print(value, line):
+                self.said.append(self.value(value, values) + ("\n" if line else ""))
             case _:
                 raise self.report.error("streamit-misplaced", "this has no place here", item.span)
         return None
 
-    def loop(self, item: ty.For | ty.While, values: Values, top: _Open | None) -> None:
-        """Runs a loop."""
+    def loop(self, item: ty.For | ty.While, values: Values, top: _Open | None) -> str | None:
+        """Runs a loop; `return` when that ends it."""
         first, steps = (item.first, item.steps) if isinstance(item, ty.For) else ((), ())
         self.run(first, values, top)
         late = isinstance(item, ty.While) and item.late
         while late or self.value(item.cond, values):
             late = False
             left = self.run((ty.Block(item.body.items, span=item.span),), values, top)
-            if left == "break":
-                return
+            if left in ("break", "return"):
+                return None if left == "break" else left
             for step in steps:
                 self.effect(step, values)
+        return None
 
     def graph(self, item: ty.Add | ty.Split | ty.Join | ty.Enqueue, values: Values, top: _Open) -> None:
         """Runs a statement that builds."""
@@ -490,7 +534,7 @@ class _Elaborator:
             return self.portals
         if value is None:
             self.few(type_, values)
-            return self.guarded(lambda: constants.zero(type_, values), None)
+            return self.guarded(lambda: constants.zero(type_, values, self.sizing), None)
         found = constants.thawed(self.value(value, values))
         self.fits(type_, found, values, value.span)
         return found
@@ -500,7 +544,7 @@ class _Elaborator:
         items, at = 1, type_
         while isinstance(at, ty.Vector):
             size = at.size
-            items *= max(0, self.guarded(partial(constants.evaluate, size, values), size.span))
+            items *= max(0, self.guarded(partial(constants.evaluate, size, values, self.sizing), size.span))
             if items > MOST_ITEMS:
                 message = f"an array that is computed while streams are made has at most {MOST_ITEMS:,} items"
                 raise self.report.error("streamit-size", message, size.span)
@@ -510,7 +554,74 @@ class _Elaborator:
         """The value of an expression. Raises: Failed, when it is reported."""
         if isinstance(expr, ty.Update):
             return self.effect(expr, values)
-        return self.guarded(lambda: constants.evaluate(expr, values), expr.span)
+        return self.guarded(lambda: constants.evaluate(expr, values, self.act), expr.span)
+
+    def act(self, expr: ty.Call | ty.Update | ty.Load, values: Mapping[str, Any]) -> Any:
+        """What does more than give a value, as part of an expression."""
+        own = values if isinstance(values, dict) else dict(values)
+        match expr:
+            case ty.Update():
+                return self.effect(expr, own)
+            case ty.Load():
+                return self.loaded(expr, own)
+            case ty.Call():
+                return self.called(expr, own)
+
+    def sizing(self, expr: ty.Call | ty.Update | ty.Load, values: Mapping[str, Any]) -> Any:
+        """The same in the size of an array, which is computed more than once."""
+        match expr:
+            case ty.Update():
+                raise LookupError
+            case _:
+                return self.act(expr, values)
+
+    def called(self, call: ty.Call, values: Values) -> Any:
+        """What a function gives."""
+        helper = self.helpers.get(call.helper)
+        if helper is None:
+            raise LookupError
+        own = dict(self.statics)
+        for i, (param, arg) in enumerate(zip(helper.params, call.args, strict=True)):
+            given = self.value(arg, values)
+            own[param.key] = given if i in call.changes else constants.thawed(given)
+            self.fits(param.type, given, own, arg.span or call.span)
+        self.depth += 1
+        if self.depth > DEEPEST:
+            message = f"functions call one another more than {DEEPEST:,} deep"
+            raise self.report.error("streamit-endless", message, call.span, "does the recursion end?")
+        with more_room(CALLS):
+            self.run(helper.body.items, own, None)
+        self.depth -= 1
+        return own.get(RESULT)
+
+    def loaded(self, load: ty.Load, values: Values) -> list[Any]:
+        """The numbers that stand in the first lines of a text."""
+        assert isinstance(load.type, ty.Vector)  # noqa: S101 - the checker has made it
+        item, span = load.type.item, load.span
+        self.few(load.type, values)
+        size = self.value(load.type.size, values)
+        try:
+            lines = Path(load.path).read_text(encoding="utf-8", errors="replace").splitlines()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            message = f"`{load.path}` cannot be read: {reason.lower()}"
+            raise self.report.error(
+                "streamit-file", message, span, "it is sought in the folder of the run"
+            ) from error
+        if len(lines) < size:
+            message = f"`{load.path}` has {len(lines)} lines, but {size} numbers are wanted"
+            raise self.report.error("streamit-file", message, span)
+        if len(lines) > size:
+            message = f"`{load.path}` has {len(lines)} lines, of which only {size} are read"
+            self.report.warn("streamit-file", message, span)
+        kind, word = (_WHOLE, "int") if item == ty.INT else (_REAL, "float")
+        for number, line in enumerate(lines[:size], 1):
+            if kind.fullmatch(line) is None or (item == ty.INT and not -(1 << 31) <= int(line) < 1 << 31):
+                message = f"line {number} of `{load.path}` is no `{word}`: `{line[:40]}`"
+                raise self.report.error("streamit-file", message, span)
+        if item == ty.INT:
+            return [int(line) for line in lines[:size]]
+        return [constants.apply("f32", (t.F64,), ty.FLOAT, (float(line),)) for line in lines[:size]]
 
     def guarded(self, compute: Any, span: Span | None) -> Any:
         """What `compute` gives, its failures as diagnostics."""
@@ -603,12 +714,14 @@ def queue_name(path: str, taken: set[str]) -> str:
     return fresh(stem, taken | RESERVED)
 
 
-def _look_at_prints(graph: ty.Graph, report: Report) -> None:
-    """Refuses prints of too many filters; warns of a program from which nothing comes."""
+def _look_at_prints(graph: ty.Graph, told: Sequence[ty.Channel], said: bool, report: Report) -> None:
+    """Refuses prints of too many filters; warns of a program from which nothing comes. `said`: the beginning prints."""
     every = leaves(graph)
-    printing = [node for node in every if isinstance(node, ty.Node) and prints(node.filter)]
+    heard = {id(channel.receiver) for channel in told}
+    nodes = [node for node in every if isinstance(node, ty.Node)]
+    printing = [node for node in nodes if prints(node.filter, heard=id(node) in heard)]
     writes = any(isinstance(part, ty.File) and not part.reads for part in every)
-    if graph.output == ty.VOID and not printing and not writes:
+    if graph.output == ty.VOID and not printing and not writes and not said:
         report.warn(
             "streamit-no-output", "nothing comes out of this program", graph.span, "print, or write a file"
         )
@@ -629,15 +742,11 @@ def leaves(graph: ty.Graph) -> list[ty.Graph]:
     return found
 
 
-def bodies(filter_: ty.Filter) -> list[ty.Block]:
-    """The code of a filter that runs with the stream."""
-    own = [filter_.work.body, *(helper.body for helper in filter_.helpers)]
-    return own if filter_.prework is None else [*own, filter_.prework.body]
-
-
-def prints(filter_: ty.Filter) -> bool:
-    """Whether the filter prints."""
-    return any(isinstance(node, ty.Print) for body in bodies(filter_) for node in walk(body))
+def prints(filter_: ty.Filter, *, heard: bool) -> bool:
+    """Whether firings of the filter print; `heard`: messages may call its functions."""
+    works = [work.body for work in (filter_.work, filter_.prework) if work is not None]
+    called = [helper.body for helper in filter_.helpers if helper.result == ty.VOID] if heard else []
+    return Usage.of(filter_).prints((*works, *called))
 
 
 def _shown(type_: t.Type) -> str:

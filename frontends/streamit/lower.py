@@ -87,9 +87,10 @@ class _Lowering:
         with more_room(CALLS):
             self.ends(graph)
         self.deliver()
+        printed = self.says()
         self.begin()
         self.clock()
-        self.prints()
+        self.prints(printed)
         fns = [function(fn) for fn in self.typed.fns]
         variables = [variable for node in nodes for variable in self.used[id(node)].variables]
         variables += self.counters
@@ -136,11 +137,11 @@ class _Lowering:
                 )
         return found
 
-    def steady(self, *parts: ty.Graph) -> tuple[p.Annotation, ...]:
-        """How often parts fire before and in each steady state, if that is known."""
+    def steady(self, *parts: ty.Graph, begins: int = 0) -> tuple[p.Annotation, ...]:
+        """How often parts fire before and in each steady state, if that is known; `begins`: what comes before all that."""
         if not self.typed.firings:
             return ()
-        first = sum(self.typed.starts[id(part)] for part in parts)
+        first = begins + sum(self.typed.starts[id(part)] for part in parts)
         each = sum(self.typed.firings[id(part)] for part in parts)
         return (p.Annotation("Steady", (s.Int(first), s.Int(each))),)
 
@@ -232,7 +233,7 @@ class _Lowering:
         if taken is None:
             taken = self.turn(use) if use.heard else self.tick()
         outs = [] if given is None else [given]
-        if prints(node.filter):
+        if prints(node.filter, heard=bool(use.heard)):
             outs.append(fresh(f"print{len(self.printed) + 1}", self.queues))
             self.queues.add(outs[-1])
             self.printed.append((node, outs[-1]))
@@ -478,18 +479,41 @@ class _Lowering:
         )
         self.uses.insert(0, p.Use(tuple(self.clocks), duplicate, (CLOCK,), span=span))
 
-    def prints(self) -> None:
-        """All that is printed, in order of steady states, then of the graph."""
-        if not self.printed:
+    def says(self) -> str:
+        """The queue that becomes what is printed: itself, or one that goes there behind what is printed at the beginning."""
+        if not self.typed.said:
+            return PRINTED
+        span, queue = self.typed.span, self.queue()
+        texts: list[s.Expr] = []
+        for each in self.typed.said:
+            text = s.String(each) if isinstance(each, str) else self.used[id(each)].said
+            texts += () if text is None else (text,)
+        while len(texts) > 1:  # by halves, because a tree of sums must not be deep
+            ends = [texts[-1]] if len(texts) % 2 else []
+            texts = [s.Binary("+", a, b) for a, b in zip(texts[::2], texts[1::2], strict=False)] + ends
+        name = fresh("said", self.variables)
+        self.variables.add(name)
+        self.counters.append(p.Variable(name, s.TypeName("string"), texts[0], span=span))
+        if self.printed:
+            saying = self.instance("says", "streamit.says", span, T=s.TypeName("string"))
+        else:
+            self.begins.append(queue)
+            saying = self.instance("says", "streamit.says_alone", span, T=s.TypeName("string"))
+        self.use((PRINTED,), saying, (queue, f"${name}"), span)
+        return queue
+
+    def prints(self, merged: str) -> None:
+        """All that is printed, in order of steady states, then of the graph; `merged`: the queue of what firings print."""
+        if not self.printed and not self.typed.said:
             return
         span = self.typed.span
         printed, text = (node for node, _ in self.printed), s.TypeName("string")
-        said = (p.Annotation("Printed"), *self.steady(*printed))
+        said = (p.Annotation("Printed"), *self.steady(*printed, begins=int(bool(self.typed.said))))
         self.borders.append(p.Output(PRINTED, text, annotations=said, span=span))
-        if len(self.printed) == 1:
-            ((_, only),) = self.printed
+        if len(self.printed) <= 1:
+            only = "".join(each for _, each in self.printed)
             self.uses = [
-                evolve(use, outs=tuple(PRINTED if end == only else end for end in use.outs))
+                evolve(use, outs=tuple(merged if end == only else end for end in use.outs))
                 for use in self.uses
             ]
             return
@@ -507,7 +531,7 @@ class _Lowering:
             self.use((numbered[-1], f"${name}"), numbering, (queue, f"${name}"), span)
         count = s.Int(len(numbered))
         merging = self.instance("merged", "std.merge_seq", span, T=text, n=count)
-        self.use((PRINTED,), merging, numbered, span)
+        self.use((merged,), merging, numbered, span)
 
 
 def gives(graph: ty.Graph) -> str | None:

@@ -14,8 +14,8 @@ from frontends.streamit.elaborate import prints
 from frontends.streamit.rates import Intervals
 from frontends.streamit.translate import (
     Cursor,
+    FilterScope,
     NotStatic,
-    Setting,
     Writer,
     ends,
     function,
@@ -49,7 +49,8 @@ class Used:
     """A filter of the graph in the program: how often it fires for each tick and before the first, and its variables.
 
     `begun`: it has a port for an item that lets its `prework` fire before anything else has come. `heard`: the channels of which
-    each firing takes a list of messages; `sent`: the parameters that are portals to which somebody listens.
+    each firing takes a list of messages; `sent`: the parameters that are portals to which somebody listens. `said`: what its
+    `init` prints.
     """
 
     node: ty.Node
@@ -60,6 +61,7 @@ class Used:
     sent: tuple[str, ...] = ()
     instance: str = ""
     variables: tuple[p.Variable, ...] = ()
+    said: s.Expr | None = None
 
 
 def operators(
@@ -124,6 +126,11 @@ class _Form:
         first = self.filter.prework
         own = (self.filter.work.body, *(self.usage.helpers[name].body for name in self.handlers_heard))
         return own if first is None else (*own, first.body)
+
+    @property
+    def printing(self) -> bool:
+        """Whether firings print."""
+        return prints(self.filter, heard=bool(self.heard))
 
     @property
     def heard(self) -> tuple[ty.Channel, ...]:
@@ -235,10 +242,10 @@ class _Form:
         """The type of a field."""
         return next(decl.type for decl in self.filter.fields if decl.name == name)
 
-    def setting(self, functions: Mapping[str, str]) -> Setting:
+    def setting(self, functions: Mapping[str, str]) -> FilterScope:
         """What code of this filter may name."""
         taken = frozenset({*self.names.values(), "initial"})
-        return Setting(
+        return FilterScope(
             self.usage,
             self.seen,
             self.constant,
@@ -294,17 +301,8 @@ class _Form:
     @property
     def all_code(self) -> tuple[s.Node, ...]:
         """What runs inside of the operator, the code of its constants included."""
-        init = () if self.filter.init is None or not self.constant_fields else (self.filter.init,)
-        values = tuple(
-            f.value for f in self.filter.fields if f.value is not None and f.name not in self.state
-        )
-        return (*self.work_bodies, *init, *values)
-
-    @property
-    def first_code(self) -> tuple[s.Node, ...]:
-        """What runs before the stream: `init`, and the first values of fields."""
-        init = () if self.filter.init is None else (self.filter.init,)
-        return (*init, *(f.value for f in self.filter.fields if f.value is not None))
+        _, computed = self.sorted(self.constant_fields)
+        return (*self.work_bodies, *(self.filter.first_code if computed else ()))
 
     @property
     def constant_fields(self) -> tuple[str, ...]:
@@ -328,7 +326,9 @@ class _Form:
 
     # -- handlers
 
-    def handlers(self, setting: Setting, node: ty.Node) -> tuple[tuple[s.Handler, ...], tuple[s.Out, ...]]:
+    def handlers(
+        self, setting: FilterScope, node: ty.Node
+    ) -> tuple[tuple[s.Handler, ...], tuple[s.Out, ...]]:
         """The handlers and outputs."""
         work, first = self.filter.work, self.filter.prework
         outs: list[s.Out] = []
@@ -360,7 +360,7 @@ class _Form:
             push = self.rate(pushes, "push") if len(pushes) == len(own) else None
             rate = None if push is None or turns is None else times(push, turns)
             outs.append(s.Out("y", self.type(self.filter.output), push=rate, span=(work.push or work).span))
-        if prints(self.filter):
+        if self.printing:
             outs.append(s.Out("print", s.TypeName("string"), push=turns))
         for portal, send in self.sends.items():
             outs.append(s.Out(message_port(portal), message_list(setting, send.portal), push=turns))
@@ -377,7 +377,7 @@ class _Form:
         """The variable of the items that wait for a firing that asks for them."""
         return fresh("waiting", {self.names[name] for name in self.state})
 
-    def asking(self, setting: Setting, work: ty.Work) -> s.Handler:
+    def asking(self, setting: FilterScope, work: ty.Work) -> s.Handler:
         """Each item is kept, and firings are tried on what is there; a try that finds too little has done nothing."""
         items = s.TypeName("list", (self.type(self.filter.input),))
         gives = (
@@ -385,7 +385,7 @@ class _Form:
         )
         setting = self.serving(evolve(setting, given=gives), work, items)
         name = fresh("try", {*self.functions.values(), *(fn.name for fn in self.streaming), *RESERVED})
-        printing = prints(self.filter)
+        printing = self.printing
         self.streaming.append(tried(setting, name, work, printing=printing))
         fields = self.usage.touched((work.body,))
         changed = self.usage.changed((work.body,))
@@ -447,7 +447,7 @@ class _Form:
         return self.hole_for(word, tuple(map(number, values)))
 
     def rated(
-        self, setting: Setting, work: ty.Work, peek: s.Expr, pop: s.Expr, *, first: bool = False
+        self, setting: FilterScope, work: ty.Work, peek: s.Expr, pop: s.Expr, *, first: bool = False
     ) -> s.Handler:
         """A firing that sees a window of items."""
         window = fresh("w", setting.taken)
@@ -461,7 +461,7 @@ class _Form:
         begins = (s.Rate(port.name, s.Int(0), s.Int(0), f"{window}_0") for port in self.beginning)
         return s.RatedHandler((rate, *begins, *self.told), s.Block(tuple(writer.out)), first, span=work.span)
 
-    def turned(self, setting: Setting, work: ty.Work, *, first: bool = False) -> s.Handler:
+    def turned(self, setting: FilterScope, work: ty.Work, *, first: bool = False) -> s.Handler:
         """A firing of a source that is told something: one at each turn."""
         writer = self.writer(self.serving(setting, work, None), work, None)
         rates = (s.Rate("clock", None, s.Int(1), "u"), *self.told)
@@ -479,7 +479,9 @@ class _Form:
         """The port of what lets `prework` fire, if there is one."""
         return (s.Port("begin", s.TypeName("bool")),) if self.uses[0].begun else ()
 
-    def starting(self, setting: Setting, first: ty.Work | None, work: ty.Work, turns: s.Expr) -> s.Handler:
+    def starting(
+        self, setting: FilterScope, first: ty.Work | None, work: ty.Work, turns: s.Expr
+    ) -> s.Handler:
         """What a source does before the first tick: its `prework`, and so many firings."""
         usual = self.serving(setting, work, None)
         begin = s.Block((self.firing(usual, work, turns),))
@@ -492,7 +494,7 @@ class _Form:
         rate = s.Rate("clock", s.Int(0), s.Int(0), "u")
         return s.RatedHandler((rate,), begin, first=True, span=(first or work).span)
 
-    def clocked(self, setting: Setting, work: ty.Work, turns: s.Expr, *, alone: bool) -> s.Handler:
+    def clocked(self, setting: FilterScope, work: ty.Work, turns: s.Expr, *, alone: bool) -> s.Handler:
         """A source: so many firings at each tick; `alone`: this is all that it does."""
         setting = self.serving(setting, work, None)
         if turns == s.Int(1):
@@ -503,14 +505,14 @@ class _Form:
             return s.ItemHandler("clock", "u", body, span=work.span)
         return s.RatedHandler((s.Rate("clock", None, s.Int(1), "u"),), body, span=work.span)
 
-    def firing(self, setting: Setting, work: ty.Work, turns: s.Expr) -> s.Stmt:
+    def firing(self, setting: FilterScope, work: ty.Work, turns: s.Expr) -> s.Stmt:
         """So many firings of a source."""
         label = "firing" if any(isinstance(node, ty.Return) for node in walk(work.body)) else None
         leave = s.Return(None) if label is None else s.Continue(label)
         body = s.Block(tuple(self.writer(setting, work, None, leave).out))
         return s.For(label, ("turn",), s.Range(s.Int(0), turns), body, span=work.span)
 
-    def serving(self, setting: Setting, work: ty.Work, window: s.TypeExpr | None) -> Setting:
+    def serving(self, setting: FilterScope, work: ty.Work, window: s.TypeExpr | None) -> FilterScope:
         """The setting of a work function; those functions that take or give items are made for it."""
         found = [h for h in self.usage.reached((work.body,)) if self.usage.streams((h.body,))]
         taken = {*self.functions.values(), *(fn.name for fn in self.streaming)} | self.taken | {"init"}
@@ -524,7 +526,7 @@ class _Form:
         return served
 
     def writer(
-        self, setting: Setting, work: ty.Work, cursor: Cursor | None, leave: s.Stmt | None = None
+        self, setting: FilterScope, work: ty.Work, cursor: Cursor | None, leave: s.Stmt | None = None
     ) -> Writer:
         """The translation of a work function; what it prints is one text."""
         fields = {
@@ -539,8 +541,7 @@ class _Form:
             cursor.counter = writer.unused(cursor.counter)
             writer.variable.add(cursor.counter)
             writer.put(s.VarDecl(cursor.counter, s.TypeName("i64"), s.Int(0)))
-        printing = prints(self.filter)
-        if printing and (self.heard or not _prints_once(work.body)):
+        if self.printing and (self.heard or not _prints_once(work.body)):
             name = writer.unused("printed")
             writer.variable.add(name)
             writer.printed = s.Name(name)
@@ -559,7 +560,7 @@ class _Form:
 
     # -- constants
 
-    def constants(self, setting: Setting) -> tuple[list[s.Const], list[s.Fn]]:
+    def constants(self, setting: FilterScope) -> tuple[list[s.Const], list[s.Fn]]:
         """The fields that are constants, and the function that computes them."""
         wanted = self.constant_fields
         plain_, computed = self.sorted(wanted)
@@ -590,7 +591,7 @@ class _Form:
 
     def sorted(self, wanted: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The fields whose first value is an expression by itself, and those that code computes."""
-        changed = set(self.usage.changed(self.first_code))
+        changed = set(self.usage.changed(self.filter.first_code))
         plain_: list[str] = []
         computed: list[str] = []
         for name in wanted:
@@ -602,25 +603,28 @@ class _Form:
         return tuple(plain_), tuple(computed)
 
     def init(
-        self, setting: Setting, name: str, wanted: Sequence[str], prelude: Sequence[s.Stmt] = ()
+        self, setting: FilterScope, name: str, wanted: Sequence[str], prelude: Sequence[s.Stmt] = ()
     ) -> s.Fn:
-        """The function that computes fields: their initial values and `init`, in order."""
+        """The function that computes fields, or if there are none what is printed: initial values and `init`, in order."""
         init = self.relevant(wanted)
         bodies = (*init, *(f.value for f in self.filter.fields if f.value is not None))
         writer = Writer(setting, {}, frozenset[str]().union(*map(updated, bodies)))
         writer.out += prelude
+        if self.usage.prints(bodies):
+            printed = s.Name(writer.unused("printed"))
+            writer.printed = printed
+            writer.variable.add(printed.name)
+            writer.put(s.VarDecl(printed.name, s.TypeName("string"), s.String("")))
         needed = {*wanted, *self.usage.touched(bodies)}
         needed.update(f.name for f in self.filter.fields if f.value is not None and not pure(f.value))
-        for decl in self.filter.fields:
-            if decl.name in needed:
-                value = zero(decl.type) if decl.value is None else writer.expr(decl.value)
-                own = writer.unused(f"{decl.name}_0" if decl.name == self.names[decl.name] else decl.name)
-                writer.fields[decl.name] = s.Name(own)
-                writer.variable.add(own)
-                writer.put(s.VarDecl(own, self.type(decl.type), value, span=decl.span))
+        self.begin(writer, [decl for decl in self.filter.fields if decl.name in needed])
         writer.statements(init)
-        if len(wanted) == 1:
-            result: s.TypeExpr = self.type(self.field_type(wanted[0]))
+        if not wanted:
+            assert writer.printed is not None  # noqa: S101 - it prints, or nobody would ask
+            result: s.TypeExpr = s.TypeName("string")
+            value = writer.printed
+        elif len(wanted) == 1:
+            result = self.type(self.field_type(wanted[0]))
             value = writer.fields[wanted[0]]
         else:
             result = s.RecordType(
@@ -630,8 +634,31 @@ class _Form:
         writer.put(s.Return(value))
         return s.Fn(name, (), result, s.Block(tuple(writer.out)), span=self.filter.span)
 
-    def relevant(self, wanted: Iterable[str]) -> tuple[ty.Stmt, ...]:
-        """The statements of `init` on which fields depend; others may take long, and are for other fields."""
+    def begin(self, writer: Writer, decls: Sequence[ty.FieldDecl]) -> None:
+        """Fields as variables with their first values; those that a function sees before their turn are zero till then."""
+        before: set[str] = set()
+        early: set[str] = set()
+        for decl in decls:
+            if decl.value is not None:
+                early.update(set(self.usage.touched((decl.value,))) - before)
+            before.add(decl.name)
+        for decl in (*(each for each in decls if each.name in early), *decls):
+            known = writer.fields.get(decl.name)
+            if known is not None:
+                if decl.value is not None:
+                    writer.put(s.Assign(known, writer.expr(decl.value), span=decl.span))
+                continue
+            first = decl.value is None or decl.name in early
+            value = zero(decl.type) if first or decl.value is None else writer.expr(decl.value)
+            own = writer.unused(f"{decl.name}_0" if decl.name == self.names[decl.name] else decl.name)
+            writer.fields[decl.name] = s.Name(own)
+            writer.variable.add(own)
+            writer.put(s.VarDecl(own, self.type(decl.type), value, span=decl.span))
+
+    def relevant(self, wanted: Sequence[str]) -> tuple[ty.Stmt, ...]:
+        """The statements of `init` on which fields depend; others may take long, and are for other fields. Without such, all."""
+        if not wanted:
+            return () if self.filter.init is None else self.filter.init.items
         needed = set(wanted)
         found: list[ty.Stmt] = []
         for item in reversed(() if self.filter.init is None else self.filter.init.items):
@@ -645,10 +672,12 @@ class _Form:
     # -- variables
 
     def first_values(self) -> list[p.Decl]:
-        """The functions that compute the first values of variables, one for each choice of parameters."""
-        if not self.state and not self.asks:
+        """The functions that compute the first values of variables and what `init` prints, one for each choice of parameters."""
+        says = self.usage.prints(self.filter.first_code)
+        if not self.state and not self.asks and not says:
             return []
         known: dict[str, dict[str, s.Expr]] = {}
+        said: dict[str, s.Expr] = {}
         types: dict[str, dict[str, s.TypeExpr]] = {}
         found: list[p.Decl] = []
         for use in self.uses:
@@ -658,6 +687,10 @@ class _Form:
                 known[key], fns = own.variable_values(self.taken)
                 types[key] = {x: own.type(own.field_type(x)) for x in self.state}
                 found += fns
+                if says:
+                    said[key], fns = own.outside("says", (), self.taken)
+                    found += fns
+            use.said = said.get(key)
             variables: list[p.Variable] = []
             for x in self.state:
                 name = fresh(f"{self.filter.name}_{self.names[x]}", self.variables)
@@ -689,31 +722,34 @@ class _Form:
     def variable_values(self, taken: set[str]) -> tuple[dict[str, s.Expr], list[p.Decl]]:
         """The first value of each variable, and the functions that they need. Parameters are values here."""
         plain_, computed = self.sorted(self.state)
-        setting = self.setting({})
         values: dict[str, s.Expr] = {}
         for decl in self.filter.fields:
             if decl.name in plain_:
                 values[decl.name] = zero(decl.type) if decl.value is None else self.closed(decl.value)
         if not computed:
             return values, []
-        bodies = self.first_code
+        call, found = self.outside("init", computed, taken)
+        for x in computed:
+            values[x] = call if len(computed) == 1 else s.Member(call, self.names[x])
+        return values, found
+
+    def outside(self, word: str, wanted: Sequence[str], taken: set[str]) -> tuple[s.Call, list[p.Decl]]:
+        """The call of a function of the program that does what `init` does, and the functions that this needs."""
+        bodies = self.filter.first_code
         reached = self.usage.reached(bodies)
-        functions = {h.name: fresh(f"{self.filter.name}_{h.name}", taken) for h in reached}
+        functions = {h.name: fresh(f"{self.filter.name}_{h.name.replace('.', '_')}", taken) for h in reached}
         taken.update(functions.values())
         setting = self.setting(functions)
-        name = fresh(f"{self.filter.name}_init", taken)
+        name = fresh(f"{self.filter.name}_{word}", taken)
         taken.add(name)
         prelude = self.arrays(bodies)
-        found: list[p.Decl] = [self.init(setting, name, computed, prelude)]
+        found: list[p.Decl] = [self.init(setting, name, wanted, prelude)]
         for helper in reached:
             fn = function(setting, helper)
             lets = self.arrays([helper.body])
             body = fn.body if isinstance(fn.body, s.Block) else s.Block(())
             found.append(evolve(fn, body=s.Block((*lets, *body.items), span=body.span)))
-        call = s.Call(name, ())
-        for x in computed:
-            values[x] = call if len(computed) == 1 else s.Member(call, self.names[x])
-        return values, found
+        return s.Call(name, ()), found
 
     def closed(self, value: ty.Expr) -> s.Expr:
         """An expression of the program's own, outside of any operator."""

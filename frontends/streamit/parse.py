@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frontends.streamit import syntax as c
@@ -10,11 +11,11 @@ from river.classes import evolve
 from river.lang import syntax as s
 from river.lang.grammar import EXPR, LEXICAL, STMT, TYPES, compose, module
 from river.lang.parse import RESERVED, StmtBuilder
+from river.source import Source
 
 if TYPE_CHECKING:
     from river.lang.lalr import Token, Tree
     from river.lang.parse import Args
-    from river.source import Source
 
 STREAMIT = module("frontends.streamit", "grammar.lark")
 PARSER = compose(LEXICAL, TYPES, EXPR, STMT, STREAMIT)
@@ -26,6 +27,7 @@ WORDS = frozenset({
 """Words that name nothing in StreamIt."""
 
 _VECTOR = re.compile(r"\bfloat[234]\b")
+_LOADED = re.compile(r'\binit_array_1D_(?:int|float)\s*\(\s*"([^"\n]*)"')
 _SEED = re.compile(r"^#river seed (-?[0-9]+)$", re.MULTILINE)
 
 
@@ -35,6 +37,16 @@ def parse(source: Source) -> c.Program:
     Raises: Rejected with `syntax-*` diagnostics.
     """
     return StreamItBuilder(source).build(PARSER.parse(source))
+
+
+def included(source: Source) -> tuple[Source, ...]:
+    """The texts from which the program reads arrays, as far as they can be read."""
+    paths = (Path(path) for path in dict.fromkeys(_LOADED.findall(source.text)))
+    return tuple(
+        Source(str(path), path.read_text(encoding="utf-8", errors="replace"))
+        for path in paths
+        if path.is_file()
+    )
 
 
 class StreamItBuilder(StmtBuilder):

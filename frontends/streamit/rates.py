@@ -30,7 +30,7 @@ LOW, HIGH = -(1 << 31), (1 << 31) - 1
 
 
 @frozen
-class Counted:
+class CountedLoop:
     """`for (int key = start; key < bound; key += step)` whose body leaves the counter and the bound alone."""
 
     key: str
@@ -41,7 +41,7 @@ class Counted:
     body: ty.Block
 
 
-def counted(loop: ty.For) -> Counted | None:
+def counted(loop: ty.For) -> CountedLoop | None:
     """The loop as a counted one, or None."""
     match loop:
         case ty.For(
@@ -55,7 +55,7 @@ def counted(loop: ty.For) -> Counted | None:
             steady = pure(bound) and not {key, *changed} & read(bound) and key not in changed
             steady = steady and not _moves(body, bound)
             if (step > 0) == (compare in ("<", "<=")) and steady:
-                return Counted(key, start, bound, compare in ("<=", ">="), step, body)
+                return CountedLoop(key, start, bound, compare in ("<=", ">="), step, body)
         case _:
             pass
     return None
@@ -147,7 +147,7 @@ class Intervals:
             case _:
                 return None
 
-    def turns(self, loop: Counted) -> tuple[Interval, Interval] | None:
+    def turns(self, loop: CountedLoop) -> tuple[Interval, Interval] | None:
         """How often a counted loop turns, and the values of its counter."""
         start, bound = self.of(loop.start), self.of(loop.bound)
         if start is None or bound is None:

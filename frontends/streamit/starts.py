@@ -129,7 +129,7 @@ class MessageLists:
 
 
 @frozen
-class Queue:
+class FilledQueue:
     """A queue, and how much waits in it from the beginning."""
 
     giver: End | MessageLists
@@ -156,10 +156,12 @@ def starts(
 
 @define
 class _Starts:
-    queues: list[Queue] = field(factory=list[Queue])
+    queues: list[FilledQueue] = field(factory=list[FilledQueue])
     least: list[int] = field(factory=list[int])
     named: dict[int, int] = field(factory=dict[int, int])  # identity of a part to its number
-    loops: list[tuple[ty.FeedbackLoop, Queue]] = field(factory=list["tuple[ty.FeedbackLoop, Queue]"])
+    loops: list[tuple[ty.FeedbackLoop, FilledQueue]] = field(
+        factory=list["tuple[ty.FeedbackLoop, FilledQueue]"]
+    )
     fired: list[int] = field(factory=list[int])
 
     def found(self, graph: ty.Graph, channels: Iterable[ty.Channel]) -> Mapping[int, int]:
@@ -170,7 +172,7 @@ class _Starts:
             lists = MessageLists.of(giver, channel)
             self.between(lists, End(taker, 1, 1), channel.waiting)
         firings = list(self.least)
-        into: dict[int, list[Queue]] = {}
+        into: dict[int, list[FilledQueue]] = {}
         for queue in self.queues:
             into.setdefault(queue.taker.part, []).append(queue)
         waiting = deque(range(len(firings)))
@@ -197,8 +199,8 @@ class _Starts:
             return []
         wanted = self.wanted(firings)
         fired, there = [0] * len(wanted), {id(queue): queue.waiting for queue in self.queues}
-        into: dict[int, list[Queue]] = {}
-        out: dict[int, list[Queue]] = {}
+        into: dict[int, list[FilledQueue]] = {}
+        out: dict[int, list[FilledQueue]] = {}
         for queue in self.queues:
             into.setdefault(queue.taker.part, []).append(queue)
             out.setdefault(queue.giver.part, []).append(queue)
@@ -252,7 +254,7 @@ class _Starts:
     def between(self, giver: End | MessageLists | None, taker: End | None, waiting: int = 0) -> None:
         """A queue, where both ends are there."""
         if giver is not None and taker is not None:
-            self.queues.append(Queue(giver, taker, waiting))
+            self.queues.append(FilledQueue(giver, taker, waiting))
 
     def wire(self, graph: ty.Graph) -> tuple[End | None, End | None]:
         """The ends at which a part takes and gives."""

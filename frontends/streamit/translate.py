@@ -13,7 +13,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, assert_never
 
 from frontends.streamit import typed as ty
-from frontends.streamit.rates import Counted, Intervals, breaks, counted, leaves
+from frontends.streamit.rates import CountedLoop, Intervals, breaks, counted, leaves
 from frontends.streamit.trees import Usage, named, root, updated
 from river.classes import define, evolve, field
 from river.il.trees import fresh, walk
@@ -91,7 +91,7 @@ def minus(a: s.Expr, b: s.Expr) -> s.Expr:
 
 
 @define
-class Setting:
+class FilterScope:
     """What the code of one filter may name in the operator language.
 
     `seen`: what is known in each use of the filter. `constant`: the expression of a whole number that is the same
@@ -142,7 +142,7 @@ class Asking:
 class Writer:
     """The translation of one body: of a handler, or of a function."""
 
-    setting: Setting
+    setting: FilterScope
     fields: dict[str, s.Expr]
     changed: frozenset[str]  # locals and fields that the body changes
     cursor: Cursor | None = None
@@ -389,7 +389,7 @@ class Writer:
             self.statements(item.first)
             self.while_loop(item.cond, item.body, item.steps, item.span, late=False)
 
-    def counted_loop(self, loop: Counted, item: ty.For) -> bool:
+    def counted_loop(self, loop: CountedLoop, item: ty.For) -> bool:
         """A loop whose turns are known from the parameters and from loops around: its counter is an i64."""
         turns = [seen.turns(loop) for seen in self.seen]
         start = self.widened(loop.start) or self.setting.whole(loop.start)
@@ -424,7 +424,7 @@ class Writer:
         self.move(plus(before, times(count, takes)))
         return True
 
-    def turns(self, loop: Counted, start: s.Expr, bound: s.Expr) -> s.Expr:
+    def turns(self, loop: CountedLoop, start: s.Expr, bound: s.Expr) -> s.Expr:
         """How often a loop turns; `bound` is not reached."""
         distance = minus(bound, start) if loop.step > 0 else minus(start, bound)
         size = abs(loop.step)
@@ -448,7 +448,7 @@ class Writer:
         product = times(turn, number(abs(step)))
         return plus(start, product) if step > 0 else minus(start, product)
 
-    def plain_loop(self, loop: Counted, item: ty.For) -> bool:
+    def plain_loop(self, loop: CountedLoop, item: ty.For) -> bool:
         """A loop upwards by 1 to a bound that is only known at run time: its counter is an i32."""
         if loop.step != 1 or loop.closed:
             return False
@@ -576,6 +576,8 @@ class Writer:
                 return s.ListValue(tuple(self.operands(items)), span=span)
             case ty.Update():
                 return self.update(value, used=True)
+            case ty.Load():
+                raise AssertionError  # it is a parameter
             case _:
                 assert_never(value)
 
@@ -846,7 +848,7 @@ def ends(block: ty.Block | None) -> bool:
     )
 
 
-def function(setting: Setting, helper: ty.Helper) -> s.Fn:
+def function(setting: FilterScope, helper: ty.Helper) -> s.Fn:
     """A function of the filter as one of the operator: the window and the fields that it uses become parameters."""
     usage, body = setting.usage, helper.body
     writer = Writer(setting, {}, frozenset(updated(body)), function=True)
@@ -895,6 +897,8 @@ def function(setting: Setting, helper: ty.Helper) -> s.Fn:
             writer.variable.add(own)
             params.append(s.Param(own, message_list(setting, send.portal), ref=True))
     writer.statements(body.items)
+    if helper.result != ty.VOID and any(isinstance(item, ty.While | ty.For) for item in body.items[-1:]):
+        writer.put(s.Return(zero(helper.result)))  # behind a loop that only `return` leaves
     result = None if helper.result == ty.VOID else setting.type(helper.result)
     return s.Fn(
         setting.functions[helper.name], tuple(params), result, s.Block(tuple(writer.out)), span=helper.span
@@ -917,7 +921,7 @@ def message_type(message: ty.Message) -> s.RecordType:
     return s.RecordType(tuple(fields))
 
 
-def message_list(setting: Setting, portal: ty.Param) -> s.TypeExpr:
+def message_list(setting: FilterScope, portal: ty.Param) -> s.TypeExpr:
     """The type of the messages of a firing."""
     assert isinstance(portal.type, ty.Portal)  # noqa: S101 - it is one
     return s.TypeName("list", (message_type(setting.messages[portal.type.receiver]),))
@@ -928,7 +932,7 @@ def message_port(portal: str) -> str:
     return f"to_{portal.replace('#', '_')}"
 
 
-def _asking(setting: Setting, writer: Writer) -> tuple[Cursor, list[s.Param]]:
+def _asking(setting: FilterScope, writer: Writer) -> tuple[Cursor, list[s.Param]]:
     """What code of a firing that asks for its items is handed: where it looks for them, and the parameters."""
     assert setting.window is not None  # noqa: S101 - it has an input
     assert setting.given is not None  # noqa: S101 - it asks
@@ -943,7 +947,7 @@ def _asking(setting: Setting, writer: Writer) -> tuple[Cursor, list[s.Param]]:
     ]
 
 
-def tried(setting: Setting, name: str, work: ty.Work, *, printing: bool) -> s.Fn:
+def tried(setting: FilterScope, name: str, work: ty.Work, *, printing: bool) -> s.Fn:
     """A firing that asks for its items, as a function that says whether there were enough."""
     usage, body = setting.usage, work.body
     writer = Writer(setting, {}, frozenset(updated(body)))

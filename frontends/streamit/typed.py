@@ -208,9 +208,17 @@ class Update(s.Node):
     after: bool = False
 
 
+@frozen
+class Load(s.Node):
+    """`init_array_1D_int("taps.txt", n)`: the numbers in the first lines of a text, as many as the array has items."""
+
+    type: Type
+    path: str
+
+
 Expr = (
     Constant | Local | Field | Param | Peek | Pop | Apply | Logic | Choose | At | StructPart | Make | Call | Function | Display
-    | Update
+    | Update | Load
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- statements
@@ -434,6 +442,12 @@ class Filter(s.Node):
     prework: Work | None
     text: Span | None = field(default=None, eq=False, repr=False)
 
+    @property
+    def first_code(self) -> tuple[s.Node, ...]:
+        """What runs before the stream: `init`, and the first values of fields."""
+        init = () if self.init is None else (self.init,)
+        return (*init, *(each.value for each in self.fields if each.value is not None))
+
 
 @frozen
 class Composite(s.Node):
@@ -588,7 +602,7 @@ class Program(s.Node):
 
     `starts`: how often before the first one, to fill the windows that look ahead. Both are empty when some rate is not
     fixed. `fns` are the program's functions of the operator language. `channels`: the messages, of the sorts `messages`, by the
-    filter that gets them.
+    filter that gets them. `said`: what is printed before the first firing, as texts and as filters whose `init` prints.
     """
 
     streams: Mapping[str, Stream]
@@ -598,4 +612,5 @@ class Program(s.Node):
     fns: tuple[s.Fn, ...]
     channels: tuple[Channel, ...] = ()
     messages: Mapping[str, Message] = field(factory=dict[str, Message])
+    said: tuple[str | Node, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()

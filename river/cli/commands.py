@@ -81,7 +81,7 @@ def _internal(streams: Streams, error: Exception) -> int:
 
 
 def _version() -> str:
-    from importlib.metadata import version
+    from river.entries import version
 
     return f"river {version('river-streams')}"
 

@@ -87,7 +87,7 @@ def graph_(
     """Draw the operators, queues and variables of PROGRAM.
 
     Operators with state have a folded corner, those that may run in parallel a second box behind them; variables are
-    dashed ellipses, regions and groups dashed frames. Under the pointer, an SVG tells the type of each queue.
+    dashed ellipses, regions, segments and groups dashed frames. Under the pointer, an SVG tells the type of each queue.
 
     \b
     Examples:
@@ -220,7 +220,8 @@ def explain_(
     run = passes_of(backend or "multicore", Options(workers=workers, optimize=optimize))
     compiled = _passed(program_of(streams, program, lang, main, params=params), passes, run)
     several = passes is None and run[0] is not None and run[1].cores > 1
-    found = explain(compiled.graph, program[0], several=several)
+    cores = run[1].cores if backend in (None, "multicore") else 1
+    found = explain(compiled.graph, program[0], several=several, cores=cores)
     shown = None if backend is None else _plan(compiled, backend, externs, workers)
     refused = (
         each for each in compiled.remarks if not several or each.place != "fission"

@@ -226,9 +226,9 @@ class Print(Scoped):
             self.stream.write(f"... {self.seen - self.limit:,} more rows\n")
 
     def _print(self, data: memoryview) -> None:
-        from river.io.atomic import Output
+        from river.io.atomic import AtomicOutput
 
-        Output(self._target()).write_bytes(data)
+        AtomicOutput(self._target()).write_bytes(data)
 
 
 class PrintLines(Print):

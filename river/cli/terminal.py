@@ -47,9 +47,9 @@ def write(streams: Streams, output: str | None, text: str) -> None:
     if output is None or output == "-":
         streams.stdout.write(text)
         return
-    from river.io.atomic import Output
+    from river.io.atomic import AtomicOutput
 
-    file = Output(output)
+    file = AtomicOutput(output)
     try:
         file.write(text)
         file.close()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def version_(streams: Streams) -> None:
     """Print the versions of River and of what it runs on."""
-    from importlib.metadata import version
+    from river.entries import version
 
     print(f"river {version('river-streams')}", file=streams.stdout)
     print(f"python {sys.version.split()[0]}", file=streams.stdout)

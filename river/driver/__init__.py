@@ -10,13 +10,13 @@ from river.driver.compilation import Compiled, compile_once, compile_source, lib
 from river.driver.execution import execute, trap_diagnostic, traps_told
 from river.driver.inputs import Reading, check_names, given_type
 from river.driver.job import Inputs, Job, Results
-from river.driver.outputs import Counted, Writer
+from river.driver.outputs import CountedSink, Writer, row_types
 from river.driver.schedules import Parting, Schedules, schedules
 
 __all__ = [
     "Comparison",
     "Compiled",
-    "Counted",
+    "CountedSink",
     "Inputs",
     "Job",
     "Parting",
@@ -35,6 +35,7 @@ __all__ = [
     "observe",
     "placed",
     "read_source",
+    "row_types",
     "schedules",
     "sent",
     "stamps",

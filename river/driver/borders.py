@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from river.driver.job import Job
     from river.il.program import Input, Output, Program
-    from river.io.batches import Source
+    from river.io.batches import ItemSource
 
 
 def placed(program: Program, job: Job) -> Job:
@@ -33,6 +33,8 @@ def _placed(
         known = border(decl)
         if known.once and decl.name not in named:
             named[decl.name] = [""]
+        if known.lines and _of_lines(named.get(decl.name), stated.get(decl.name)):
+            stated[decl.name] = "lines"
         if known.path is None or known.format is None:
             continue
         if decl.name not in named:
@@ -41,6 +43,20 @@ def _placed(
         elif _raw(named[decl.name]):  # another file of the same kind
             stated.setdefault(decl.name, known.format)
     return named, stated
+
+
+def _of_lines(target: object, stated: str | None) -> bool:
+    """Whether the lines of what is given as an input of lines are its items; `stated`: the format, if one is."""
+    from river.io.live import Follow
+    from river.io.sources import STREAMED, SUFFIXES
+
+    if stated is not None or target is None:
+        return stated == "text"
+    if isinstance(target, Follow):
+        return target.format is None
+    if not isinstance(target, str | os.PathLike):
+        return hasattr(target, "read")
+    return SUFFIXES.get(Path(os.fspath(target)).suffix.lower(), "text") in STREAMED
 
 
 def _raw(target: object) -> bool:
@@ -98,7 +114,7 @@ def most(program: Program, job: Job) -> Mapping[str, int]:
     return {name: count for name, count in found.items() if count is not None}
 
 
-def limited(source: Source, count: int) -> Source:
+def limited(source: ItemSource, count: int) -> ItemSource:
     """The first so many items of a source; what is behind them is not read."""
     from river.io.columnar import Tables
 
@@ -107,7 +123,7 @@ def limited(source: Source, count: int) -> Source:
     return source.derived(source.type, _limited(source, count))
 
 
-def _limited(source: Source, count: int) -> Iterator[Any]:
+def _limited(source: ItemSource, count: int) -> Iterator[Any]:
     for batch in source.batches:
         if count <= 0:
             return

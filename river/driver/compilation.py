@@ -18,13 +18,13 @@ from river.classes import evolve, field, frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.driver.execution import execute
 from river.driver.job import Inputs, Job, Results
+from river.driver.outputs import row_types
 from river.driver.places import program_place
 from river.platform import here
 from river.source import Source, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from importlib.resources.abc import Traversable
 
     from river.checkpoint import Checkpoint
     from river.il.graph import Graph
@@ -121,11 +121,7 @@ class Compiled:
     @property
     def outputs(self) -> Mapping[str, Type]:
         """Row types of the outputs as they are written (a relation as its change log), by name."""
-        from river.io import deltas
-
-        types = {name: self.graph.queues[name].type for name in self.graph.outputs}
-        rows = {name: deltas.changelog(t) if deltas.is_delta(t) else t for name, t in types.items()}
-        return rows | {view.name: view.type for view in self.graph.views}
+        return row_types(self.graph)
 
     def run(
         self,
@@ -283,7 +279,8 @@ def compile_once(
         def keep(graph: Graph) -> None:
             file.write(Stored(graph, warnings, lowered))
 
-        return evolve(compiled, keep=keep, texts=key)
+        # Where passes follow, what they make is kept, and is all that is read again.
+        return evolve(compiled, keep=keep if after is None else None, texts=key)
     compiled = evolve(_of(found, source.name, names), texts=key)
     vars(compiled)["graph"] = found.graph
     return compiled
@@ -322,32 +319,18 @@ def library(program: Program, *, written: bool = True) -> Library:
     from river.il.trees import walk
     from river.lang import syntax as s
 
-    wanted: dict[str, set[str]] = {}
+    wanted: set[str] = set()
     for decl in program.decls:
         if isinstance(decl, Instance):
-            namespace, _, name = decl.template.rpartition(".")
-            wanted.setdefault(namespace, set()).add(name)
+            wanted.add(decl.template.rpartition(".")[0])
     for node in (node for decl in program.decls if written for node in walk(decl)):
         match node:
             case s.Call(name, _) | s.TypeName(name, _) if "." in name:
-                wanted.setdefault(name.rpartition(".")[0], set())
+                wanted.add(name.rpartition(".")[0])
             case _:
                 pass
-    languages = sorted(wanted.keys() & set(plugins.frontends()))
-    return Library.of({name: _needed(plugins.frontend(name).templates, wanted[name]) for name in languages})
-
-
-def _needed(files: tuple[Traversable, ...], names: set[str]) -> tuple[Traversable, ...]:
-    """The template files that hold `names`, so that the others need not be parsed; all if one of the names is not there.
-
-    A file that declares types or functions is needed in any case: its declarations are for the whole namespace.
-    """
-    texts = {file: file.read_text(encoding="utf-8") for file in files}
-    found = {file: set(re.findall(r"^operator\s+(\w+)", text, re.MULTILINE)) for file, text in texts.items()}
-    if not names <= set().union(*found.values()):
-        return files
-    shared = re.compile(r"^(type|fn)\b", re.MULTILINE)
-    return tuple(file for file in files if found[file] & names or shared.search(texts[file]))
+    languages = sorted(wanted & set(plugins.frontends()))
+    return Library.on_demand({name: plugins.frontend(name).templates for name in languages})
 
 
 def read_source(path: str, text: str | bytes | None = None) -> Source:

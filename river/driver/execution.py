@@ -25,7 +25,7 @@ from river.driver.inputs import (
 )
 from river.driver.instants import timed
 from river.driver.job import Job, Results
-from river.driver.outputs import Counted, Writer, open_output
+from river.driver.outputs import CountedSink, Writer, open_output
 from river.driver.places import check_job
 from river.il.annotations import private
 from river.platform import here
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from river.il.graph import Graph, View
     from river.io.live import Live
     from river.lang.evaluate import Trap
+    from river.lang.types import Type
     from river.metrics import Metrics, Recorder
     from river.restart import RunKeeper
     from river.source import Span
@@ -93,7 +94,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
 def _execute(
     compiled: Compiled, platform: Backend[Any], job: Job, live: Live, keeper: RunKeeper | None
 ) -> Results:
-    from river.io.batches import Source as Rows
+    from river.io.batches import ItemSource as Rows
     from river.io.errors import Refusals as Counter
     from river.io.live import Arriving
     from river.io.sinks import Collector
@@ -109,7 +110,7 @@ def _execute(
     with traps_told():
         plan = platform.plan(graph, here(), options)
     began = time.perf_counter()
-    sinks: dict[str, Counted] = {}
+    sinks: dict[str, CountedSink] = {}
     sources: dict[str, Iterable[Items]] = {}
     counter = ItemCounter(job.watch)
     try:
@@ -207,7 +208,7 @@ def _run(
     plan: Any,
     graph: Graph,
     sources: Mapping[str, Iterable[Items]],
-    sinks: Mapping[str, Counted],
+    sinks: Mapping[str, CountedSink],
 ) -> Summary:
     writers: dict[str, Callable[[Items], None]] = {
         name: Writer(graph.queues[name].type, sinks[name]) for name in graph.outputs
@@ -236,7 +237,7 @@ def trap_diagnostic(trap: Trap) -> Diagnostic:
         return found
     from river.io.encode import encoder
 
-    type_, item = trap.item
+    type_, item = _legible(*trap.item)
     rest = "; fields that nobody reads are not shown" if trap.partly else ""
     shown = encoder(type_)(item)
     if len(shown) > SHOWN:
@@ -244,7 +245,20 @@ def trap_diagnostic(trap: Trap) -> Diagnostic:
     return evolve(found, notes=(*found.notes, Note(f"while handling the item {shown}{rest}")))
 
 
-def _of_view(view: View, sink: Counted) -> Callable[[Items], None]:
+def _legible(type_: Type, item: Any) -> tuple[Type, Any]:
+    """An item for people: bytes, such as lines, are read as text."""
+    from river.lang.types import BYTES, STRING, Record
+
+    match type_:
+        case Record(fields):
+            parts = [_legible(of, part) for (_, of), part in zip(fields, item, strict=True)]
+            made = Record(tuple((name, of) for (name, _), (of, _) in zip(fields, parts, strict=True)))
+            return made, tuple(part for _, part in parts)
+        case _:
+            return (STRING, item.decode("utf-8", "backslashreplace")) if type_ == BYTES else (type_, item)
+
+
+def _of_view(view: View, sink: CountedSink) -> Callable[[Items], None]:
     """What takes the rows of a view, which are never a change log."""
     from river.io import deltas
 

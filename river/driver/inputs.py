@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from river.backend import Backend, Items
     from river.driver.job import Inputs, Job
     from river.il.graph import Graph, Queue
-    from river.io.batches import Source
+    from river.io.batches import ItemSource
     from river.io.errors import Refusals
     from river.io.live import Arriving, Live
     from river.lang.types import Type
@@ -153,7 +153,7 @@ def given_type(graph: Graph, name: str) -> Type:
             return type_
 
 
-def _whole(queue: Queue, spec: object, format_: str | None, refusals: Refusals, batch: int) -> Source:
+def _whole(queue: Queue, spec: object, format_: str | None, refusals: Refusals, batch: int) -> ItemSource:
     """All rows of an input as one item. Raises: Rejected("run-live") for data that do not end."""
     from river.io.batches import Batch
     from river.io.live import asked
@@ -178,7 +178,7 @@ def _whole(queue: Queue, spec: object, format_: str | None, refusals: Refusals, 
     return source.derived(queue.type, gathered())
 
 
-def _stamped(graph: Graph, queue: Queue, function: str, job: Job, refusals: Refusals) -> Source:
+def _stamped(graph: Graph, queue: Queue, function: str, job: Job, refusals: Refusals) -> ItemSource:
     """The rows of an input with the keys that a function makes of them, in their order.
 
     Raises: Rejected("run-live") for data that do not end, Rejected("il-annotation-argument") where it is no such function.

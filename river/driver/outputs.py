@@ -9,31 +9,41 @@ from river.classes import define
 if TYPE_CHECKING:
     from river.backend import Items
     from river.driver.job import Job
+    from river.il.graph import Graph
     from river.io.sinks import ArrowSink, Sink, TextSink
     from river.lang.types import Type
     from river.restart import RunKeeper
 
 
+def row_types(graph: Graph) -> dict[str, Type]:
+    """Types of the rows of outputs as they are written (a relation as its change log), by name."""
+    from river.io import deltas
+
+    types = {name: graph.queues[name].type for name in graph.outputs}
+    rows = {name: deltas.changelog(t) if deltas.is_delta(t) else t for name, t in types.items()}
+    return rows | {view.name: view.type for view in graph.views}
+
+
 def open_output(
     job: Job, name: str, type_: Type, keeper: RunKeeper | None, most: int | None = None
-) -> Counted:
+) -> CountedSink:
     """The sink of output `name`, for so many rows at most; one that goes on, from where the checkpoint says."""
     from river.io.sinks import open_sink
 
     position, rows = (None, 0) if keeper is None else keeper.position(name)
     if name not in job.outputs and job.default is not None:
-        return Counted(job.default(name, type_), rows, most)
+        return CountedSink(job.default(name, type_), rows, most)
     target, format_ = job.outputs.get(name), job.formats.get(name)
     in_place = job.live is not None or keeper is not None
     index = job.indices.get(name, 0)
     sink = open_sink(
         target, type_, name=name, format=format_, in_place=in_place, resume=position, index=index
     )
-    return Counted(sink, rows, most)
+    return CountedSink(sink, rows, most)
 
 
 @define
-class Counted:
+class CountedSink:
     """A sink that knows how many rows it got; what comes behind the first `most` is no part of the output."""
 
     sink: Sink
@@ -82,7 +92,7 @@ class Writer:
     """What takes the items of an output, which are of `type`: a delta is written as its rows in the change log."""
 
     type: Type
-    sink: Counted
+    sink: CountedSink
 
     def __call__(self, items: Items) -> None:
         """Writes items."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from river.classes import evolve
 from river.explain.facts import Explanation, Facts, Sent, VariableFacts
 from river.explain.memory import Growth, growth
-from river.explain.regions import blocks, in_order, regions, serial, shuffles
+from river.explain.regions import blocks, groups, in_order, regions, serial, shuffles
 from river.il.expand import named_operators
 from river.il.model import instance_model
 from river.il.pretty import pretty_decl
@@ -32,19 +32,21 @@ if TYPE_CHECKING:
 ONE_LINE = 1 << 20  # columns
 
 
-def explain(graph: Graph, name: str, *, several: bool = False) -> Explanation:
+def explain(graph: Graph, name: str, *, several: bool = False, cores: int = 1) -> Explanation:
     """What is known of the verified program `graph`, which people call `name`.
 
-    `several`: passes have looked for what several workers may run.
+    `several`: passes have looked for what several workers may run. `cores`: of the machine that it is to run on.
     """
     reasons = tuple(r for r in graph.remarks if r.code == "il-not-deterministic")
     decls = named_operators(graph.program)
     users = Counter(name for instance in graph.instances for name in set(instance.variables))
     facts = tuple(_facts(instance, decls.get(instance.use.operator), users) for instance in graph.instances)
+    placed = groups(graph, cores) if cores > 1 else ()
     if not several:
-        return Explanation(name, reasons, facts, regions(graph), shuffles(graph))
+        return Explanation(name, reasons, facts, regions(graph), shuffles(graph), groups=placed, cores=cores)
     parts = blocks(graph), in_order(graph)
-    return Explanation(name, reasons, facts, regions(graph), (), serial(graph), *parts, several)
+    alone = serial(graph, cores)
+    return Explanation(name, reasons, facts, regions(graph), (), alone, *parts, several, placed, cores)
 
 
 def place(span: Span | None) -> str | None:

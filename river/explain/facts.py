@@ -71,6 +71,15 @@ class Region:
 
 
 @frozen
+class Placed:
+    """The operators of a `@Group`, and the workers of a machine that run them and nobody else does, counted from 0."""
+
+    id: str
+    workers: tuple[int, ...]
+    operators: tuple[str, ...]
+
+
+@frozen
 class Serial:
     """Operators that run on one worker at a time, and why."""
 
@@ -108,7 +117,8 @@ class Explanation:
     """What is known of a program. `reasons`: why it is not deterministic by construction; empty if it is.
 
     `several`: these are the operators as several workers run them; then `serial` are those of one worker at a time, and
-    `blocks` those for whom a file is read in parts, `in_order` others behind such inputs that get what these make.
+    `blocks` those for whom a file is read in parts, `in_order` others behind such inputs that get what these make. `groups`:
+    what is placed on some of `cores` of the machine.
     """
 
     name: str
@@ -120,6 +130,8 @@ class Explanation:
     blocks: tuple[InBlocks, ...] = ()
     in_order: tuple[NotInBlocks, ...] = ()
     several: bool = False
+    groups: tuple[Placed, ...] = ()
+    cores: int = 1
 
     @property
     def deterministic(self) -> bool:

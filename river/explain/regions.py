@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from river.explain.facts import InBlocks, NotInBlocks, Region, Serial, Shuffle
+from river.explain.facts import InBlocks, NotInBlocks, Placed, Region, Serial, Shuffle
 from river.il.annotations import COMBINE, annotated
+from river.il.groups import core_sets
 from river.il.partial import Partial, partial
 from river.il.regions import divided, pays
 from river.lang import typed
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from river.il.graph import Graph, Instance
 
 
@@ -25,6 +28,16 @@ def regions(graph: Graph) -> tuple[Region, ...]:
             operators = (instance.name,) if before is None else (*before.operators, instance.name)
             found[note.id] = Region(note.id, note.what, degree, note.keys, operators)
     return tuple(found.values())
+
+
+def groups(graph: Graph, cores: int) -> tuple[Placed, ...]:
+    """The groups of a program, in the order of its text, where so many `cores` of a machine run it."""
+    members: dict[str, list[str]] = {}
+    for instance in graph.instances:
+        if (group := annotated(instance.use).group) is not None:
+            members.setdefault(group.id, []).append(instance.name)
+    sets = core_sets(graph, cores)
+    return tuple(Placed(id_, tuple(sets[id_]), tuple(names)) for id_, names in members.items())
 
 
 def shuffles(graph: Graph) -> tuple[Shuffle, ...]:
@@ -45,7 +58,7 @@ def blocks(graph: Graph) -> tuple[InBlocks, ...]:
     """What works block by block behind inputs that are files."""
     found = (partial(graph, name) for name in graph.inputs)
     return tuple(
-        InBlocks(one.input, tuple(graph.instances[i].name for i in (*one.maps, *one.reducers)))
+        InBlocks(one.input, tuple(graph.instances[i].name for i in one.members))
         for one in found
         if isinstance(one, Partial) and _combined(graph, one)
     )
@@ -66,20 +79,21 @@ def in_order(graph: Graph) -> tuple[NotInBlocks, ...]:
 
 
 def _combined(graph: Graph, one: Partial) -> bool:
-    return all(annotated(graph.instances[i].use).combined for i in (*one.maps, *one.reducers))
+    return all(annotated(graph.instances[i].use).combined for i in one.members)
 
 
-def serial(graph: Graph) -> tuple[Serial, ...]:
-    """Why operators are neither in a region nor work in blocks, by reason."""
+def serial(graph: Graph, cores: int) -> tuple[Serial, ...]:
+    """Why operators are neither in a region nor work in blocks, by reason, on so many `cores`."""
+    lone = {id_ for id_, own in core_sets(graph, cores).items() if len(own) == 1}
     found: dict[str, list[str]] = {}
     apart = {name for each in blocks(graph) for name in each.operators}
     for instance in graph.instances:
         if annotated(instance.use).region is None and instance.name not in apart:
-            found.setdefault(_reason(graph, instance), []).append(instance.name)
+            found.setdefault(_reason(graph, instance, lone), []).append(instance.name)
     return tuple(Serial(reason, tuple(names)) for reason, names in found.items())
 
 
-def _reason(graph: Graph, instance: Instance) -> str:
+def _reason(graph: Graph, instance: Instance, lone: Collection[str]) -> str:
     said = annotated(instance.use)
     if said.loop is not None:
         return f"is a loop, which runs as one region: {', '.join(said.loop.operators)}"
@@ -90,4 +104,6 @@ def _reason(graph: Graph, instance: Instance) -> str:
         return "is to be on one worker, says `@Parallel(1)`"
     if isinstance(instance.operator, typed.Operator) and not pays(instance.operator):
         return "passes on what it gets: there is nothing to do"
+    if said.group is not None and said.group.id in lone:
+        return f"is in the group `{said.group.id}`, which one worker runs"
     return "is in no region, though it could be"

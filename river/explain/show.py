@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from river.diagnostics import render
 from river.explain.explain import place
+from river.il.groups import worker_names
 from river.il.regions import BY_TIME, SERIAL
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def _program(explanation: Explanation) -> Iterator[str]:
         yield from _listed("parallel", names, how)
     for each in explanation.serial:
         yield from _listed("one by one", each.operators, each.reason)
+    for group in explanation.groups:
+        how = f"run by {worker_names(group.workers)} of {explanation.cores} alone"
+        yield from _listed(f"group {group.id}", group.operators, how)
     for shuffle in explanation.shuffles:
         yield f"shuffle: {shuffle.queue} leads from every replica of {shuffle.source} to every replica of {shuffle.target}"
 
@@ -151,6 +155,7 @@ def as_json(explanation: Explanation, remarks: Iterable[Diagnostic], plan: str |
         "serial": [attrs.asdict(one) for one in explanation.serial],
         "blocks": [attrs.asdict(one) for one in explanation.blocks],
         "in_order": [attrs.asdict(one) for one in explanation.in_order],
+        "groups": [attrs.asdict(one) for one in explanation.groups],
         "remarks": [_diagnostic(remark) for remark in remarks],
     }
     if plan is not None:

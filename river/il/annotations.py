@@ -64,7 +64,7 @@ class Keys:
 
 @frozen
 class Group:
-    """`@Group(id)`: the uses with the same id belong on one machine; no backend reads it yet."""
+    """`@Group(id)`: the uses with the same id belong on one machine, or on cores of it that run nothing of other groups."""
 
     id: str
 

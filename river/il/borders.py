@@ -1,7 +1,7 @@
 """What the annotations of inputs and outputs say: where the data are, and how many items a steady state takes or gives.
 
-`@File("in/noise.bin", "raw")`, `@Once()`, `@Whole()`, `@Stamp(f)`, `@Printed()`, `@Errors()`, `@Sent("file")`, `@Index(n)` and
-`@Steady(first, each)`; all others are kept and printed. Steady states: il.md P9.
+`@File("in/noise.bin", "raw")`, `@Once()`, `@Lines()`, `@Whole()`, `@Stamp(f)`, `@Printed()`, `@Errors()`, `@Sent("file")`,
+`@Index(n)` and `@Steady(first, each)`; all others are kept and printed. Steady states: il.md P9.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Sent = Literal["file", "proc"]
 class Border:
     """What is known of an input or output.
 
-    `path`: where it is unless the user says otherwise, in `format`. `once`: without data it has one item, the empty text.
+    `path`: where it is unless the user says otherwise, in `format`. `once`: without data it has one item, which is empty.
+    `lines`: its items are the lines of files of texts as they are, whatever their suffixes say.
     `whole`: it has one item, the list of all rows of its data. `stamp`: the function of the program that makes the first
     field, its key, of the others.
     `printed`: its texts are one text, for people, on this stream. `errors`: each row is an error of the run. `sent`: each row is
@@ -38,6 +39,7 @@ class Border:
     path: str | None = None
     format: str | None = None
     once: bool = False
+    lines: bool = False
     whole: bool = False
     stamp: str | None = None
     printed: Stream | None = None
@@ -53,7 +55,8 @@ class Border:
 
 WANTS: Final = {
     "File": "a path and a format, as texts",
-    "Once": "no arguments, at an input of texts",
+    "Once": "no arguments, at an input of texts or bytes",
+    "Lines": "no arguments, at an input of bytes",
     "Whole": "no arguments, at an input of lists",
     "Stamp": "a function, at an input with a key",
     "Printed": 'no arguments, or "stderr"',
@@ -94,8 +97,13 @@ def _read(annotation: Annotation, before: Border, decl: Input | Output) -> Borde
     match annotation.name, annotation.args:
         case "File", (s.String(path), s.String(format_)):
             return evolve(before, path=path, format=format_)
-        case "Once", () if isinstance(decl, Input) and decl.type == s.TypeName("string"):
+        case "Once", () if isinstance(decl, Input) and decl.type in (
+            s.TypeName("string"),
+            s.TypeName("bytes"),
+        ):
             return evolve(before, once=True)
+        case "Lines", () if isinstance(decl, Input) and decl.type == s.TypeName("bytes"):
+            return evolve(before, lines=True)
         case "Stamp", (s.Name(name),) if isinstance(decl, Input) and decl.by is not None:
             return evolve(before, stamp=name)
         case "Whole", () if (

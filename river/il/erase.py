@@ -21,7 +21,7 @@ from river.il.flow import item_findings
 from river.il.loops import back_edges
 from river.lang import typed, values
 from river.lang import types as t
-from river.lang.evaluate import Body, Trap, compile_operator
+from river.lang.evaluate import CompiledOperator, Trap, compile_operator
 from river.lang.values import END, Mark
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class _Handlers:
     """What can fire: an item handler for each port, or the body of another kind of operator."""
 
     items: tuple[Fire | None, ...]
-    body: Body | None
+    body: CompiledOperator | None
 
 
 def _handlers(operator: typed.Operator | typed.Extern, externs: Mapping[str, UserFunction]) -> _Handlers:

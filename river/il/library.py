@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from contextlib import suppress
+from collections import ChainMap
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from river.classes import evolve, field, frozen
-from river.diagnostics import Diagnostic, Rejected, closest
+from river.classes import evolve, frozen
+from river.diagnostics import Diagnostic, InternalError, Rejected, closest
 from river.il import standard
+from river.il.pieces import DeclarationText, pieces
 from river.il.program import TypeDecl
 from river.il.trees import binders, children, rebuild
 from river.lang import syntax as s
-from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from importlib.resources.abc import Traversable
 
-
-MOST: Final = 256
-"""Namespaces that are kept; when there are more, the older half goes."""
 
 # ------------------------------------------------------------------------------------------------- namespaces
 
@@ -31,15 +27,45 @@ MOST: Final = 256
 Args = tuple[tuple[str, s.TemplateArg], ...]
 """The arguments of an instance, by parameter."""
 
+Declaration = TypeVar("Declaration", s.Template, s.Fn, TypeDecl)
 
-@frozen
+
+class Declarations(Mapping[str, Declaration]):
+    """Declarations of one kind by name, each read when it is first asked for: few programs need many."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Declaration]) -> None:
+        """Those with these names."""
+        self._found: dict[str, Declaration | None] = dict.fromkeys(names)
+        self._read = read
+
+    def __getitem__(self, name: str) -> Declaration:
+        """The declaration. Raises: KeyError; Rejected if something is wrong with it."""
+        found = self._found[name]
+        if found is None:
+            found = self._found[name] = self._read(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+@frozen(eq=False)
 class Namespace:
-    """What the template files of one namespace declare; types and functions are spelled `namespace.name` everywhere."""
+    """What the template files of one namespace declare; types and functions are spelled `namespace.name` everywhere.
+
+    `templates` are by their short names, `fns` by the qualified ones.
+    """
 
     name: str
-    templates: Mapping[str, s.Template] = field(hash=False)
-    types: tuple[TypeDecl, ...] = ()
-    fns: tuple[s.Fn, ...] = ()
+    templates: Mapping[str, s.Template]
+    types: tuple[TypeDecl, ...]
+    fns: Mapping[str, s.Fn]
 
 
 @frozen(slots=False, eq=False)
@@ -50,10 +76,26 @@ class Library:
 
     @classmethod
     def of(cls, files: Mapping[str, Sequence[Traversable]]) -> Library:
-        """The library of the standard templates and those of `files`, by namespace.
+        """The library of the standard templates and those of `files`, by namespace; all of them are checked.
 
         Raises: Rejected with the errors of the files; il-template-namespace if somebody else claims `std`.
         """
+        found = cls.on_demand(files)
+        errors: list[Diagnostic] = []
+        for namespace in found.namespaces.values():
+            for declarations in (namespace.templates, namespace.fns):
+                for name in declarations:
+                    try:
+                        _ = declarations[name]
+                    except Rejected as rejected:
+                        errors += [each for each in rejected.diagnostics if each not in errors]
+        if errors:
+            raise Rejected(errors)
+        return found
+
+    @classmethod
+    def on_demand(cls, files: Mapping[str, Sequence[Traversable]]) -> Library:
+        """The same, where what nobody asks for is neither read nor checked."""
         if standard.NAMESPACE in files:
             message = f"the namespace `{standard.NAMESPACE}` is closed: choose another"
             raise Rejected([Diagnostic("il-template-namespace", message, None, place="templates")])
@@ -67,9 +109,9 @@ class Library:
         return tuple(d for namespace in self.namespaces.values() for d in namespace.types)
 
     @cached_property
-    def fns(self) -> tuple[s.Fn, ...]:
-        """The functions of all namespaces, under their qualified names."""
-        return tuple(fn for namespace in self.namespaces.values() for fn in namespace.fns)
+    def fns(self) -> Mapping[str, s.Fn]:
+        """The functions of all namespaces, by their qualified names."""
+        return ChainMap(*(cast("dict[str, s.Fn]", each.fns) for each in self.namespaces.values()))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -106,15 +148,10 @@ def _text(file: Traversable) -> Source:
 
 
 @lru_cache(maxsize=512)
-def _parsed(source: Source) -> tuple[TypeDecl | s.Fn | s.Template, ...]:
+def _generated(source: Source) -> s.Template:
     from river.il.parse import parse_templates  # the grammar is built only where there is text
 
-    return parse_templates(source)
-
-
-@lru_cache(maxsize=512)
-def _generated(source: Source) -> s.Template:
-    (template,) = (d for d in _parsed(source) if isinstance(d, s.Template))
+    (template,) = (d for d in parse_templates(source) if isinstance(d, s.Template))
     if errors := check_template(template):
         raise Rejected(errors)
     return template
@@ -122,53 +159,64 @@ def _generated(source: Source) -> s.Template:
 
 @lru_cache(maxsize=64)
 def _namespace(name: str, sources: tuple[Source, ...]) -> Namespace:
-    """The namespace that the texts of some files are. It is kept on disk: to parse and check those of CQL takes 0.3 s.
+    """The namespace that the texts of some files are.
 
-    Raises: Rejected with the errors of the texts.
+    Raises: Rejected with the errors of the texts that are seen without reading each declaration.
     """
-    from river.il.packing import NotPacked, packed, unpacked
-
-    folder = own_folder("templates")
-    if folder is None:
-        return _checked(name, sources)
-    depends = (
-        fingerprint("river.il", "river.lang"),
-        name,
-        *(part for each in sources for part in (each.name, each.text)),
-    )
-    file = folder / f"{hashlib.sha256(chr(0).join(depends).encode()).hexdigest()[:40]}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
-        templates, types, fns = unpacked(json.loads(file.read_text(encoding="utf-8")), sources)
-        return Namespace(name, {d.operator.name: d for d in templates}, types, fns)
-    made = _checked(name, sources)
-    with suppress(OSError, NotPacked):  # a cache that cannot be written is slow, not wrong
-        tree = packed((tuple(made.templates.values()), made.types, made.fns), sources)
-        keep(file, json.dumps(tree).encode())
-        evict(folder, MOST)
-    return made
-
-
-def _checked(name: str, sources: tuple[Source, ...]) -> Namespace:
-    decls = [decl for source in sources for decl in _parsed(source)]
-    types = [d for d in decls if isinstance(d, TypeDecl)]
-    fns = [d for d in decls if isinstance(d, s.Fn)]
-    templates = [d for d in decls if isinstance(d, s.Template)]
-    errors: list[Diagnostic] = []
-    for group in ([d.name for d in types], [d.name for d in fns], [d.operator.name for d in templates]):
-        for twice in sorted({d for d in group if group.count(d) > 1}):
-            message = f"`{name}.{twice}` is declared twice"
-            errors.append(Diagnostic("il-template-duplicate", message, None, place=name))
-    for template in templates:
-        errors += check_template(template)
+    every = [(source, piece) for source in sources for piece in pieces(source)]
+    kinds = {
+        kind: [piece.name for _, piece in every if piece.kind == kind] for kind in ("type", "fn", "operator")
+    }
+    errors = [
+        Diagnostic("il-template-duplicate", f"`{name}.{twice}` is declared twice", None, place=name)
+        for names in kinds.values()
+        for twice in sorted({each for each in names if names.count(each) > 1})
+    ]
     if errors:
         raise Rejected(errors)
-    qualify = _Qualify(name, frozenset(d.name for d in types), frozenset(d.name for d in fns))
+    qualify = _Qualify(name, frozenset(kinds["type"]), frozenset(kinds["fn"]))
+    places = {(piece.kind, piece.name): (source, piece) for source, piece in every}
+
+    def read(kind: str, name: str) -> Any:
+        return _kept(qualify, *places[kind, name])
+
     return Namespace(
         name,
-        {d.operator.name: qualify.template(d) for d in templates},
-        tuple(qualify.type(d) for d in types),
-        tuple(qualify.fn(d) for d in fns),
+        Declarations(kinds["operator"], lambda short: read("operator", short)),
+        tuple(read("type", short) for short in kinds["type"]),
+        Declarations(
+            [f"{name}.{short}" for short in kinds["fn"]], lambda long: read("fn", long[len(name) + 1 :])
+        ),
     )
+
+
+def _kept(qualify: _Qualify, source: Source, piece: DeclarationText) -> s.Template | s.Fn | TypeDecl:
+    """A declaration of a text.
+
+    Raises: Rejected with its errors.
+    """
+    from river.il.packing import kept_part
+
+    depends = qualify.namespace, " ".join(sorted(qualify.types)), " ".join(sorted(qualify.fns))
+    return kept_part(source, piece.begin, piece.end, depends, lambda: _checked(qualify, source, piece))
+
+
+def _checked(qualify: _Qualify, source: Source, piece: DeclarationText) -> s.Template | s.Fn | TypeDecl:
+    from river.il.parse import parse_part, parse_templates  # the grammar is built only where there is text
+
+    found = parse_part(source, piece.begin, piece.end)
+    if len(found) != 1 or not isinstance(found[0], s.Template | s.Fn | TypeDecl):
+        parse_templates(source)  # which says what does not belong there
+        raise InternalError(f"the file {source.name} is not cut where its declarations end")
+    match found[0]:
+        case s.Template() as template:
+            if errors := check_template(template):
+                raise Rejected(errors)
+            return qualify.template(template)
+        case s.Fn() as fn:
+            return qualify.fn(fn)
+        case decl:
+            return qualify.type(decl)
 
 
 @frozen

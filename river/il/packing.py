@@ -6,12 +6,16 @@ their row, so what was one object is one again. Only classes of the modules belo
 
 from __future__ import annotations
 
+import hashlib
+import json
+from contextlib import suppress
 from enum import Enum
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import define, field, fields, has_fields
+from river.lang.tables import evict, fingerprint, keep, own_folder
 from river.lang.values import NAN, FrozenBag, FrozenMap, FrozenOMap
 from river.lang.values.order import ordered_type, total_key
 from river.nesting import room
@@ -80,6 +84,29 @@ def unpacked(kept: Mapping[str, Any], sources: Sequence[Source]) -> Any:
         else:
             raise ValueError(kind)
     return parts([kept["root"]])[0]
+
+
+MOST: Final = 4096
+"""Parts of texts of which something is kept; when there are more, the older half goes."""
+
+
+def kept_part(source: Source, begin: int, end: int, depends: Sequence[str], make: Callable[[], Any]) -> Any:
+    """What `make` makes of a part of a text, a tree. It is kept on disk: to parse and check one takes longer than to use it.
+
+    `depends`: on what else it depends, beside the part, its place, and this version of River.
+    """
+    folder = own_folder("templates")
+    if folder is None:
+        return make()
+    told = (fingerprint("river.il", "river.lang"), *depends, source.name, str(begin), source.text[begin:end])
+    file = folder / f"{hashlib.sha256(chr(0).join(told).encode()).hexdigest()[:40]}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        return unpacked(json.loads(file.read_text(encoding="utf-8")), (source,))
+    made = make()
+    with suppress(OSError, NotPacked):  # a cache that cannot be written is slow, not wrong
+        keep(file, json.dumps(packed(made, (source,))).encode())
+        evict(folder, MOST)
+    return made
 
 
 @define
@@ -196,4 +223,4 @@ def _maker(class_: type) -> Callable[..., Any]:
     return lambda *parts: class_(**dict(zip(names, parts, strict=True)))
 
 
-__all__ = ["NotPacked", "packed", "unpacked"]
+__all__ = ["NotPacked", "kept_part", "packed", "unpacked"]

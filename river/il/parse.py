@@ -29,13 +29,15 @@ def parse(source: Source) -> p.Program:
 
     Raises: Rejected with `il-version` or `syntax-*` diagnostics.
     """
-    _check_version(source)
+    check_version(source)
     return p.Program(IlBuilder(source).build(PARSER.parse(source)))
 
 
 def parse_part(source: Source, begin: int, end: int) -> tuple[p.Decl, ...]:
     """The declarations in a part of a text, behind its version, with their places in the whole of it. Raises: as `parse`."""
-    text = f"river {VERSION};".ljust(begin) + source.text[begin:end]
+    version = check_version(source)
+    before = "\n".join(" " * len(line) for line in source.text[version:begin].split("\n"))
+    text = source.text[:version] + before + source.text[begin:end]
     return IlBuilder(source).build(PARSER.parse(Source(source.name, text)))
 
 
@@ -62,13 +64,13 @@ _SKIP = re.compile(r"(?:[ \t\r\n\f]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _VERSION = re.compile(r"river\s+([^\s;]+)\s*;")
 
 
-def _check_version(source: Source) -> None:
-    """Refuses a text of another version before its grammar matters."""
+def check_version(source: Source) -> int:
+    """Refuses a text of another version before its grammar matters; where the version ends. Raises: Rejected("il-version")."""
     skipped = _SKIP.match(source.text)
     start = skipped.end() if skipped else 0
     found = _VERSION.match(source.text, start)
     if found and found[1] == VERSION:
-        return
+        return found.end()
     if found:
         message = f"this is River IL version {found[1]}; version {VERSION} is understood"
         span = Span(source, found.start(1), found.end(1))

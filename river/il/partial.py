@@ -17,11 +17,14 @@ from river.il.annotations import annotated
 from river.il.arrangement import shows_entries
 from river.il.combine import combines, may_begin
 from river.il.flow import item_findings
+from river.il.groups import one_group
 from river.il.model import instance_model
 from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from river.il.combine import Combine
     from river.il.graph import Graph, Instance
 
@@ -41,6 +44,11 @@ class Partial:
     combined: tuple[tuple[str, Combine], ...]
     others: tuple[tuple[int, str], ...] = ()
 
+    @property
+    def members(self) -> tuple[int, ...]:
+        """All of them, in the order in which they fire."""
+        return (*self.maps, *self.reducers)
+
 
 def partial(graph: Graph, name: str) -> Partial | Note:
     """What works block by block behind an input; or why nothing does: at least one reducer has to."""
@@ -55,7 +63,8 @@ def partial(graph: Graph, name: str) -> Partial | Note:
     while queues:
         queue = queues.pop()
         end = graph.queues[queue].consumer
-        reason = None if end is None else _reason(graph, graph.instances[end.instance])
+        first = [graph.instances[i] for i in (*maps, *reducers)][:1]
+        reason = None if end is None else _reason(graph, graph.instances[end.instance], first)
         if end is None or reason is not None:
             exits.append(queue)
             others += [] if end is None or reason is None else [(end.instance, reason)]
@@ -76,8 +85,8 @@ def partial(graph: Graph, name: str) -> Partial | Note:
     return Partial(name, tuple(maps), tuple(reducers), tuple(exits), tuple(combined), tuple(others))
 
 
-def _reason(graph: Graph, instance: Instance) -> str | None:
-    """Why an operator cannot work block by block."""
+def _reason(graph: Graph, instance: Instance, first: Sequence[Instance]) -> str | None:
+    """Why an operator cannot work block by block, with the `first` one behind the input if there is one."""
     op = instance.operator
     if not isinstance(op, typed.Operator):
         return "is not River's"
@@ -90,6 +99,8 @@ def _reason(graph: Graph, instance: Instance) -> str | None:
     said = annotated(instance.use).parallel
     if said is not None and said.degree == 1:
         return "is not to be parallel"
+    if not one_group((*first, instance)):
+        return f"is not in the group of `{first[0].use.operator}`"
     written = [name for param, name in zip(op.vars, instance.variables, strict=True) if param.written]
     for name in set(instance.variables) - set(written):
         if _written(graph, name):

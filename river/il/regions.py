@@ -19,6 +19,7 @@ from river.il.annotations import annotated, row_type
 from river.il.carried import carries
 from river.il.flow import Construction, ItemPart, item_findings
 from river.il.forwards import Path, forwarded
+from river.il.groups import one_group
 from river.il.model import Keyed, Selectivity, Stateless, instance_model
 from river.lang import typed
 from river.lang import types as t
@@ -139,7 +140,7 @@ def divided_together(graph: Graph, members: Sequence[int], keys: Sequence[str] =
         if own is not None:
             reached = {alive[name] for name in own if name in alive}
             found = tuple(name for name in (alive if found is None else found) if name in reached)
-        alive = {to: alive[name] for to, name in _kept(instance) if name in alive}
+        alive = {to: alive[name] for to, name in kept(instance) if name in alive}
         before = instance
     if not found:
         return f"no key of `{instance.use.operator}` reaches it unchanged"
@@ -154,7 +155,7 @@ def divided_together(graph: Graph, members: Sequence[int], keys: Sequence[str] =
 LONGEST: Final = 6
 """Operators that may be divided together: each takes a bit of the tags of rows."""
 
-MARKS: Final = "acts on marks, of which each worker would see its own"
+MARKS: Final = "follows the time of all items, and each worker would see that of its own"
 
 
 def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple[str, ...] | str | None:
@@ -173,6 +174,8 @@ def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple
         end = graph.queues[before.outs[0]].consumer
         if len(before.outs) != 1 or end is None or end.instance != instance.index:
             return "does not get what the one before it sends"
+        if not one_group((before, instance)):
+            return "is in another group than the one before it"
         if op.mark is not None:
             return MARKS
     if isinstance(how, ByRows):
@@ -186,7 +189,7 @@ def _joining(graph: Graph, instance: Instance, before: Instance | None) -> tuple
     return None
 
 
-def _kept(instance: Instance) -> Iterable[tuple[str, str]]:
+def kept(instance: Instance) -> Iterable[tuple[str, str]]:
     """The fields of the rows that an operator sends that are fields of those it gets, with the names of these."""
     op = instance.operator
     row = row_type(op.ports[0].type)

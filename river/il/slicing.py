@@ -24,11 +24,11 @@ def sliced(graph: Graph, output: str) -> Program | None:
     needed = _before(graph, output)
     inside = {instance.index for instance in needed}
     read = {output, *(name for instance in needed for name in instance.ins)}
-    copies = [each for each in needed if _copies(each) and len(read.intersection(each.outs)) == 1]
+    doubled = [each for each in needed if copies(each) and len(read.intersection(each.outs)) == 1]
     shared = any(not inside.issuperset(graph.users[name]) for each in needed for name in each.variables)
-    if shared or any(not read.issuperset(each.outs) for each in needed if each not in copies):
+    if shared or any(not read.issuperset(each.outs) for each in needed if each not in doubled):
         return None
-    names = {name: instance.ins[0] for instance in copies for name in instance.outs}
+    names = {name: instance.ins[0] for instance in doubled for name in instance.outs}
     if output in names and graph.queues[_first(names, output)].producer is None:
         return None
     names = {name: _first(names, name) for name in names}
@@ -37,7 +37,7 @@ def sliced(graph: Graph, output: str) -> Program | None:
     names |= {name: output for name, first in names.items() if first == end}
     variables = {name for instance in needed for name in instance.variables}
     kept: list[Decl] = []
-    uses = {id(instance.use) for instance in needed if instance not in copies}
+    uses = {id(instance.use) for instance in needed if instance not in doubled}
     for decl in graph.program.decls:
         match decl:
             case Use(outs, _, ins) if id(decl) in uses:
@@ -70,8 +70,8 @@ def _before(graph: Graph, output: str) -> list[Instance]:
     return [instance for instance in graph.instances if instance.index in found]
 
 
-def _copies(instance: Instance) -> bool:
-    """Whether all that an operator does is to send each item on, to several readers."""
+def copies(instance: Instance) -> bool:
+    """Whether all that the operator does is to send each item on, to several readers."""
     op = instance.operator
     if not isinstance(op, typed.Operator) or len(op.outs) == 1:
         return False

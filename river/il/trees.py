@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from river.classes import evolve, fields
@@ -32,25 +31,34 @@ class Same(Generic[T]):
         return id(self.value)
 
 
-@cache
-def _inside(kind: type[s.Node]) -> tuple[str, ...]:
-    """The fields of a class that may hold nodes."""
-    return tuple(each.name for each in fields(kind) if each.type not in _LEAVES)
+class _Inside(dict["type[s.Node]", "tuple[str, ...]"]):
+    """By class of nodes, the fields that may hold nodes."""
+
+    def __missing__(self, kind: type[s.Node]) -> tuple[str, ...]:
+        """Those of a class that is met for the first time."""
+        found = self[kind] = tuple(each.name for each in fields(kind) if each.type not in _LEAVES)
+        return found
 
 
-_LEAVES: Final = ("str", "str | None", "int", "bool", "float", "tuple[str, ...]", "Span | None")
+_INSIDE: Final = _Inside()
+
+_LEAVES: Final = (
+    "str", "str | None", "int", "int | None", "bool", "float", "t.Type", "t.Type | None", "tuple[str, ...]", "tuple[int, ...]",
+    "frozenset[int]", "frozenset[str]", "Span | None",
+)  # fmt: skip
 """Types of fields that hold no nodes, as they are written in trees."""
 
 
 def children(node: s.Node) -> list[s.Node]:
     """The nodes directly inside `node`, in the order of the text."""
     found: list[s.Node] = []
-    for name in _inside(type(node)):
+    for name in _INSIDE[node.__class__]:
         value = getattr(node, name)
-        if isinstance(value, s.Node):
+        if value.__class__ is tuple:
+            if value:
+                _gather(value, found)
+        elif isinstance(value, s.Node):
             found.append(value)
-        elif value.__class__ is tuple:
-            _gather(value, found)
     return found
 
 
@@ -68,15 +76,27 @@ def walk(node: s.Node) -> Iterator[s.Node]:
     while left:
         node = left.pop()
         yield node
-        inside = children(node)
-        inside.reverse()
-        left += inside
+        for name in reversed(_INSIDE[node.__class__]):  # the first one is the next one
+            value = getattr(node, name)
+            if value.__class__ is tuple:
+                if value:
+                    _stack(value, left)
+            elif isinstance(value, s.Node):
+                left.append(value)
+
+
+def _stack(values: tuple[object, ...], left: list[s.Node]) -> None:
+    for value in reversed(values):
+        if isinstance(value, s.Node):
+            left.append(value)
+        elif isinstance(value, tuple):
+            _stack(cast("tuple[object, ...]", value), left)
 
 
 def rebuild(node: N, rewrite: Callable[[s.Node], s.Node | tuple[s.Node, ...]]) -> N:
     """`node` with each child rewritten; the same object if nothing changed."""
     changes: dict[str, Any] = {}
-    for name in _inside(type(node)):
+    for name in _INSIDE[node.__class__]:
         before = getattr(node, name)
         after = _rebuilt(before, rewrite)
         if after is not before:

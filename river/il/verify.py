@@ -5,8 +5,9 @@ All errors are found at once. An error shows its neighbourhood: the declarations
 
 from __future__ import annotations
 
+from collections import ChainMap
 from functools import lru_cache
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, assert_never
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, assert_never, cast
 
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, closest
@@ -38,9 +39,9 @@ from river.lang.scope import Declared, Scope, show
 from river.nesting import room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
-    from river.il.library import Library
+    from river.il.library import Library, Namespace
     from river.source import Span
 
 T = TypeVar("T")
@@ -66,23 +67,44 @@ def verify(program: Program, library: Library) -> Graph:
 
 
 @lru_cache(maxsize=64)
-def _scope(types: tuple[Same[TypeDecl], ...], fns: tuple[Same[s.Fn], ...]) -> Scope:
+def _scope(
+    types: tuple[Same[TypeDecl], ...], fns: tuple[Same[s.Fn], ...], spaces: tuple[Same[Namespace], ...]
+) -> Scope:
     declared: dict[str, Declared] = {}
-    for decl in (same.value for same in types):
+    for decl in (*(same.value for same in types), *(d for same in spaces for d in same.value.types)):
         declared.setdefault(decl.name, Declared(decl.params, decl.type, decl.span))
-    return check.scope(declared, [same.value for same in fns])
+    found = check.scope(declared, [same.value for same in fns])
+    spaced = [cast("MutableMapping[str, s.Fn]", same.value.fns) for same in spaces]
+    return Scope(found.types, ChainMap(dict(found.fns), *spaced))
 
 
 def scope(program: Program, library: Library) -> Scope:
     """What the program's operators may name: its types and functions, and those of all namespaces."""
     types = [d for d in program.decls if isinstance(d, TypeDecl)]
     fns = [d for d in program.decls if isinstance(d, s.Fn)]
-    return _scope(tuple(map(Same, (*types, *library.types))), tuple(map(Same, (*fns, *library.fns))))
+    return _scope(
+        tuple(map(Same, types)), tuple(map(Same, fns)), tuple(map(Same, library.namespaces.values()))
+    )
 
 
 @lru_cache(maxsize=8192)
 def _operator(decl: Same[s.Operator | s.Extern], scope: Same[Scope]) -> typed.Operator | typed.Extern:
     return check.operator(decl.value, scope.value)
+
+
+@lru_cache(maxsize=1024)
+def _initial(value: Same[s.Expr], type_: t.Type, scope: Same[Scope]) -> typed.Value:
+    """The first value of a variable; a call that gives those of several is made once."""
+    match value.value:
+        case s.Member(s.Call(name, ()) as call, label) if name in scope.value.fns:
+            table, index = check.function(name, scope.value)
+            result = table[index].result
+            if isinstance(result, t.Record) and (label, type_) in result.fields and not table[index].params:
+                whole = _initial(Same(call), result, scope)
+                return whole[[each for each, _ in result.fields].index(label)]
+        case _:
+            pass
+    return check.constant(value.value, type_, scope.value)
 
 
 @lru_cache(maxsize=256)
@@ -253,7 +275,7 @@ class _Verifier:
                 type_ = self.guarded(check.resolve, decl.type, self.scope)
                 if type_ is None:
                     continue
-                value = self.guarded(check.constant, decl.initial, type_, self.scope)
+                value = self.guarded(_initial, Same(decl.initial), type_, Same(self.scope))
                 found[decl.name] = Variable(decl.name, type_, value)
         return found
 

@@ -42,7 +42,7 @@ _UNFINISHED: Final[set[Path]] = set()
 _WRITE: Final = 2  # SYNC_FILE_RANGE_WRITE: begin, and wait for nothing
 
 
-class Output:
+class AtomicOutput:
     """Bytes on their way to a target: a path, `-` for standard output, or an open file (of bytes or of text).
 
     `in_place`: a file is new at once, and others see what is written. `resume`: the file is there, and what comes after

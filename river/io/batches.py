@@ -104,13 +104,23 @@ class FileInput:
     lateness: int = 0
 
 
-class Source:
+@frozen
+class RegularFile:
+    """The file whose rows a source gives, all of them: somebody else may open it again. `packed`: see `FileInput`."""
+
+    path: str
+    format: str
+    packed: str | None
+
+
+class ItemSource:
     """An open input: lazily yields lists of items of `type`, in order, under an error policy.
 
     Memory is bounded by a batch. It can be iterated once; `close` may be called early. A row error under the
     policy `stop` is raised (Rejected) after the items before it have been yielded. `file`: what it reads, if
-    that is a regular file of text; `bytes`: how large what it reads is, 0 where that is not known; `ordering`: its
-    items are those of `unordered` that keep to it. Who reads one of these instead still closes the source.
+    that is a regular file of text; `regular`: the regular file of any kind; `bytes`: how large what it reads is, 0
+    where that is not known; `ordering`: its items are those of `unordered` that keep to it. Who reads one of these
+    instead still closes the source.
     """
 
     def __init__(
@@ -129,6 +139,7 @@ class Source:
         self.refusals = refusals
         self.unordered: Iterable[Batch] = batches
         self.ordering: Ordering | None = None
+        self.regular: RegularFile | None = None
         self.bytes = 0
         self._closers = [] if close is None else [close]
 
@@ -137,9 +148,9 @@ class Source:
         """The name of the input."""
         return self.origin.input
 
-    def derived(self, type_: Type, batches: Iterable[Batch], file: FileInput | None = None) -> Source:
+    def derived(self, type_: Type, batches: Iterable[Batch], file: FileInput | None = None) -> ItemSource:
         """A source of `batches` made from this one's; closing it closes this one."""
-        found = Source(type_, self.origin, batches, self.refusals, self.close, file)
+        found = ItemSource(type_, self.origin, batches, self.refusals, self.close, file)
         found.bytes = self.bytes
         return found
 

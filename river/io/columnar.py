@@ -156,7 +156,17 @@ def _batch(part: Any, fields: Sequence[tuple[str, Type]], record: bool, origin: 
     return assemble(parts, lines, text, [], faults, record=record)
 
 
-def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
+Share = tuple[int, int]
+"""Which part of a file is meant, of how many: of equally many row groups of Parquet, or record batches of Arrow, about."""
+
+
+def _shared(count: int, share: Share) -> range:
+    """The numbers of so many things that belong to a share."""
+    number, of = share
+    return range(count * number // of, count * (number + 1) // of)
+
+
+def parquet(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0, 1)) -> Tables:
     """Items of an open Parquet file, row group after row group."""
     with _readable(origin):
         opened = arrow("parquet").ParquetFile(file, page_checksum_verification=True)
@@ -165,7 +175,8 @@ def parquet(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
 
     def batches(most: int) -> Iterator[Any]:
         size = max(most, _at_once(opened.metadata))
-        return opened.iter_batches(batch_size=size, columns=names, use_threads=here().cores > 1)
+        groups = _shared(opened.num_row_groups, share)
+        return opened.iter_batches(size, groups, columns=names, use_threads=here().cores > 1)
 
     return read(schema, batches, type_, origin, size)
 
@@ -177,19 +188,19 @@ def _at_once(metadata: Any) -> int:
     return max(_FEWEST, min(_MOST, int(_DECODED / width)))
 
 
-def ipc(file: Any, type_: Type, origin: Origin, size: int) -> Tables:
-    """Items of an Arrow IPC file or stream; which one, its first bytes say."""
+def ipc(file: Any, type_: Type, origin: Origin, size: int, share: Share = (0, 1)) -> Tables:
+    """Items of an Arrow IPC file or stream; which one, its first bytes say. The first share of a stream is all of it."""
     pa = arrow("ipc")
     with _readable(origin):
         if not (file.seekable() and _begins(file, b"ARROW1")):
             stream = pa.open_stream(file)
-            return read(stream.schema, lambda _: stream, type_, origin, size)
+            return read(stream.schema, lambda _: () if share[0] else stream, type_, origin, size)
         opened = pa.open_file(file)
         names = [name for name, _ in check(opened.schema, type_, origin)]
-        found = pieces(file, opened, names)
+        found = pieces(file, opened, names) if share[1] == 1 else None
         if found is not None:
             return read(opened.schema, found.read, type_, origin, size)
-        whole = (opened.get_batch(i) for i in range(opened.num_record_batches))
+        whole = (opened.get_batch(i) for i in _shared(opened.num_record_batches, share))
         return read(opened.schema, lambda _: whole, type_, origin, size)
 
 

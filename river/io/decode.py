@@ -3,7 +3,7 @@
 A record is a mapping (extra keys are ignored, a missing optional field is none) or, from Python, a sequence
 of all its fields in order. Tuples, lists and arrays are sequences; a map is an object when its keys are
 strings and always may be a list of pairs; a key must not occur twice. A whole float is accepted as an integer
-up to 2**53 and an integer as a float. Floats may be the strings `nan`, `inf`, `-inf`.
+up to 2**53 and an integer as a float. From Python, a text for bytes is its UTF-8. Floats may be the strings `nan`, `inf`, `-inf`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from river.io import scalars
 from river.io.scalars import Mismatch, wrong
 from river.lang.scope import show
 from river.lang.types import (
+    BYTES,
     DURATION,
     F32,
     F64,
@@ -207,7 +208,7 @@ def _python(type_: Primitive | Decimal) -> Decoder:
         case Primitive("duration"):
             return _duration
         case Primitive("bytes"):
-            return lambda value: bytes(value) if isinstance(value, bytes | bytearray) else _fail(value, type_)
+            return _bytes
         case Primitive("unit"):
             return lambda value: () if value in ((), []) else _fail(value, type_)
         case Primitive("string"):
@@ -215,6 +216,13 @@ def _python(type_: Primitive | Decimal) -> Decoder:
             return lambda value: parse(str.__str__(value)) if isinstance(value, str) else _fail(value, type_)
         case _:
             return _json(type_)
+
+
+def _bytes(value: Any) -> bytes:
+    """Bytes as they are; a text is its UTF-8."""
+    if isinstance(value, bytes | bytearray):
+        return bytes(value)
+    return scalars.check_text(str.__str__(value)).encode() if isinstance(value, str) else _fail(value, BYTES)
 
 
 def _fail(value: Any, type_: Type) -> Any:

@@ -286,7 +286,7 @@ def _position(text: str, at: int) -> tuple[int, int]:
 
 def open_delimited(
     blocks: Iterable[list[str]], type_: Type, origin: Origin, delimiter: str
-) -> tuple[Table, Iterator[Batch]]:
+) -> tuple[CellTable, Iterator[Batch]]:
     """The columns, and batches of items; the header is read now.
 
     Raises: Rejected("data-column") when it does not fit.
@@ -298,7 +298,7 @@ def open_delimited(
         names = ", ".join(f"`{name}`" for name, _ in fields)
         raise Rejected([_column(origin, "the file is empty", f"the first line names the columns: {names}")])
     places = _places(header, fields, origin, record=isinstance(type_, Record))
-    table = Table(places, len(header), type_, delimiter, origin)
+    table = CellTable(places, len(header), type_, delimiter, origin)
     return table, table.scanned(scanner)
 
 
@@ -325,7 +325,7 @@ def _places(
     return [header.index(name) for name, _ in fields]
 
 
-class Table:
+class CellTable:
     """From scanned cells to items: `places` says which of `width` columns each field is."""
 
     def __init__(
@@ -439,7 +439,7 @@ class Table:
 
 def waiting(reader: RowReader) -> int:
     """Bytes of the record that a quote keeps open in the text that `reader` reads now."""
-    return reader.waiting if isinstance(reader, Table) else 0
+    return reader.waiting if isinstance(reader, CellTable) else 0
 
 
 class Lines:
@@ -460,6 +460,22 @@ class Lines:
             for row, fault in column.faults.items()
         }
         return assemble([column.values], lines, values.__getitem__, [], faults, record=self._record)
+
+    def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
+        """The batches of what follows the first `line` lines."""
+        for block in blocks:
+            yield self.rows(block, range(line + 1, line + len(block) + 1))
+            line += len(block)
+
+
+class Plain:
+    """Lines as they are, whatever bytes are in them: every line is an item."""
+
+    @staticmethod
+    def rows(texts: Sequence[str], lines: Sequence[int]) -> Batch:
+        """The items of lines, with the number of each."""
+        items = [text.removesuffix("\r").encode("utf-8", "surrogateescape") for text in texts]
+        return Batch(items, lines, (), lambda i: repr(items[i]))
 
     def rest(self, blocks: Iterable[list[str]], line: int) -> Iterator[Batch]:
         """The batches of what follows the first `line` lines."""

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from river.diagnostics import InternalError
-from river.io.batches import Batch, Item, Origin, Source
+from river.io.batches import Batch, Item, ItemSource, Origin
 from river.lang.scope import show
 from river.lang.types import STRING, List, Record, Type, delta
 
@@ -120,7 +120,7 @@ def stream_rows(item: Item) -> list[Item]:
     return [(tau, *row) for row in inserted]
 
 
-def from_changelog(source: Source) -> Source:
+def from_changelog(source: ItemSource) -> ItemSource:
     """Deltas from a source of change-log rows (`changelog`): one per run of rows with the same instant.
 
     A row whose second field is neither `+` nor `-` is a row error (`data-type`). The last delta of a source

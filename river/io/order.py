@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from river.classes import evolve
-from river.io.batches import Batch, Item, Origin, Source
+from river.io.batches import Batch, Item, ItemSource, Origin
 from river.io.scalars import RANGES, format_duration, format_time
 from river.io.schema import columns
 from river.lang.types import I64, TIME, Primitive, Type
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from river.io.errors import RowError
 
 
-def ordered(source: Source, key: int, lateness: int = 0) -> Source:
+def ordered(source: ItemSource, key: int, lateness: int = 0) -> ItemSource:
     """The items of `source` in weakly ascending order of field `key`, equal ones in order of arrival.
 
     With lateness 0 an item below an earlier one is a row error (`data-order`). Else items wait until the
@@ -27,7 +27,7 @@ def ordered(source: Source, key: int, lateness: int = 0) -> Source:
     ordering = Ordering(source.type, key, lateness, source.origin)
     file = None if source.file is None else evolve(source.file, key=key, lateness=max(lateness, 0))
     found = source.derived(source.type, _ordered(source.batches, ordering), file)
-    found.unordered, found.ordering = source.batches, ordering
+    found.unordered, found.ordering, found.regular = source.batches, ordering, source.regular
     return found
 
 
@@ -38,7 +38,7 @@ def _ordered(batches: Iterable[Batch], ordering: Ordering) -> Iterator[Batch]:
         yield ordering.release(None)
 
 
-def stamped(source: Source, type_: Type, stamp: Callable[[Item], int | str]) -> Source:
+def stamped(source: ItemSource, type_: Type, stamp: Callable[[Item], int | str]) -> ItemSource:
     """The items of `source`, which are records, with what `stamp` makes of each in front: items of `type_`.
 
     Where that is a text, it says why there is no stamp: then the item is a row error (`data-stamp`).

@@ -37,7 +37,7 @@ Block = tuple[int, int, int]
 
 
 @frozen
-class Column:
+class PieceColumn:
     """A column to be read: its name, type and bytes per row; which of the nodes and buffers of a record batch are its."""
 
     name: str
@@ -61,7 +61,7 @@ class Pieces:
 
     file: io.BufferedReader
     opened: Any
-    columns: tuple[Column, ...]
+    columns: tuple[PieceColumn, ...]
     blocks: tuple[Block, ...]
 
     def read(self, most: int) -> Iterator[Any]:
@@ -113,10 +113,10 @@ def pieces(file: Any, opened: Any, names: Sequence[str]) -> Pieces | None:
     return Pieces(file, opened, columns, blocks)
 
 
-def _columns(schema: Any, names: Sequence[str]) -> tuple[Column, ...]:
+def _columns(schema: Any, names: Sequence[str]) -> tuple[PieceColumn, ...]:
     """The columns, in the order of the schema; none if it has any whose buffers are not counted here."""
     types = arrow("types")
-    found: list[Column] = []
+    found: list[PieceColumn] = []
     buffer = 0
     for node, each in enumerate(schema):
         kind = each.type
@@ -124,7 +124,7 @@ def _columns(schema: Any, names: Sequence[str]) -> tuple[Column, ...]:
         if each.name in names:
             if not plain or types.is_boolean(kind):
                 return ()
-            found.append(Column(each.name, kind, kind.bit_width // 8, node, buffer + 1))
+            found.append(PieceColumn(each.name, kind, kind.bit_width // 8, node, buffer + 1))
         if plain:
             buffer += 2
         elif types.is_string(kind) or types.is_binary(kind):
@@ -156,7 +156,7 @@ def _blocks(handle: int, size: int) -> tuple[Block, ...] | None:
     return found if inside else None
 
 
-def _placed(handle: int, block: Block, columns: Sequence[Column]) -> PieceOffsets | None:
+def _placed(handle: int, block: Block, columns: Sequence[PieceColumn]) -> PieceOffsets | None:
     """Where the columns of a record batch lie; None for what is unusual, or damaged."""
     offset, head, body = block
     try:
@@ -269,7 +269,7 @@ class _Piece:
     """Rows on their way from the file `handle` into a record batch, for which there is room for `most`."""
 
     handle: int
-    columns: tuple[Column, ...]
+    columns: tuple[PieceColumn, ...]
     most: int
     rows: int = 0
     _lent: _Lent | None = None

@@ -18,7 +18,7 @@ from river.lang.scope import show
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from river.io.atomic import Output
+    from river.io.atomic import AtomicOutput
 
 WIDTHS: Final = {t.I32: 4, t.I64: 8, t.F32: 4, t.F64: 8, t.BOOL: 1}
 """Bytes of what items are made of."""
@@ -164,7 +164,7 @@ def _arrow_type(type_: t.Type) -> Any:
 class RawSink:
     """Bytes of items; takes record batches (`sinks.ArrowSink`)."""
 
-    def __init__(self, output: Output, type_: t.Type, format_: str) -> None:
+    def __init__(self, output: AtomicOutput, type_: t.Type, format_: str) -> None:
         self.type = type_
         self._output = output
         self._bits: list[bytes] | None = [] if format_ == "bits" else None

@@ -375,9 +375,10 @@ def _holds(type_: Type, given: Any) -> bool:
             return bool(pt.is_floating(given) or pt.is_integer(given))
         case Primitive("string"):
             return bool(pt.is_string(given) or pt.is_large_string(given) or pt.is_string_view(given))
-        case Primitive("bytes"):
+        case Primitive("bytes"):  # a text is its UTF-8
             return bool(
-                pt.is_binary(given)
+                _holds(STRING, given)
+                or pt.is_binary(given)
                 or pt.is_large_binary(given)
                 or pt.is_binary_view(given)
                 or pt.is_fixed_size_binary(given)
@@ -435,6 +436,8 @@ def _decode(type_: Type, array: Any) -> Column:
             return _strings(array)
         case Primitive("time" | "duration"):
             return _instants(array)
+        case Primitive("bytes") if not arrow("types").is_fixed_size_binary(array.type):
+            return Column(array.cast(arrow().large_binary()).to_pylist(), {})
         case Primitive():
             return Column(array.to_pylist(), {})
         case Decimal():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast, runtime_chec
 
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import raw, scalars, wav
-from river.io.atomic import Output
+from river.io.atomic import AtomicOutput
 from river.io.display import Layout, entries
 from river.io.encode import encoder
 from river.io.errors import unwritable
@@ -136,7 +136,12 @@ class _TextSink(Scoped):
     """Lines of text."""
 
     def __init__(
-        self, output: Output, type_: Type, format_: str, header: str, lines: Callable[[Sequence[Any]], str]
+        self,
+        output: AtomicOutput,
+        type_: Type,
+        format_: str,
+        header: str,
+        lines: Callable[[Sequence[Any]], str],
     ) -> None:
         self.type = type_
         self.format = format_
@@ -184,7 +189,7 @@ class _WavSink(wav.WavSink, Scoped):
 class _TableSink(Scoped):
     """Aligned columns; the header waits for the first rows, to be as wide as they are."""
 
-    def __init__(self, output: Output, type_: Type) -> None:
+    def __init__(self, output: AtomicOutput, type_: Type) -> None:
         self._output = output
         self._layout = Layout(type_)
         self._begun = False
@@ -213,7 +218,7 @@ class _ColumnarSink(Scoped):
     """
 
     def __init__(
-        self, output: Output, type_: Type, writer: Any, *, eager: bool, grouped: bool = False
+        self, output: AtomicOutput, type_: Type, writer: Any, *, eager: bool, grouped: bool = False
     ) -> None:
         self.type = type_
         self._output = output
@@ -301,7 +306,7 @@ def open_sink(
     if kind == "text" and not scalars.is_scalar(type):
         message = f"output `{name}`: lines of text hold single values, not `{show(type)}`"
         raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
-    output = Output(target, in_place=in_place and kind != "parquet", resume=resume)
+    output = AtomicOutput(target, in_place=in_place and kind != "parquet", resume=resume)
     if kind == "entries":
         return _TextSink(output, type, kind, "", entries(name, type, index))
     return _open(output, kind, type, begun=resume is not None)
@@ -334,7 +339,7 @@ def format_of_target(target: object, format_: str | None, name: str) -> str:
     return kind
 
 
-def _open(output: Output, kind: str, type_: Type, *, begun: bool = False) -> Sink:
+def _open(output: AtomicOutput, kind: str, type_: Type, *, begun: bool = False) -> Sink:
     match kind:
         case "csv" | "tsv":
             delimiter = "," if kind == "csv" else "\t"

@@ -18,12 +18,12 @@ from typing import Any, Final, cast
 from river.classes import frozen
 from river.diagnostics import Diagnostic, Rejected, closest
 from river.io import columnar, delimited, jsonlines, memory, order, raw, text, wav
-from river.io.batches import Batch, FileInput, Origin, RowReader, Source, refusals
+from river.io.batches import Batch, FileInput, ItemSource, Origin, RegularFile, RowReader, refusals
 from river.io.errors import STOP, OnError, Refusals, missing_file, unreadable
 from river.io.scalars import is_scalar
 from river.io.schema import arrow, arrow_schema
 from river.lang.scope import show
-from river.lang.types import Record, Type
+from river.lang.types import BYTES, Record, Type
 
 SUFFIXES: Final = {
     ".csv": "csv",
@@ -41,10 +41,10 @@ SUFFIXES: Final = {
     ".bin": "raw",
     ".wav": "wav",
 }
-FORMATS: Final = ("csv", "tsv", "text", "jsonl", "parquet", "arrow", "raw", "bits", "wav")
+FORMATS: Final = ("csv", "tsv", "text", "lines", "jsonl", "parquet", "arrow", "raw", "bits", "wav")
 RAW: Final = ("raw", "bits")
 PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
-STREAMED: Final = ("csv", "tsv", "text", "jsonl")
+STREAMED: Final = ("csv", "tsv", "text", "lines", "jsonl")
 
 
 def open_source(
@@ -57,7 +57,7 @@ def open_source(
     batch: int = 4096,
     by: str | None = None,
     lateness: int = 0,
-) -> Source:
+) -> ItemSource:
     """A source of items of `type` for the input `name`.
 
     Units: `batch` items; `lateness` in units of the field `by` (microseconds for times). With `by`, the items
@@ -119,7 +119,7 @@ class _Wanted:
     size: int
 
 
-def _open_spec(spec: object, wanted: _Wanted) -> Source:
+def _open_spec(spec: object, wanted: _Wanted) -> ItemSource:
     match spec:
         case str() | os.PathLike():
             return _from_path(os.fspath(cast("str | os.PathLike[str]", spec)), wanted)
@@ -129,7 +129,7 @@ def _open_spec(spec: object, wanted: _Wanted) -> Source:
             return _from_memory(spec, wanted)
 
 
-def _from_memory(spec: object, wanted: _Wanted) -> Source:
+def _from_memory(spec: object, wanted: _Wanted) -> ItemSource:
     origin = Origin(wanted.name, rows=True)
     batches = columnar.in_memory(spec, wanted.type, origin, wanted.size)
     if batches is None:
@@ -138,17 +138,17 @@ def _from_memory(spec: object, wanted: _Wanted) -> Source:
             help_ = "give a path, a table, a frame, a file, or an iterable of dicts"
             raise Rejected([Diagnostic("data-format", message, help=help_)])
         batches = memory.read(cast("Iterable[Any]", spec), wanted.type, origin, wanted.size)
-    return Source(wanted.type, origin, batches, wanted.refusals)
+    return ItemSource(wanted.type, origin, batches, wanted.refusals)
 
 
-def _from_file(file: Any, wanted: _Wanted) -> Source:
+def _from_file(file: Any, wanted: _Wanted) -> ItemSource:
     label = getattr(file, "name", None)
     label = label if isinstance(label, str) else f"<{wanted.name}>"
     kind, packed = format_of(label, wanted.format, wanted.name)
     return _open(file, kind, packed, label, wanted)
 
 
-def _from_path(path: str, wanted: _Wanted) -> Source:
+def _from_path(path: str, wanted: _Wanted) -> ItemSource:
     kind, packed = format_of(path, wanted.format, wanted.name)
     if path == "-":
         return _open(sys.stdin.buffer, kind, None, "<stdin>", wanted)
@@ -159,7 +159,9 @@ def _from_path(path: str, wanted: _Wanted) -> Source:
     except (OSError, ValueError) as error:  # a name may hold what no file name can
         raise Rejected([unreadable(path, error)]) from error
     try:
-        source = _open(file, kind, packed, path, wanted, again=stat.S_ISREG(os.fstat(file.fileno()).st_mode))
+        regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        source = _open(file, kind, packed, path, wanted, again=regular)
+        source.regular = RegularFile(path, kind, packed) if regular else None
     except BaseException:
         file.close()
         raise
@@ -195,7 +197,7 @@ def format_of(path: str, format_: str | None, name: str) -> tuple[str, str | Non
 
 def _open(
     file: Any, kind: str, packed: str | None, label: str, wanted: _Wanted, *, again: bool = False
-) -> Source:
+) -> ItemSource:
     """A source of an open file; `again`: its label is a path that can be opened a second time."""
     if packed is not None and kind not in STREAMED:
         why = "raw files are not compressed" if kind in RAW else f"{kind} files carry their own compression"
@@ -209,20 +211,20 @@ def _open(
             raw.check(wanted.type, kind, f"input `{wanted.name}`", written=False)
             found = raw.batches(file, wanted.type, kind, label)
         batches = columnar.read(arrow_schema(wanted.type), lambda _: found, wanted.type, origin, wanted.size)
-        return Source(wanted.type, origin, batches, wanted.refusals)
+        return ItemSource(wanted.type, origin, batches, wanted.refusals)
     if kind == "parquet":
         batches = columnar.parquet(file, wanted.type, origin, wanted.size)
-        return Source(wanted.type, origin, batches, wanted.refusals)
+        return ItemSource(wanted.type, origin, batches, wanted.refusals)
     if kind == "arrow":
         batches = columnar.ipc(file, wanted.type, origin, wanted.size)
-        return Source(wanted.type, origin, batches, wanted.refusals)
+        return ItemSource(wanted.type, origin, batches, wanted.refusals)
     if packed is not None and _at_end(file):
         raise Rejected([unreadable(label, EOFError(f"a {packed} file is never empty: it was not written"))])
     reader, batches = read_text(unpacked(file, packed), kind, wanted.type, origin, wanted.size)
     described = None
     if again:
         described = FileInput(label, kind, packed, wanted.type, origin, wanted.refusals, wanted.size, reader)
-    return Source(wanted.type, origin, batches, wanted.refusals, file=described)
+    return ItemSource(wanted.type, origin, batches, wanted.refusals, file=described)
 
 
 def _is_line(type_: Type) -> bool:
@@ -269,6 +271,11 @@ def read_text(
                 message = f"input `{origin.input}`: lines of text hold single values, not `{show(type_)}`"
                 raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
             reader = delimited.Lines(type_, origin)
+        case "lines":
+            if type_ != BYTES:
+                message = f"input `{origin.input}`: lines as they are hold `bytes`, not `{show(type_)}`"
+                raise Rejected([Diagnostic("data-format", message, help="use text, csv or jsonl")])
+            reader = delimited.Plain()
         case _:
             reader = jsonlines.Lines(type_, origin)
     return reader, reader.rest(lines, 0)

@@ -30,8 +30,10 @@ def utf16(name: str) -> Rejected:
     return Rejected([unreadable(name, ValueError("it is UTF-16, not UTF-8"), help_="save it as UTF-8")])
 
 
-def blocks(stream: Any, name: str, size: int) -> Iterator[list[str]]:
+def blocks(stream: Any, name: str, size: int, before: int = 0) -> Iterator[list[str]]:
     """Lists of at most `size` lines of a binary or text stream, without their ends; a byte order mark is dropped.
+
+    `before`: how many lines of the file come before the stream.
 
     Raises: Rejected("data-unreadable") when the stream fails, or begins as UTF-16 does.
     """
@@ -52,7 +54,9 @@ def blocks(stream: Any, name: str, size: int) -> Iterator[list[str]]:
             rest.append(last)
             length += len(last)
         if length > LONGEST:
-            raise Rejected([unreadable(name, ValueError(f"a line is longer than {LONGEST} characters"))])
+            here = before + len(lines) + 1
+            raise Rejected([unreadable(name, ValueError(f"line {here} is longer than {LONGEST} characters"))])
+        before += len(lines)
         for start in range(0, len(lines), size):
             yield lines[start : start + size]
     if rest:

@@ -19,7 +19,7 @@ from river.lang.scope import show
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from river.io.atomic import Output
+    from river.io.atomic import AtomicOutput
 
 RATE: Final = 44_100
 """Samples a second of files that are written, if nothing else is said."""
@@ -120,7 +120,7 @@ def _values(data: bytes, width: int, sample: t.Type) -> Any:
 class WavSink:
     """Samples of 16 bits behind a header; takes record batches (`sinks.ArrowSink`)."""
 
-    def __init__(self, output: Output, type_: t.Type, format_: str) -> None:
+    def __init__(self, output: AtomicOutput, type_: t.Type, format_: str) -> None:
         self.type = type_
         self._output = output
         self._rate = rate_of(format_)

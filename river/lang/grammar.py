@@ -252,6 +252,11 @@ def _unfinished(source: Source, at: int) -> Diagnostic | None:
     if text.startswith("*", at) and text.startswith("/*", at - 1):
         at -= 1  # the slash was read as an operator
     if text.startswith("/*", at):
+        end = text.find("*/", at + 2)
+        if end >= 0:
+            message = "no comment begins with `/*` in this language"
+            hint = "begin its lines as other comments do"
+            return Diagnostic("syntax-comment", message, Span(source, at, end + 2), help=hint)
         span = Span(source, at, at + 2)
         return Diagnostic("syntax-comment", "comment without an end", span, help="add `*/`")
     return None

@@ -21,6 +21,7 @@ END: Final = "$END"
 """The terminal behind the last one of a text."""
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LETTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 
 
 class Token(str):
@@ -84,6 +85,12 @@ class Rule:
     single: bool
     kept: Sequence[tuple[int, bool, int]] | None
     missing: int
+    renames: bool = field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Whether it leaves its only part as it is: `sum: product`."""
+        if len(self.parts) == 1 and self.single and self.kept is None:
+            object.__setattr__(self, "renames", True)
 
 
 @frozen
@@ -121,7 +128,7 @@ class Tables:
 
     start: Mapping[str, int]
     end: Mapping[str, int]
-    states: Sequence[Mapping[str, int]]
+    states: Mapping[int, Mapping[str, int]]
     rules: Sequence[Rule]
     terminals: Mapping[str, Terminal]
     ignored: frozenset[str]
@@ -130,6 +137,9 @@ class Tables:
         factory=dict[frozenset[str], _Scanner], init=False, repr=False
     )
     _patterns: dict[str, re.Pattern[str]] = field(factory=dict[str, re.Pattern[str]], init=False, repr=False)
+    _ranks: dict[tuple[int, int, str], int] = field(
+        factory=dict[tuple[int, int, str], int], init=False, repr=False
+    )
 
     def tree(self, text: str, start: str) -> Tree[Token]:
         """The tree of a text, by the rule `start`. Raises: Unexpected."""
@@ -143,6 +153,7 @@ class Tables:
     def _read(self, text: str, start: str, last: str | None) -> tuple[list[int], list[Any]]:
         """The states that a text leads to, and their values; with `last`, a terminal that stands behind the text."""
         states, rules, ignored, scanners = self.states, self.rules, self.ignored, self._scanners
+        ranks = self._ranks
         end, length = self.end[start], len(text)
         stack: list[int] = [self.start[start]]
         values: list[Any] = []
@@ -172,7 +183,7 @@ class Tables:
             else:
                 token = Token(text[at:stop])
                 token.type, token.start_pos, token.end_pos = kind, at, stop
-                if before == at and _glued(text, values, at):
+                if before == at and text[at] in _LETTERS and _glued(text, values, at):
                     raise Unexpected(at, stop - at)
             while True:
                 action = states[stack[-1]].get(kind)
@@ -184,12 +195,11 @@ class Tables:
                     at = before = stop
                     break
                 rule = rules[~action]
-                size = len(rule.parts)
-                if (
-                    size == 1 and rule.single and rule.kept is None
-                ):  # most are: `sum: product` leaves all as it is
-                    stack[-1] = states[stack[-2]][rule.origin]
+                if rule.renames:
+                    below, top = stack[-2:]
+                    stack[-1] = ranks.get((below, top, kind)) or self._rank(below, top, kind)
                 else:
+                    size = len(rule.parts)
                     parts: list[Any] = []
                     if size:
                         parts = values[-size:]
@@ -198,6 +208,19 @@ class Tables:
                     stack.append(states[stack[-1]][rule.origin])
                 if kind == END and stack[-1] == end:
                     return stack, values
+
+    def _rank(self, below: int, top: int, kind: str) -> int:
+        """The state for one part that comes to stand for more and more before a terminal: a name is a product, a sum, ...
+
+        Most of what is done with an expression is this; a text of one kind has few ways in which it comes about.
+        """
+        state, ends = top, self.end.values()
+        while (action := self.states[state].get(kind, 0)) < 0 and self.rules[~action].renames:
+            state = self.states[below][self.rules[~action].origin]
+            if state in ends:
+                break
+        self._ranks[below, top, kind] = state
+        return state
 
     def _takes(self, stack: list[int], kind: str, end: int) -> bool:
         """Whether a terminal may come where the states of `stack` have led to."""

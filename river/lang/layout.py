@@ -57,10 +57,10 @@ def separated(items: Iterable[Doc], separator: Doc) -> Doc:
 
 def enclosed(opening: str, items: Iterable[Doc], closing: str) -> Doc:
     """The items between brackets and with commas; on lines of their own when they do not fit."""
-    inner = separated(items, (",", SPACE))
-    if not inner:
-        return opening + closing
-    return Group((opening, Nest((SOFT, inner)), SOFT, closing))
+    inner: list[Doc] = []
+    for item in items:
+        inner += (",", SPACE, item) if inner else (SOFT, item)
+    return Group((opening, Nest(tuple(inner)), SOFT, closing)) if inner else opening + closing
 
 
 def braced(lines: Iterable[Doc]) -> Doc:
@@ -72,33 +72,35 @@ def braced(lines: Iterable[Doc]) -> Doc:
 def render(doc: Doc, width: int = WIDTH) -> str:
     """The text of the document."""
     out: list[str] = []
-    column = 0
-    stack: list[tuple[int, Doc]] = [(0, doc)]  # indentation, document: none of them is flat
+    column = indent = 0
+    stack: list[Doc | None] = [doc]  # None: the end of a `Nest`; none of them is flat
     while stack:
-        indent, top = stack.pop()
-        match top:
-            case str():
-                out.append(top)
-                column += len(top)
-            case tuple():
-                stack += [(indent, part) for part in reversed(top)]
-            case Nest(inner):
-                stack.append((indent + INDENT, inner))
-            case Group(inner):
-                flat = _flat(inner, indent, stack, width - column)
-                if flat is None:
-                    stack.append((indent, inner))
-                else:
-                    out.append(flat)
-                    last = flat.rfind("\n") + 1
-                    column = len(flat) - last + (0 if last else column)
-            case Line():
-                out.append("\n" + " " * indent)
-                column = indent
+        top = stack.pop()
+        if isinstance(top, str):
+            out.append(top)
+            column += len(top)
+        elif isinstance(top, tuple):
+            stack += top[::-1]
+        elif isinstance(top, Group):
+            flat = _flat(top.doc, indent, stack, width - column)
+            if flat is None:
+                stack.append(top.doc)
+            else:
+                out.append(flat)
+                last = flat.rfind("\n") + 1
+                column = len(flat) - last + (0 if last else column)
+        elif isinstance(top, Line):
+            out.append("\n" + " " * indent)
+            column = indent
+        elif top is None:
+            indent -= INDENT
+        else:
+            indent += INDENT
+            stack += (None, top.doc)
     return "".join(out)
 
 
-def _flat(doc: Doc, indent: int, rest: list[tuple[int, Doc]], room: int) -> str | None:
+def _flat(doc: Doc, indent: int, rest: list[Doc | None], room: int) -> str | None:
     """The text of `doc` laid flat, if it, and what follows it up to the next line end, is no longer than `room`.
 
     Lines that always break do so there, too: then all before the first one has to fit.
@@ -108,45 +110,44 @@ def _flat(doc: Doc, indent: int, rest: list[tuple[int, Doc]], room: int) -> str 
     stack: list[Doc | None] = [doc]  # None: the end of a `Nest`
     while stack:
         top = stack.pop()
-        match top:
-            case str():
-                out.append(top)
-                room -= len(top)
-            case tuple():
-                stack.extend(reversed(top))
-            case Nest(inner):
-                indent += INDENT
-                stack += [None, inner]
-            case Group(inner):
-                stack.append(inner)
-            case Line(text) if text is not None:
-                out.append(text)
-                room -= len(text)
-            case Line():
-                out.append("\n" + " " * indent)
-                fits = True
-            case None:
-                indent -= INDENT
+        if isinstance(top, tuple):
+            stack += top[::-1]
+            continue
+        if isinstance(top, Group):
+            stack.append(top.doc)
+            continue
+        if isinstance(top, Nest):
+            indent += INDENT
+            stack += (None, top.doc)
+            continue
+        if top is None:
+            indent -= INDENT
+            continue
+        text = top.flat if isinstance(top, Line) else top
+        if text is None:
+            text = "\n" + " " * indent
+            fits = True
+        out.append(text)
+        room -= len(text)
         if room < 0 and not fits:
             return None
     return "".join(out) if fits or _ends(rest, room) else None
 
 
-def _ends(rest: list[tuple[int, Doc]], room: int) -> bool:
+def _ends(rest: list[Doc | None], room: int) -> bool:
     """Whether what is left comes to a line end before it is longer than `room`."""
-    for _, doc in reversed(rest):
+    for doc in reversed(rest):
         stack = [doc]
         while stack:
             top = stack.pop()
-            match top:
-                case str():
-                    room -= len(top)
-                    if room < 0:
-                        return False
-                case tuple():
-                    stack.extend(reversed(top))
-                case Nest(inner) | Group(inner):
-                    stack.append(inner)  # of what follows, the last bracket breaks first
-                case Line():
-                    return True
+            if isinstance(top, str):
+                room -= len(top)
+                if room < 0:
+                    return False
+            elif isinstance(top, tuple):
+                stack += top[::-1]
+            elif isinstance(top, Line):
+                return True
+            elif top is not None:
+                stack.append(top.doc)  # of what follows, the last bracket breaks first
     return True

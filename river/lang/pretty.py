@@ -7,6 +7,7 @@ parentheses only where precedence needs them (and around an `if` inside another 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import assert_never
 
 from river.lang import syntax as s
@@ -35,6 +36,7 @@ def pretty(node: Printable, width: int = WIDTH) -> str:
     return render(document(node), width)
 
 
+@lru_cache(maxsize=4096)
 def spelled(name: str) -> str:
     """A name as it stands in a text: in backquotes, unless it is a plain word that is not reserved."""
     plain = name.isascii() and (name.isidentifier() or name.isdecimal()) and name not in s.RESERVED
@@ -145,11 +147,13 @@ def _field_type(node: s.FieldTypeItem) -> Doc:
 def expr_doc(node: s.Argument, least: int = 0) -> Doc:
     """The layout of an expression, in parentheses if it binds weaker than `least`."""
     inner = _bare(node, least)
-    return inner if _level(node) >= least else ("(", inner, ")")
+    return inner if not least or _level(node) >= least else ("(", inner, ")")
 
 
 def _level(node: s.Argument) -> int:
     match node:
+        case s.Name() | s.Member() | s.Call():  # which most are
+            return POSTFIX
         case s.IfExpr() | s.Lambda():
             return 0
         case s.Binary(op):
@@ -166,6 +170,15 @@ def _level(node: s.Argument) -> int:
 
 def _bare(node: s.Argument, least: int) -> Doc:
     match node:
+        case s.Name(name):  # most are the first three
+            return spelled(name)
+        case s.Member(s.Int(value), name):
+            return f"({value}).{spelled(name)}"  # `1.0` is a float
+        case s.Member(value, name):
+            whole = expr_doc(value, POSTFIX)
+            return f"{whole}.{spelled(name)}" if isinstance(whole, str) else (whole, ".", spelled(name))
+        case s.Call(function, args):
+            return (function, _args(args))
         case s.Int(value):
             return str(value)
         case s.Float(value):
@@ -178,16 +191,10 @@ def _bare(node: s.Argument, least: int) -> Doc:
             return "true" if value else "false"
         case s.NoneValue():
             return "none"
-        case s.Name(name):
-            return spelled(name)
         case s.Var(name):
             return "$" + name
         case s.Hole(name, args):
             return "#" + name if args is None else ("#", name, _args(args))
-        case s.Member(s.Int(value), name):
-            return (f"({value}).", spelled(name))  # `1.0` is a float
-        case s.Member(value, name):
-            return (expr_doc(value, POSTFIX), ".", spelled(name))
         case s.Index(value, index):
             return (expr_doc(value, POSTFIX), "[", expr_doc(index), "]")
         case s.Slice(value, low, high):
@@ -200,8 +207,6 @@ def _bare(node: s.Argument, least: int) -> Doc:
             return ("not ", expr_doc(value, NOT)) if op == "not" else (op, expr_doc(value, PREFIX))
         case s.Binary():
             return _binary(node)
-        case s.Call(function, args):
-            return (function, _args(args))
         case s.IfExpr(cond, then, other):
             return ("if ", expr_doc(cond, OR), " {", expr_doc(then), "} else {", expr_doc(other), "}")
         case s.RecordValue(fields):

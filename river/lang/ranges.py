@@ -5,15 +5,15 @@ So it is known that an index lies in its array, and that a sum does not leave it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import add, mul, sub
+from collections.abc import Mapping
+from itertools import product
 from typing import Final
 
 from river.classes import define, field
 from river.lang import typed
 from river.lang import types as t
 from river.lang.check.rates import bounds
-from river.lang.trees import children, recursive
+from river.lang.trees import children, effect, recursive
 
 Ranges = Mapping[int, tuple[int, int]]
 """The least and greatest value of names that do not change, by slot."""
@@ -81,25 +81,17 @@ def within(type_: t.Type, found: tuple[int, int] | None) -> bool:
 def interval(expr: typed.Expr, known: Ranges, op: typed.Operator) -> tuple[int, int] | None:
     """The least and greatest value of an expression, where it is that of whole numbers without end."""
     match expr:
-        case typed.Literal(_, int(value)):
+        case typed.Literal(type_, int(value)) if type_ in t.INTEGERS:
             return value, value
         case typed.Local(_, slot):
             return known.get(slot)
         case typed.At(_, typed.ConstRef(_, const), _, _):
             return _among(op.consts[const].value)
-        case typed.Apply(type_, name, (typed.Node() as one,), _) if name in ("i32", "i64"):
-            found = None if isinstance(one, typed.Lambda) else interval(one, known, op)
-            return found if within(type_, found) else None
-        case typed.Apply(type_, name, (typed.Node() as one, typed.Node() as other), _) if (
-            name.rstrip("%") in _EXACT
-        ):
-            a, b = (
-                None if isinstance(each, typed.Lambda) else interval(each, known, op) for each in (one, other)
-            )
-            if a is None or b is None:
-                return None
-            values = [_EXACT[name.rstrip("%")](x, y) for x in a for y in b]
-            found = min(values), max(values)
+        case typed.Apply(type_, _, args, _) if (whole := effect(expr).whole) is not None:
+            ends = [None if isinstance(each, typed.Lambda) else interval(each, known, op) for each in args]
+            corners = product(*(each for each in ends if each is not None))
+            values = [] if None in ends else [whole(*corner) for corner in corners]
+            found = (min(values), max(values)) if values else None
             return found if within(type_, found) else None
         case _:
             return None
@@ -112,7 +104,3 @@ def _among(table: typed.Expr) -> tuple[int, int] | None:
     items = [item.value for item in table.values if isinstance(item, typed.Literal)]
     found = [item for item in items if isinstance(item, int)]
     return (min(found), max(found)) if found and len(found) == len(table.values) else None
-
-
-_EXACT: Final[Mapping[str, Callable[[int, int], int]]] = {"+": add, "-": sub, "*": mul}
-"""Operations that are monotonous in each operand, for the other one is whole: their extremes lie at the corners."""

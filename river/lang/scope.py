@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from river.classes import field, frozen
 from river.diagnostics import Diagnostic, Note, Rejected, closest
@@ -47,7 +48,9 @@ class Scope:
 
     def extended(self, types: Mapping[str, Declared], fns: Iterable[s.Fn] = ()) -> Scope:
         """This scope with further declarations, which win."""
-        return Scope({**self.types, **types}, {**self.fns, **{fn.name: fn for fn in fns}})
+        return Scope(
+            {**self.types, **types}, ChainMap({fn.name: fn for fn in fns}, cast("dict[str, s.Fn]", self.fns))
+        )
 
 
 EMPTY = Scope()

@@ -1,4 +1,4 @@
-"""Parser tables kept on disk: making them takes 0.2 to 0.5 s, most of it reading the grammar; reading them takes 20 ms.
+"""Parser tables kept on disk: making them takes 0.2 to 0.5 s, most of it reading the grammar; reading them takes 5 ms.
 
 The tables are JSON (lark's own cache is a pickle, which could run what somebody put there). A file's name is the hash of
 all that the tables depend on; it appears by an atomic rename, and a damaged one is built again.
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from river.lang.lalr import Tables
 
-FORMAT = 2
-"""To be raised when tables are kept in another way."""
-
 
 def cache_folder() -> Path:
     """Where River keeps what it can make again: `$RIVER_CACHE`, else `river` in the user's cache folder."""
@@ -37,7 +34,8 @@ def own_folder(name: str) -> Path | None:
     """A folder in the cache that is the user's alone: for what is trusted. None where others may write to it."""
     folder = cache_folder() / name
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         stat = folder.stat()
     except OSError:
         return None
@@ -58,7 +56,14 @@ def keep(file: Path, content: bytes) -> None:
 
 
 def evict(folder: Path, most: int) -> None:
-    """Removes the older half of the files of a folder that has more than `most`."""
+    """Removes the older half of the files of a folder that has more than `most`.
+
+    To be called after each file that is kept. Where there is room for many, the next calls of this process do not look.
+    """
+    calls = _UNSEEN.get(folder, 0)
+    if calls:
+        _UNSEEN[folder] = calls - 1
+        return
     with os.scandir(folder) as found:
         entries = list(found)
     if len(entries) > most:
@@ -66,6 +71,11 @@ def evict(folder: Path, most: int) -> None:
         for _, path in files[: len(files) // 2]:
             with suppress(OSError):  # another run may have done it
                 os.unlink(path)  # noqa: PTH108 - as it was listed
+    _UNSEEN[folder] = max(0, most - len(entries)) // 8  # others keep files there, too
+
+
+_UNSEEN: dict[Path, int] = {}
+"""By folder, how many calls of `evict` need not look: to list thousands of files takes longer than to keep one."""
 
 
 @cache
@@ -109,7 +119,8 @@ _SOURCES = (".py", ".rt", ".lark", ".river")
 
 def cached(grammar: str, start: tuple[str, ...], build: Callable[[], Any]) -> Tables:
     """The tables of a grammar, from the cache if they can be read there, else of what `build` makes, a `lark.Lark`; and kept."""
-    text = "\x00".join((str(FORMAT), fingerprint("lark"), *start, grammar))
+    made_by = fingerprint("lark", "river.lang.tabulate", "river.lang.tables")
+    text = "\x00".join((made_by, *start, grammar))
     file = cache_folder() / f"grammar-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         return _read(json.loads(file.read_text(encoding="utf-8")))
@@ -125,7 +136,30 @@ def _read(kept: Any) -> Tables:
 
     rules = [Rule(*row) for row in kept["rules"]]
     terminals = {row[0]: Terminal(*row) for row in kept["terminals"]}
-    return Tables(kept["start"], kept["end"], kept["states"], rules, terminals, frozenset(kept["ignored"]))
+    states = _States(kept["states"])
+    return Tables(kept["start"], kept["end"], states, rules, terminals, frozenset(kept["ignored"]))
+
+
+class _States(dict[int, dict[str, int]]):
+    """The states of a parser by number, each made when it is first asked for: few texts come to many of them."""
+
+    def __init__(self, kept: list[str]) -> None:
+        """The states as they are kept: each symbol, and what is done at it."""
+        self._kept = kept
+
+    def __missing__(self, number: int) -> dict[str, int]:
+        """A state that no text has come to yet."""
+        words = self._kept[number].split()
+        found = self[number] = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        """The numbers of all of them."""
+        return iter(range(len(self._kept)))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._kept)
 
 
 def _made(parser: Any) -> Any:
@@ -149,7 +183,7 @@ def _made(parser: Any) -> Any:
     return {
         "start": found.start,
         "end": found.end,
-        "states": found.states,
+        "states": [" ".join(f"{name} {to}" for name, to in each.items()) for each in found.states],
         "rules": [_rule(rule) for rule in rules],
         "terminals": [_terminal(each, terminals) for each in terminals],
         "ignored": list(parser.lexer_conf.ignore),

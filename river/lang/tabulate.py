@@ -196,6 +196,12 @@ class _Maker:
             taken |= rules[rule]
         return found
 
+    def _parted(self, rule: int) -> tuple[list[int], list[int]]:
+        """The parts of a rule, those apart that may be the last ones."""
+        parts = self.symbols[self.first[rule] : self.symbols.index(~rule, self.first[rule])]
+        last = max((i for i, part in enumerate(parts) if part not in self.empty), default=0)
+        return parts[:last], parts[last:]
+
     def _ends(self, first: Mapping[str, int]) -> list[dict[int, int]]:
         """By state the rules that end there, and the terminals that may stand behind them."""
         ways = [
@@ -221,20 +227,18 @@ class _Maker:
         behind: list[
             tuple[int, int, int]
         ] = []  # a state, the rule that ends there, and the way that it is then
+        moves, parted = self.next, [self._parted(rule) for rule in range(len(self.rules))]
         for way, (state, symbol) in enumerate(ways):
             for rule in self.of[symbol]:
                 at = state
-                steps = list[tuple[int, int]]()
-                item = self.first[rule]
-                while (part := self.symbols[item]) >= 0:
-                    steps.append((at, part))
-                    at, item = self.next[at][part], item + 1
-                behind.append((at, rule, way))
-                for before, part in reversed(steps):
+                head, tail = parted[rule]
+                for part in head:
+                    at = moves[at][part]
+                for part in tail:
                     if part < made:
-                        includes[number[before, part]].append(way)
-                    if part not in self.empty:
-                        break
+                        includes[number[at, part]].append(way)
+                    at = moves[at][part]
+                behind.append((at, rule, way))
         _closed(seen, includes)
         ends: list[dict[int, int]] = [{} for _ in self.next]
         for state, rule, way in behind:

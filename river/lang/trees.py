@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never, cast
 
 from river.classes import fields
 from river.lang import typed
@@ -15,27 +14,31 @@ if TYPE_CHECKING:
     from river.lang.operations import Effect
 
 
-def children(node: typed.Node) -> Iterator[typed.Node]:
+def children(node: typed.Node) -> list[typed.Node]:
     """The nodes directly inside a node. A literal has none, however large its value."""
-    if not isinstance(node, typed.Literal):
-        for name in _inside(type(node)):
-            value = getattr(node, name)
-            if isinstance(value, typed.Node):
-                yield value
-            else:
-                yield from _of(value)
+    found: list[typed.Node] = []
+    for name in _INSIDE[node.__class__]:
+        _gather(getattr(node, name), found)
+    return found
 
 
-@cache
-def _inside(kind: type[typed.Node]) -> tuple[str, ...]:
-    """The fields of a class that may hold nodes."""
-    return tuple(each.name for each in fields(kind) if each.type not in _LEAVES)
+class _Inside(dict["type[typed.Node]", "tuple[str, ...]"]):
+    """By class of nodes, the fields that may hold nodes."""
 
+    def __missing__(self, kind: type[typed.Node]) -> tuple[str, ...]:
+        """Those of a class that is met for the first time."""
+        every = () if issubclass(kind, typed.Literal) else fields(kind)
+        found = self[kind] = tuple(each.name for each in every if each.type not in _LEAVES)
+        return found
+
+
+_INSIDE: Final = _Inside()
 
 _LEAVES: Final = (
     "int",
     "int | None",
     "str",
+    "str | None",
     "bool",
     "tuple[int, ...]",
     "tuple[tuple[int, int], ...]",
@@ -48,19 +51,29 @@ _LEAVES: Final = (
 
 def nodes(tree: typed.Node | tuple[typed.Node, ...]) -> Iterator[typed.Node]:
     """All nodes of a tree or of several, what is outside first. Functions that are called are not entered."""
-    for node in _of(tree):
+    left: list[typed.Node] = []
+    _gather(tree, left)
+    left.reverse()
+    while left:
+        node = left.pop()
         yield node
-        yield from nodes(tuple(children(node)))
+        inside = children(node)
+        inside.reverse()
+        left += inside
 
 
 def reached(tree: typed.Node | tuple[typed.Node, ...], fns: tuple[typed.Fn, ...]) -> Iterator[typed.Node]:
     """All nodes of a tree and of the functions that it calls, each once, however many of these call one another in a row."""
     called: set[int] = set()
-    left = [*_of(tree)][::-1]
+    left: list[typed.Node] = []
+    _gather(tree, left)
+    left.reverse()
     while left:
         node = left.pop()
         yield node
-        left += reversed(tuple(children(node)))
+        inside = children(node)
+        inside.reverse()
+        left += inside
         if isinstance(node, typed.Call) and node.function not in called:
             called.add(node.function)
             left.append(fns[node.function].body)
@@ -126,13 +139,10 @@ def recursive(fns: tuple[typed.Fn, ...]) -> bool:
     return False
 
 
-def _of(value: object) -> Iterator[typed.Node]:
-    """The nodes that a field holds."""
-    match value:
-        case typed.Node():
-            yield value
-        case tuple():
-            for each in value:  # pyright: ignore[reportUnknownVariableType] - of any tree
-                yield from _of(each)  # pyright: ignore[reportUnknownArgumentType]
-        case _:
-            pass
+def _gather(value: object, found: list[typed.Node]) -> None:
+    """Adds the nodes that a field holds."""
+    if isinstance(value, typed.Node):
+        found.append(value)
+    elif isinstance(value, tuple):
+        for each in cast("tuple[object, ...]", value):
+            _gather(each, found)

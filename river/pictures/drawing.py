@@ -9,7 +9,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from river.classes import frozen
-from river.il.annotations import annotated, row_type
+from river.il.annotations import COMBINE, annotated, row_type
+from river.il.groups import worker_names
 from river.il.loops import back_edges
 from river.il.pretty import pretty_decl
 from river.il.program import Instance as InstanceDecl
@@ -71,8 +72,8 @@ class Link:
 
 
 @frozen
-class Frame:
-    """Nodes that belong together: a parallel region, or a group to be placed on one machine."""
+class Cluster:
+    """Nodes that belong together: a parallel region, a segment that is to be one operator, or a group on one machine."""
 
     label: str
     members: tuple[int, ...]
@@ -85,7 +86,7 @@ class Drawing:
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
     links: tuple[Link, ...]
-    frames: tuple[Frame, ...]
+    frames: tuple[Cluster, ...]
 
     def users(self, variable: int) -> tuple[int, ...]:
         """The nodes linked to a variable."""
@@ -134,6 +135,11 @@ class Planned(Protocol):
         """The variables under each lock."""
         ...
 
+    @property
+    def groups(self) -> Mapping[str, range]:
+        """By group its workers, counted from 0."""
+        ...
+
 
 def drawing(graph: Graph, plan: Planned | None = None) -> Drawing:
     """The picture of a program; with a plan, of how it will run."""
@@ -167,7 +173,7 @@ def drawing(graph: Graph, plan: Planned | None = None) -> Drawing:
         (*operators, *terminals, *ellipses),
         tuple(_arrows(graph, place, plan)),
         tuple(_links(graph, place, ellipse)),
-        tuple(_frames(graph)),
+        tuple(_frames(graph, plan)),
     )
 
 
@@ -237,15 +243,26 @@ def _links(graph: Graph, place: Mapping[str, int], ellipse: Mapping[str, int]) -
         yield Link(place[view.name], ellipse[view.variable], written=False)
 
 
-def _frames(graph: Graph) -> Iterator[Frame]:
-    """Regions, then groups, in the order of their first members."""
-    regions: dict[str, list[int]] = {}
+def _frames(graph: Graph, plan: Planned | None) -> Iterator[Cluster]:
+    """Regions, then segments, then groups, in the order of their first members."""
+    regions: dict[tuple[str, bool], list[int]] = {}
+    keys: dict[str, str] = {}
+    segments: dict[str, list[int]] = {}
     groups: dict[str, list[int]] = {}
     for instance in graph.instances:
         said = annotated(instance.use)
         for region in said.regions:
-            regions.setdefault(region.id, []).append(instance.index)
+            regions.setdefault((region.id, region.what == COMBINE), []).append(instance.index)
+            if region.keys:
+                keys[region.id] = f", by {', '.join(region.keys)}"
+        if said.fuse is not None:
+            segments.setdefault(said.fuse.id, []).append(instance.index)
         if said.group is not None:
             groups.setdefault(said.group.id, []).append(instance.index)
-    yield from (Frame(f"region {id_}", tuple(members)) for id_, members in regions.items())
-    yield from (Frame(f"group {id_}", tuple(members)) for id_, members in groups.items())
+    for (id_, blocks), members in regions.items():
+        yield Cluster(f"region {id_}" + (", in blocks" if blocks else keys.get(id_, "")), tuple(members))
+    yield from (Cluster(f"segment {id_}", tuple(members)) for id_, members in segments.items())
+    workers: Mapping[str, range] = {} if plan is None else plan.groups
+    for id_, members in groups.items():
+        which = f", {worker_names(workers[id_])}" if id_ in workers else ""
+        yield Cluster(f"group {id_}{which}", tuple(members))

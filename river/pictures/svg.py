@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, assert_never
 
 from river.classes import frozen
-from river.pictures.drawing import Arrow, Drawing, Frame, Link, Node, NodeKind
+from river.pictures.drawing import Arrow, Cluster, Drawing, Link, Node, NodeKind
 from river.pictures.layers import TURN, Layout, Point, Route, Size, attached, layout
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def _link(drawing: Drawing, link: Link, sizes: list[Size], placed: Layout) -> st
 Box = tuple[float, float, float, float]
 
 
-def _bounds(drawing: Drawing, frame: Frame, sizes: list[Size], placed: Layout) -> Box:
+def _bounds(drawing: Drawing, frame: Cluster, sizes: list[Size], placed: Layout) -> Box:
     """Left, top, width and height around the members of a frame and what hangs below them."""
     members = set(frame.members)
     inside = {*members, *(v for v, owner in attached(drawing).items() if owner in members)}
@@ -296,7 +296,7 @@ def _bounds(drawing: Drawing, frame: Frame, sizes: list[Size], placed: Layout) -
     return left, top, right - left, bottom - top
 
 
-def _frame(frame: Frame, box: Box) -> str:
+def _frame(frame: Cluster, box: Box) -> str:
     x, y, w, h = box
     return (
         f'<g><rect class="frame" x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" rx="8"/>'

@@ -48,7 +48,7 @@ PERCENT: Final = st.integers(0, 99)
 
 
 @frozen
-class Case:
+class BodyCase:
     """An operator with one input `x`, the library functions it may call, items for it, and a state to start from.
 
     Both name the type `Base`, which is BASE.
@@ -947,7 +947,7 @@ def _triple(inner: t.Type, item: t.Type) -> t.Type:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
+def bodies(draw: st.DrawFn, firings: int = 3) -> BodyCase:
     """Operators with random bodies, and `firings` items at most to fire them on."""
     inner = draw(st.lists(_inner_types(), min_size=2, max_size=3))
     containers = [_container(draw, [t.I64, *inner]) for _ in range(2 + draw(_upto(1)))]
@@ -990,7 +990,7 @@ def bodies(draw: st.DrawFn, firings: int = 3) -> Case:
             else s.ItemHandler("x", "v", body),
         ),
     )
-    return Case(
+    return BodyCase(
         operator,
         tuple(fn.source for fn in fns if not fn.local),
         tuple(draw(st.lists(values_of(item, 3), min_size=1, max_size=firings))),

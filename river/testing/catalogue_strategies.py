@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hypothesis import strategies as st
 
 from river.classes import define, field, frozen
-from river.testing.program_strategies import Case
+from river.testing.program_strategies import ProgramCase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -328,7 +328,7 @@ def _begun(types: Sequence[str]) -> _Build:
 
 
 @st.composite
-def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bool = False) -> Case:
+def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bool = False) -> ProgramCase:
     """Programs of up to `steps` operators with up to `items` items on an input, deterministic by construction unless `free`."""
     kinds = {name: kind for name, kind in CATALOGUE.items() if free or not kind.free}
     sources = [each for each, weight in SOURCES.items() for _ in range(weight)]
@@ -352,11 +352,11 @@ def catalogue_cases(draw: st.DrawFn, steps: int = 6, items: int = 4, *, free: bo
         share = free and draw(st.booleans())
         build.use(name, kind, ins, draw(_said(kind)), share=share, view=draw(st.booleans()))
     data = {f"i{number}": draw(_items(type_, items)) for number, type_ in enumerate(chosen)}
-    return Case(build.text(), data, by_line=True)
+    return ProgramCase(build.text(), data, by_line=True)
 
 
 @st.composite
-def region_cases(draw: st.DrawFn) -> Case:
+def region_cases(draw: st.DrawFn) -> ProgramCase:
     """Programs of one or two operators that are to be replicated, and who reads what they send.
 
     There are enough items, and they differ enough, to tell one order from another.
@@ -378,4 +378,4 @@ def region_cases(draw: st.DrawFn) -> Case:
         "E": [(tau, *row) for tau, row in enumerate(rows)],
         "D": [(1, tuple(rows[:2]), ()), (2, tuple(rows[2:]), tuple(rows[:1]))],
     }
-    return Case(build.text(), {"i0": tuple(data[type_])}, by_line=True)
+    return ProgramCase(build.text(), {"i0": tuple(data[type_])}, by_line=True)

@@ -26,7 +26,7 @@ from river.platform import Platform
 from river.source import Source
 from river.testing import laws, pass_laws
 from river.testing.graph_strategies import contents, graphs
-from river.testing.program_strategies import Case, delta_cases, item_cases
+from river.testing.program_strategies import ProgramCase, delta_cases, item_cases
 from river.testing.text_strategies import broken
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def check_frontend(
 
 
 def check_pass(
-    pass_: Pass[Any], *, cases: Sequence[Case] = (), library: Library | None = None, examples: int = 50
+    pass_: Pass[Any], *, cases: Sequence[ProgramCase] = (), library: Library | None = None, examples: int = 50
 ) -> None:
     """An optimization: it keeps the interface and what programs compute, and twice is once.
 
@@ -97,7 +97,7 @@ def check_pass(
         pipeline(show((pass_,)), lambda _: type(pass_)) == (pass_,), f"`{show((pass_,))}` names another pass"
     )
 
-    def check(case: Case) -> None:
+    def check(case: ProgramCase) -> None:
         after = pass_laws.check_pipeline(case.program, (pass_,), TWO, known, case.data)
         again = pass_laws.rewritten(case.program, (pass_,), TWO, known)
         laws.hold(after == again, f"the same program is rewritten in two ways\n{case.text}")
@@ -111,7 +111,7 @@ def check_pass(
 
     @_searched(examples)
     @given(item_cases() | delta_cases())
-    def any_program(case: Case) -> None:
+    def any_program(case: ProgramCase) -> None:
         check(case)
 
     any_program()
@@ -146,7 +146,7 @@ def check_backend(
 
     @_searched(examples)
     @given(item_cases(items=8) | delta_cases(items=6), st.lists(WAYS, min_size=2, max_size=2))
-    def small(case: Case, ways: list[Options]) -> None:
+    def small(case: ProgramCase, ways: list[Options]) -> None:
         with _threads():
             laws.check_agrees(backend, verify(case.program, library), case.data, platform, ways)
 

@@ -35,7 +35,7 @@ LIMIT: Final = 1_500
 
 
 @frozen
-class Results:
+class Observations:
     """Observations of executions: all there can be if `complete`, else some. `diverges`: some execution never ends."""
 
     seen: frozenset[object]
@@ -80,21 +80,21 @@ def results(
     *,
     limit: int = LIMIT,
     seeds: int = 4,
-) -> Results:
+) -> Observations:
     """The observations of all executions; of `seeds` and one more, where more than `limit` configurations are needed."""
     program, contents = erase(graph), inputs(graph, data)
     found = outcomes(program, contents, limit=limit)
     if found.complete:
         seen = frozenset(observation(graph, outcome, names) for outcome in found.outcomes)
-        return Results(seen, complete=True, diverges=found.diverges)
+        return Observations(seen, complete=True, diverges=found.diverges)
     ends = [
         run(program, contents, schedule).outcome for schedule in (FirstCome(), *map(Seeded, range(seeds)))
     ]
     seen = frozenset(observation(graph, end, names) for end in ends if end is not None)
-    return Results(seen, complete=False, diverges=False)
+    return Observations(seen, complete=False, diverges=False)
 
 
-def check_subset(was: Results, now: Results, after: Program, made_by: str = "") -> None:
+def check_subset(was: Observations, now: Observations, after: Program, made_by: str = "") -> None:
     """Fails unless `after` may compute something, and only what the program that it comes from may compute.
 
     Where not all executions of that one are known, it has to be deterministic by construction: one tells of all then.
@@ -115,7 +115,7 @@ def check_same(before: Graph, after: Graph, data: Mapping[str, Sequence[Any]], *
 
 def check_pipelines(
     before: Graph,
-    was: Results,
+    was: Observations,
     pipelines: Mapping[str, Sequence[Pass[Any]]],
     platform: Platform,
     library: Library,

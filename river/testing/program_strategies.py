@@ -35,7 +35,7 @@ class Sample:
 
 
 @frozen
-class Case:
+class ProgramCase:
     """A program and contents for its inputs. `by_line`: each line is a declaration, and is read once for all cases."""
 
     text: str
@@ -192,15 +192,15 @@ rows = st.tuples(st.sampled_from("ab"), st.integers(0, 2))
 
 
 @st.composite
-def item_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> Case:
+def item_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> ProgramCase:
     """Programs on items in no order."""
     text = draw(_programs(ITEMS, "T", most))
     data = draw(st.lists(rows, min_size=min(2, items), max_size=items))
-    return Case(text, {"q0": tuple(data)}, by_line=True)
+    return ProgramCase(text, {"q0": tuple(data)}, by_line=True)
 
 
 @st.composite
-def delta_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> Case:
+def delta_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> ProgramCase:
     """Programs on deltas, one for each instant; what is deleted need not have been there."""
     text = draw(_programs(DELTAS, "D by tau", most))
     instants = draw(st.lists(st.integers(1, 3), min_size=1, max_size=items))
@@ -210,7 +210,7 @@ def delta_cases(draw: st.DrawFn, most: int = 3, items: int = 3) -> Case:
         tau += step
         inserted, deleted = draw(st.lists(rows, max_size=2)), draw(st.lists(rows, max_size=1))
         data.append((tau, tuple(inserted), tuple(deleted)))
-    return Case(text, {"q0": tuple(data)}, by_line=True)
+    return ProgramCase(text, {"q0": tuple(data)}, by_line=True)
 
 
 cases = item_cases() | delta_cases()

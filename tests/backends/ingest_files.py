@@ -79,11 +79,19 @@ def taken(policy: OnError, read: Callable[[Refusals], Iterable[list[Any]]]) -> F
 
 
 def general(
-    path: Path, type_: t.Type, policy: OnError, by: str | None = None, lateness: int = 0, batch: int = 3
+    path: Path,
+    type_: t.Type,
+    policy: OnError,
+    by: str | None = None,
+    lateness: int = 0,
+    batch: int = 3,
+    form: str | None = None,
 ) -> Found:
     return taken(
         policy,
-        lambda r: open_source(path, type_, name="in", on_error=r, batch=batch, by=by, lateness=lateness),
+        lambda r: open_source(
+            path, type_, name="in", on_error=r, batch=batch, by=by, lateness=lateness, format=form
+        ),
     )
 
 
@@ -95,10 +103,11 @@ def native(
     rows: int = 1 << 16,
     by: str | None = None,
     lateness: int = 0,
+    form: str | None = None,
     **more: Any,
 ) -> Found:
     def read(refusals: Refusals) -> Iterable[list[Any]]:
-        source = open_source(path, type_, name="in", on_error=refusals, by=by, lateness=lateness)
+        source = open_source(path, type_, name="in", on_error=refusals, by=by, lateness=lateness, format=form)
         reader = open_native(source, rows, block=block, **more)
         assert reader is not None
         for batch in reader:
@@ -108,11 +117,13 @@ def native(
     return taken(policy, read)
 
 
-def same(name: str, data: bytes, type_: t.Type, block: int = 1 << 20, rows: int = 1 << 16) -> None:
+def same(
+    name: str, data: bytes, type_: t.Type, block: int = 1 << 20, rows: int = 1 << 16, form: str | None = None
+) -> None:
     path = FOLDER / name
     path.write_bytes(data)
     for policy in (SKIP, STOP):
-        assert native(path, type_, policy, block, rows) == general(path, type_, policy)
+        assert native(path, type_, policy, block, rows, form=form) == general(path, type_, policy, form=form)
 
 
 # --------------------------------------------------------------------------------------------------- texts

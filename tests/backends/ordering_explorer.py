@@ -83,7 +83,7 @@ def _classes(tree: ast.Module) -> list[ast.ClassDef]:
         node
         for node in tree.body
         if isinstance(node, ast.ClassDef)
-        and node.name not in ("Order", "Missing", "Wait", "Failed", "Part", "Parent")
+        and node.name not in ("Sequencer", "Missing", "Wait", "FailedResult", "Part", "Parent")
     ]
 
 

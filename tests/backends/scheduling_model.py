@@ -228,6 +228,7 @@ class Model:
 
     def run(self, task: Any, who: int) -> Thread:
         while task is not None:
+            assert task.cores is None or who in task.cores.workers, "run by somebody else's worker"
             began = self.now
             outcome = yield from task.fires(self)
             yield
@@ -301,12 +302,19 @@ class Model:
 
     # -- what holds
 
+    def ready(self) -> list[Any]:
+        """What is ready, of anybody's and of each set of workers."""
+        return [self.scheduler._ready, *(each.ready for each in self.scheduler._sets)]
+
     def holds(self) -> None:
         scheduler, tasks = self.scheduler, self.tasks
         for task in tasks:
             mine = [lock.owner is task for lock in task.locks]
             assert mine == [i < task.held for i in range(len(mine))], "locks are not taken in order"
-        ready = [task.index for task in scheduler._ready]
+        for each in scheduler._sets:
+            awake = set(each.workers) - set(scheduler.asleep)
+            assert awake or not each.ready or scheduler.stopped, "ready though all sleep that may run it"
+        ready = [task.index for each in self.ready() for task in each]
         assert len(ready) == len(set(ready)), "ready twice"
         queued = {task.index for task in tasks if task.state is State.QUEUED}
         assert queued == set(ready), "what is ready is not what is queued"
@@ -335,11 +343,14 @@ class Model:
     def state(self, number: Mapping[int, int]) -> Any:
         """All that what comes may depend on, but for where threads stand. `number`: by which workers are known here."""
         s = self.scheduler
-        ready: Any = s._ready
         return (
             s.reader, s.running, s.over, s.stopped, s.failed, tuple(number[w] for w in s.asleep),
             frozenset(number.get(w, w) for w in self.rung),
-            tuple(task.index for _, _, task in sorted(ready._heap, key=lambda entry: entry[:2])),
+            tuple(
+                tuple(task.index for _, _, task in sorted(ready._heap, key=lambda entry: entry[:2]))
+                for ready in self.ready()
+            ),
+            tuple(each.last for each in s._sets),
             tuple(
                 (
                     t.state, t.missed, t.held, t.working, t.cost, t.turn, t.firing, t.dead, len(t.took),
@@ -362,15 +373,16 @@ class Scheduled(Scenario):
     model: Model = field(kw_only=True)
 
     def key(self) -> int:
-        """Workers do the same, so that it does not matter which of them stands where."""
+        """Workers of a set do the same, so that it does not matter which of them stands where."""
         model, others = self.model, self.model.scheduler.workers + 1
         asleep = model.scheduler.asleep
+        set_of = {w: n for n, each in enumerate(model.scheduler._sets) for w in each.workers}
         stands = [
             tuple(each for each in _stands(thread, dict(model.known)) if each[0] != "who")
             for thread in self.threads
         ]
         workers = [
-            (hash(each), asleep.index(w) if w in asleep else -1, w in model.rung, w)
+            (set_of.get(w, 0), hash(each), asleep.index(w) if w in asleep else -1, w in model.rung, w)
             for w, each in enumerate(stands[1:others])
         ]
         number = {found[-1]: place for place, found in enumerate(sorted(workers))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -128,17 +129,21 @@ EXPRESSIONS: dict[str, list[str]] = {
     "i64": [
         "r.a +% r.b", "r.a -% r.b", "neg_wrap(r.a)", "-%r.b", "r.a *% 3", "-1073741823 *% r.b", "r.a *% 7 -% 1 +% r.b",
         "r.a & r.b", "r.a | r.b", "r.a ^ r.b", "~r.a", "min(r.a, r.b)", "max(r.a, r.b)", "len(r.s)", "coalesce(r.m, r.a)",
-        "if r.p { r.a } else { r.b }", "9223372036854775807", "-9223372036854775807 -% 1", "half(r.a)",
+        "if r.p { r.a } else { r.b }", "9223372036854775807", "-9223372036854775807 -% 1", "half(r.a)", "i64(r.d)", "micros(r.e)",
     ],
     "f64": ["r.x + r.y", "r.x - r.y", "r.x * r.y", "-r.x", "f64(r.a)", "-0.0", "1.0e308", "coalesce(r.f, r.x)"],
+    "i32": ["min(r.i, r.j)", "max(r.i, r.j)", "coalesce(r.k, r.i)"],
+    "decimal(9, 2)": ["min(r.c1, r.c2)", "max(r.c1, r.c2)", "coalesce(r.c3, r.c1)", "-1234567.89"],
     "string": ["r.s + r.u", "min(r.s, r.u)", "max(r.s, r.u)", "\"it's \\\\ `x` \\n é\"", 'coalesce(r.t, "")'],
     "bool": [
-        *(f"r.{a} {word} r.{b}" for a, b in ("ab", "xy", "su", "pq") for word in _ORDER),
-        *(f"same(r.{a}, r.{b})" for a, b in ("ab", "xy", "su", "pq")),
-        "r.p and (r.q or not r.p)", "is_true(r.o)", *(f"is_none(r.{a})" for a in "mfto"), "coalesce(r.o, r.p)",
+        *(f"r.{a} {word} r.{b}" for a, b in ("ab", "xy", "su", "pq", "ij", "de", ("c1", "c2")) for word in _ORDER),
+        *(f"same(r.{a}, r.{b})" for a, b in ("ab", "xy", "su", "pq", "ij", "de", ("c1", "c2"))),
+        "r.p and (r.q or not r.p)", "is_true(r.o)", *(f"is_none(r.{a})" for a in [*"mftokh", "c3"]), "coalesce(r.o, r.p)",
+        "min(r.d, r.e) == r.d", "max(r.d, r.e) == r.d", "coalesce(r.h, r.d) == r.d",
+        "time(r.a & 4294967295) < r.d", "r.c1 < 12.34", "r.c1 >= -0.01",
     ],
     "bool?": [
-        *(f"{name}(r.{a}, r.{b})" for a, b in ("mn", "fg", "tv", "oz") for name in _THREE),
+        *(f"{name}(r.{a}, r.{b})" for a, b in ("mn", "fg", "tv", "oz", "kl", "hw", ("c3", "c4")) for name in _THREE),
         "and3(r.o, r.z)", "or3(r.o, lt3(r.f, r.g))", "not3(r.o)",
     ],
 }  # fmt: skip
@@ -148,6 +153,9 @@ _WHOLE = [-(2**63), -(2**63) + 1, -(2**32), -1, 0, 1, 2**31, 2**32 - 1, 0x123456
 _REAL = [float("nan"), float("-inf"), float("inf"), -0.0, 0.0, 1.5, -1.5, 5e-324, 1.7e308]
 _TEXT = ["", "a", "aa", "B", "é", "\uffff", "\U0001d11e", "'\\`\n"]
 _TRUTH = [True, False]
+_SMALL = [-(2**31), -1, 0, 1, 2**31 - 1]
+_INSTANTS = [-62135596800000000, -1, 0, 1, 1700000000000001, 253402300799999999]
+_EXACT = [Decimal(text) for text in ("-9999999.99", "-0.01", "0.00", "0.01", "12.34", "9999999.99")]
 _COLUMNS: dict[str, tuple[str, list[Any]]] = {
     **dict.fromkeys("ab", ("i64", _WHOLE)),
     **{name: ("i64?", [None, *_WHOLE[::2]]) for name in "mn"},
@@ -157,6 +165,12 @@ _COLUMNS: dict[str, tuple[str, list[Any]]] = {
     **{name: ("string?", [None, *_TEXT[::2]]) for name in "tv"},
     **dict.fromkeys("pq", ("bool", _TRUTH)),
     **{name: ("bool?", [None, *_TRUTH]) for name in "oz"},
+    **dict.fromkeys("ij", ("i32", _SMALL)),
+    **{name: ("i32?", [None, *_SMALL]) for name in "kl"},
+    **dict.fromkeys("de", ("time", _INSTANTS)),
+    **{name: ("time?", [None, *_INSTANTS]) for name in "hw"},
+    **dict.fromkeys(("c1", "c2"), ("decimal(9, 2)", _EXACT)),
+    **{name: ("decimal(9, 2)?", [None, *_EXACT]) for name in ("c3", "c4")},
 }
 
 
@@ -175,11 +189,14 @@ input a: {{{row}}}; output o: {{{made}}};
 
 def extremes() -> Any:
     """The rows of `a`, as an Arrow table: each pair of columns of one type has all pairs of values."""
-    kinds = {"i64": pa.int64(), "f64": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+    kinds = {
+        "i64": pa.int64(), "f64": pa.float64(), "string": pa.string(), "bool": pa.bool_(), "i32": pa.int32(),
+        "time": pa.timestamp("us", "UTC"), "decimal(9, 2)": pa.decimal128(9, 2),
+    }  # fmt: skip
     columns: dict[str, Any] = {}
     for name, (type_, values) in _COLUMNS.items():
         count = len(values)
-        second = name in "bnyguvqz"
+        second = name in [*"bnyguvqzjlew", "c2", "c4"]
         picked = [values[(row // count if second else row) % count] for row in range(100)]
         columns[name] = pa.array(picked, kinds[type_.removesuffix("?")])
     fields = [

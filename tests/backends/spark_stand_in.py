@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from river.backend import Summary
 
 NAMES = ("queue", "chunk", "channel", "part", "at", "items", "marks")
+KINDS = {
+    **{name: pa.int32() for name in ("queue", "channel", "part", "place")},
+    **{name: pa.int64() for name in ("chunk", "id")},
+    **{name: pa.binary() for name in ("at", "items")},
+    **{name: pa.string() for name in ("marks", "told")},
+}
 Rows = list[dict[str, Any]]
 
 
@@ -41,6 +47,11 @@ class Session:
 
     def parquet(self, folder: str) -> Folder:
         return Folder(self, Path(folder))
+
+    def range(self, start: int, stop: int, step: int, partitions: int) -> Frame:
+        """Numbers, each in a partition of its own."""
+        assert partitions == len(range(start, stop, step))
+        return Frame(self, [[{"id": number}] for number in range(start, stop, step)])
 
     def addTag(self, tag: str) -> None:
         self.jobs += 1
@@ -71,7 +82,7 @@ class Folder:
         for number in wanted:
             for file in (self.folder / f"queue={number}").glob("*.parquet"):
                 table = pq.ParquetFile(file).read(use_threads=False)
-                rows += [{**row, "queue": number} for row in table.to_pylist()]
+                rows += [{"queue": number, **row} for row in table.to_pylist()]
         self.session.random.shuffle(rows)
         cut = self.session.random.randint(0, len(rows))
         return Frame(self.session, [rows[:cut], rows[cut:]])
@@ -100,6 +111,21 @@ class Frame:
         self.session.random.shuffle(found)
         return Frame(self.session, found)
 
+    def __getitem__(self, name: str) -> str:
+        return name
+
+    def repartitionById(self, count: int, column: str) -> Frame:
+        """The partition of a row is its number in the column."""
+        found: list[Rows] = [[] for _ in range(count)]
+        for row in (row for rows in self.partitions for row in rows):
+            found[row[column]].append(row)
+        return Frame(self.session, found)
+
+    def collect(self) -> list[tuple[Any, ...]]:
+        """The rows, of partitions in any order."""
+        self.session.random.shuffle(self.partitions)
+        return [tuple(row.values()) for rows in self.partitions for row in rows]
+
     def sortWithinPartitions(self, *columns: str) -> Frame:
         for rows in self.partitions:
             self.session.random.shuffle(rows)
@@ -109,14 +135,11 @@ class Frame:
     def mapInArrow(self, function: Any, schema: str) -> Frame:
         def batches(rows: Rows) -> list[pa.RecordBatch]:
             size = self.session.random.randint(1, 3)
-            kinds = [pa.int32(), pa.int64(), pa.int32(), pa.int32(), pa.binary(), pa.binary(), pa.string()]
+            names = list(rows[0]) if rows else []
             return [
                 pa.record_batch(
-                    [
-                        pa.array([r[n] for r in rows[i : i + size]], k)
-                        for n, k in zip(NAMES, kinds, strict=True)
-                    ],
-                    list(NAMES),
+                    [pa.array([r[n] for r in rows[i : i + size]], KINDS[n]) for n in names],
+                    names,
                 )
                 for i in range(0, len(rows), size)
             ]

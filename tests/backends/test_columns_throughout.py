@@ -96,6 +96,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("path", PATHS)
 def test_no_python_runs_for_a_row(path: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "LEAST", 0)

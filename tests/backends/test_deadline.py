@@ -46,6 +46,7 @@ def test_items_that_take_too_long_are_left_out(native: str, workers: int) -> Non
     assert [warning.code for warning in result.warnings] == ["run-skipped"]
 
 
+@pytest.mark.some(10)
 @WAYS
 @pytest.mark.parametrize(
     ("text", "inputs"),
@@ -92,6 +93,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.some(5)
 @WAYS
 @pytest.mark.parametrize("language", sorted(LOOPS))
 def test_an_endless_loop_is_left_when_the_run_is_stopped(language: str, native: str, workers: int) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from threading import Condition
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import river
+from backends.multicore import BACKEND
 from calculus.observe import Finished
 from calculus.run import run
 from calculus.schedule import FirstCome
+from river.backend import Options
 from river.il import erase
 from river.lang.values import Mark
+from river.platform import here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from river.backend import Items
     from river.driver import Compiled
 
 TEXT = """river 1;
@@ -57,6 +64,27 @@ def test_as_much_is_sent_as_the_items_allow(ahead: Compiled, way: str) -> None:
     for count in range(14):
         xs = list(range(1, count + 1))
         assert ahead.run({"xs": xs}, **WAYS[way])["ys"]["value"].to_pylist() == wanted(xs), count
+
+
+@pytest.mark.parametrize("way", ["evaluated", "native", "side by side"])
+def test_the_rest_is_sent_when_the_window_is_complete(ahead: Compiled, way: str) -> None:
+    xs, found, more = list(range(1, 12)), list[int](), Condition()
+
+    def one_by_one() -> Iterator[list[int]]:
+        for count, x in enumerate(xs, start=1):
+            yield [x]
+            most = len(wanted(xs[:count]))
+            with more:
+                assert more.wait_for(lambda most=most: len(found) >= most, timeout=60)
+
+    def keep(items: Items) -> None:
+        with more:
+            found.extend(items)
+            more.notify()
+
+    options = Options(**{"workers": 1, **WAYS[way]})
+    BACKEND.run(BACKEND.plan(ahead.graph, here(), options), {"xs": one_by_one()}, {"ys": keep})
+    assert found == wanted(xs)
 
 
 def test_so_it_is_in_the_calculus(ahead: Compiled) -> None:

@@ -62,6 +62,8 @@ ROWS: dict[str, dict[str, list[tuple[int, int]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.some(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_all_backends_say_the_same(name: str) -> None:
     rows = ROWS[name]

@@ -78,6 +78,8 @@ def test_instants_of_keys_that_do_not_ascend_are_not_told() -> None:
         assert instants(Batch.of(type_, [(key,) for key in keys]), what)[2] == 0
 
 
+@pytest.mark.some(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 3, 40])
 @pytest.mark.parametrize("batch", [16, 4096])
 def test_a_program_says_the_same(tmp_path: Path, most: int, batch: int) -> None:

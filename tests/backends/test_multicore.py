@@ -373,6 +373,34 @@ def test_operators_that_share_a_variable_fire_one_at_a_time():
     assert summary.variables == {"n": 60}
 
 
+def test_operators_of_a_group_are_run_by_its_worker_and_those_of_none_by_any():
+    seen: dict[str, set[str]] = {name: set() for name in ("m:f", "m:g", "m:h")}
+
+    def told(target):
+        def f(_port, item, _variables):
+            seen[target].add(threading.current_thread().name)
+            time.sleep(1e-4)
+            yield 0, item
+
+        return f
+
+    lines = [f'operator {name}(x: i64) -> (y: i64) = extern python "m:{name}";' for name in "fgh"]
+    uses = ("@Group(a) (p) <- f(xs);", "@Group(b) (q) <- g(p);", "(ys) <- h(q);")
+    program = graph(*lines, "input xs: i64;", "output ys: i64;", *uses)
+    items = list(range(60))
+    found, _ = run(
+        program,
+        {"xs": [items[i : i + 4] for i in range(0, 60, 4)]},
+        externs={t: told(t) for t in seen},
+        batch=2,
+        bound=4,
+    )
+    assert found == {"ys": items}
+    assert seen["m:f"] == {"river-worker-0"}
+    assert seen["m:g"] == {"river-worker-1"}
+    assert seen["m:h"] <= {"river-worker-0", "river-worker-1", "river-reader"}
+
+
 @pytest.mark.parametrize(
     "f",
     [

@@ -143,6 +143,7 @@ def deltas(count: int, seed: int) -> list[Any]:
     return [(3 * i, some(), some()) for i in range(count)]
 
 
+@pytest.mark.slow
 def test_what_a_promise_keeps_apart_is_the_same_for_all_workers(done: list[bool]) -> None:
     program = compile_source(Source("by_rows.cql", HEAD + NOW))
     given_ = {"requests": requests(70, 1)}
@@ -154,6 +155,7 @@ def test_what_a_promise_keeps_apart_is_the_same_for_all_workers(done: list[bool]
     assert set(expected) == {"answers", "$requests_now", "$requests_ins"}
 
 
+@pytest.mark.slow
 def test_what_is_seen_to_be_kept_apart_is_the_same_for_all_workers(done: list[bool]) -> None:
     program = compile_source(Source("chain.river", TYPES + CHAIN))
     given_ = {"d": deltas(40, 2)}
@@ -164,6 +166,7 @@ def test_what_is_seen_to_be_kept_apart_is_the_same_for_all_workers(done: list[bo
     assert done == [True] * 4
 
 
+@pytest.mark.slow
 def test_order_inside_deltas_is_kept(now: list[bool]) -> None:
     """`observe` compares deltas as bags; here rows stand in order. They are divided when something has been fired on."""
     graph = verify(parse(Source("chain.river", TYPES + CHAIN)), Library.of({}))
@@ -210,6 +213,7 @@ most: stream by ts = istream(select origin, max(n) as n, sum(size) as m from sta
 LAST = "most: stream by ts = istream(select origin, size from requests[partition by origin rows 1]);\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "chained", "kept"),
     [
@@ -245,6 +249,7 @@ def test_a_chain_from_a_window_on_is_one_region(
     assert now == [True] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("head", "then"), [("r.v", "7"), ("0", "7 - r.v")])
 def test_a_trap_in_a_chain_is_told_at_its_operator_and_instant(head: str, then: str, now: list[bool]) -> None:
     text = (TYPES + CHAIN).replace("div.trunc(100, 7 - r.v)", f"div.trunc(100, 7 - {head})")
@@ -353,6 +358,7 @@ SIDE = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(SIDE, SIDE), max_size=6), st.integers(1, 4), st.integers(0, 3))
 def test_what_is_dealt_and_put_together_is_as_before(
     sides: list[tuple[list[Any], list[Any]]], count: int, skipped: int
@@ -489,6 +495,7 @@ def chained_by(key: str, also: str = "") -> Graph:
         (chained_by("v"), "not all of them keep rows apart by `v`"),
         (chained_by("k", "@Keys(v, k)"), "`last` keeps rows apart by (k), not by `v`"),
         (chained_by("k", "@Keys(k)"), ByRows(("k",), ((0,),), promised=False)),
+        (chained_by("k", "@Group(a)"), "`last` is in another group than the one before it"),
     ],
 )
 def test_what_may_be_divided_together(graph: Graph, wanted: ByRows | str) -> None:

@@ -21,7 +21,8 @@ pytest.importorskip("llvmlite")
 
 from backends.multicore import BACKEND, sharded
 from backends.multicore.experiments import EXPERIMENTS
-from backends.multicore.parallel import portion
+from backends.multicore.parallel import Parallel, portion
+from backends.multicore.regions import Region
 from backends.multicore.sharded import ShardedOperate
 from backends.native.operator import NativeOperator
 from river.backend import Options
@@ -151,6 +152,26 @@ def test_the_same_for_workers_batches_and_bounds(always: list[bool], slow: None)
     assert all(always)
 
 
+def test_regions_that_widen_and_narrow_in_the_middle_of_a_run(
+    always: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """State is divided when some items have been fired; what has none goes to one worker and to several, at any step."""
+    chance, pays = seeds.chance("in the middle", 1), ShardedOperate._pays
+    at = [0]
+    monkeypatch.setattr(ShardedOperate, "_pays", lambda task: task.machine.fired >= at[0] and pays(task))
+    monkeypatch.setattr(ShardedOperate, "_worth", property(lambda _: True))
+    monkeypatch.setattr(Parallel, "_worth", property(lambda _: chance.random() < 0.5))
+    compiled = program(TEXT)
+    given_ = {"r": rows(70, 4)}
+    expected = observe(compiled, "reference", given_, Options())
+    for workers in (2, 3, 5):
+        for at[0] in (1, chance.randrange(2, 60), 69):
+            options = Options(workers=workers, batch=chance.choice((1, 7)), bound=chance.choice((1, 64)))
+            assert observe(compiled, "multicore", given_, options) == expected, (at, options)
+    assert len(always) >= 9
+    assert all(always)
+
+
 WAYS = st.builds(
     Options,
     batch=st.sampled_from([1, 7, 64, 4096]),
@@ -167,6 +188,7 @@ WAYS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(graphs(6), contents(20), st.lists(WAYS, min_size=2, max_size=2), st.integers(1, 30))
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_random_graphs_give_what_the_calculus_computes(
@@ -176,6 +198,8 @@ def test_random_graphs_give_what_the_calculus_computes(
     laws.check_agrees(BACKEND, graph, {name: items[name] for name in graph.inputs}, TWO, ways, size=size)
 
 
+@pytest.mark.some(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("sharding", EXPERIMENTS["sharding"])
 @pytest.mark.parametrize("reordering", EXPERIMENTS["reordering"])
 def test_the_same_for_all_queues_and_orders(
@@ -191,6 +215,7 @@ def test_the_same_for_all_queues_and_orders(
     assert bool(always) == (sharding != "off")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("scheduler", EXPERIMENTS["scheduler"])
 def test_the_same_for_all_schedulers(scheduler: str, always: list[bool]) -> None:
     compiled = program(TEXT)
@@ -266,6 +291,7 @@ output o: i64;
         assert found == [*(i // 3 + 1 for i in range(20)), 8]
 
 
+@pytest.mark.slow
 def test_a_long_firing_in_a_shard_is_stopped(always: list[bool]) -> None:
     text = TRAP.replace(
         "emit o n;", "var i = 0; while x.v == 7 and i >= 0 { i = rem.trunc(i + 1, 5); } emit o n;"
@@ -410,12 +436,54 @@ def test_a_region_that_cannot_be_obeyed_is_a_remark() -> None:
     ]
 
 
-def test_groups_share_the_cores() -> None:
-    text = f"{SHARED}\n@Group(a) (q) <- less(r);\n@Group(b) (o) <- less(q);\noutput o: R;"
-    graph = verify(parse(Source("plan.river", text)), Library.of({}))
-    (remark,) = BACKEND.plan(graph, TWO, Options()).remarks
-    assert remark.code == "run-group"
-    assert remark.message.startswith("the groups `a`, `b` share the cores of this machine")
+def placed(workers: int, *uses: str) -> Plan:
+    """The plan of operators in groups, behind the passes of a run."""
+    text = "\n".join((SHARED, *uses))
+    return planned(verify(parse(Source("plan.river", text)), Library.of({})), Options(workers=workers))
+
+
+def test_groups_are_dealt_to_workers_in_the_order_of_the_text() -> None:
+    uses = (
+        "@Group(b) (p) <- less(r);",
+        "@Group(a) (q) <- less(p);",
+        "@Group(c) (o) <- less(q);",
+        "output o: R;",
+    )
+    by_workers = {
+        1: {"b": range(1), "a": range(1), "c": range(1)},
+        2: {"b": range(1), "a": range(1, 2), "c": range(1)},
+        3: {"b": range(1), "a": range(1, 2), "c": range(2, 3)},
+        5: {"b": range(1), "a": range(1, 3), "c": range(3, 5)},
+    }
+    for workers, groups in by_workers.items():
+        plan = placed(workers, *uses)
+        assert plan.groups == groups
+        degrees = [node.region.degree if isinstance(node.region, Region) else 1 for node in plan.nodes]
+        assert degrees == [len(each) for each in groups.values()]
+        told = [(each.code, each.message) for each in plan.remarks]
+        alike = {1: "`b`, `a`, `c`", 2: "`b`, `c`"}
+        assert (
+            told
+            == [
+                (
+                    "run-group",
+                    f"the groups {alike[workers]} share a worker: there are more groups than workers",
+                )
+                for _ in alike
+                if workers in alike
+            ][:1]
+        )
+
+
+def test_what_cannot_run_on_the_workers_of_its_group_is_a_remark() -> None:
+    """A region wider than the group that it is in is narrower, and none if one worker has the group."""
+    uses = ("@Group(a) (p) <- less(r);", "@Group(b) @Parallel(3) (o) <- less(p);", "output o: R;")
+    (remark,) = placed(2, *uses).remarks
+    assert remark.code == "run-region"
+    assert remark.message == "`less` runs on one worker at a time: it is in a group that one worker runs"
+    wider = placed(4, *uses)
+    assert [node.region.degree for node in wider.nodes if isinstance(node.region, Region)] == [2, 2]
+    assert wider.remarks == ()
 
 
 @pytest.mark.parametrize(
@@ -463,7 +531,10 @@ def test_who_acts_on_marks_is_not_divided() -> None:
 operator f(x: R by k; $m: map<i64, i64>) -> (o: R by k) {{ on x(x) {{ {COUNTED} emit o x; }} }} on mark(k) {{ mark o k; }} }}
 input r: R by k; output o: R by k; (o, $m) <- f(r, $m);"""
     graph = verify(parse(Source("plan.river", text)), Library.of({}))
-    assert divided(graph, graph.instances[0]) == "acts on marks, of which each worker would see its own"
+    assert (
+        divided(graph, graph.instances[0])
+        == "follows the time of all items, and each worker would see that of its own"
+    )
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ def data(compiled: Compiled, count: int, seed: int) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worth", [0.0, 1.0])
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_the_same_however_it_runs(name: str, worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,6 +253,7 @@ output o: bool;
     assert not compiled.run({"r": []}, native="off").summary.host_calls
 
 
+@pytest.mark.slow
 def test_patterns_compiled_while_a_program_runs_are_counted() -> None:
     text = """river 1;
 type R = {pattern: string, text: string};

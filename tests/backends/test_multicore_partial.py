@@ -381,6 +381,24 @@ def test_the_plan_says_what_works_in_blocks(counts: Compiled) -> None:
     )
 
 
+def test_what_is_in_another_group_does_not_work_on_the_same_blocks() -> None:
+    def planned(of_split: str, of_count: str, workers: int) -> str:
+        text = COUNTS.replace("(a, o) <-", f"{of_split} (a, o) <-")
+        text = text.replace("@Commutative() (", f"@Commutative() {of_count} (")
+        graph = after(river.compile(text, "river").graph, REGIONS, workers)
+        return BACKEND.plan(graph, Platform(4), Options(workers=workers)).show()
+
+    assert "up to 3 workers read blocks of a file, with split#0, count#1" in planned(
+        "@Group(a)", "@Group(a)", 3
+    )
+    assert "blocks" not in planned("@Group(a)", "@Group(b)", 4)
+    others = "operator nothing(x: i64) -> () { on x(v) { } } input more: i64; @Group(b) () <- nothing(more);"
+    assert "up to 2 workers read blocks" in planned(f"{others} @Group(a)", "@Group(a)", 4)
+    assert "blocks" not in planned(f"{others} @Group(a)", "@Group(a)", 2), (
+        "one worker reads while others do something else"
+    )
+
+
 WAITS = """river 1;
 type T = {k: string, n: i64};
 input q: T;

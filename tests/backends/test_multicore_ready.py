@@ -13,7 +13,7 @@ from backends.multicore.scheduling.ready import LastFirst, ready
 from backends.multicore.scheduling.task import Task
 
 if TYPE_CHECKING:
-    from backends.multicore.scheduling.ready import Ready
+    from backends.multicore.scheduling.task import Ready
 
 ORDER = [0, 1, 2, 2]
 

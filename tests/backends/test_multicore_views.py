@@ -67,6 +67,7 @@ def written(folder: Path, rows: list[dict[str, Any]], suffix: str, **options: An
     return {name: path.read_bytes() for name, path in files.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_files_of_tables_are_those_of_the_evaluator(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

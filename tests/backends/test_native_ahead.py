@@ -74,6 +74,7 @@ def alike(items: list[Any], **options: Any) -> None:
     assert {row["a"]: row["n"] for row in ours["ones"]} == Counter(a for a, _, _ in items)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.lists(ITEMS, max_size=3 * ROWS), st.sampled_from([1, 7, ROWS, 1000]), st.sampled_from(["on", "debug"])
@@ -90,6 +91,7 @@ def test_texts_of_any_length_are_keys(size):
     alike([(text, (0, None), 1) for text in chain(texts, texts)], workers=1)
 
 
+@pytest.mark.slow
 def test_large_maps():
     """While a map grows beyond what is near, and after it has been emptied, against Python's dictionaries."""
     keys = [f"{'long ' * (i % 4)}key {i}" for i in range(LARGE + LARGE // 2)]
@@ -134,6 +136,6 @@ def test_on_one_processor_the_reader_runs_machine_code(monkeypatch):
     """Whoever runs a step, the results are the same; no step waits for a worker that nobody wakes."""
     monkeypatch.setattr(run, "here", lambda: Platform(cores=1))
     monkeypatch.setattr(scheduler, "HANDOVER", 0.0)
-    items = [(f"key {i % 50} of this test", (i % 3, None), i % 7) for i in range(3000)]
+    items = [(f"key {i % 50} of this test", (i % 3, None), i % 7) for i in range(1200)]
     for batch in (1, 64, 1000):
         alike(items, workers=1, batch=batch, bound=batch)

@@ -131,6 +131,7 @@ def test_what_is_copied_does_not_keep_the_batch() -> None:
     assert kept.equals(shared)
 
 
+@pytest.mark.slow
 @given(item_types(8).map(sayable), st.data())
 @settings(max_examples=60, deadline=None)
 def test_any_type(type_: t.Type, data: st.DataObject) -> None:
@@ -253,6 +254,7 @@ def test_offsets_are_not_followed_out_of_the_data(offsets: list[int]) -> None:
     assert from_arrow(t.STRING, texts_of(offsets, b"abcd")) is None
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=20))
 @settings(max_examples=300)
 def test_texts_are_utf8(data: bytes) -> None:

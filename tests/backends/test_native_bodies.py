@@ -26,7 +26,7 @@ from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator, freeze_variables
 from river.lang.values import default
 from river.source import Source
-from river.testing.body_strategies import Case, bodies
+from river.testing.body_strategies import BodyCase, bodies
 from river.testing.value_strategies import values_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def agrees(
         assert repr([variable.get() for variable in native.variables]) == repr(list(variables))
 
 
-def compare(case: Case, *, debug: bool) -> None:
+def compare(case: BodyCase, *, debug: bool) -> None:
     """One random body, both ways."""
     try:
         op = check.operator(case.operator, case.scope)
@@ -160,7 +160,7 @@ def compare(case: Case, *, debug: bool) -> None:
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(bodies(firings=4))
-def test_random_bodies(case: Case) -> None:
+def test_random_bodies(case: BodyCase) -> None:
     compare(case, debug=False)
 
 
@@ -169,7 +169,9 @@ CASES = int(os.environ.get("RIVER_CASES", "0"))  # of each of the two tests belo
 
 
 def chunks(count: int) -> Any:
-    return pytest.mark.parametrize("chunk", range(-(-(CASES or count) // CHUNK)))
+    """The number of a chunk, and how many cases it has."""
+    of = [(n, min(CHUNK, count - start)) for n, start in enumerate(range(0, count, CHUNK))]
+    return pytest.mark.parametrize(("chunk", "cases"), of, ids=[str(n) for n, _ in of])
 
 
 @pytest.fixture
@@ -188,24 +190,24 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(150)
-def test_many_random_bodies(chunk: int) -> None:
-    _many(debug=False)
+@chunks(CASES or 100)
+def test_many_random_bodies(chunk: int, cases: int) -> None:
+    _many(cases, debug=False)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_forgotten")
-@chunks(50)
-def test_many_random_bodies_that_check_themselves(chunk: int) -> None:
-    _many(debug=True)
+@chunks(CASES or 20)
+def test_many_random_bodies_that_check_themselves(chunk: int, cases: int) -> None:
+    _many(cases, debug=True)
 
 
-def _many(*, debug: bool) -> None:
+def _many(cases: int, *, debug: bool) -> None:
     """The cases of a chunk; other ones in each chunk."""
 
-    @settings(max_examples=CHUNK, database=None)
+    @settings(max_examples=cases, database=None)
     @given(bodies(firings=4))
-    def run(case: Case) -> None:
+    def run(case: BodyCase) -> None:
         compare(case, debug=debug)
 
     run()
@@ -222,6 +224,7 @@ def operators() -> dict[str, typed.Operator]:
     return found
 
 
+@pytest.mark.some(40)
 @pytest.mark.parametrize("debug", [False, True], ids=["fast", "checks"])
 @pytest.mark.parametrize("name", sorted(operators()))
 def test_the_hard_operators(name: str, *, debug: bool) -> None:

@@ -22,7 +22,7 @@ from river.testing import seeds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from backends.native.operator import Variable
+    from backends.native.operator import NativeVariable
     from river.il.graph import Graph
 
 MANY = 1500
@@ -94,6 +94,8 @@ def compiled(key: str, *, debug: bool = False) -> tuple[Graph, typed.Operator, N
     return graph, instance.operator, native
 
 
+@pytest.mark.some(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("key", KINDS)
 def test_keys_whose_hashes_are_alike(key: str, *, debug: bool) -> None:
@@ -122,7 +124,7 @@ def test_keys_whose_hashes_are_alike(key: str, *, debug: bool) -> None:
 # ------------------------------------------------------------------------------------------------------- the index
 
 
-def longest(variable: Variable) -> int:
+def longest(variable: NativeVariable) -> int:
     """How many words of its index a map reads at most when it looks for a key that is there (`runtime/map.rt`)."""
 
     def word(address: int) -> int:
@@ -180,6 +182,7 @@ def scattered(kind: str, many: int) -> list[Any]:
             raise AssertionError(kind)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "key", ["i64", "f64", "string", "(string, string)", "{a: i64, b: i64, c: i64?}", "(list<i32>, bool)"]
 )

@@ -133,11 +133,13 @@ def agree(text: str, rows: list[Any], *, debug: bool) -> None:
         assert repr(list(found)) == repr(outs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debug", [False, True])
 def test_constants(*, debug: bool) -> None:
     agree(CONSTANTS, [0, 3, 5, -3, 599, 600, 70000, -5], debug=debug)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debug", [False, True])
 def test_machine_code_computes_large_constants(monkeypatch: pytest.MonkeyPatch, *, debug: bool) -> None:
     """And what is made of them; the evaluator, which must give the same bits, computes none but the number."""
@@ -152,6 +154,7 @@ def test_machine_code_computes_large_constants(monkeypatch: pytest.MonkeyPatch, 
     assert set(asked) <= {0.3}
 
 
+@pytest.mark.slow
 def test_machine_code_computes_what_takes_the_evaluator_long(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

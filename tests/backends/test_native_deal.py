@@ -31,6 +31,7 @@ OMAP = t.OMap(t.Tuple((t.I64, t.STRING)), t.List(t.STRING))
 few = settings(max_examples=40)
 
 
+@pytest.mark.slow
 @given(st.data())
 @few
 def test_columns_are_gathered_by_rows(data: st.DataObject) -> None:
@@ -107,6 +108,7 @@ def holders() -> dict[t.Type, NativeOperator]:
     return {type_: holder(type_) for type_ in (MAP, OMAP)}
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from([1, 2, 8]))
 @few
 def test_maps_are_divided_by_a_part_of_their_key(

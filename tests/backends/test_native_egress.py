@@ -18,7 +18,7 @@ from backends.native.egress import Encoder, encoder
 from backends.native.egress.changelog import change_log
 from backends.native.egress.sinks import ColumnSink, column_sink
 from river.diagnostics import Rejected
-from river.driver import Counted, Writer
+from river.driver import CountedSink, Writer
 from river.io import deltas, scalars
 from river.io.schema import columns, from_arrow, growable, to_batch
 from river.io.sinks import Collector, open_sink
@@ -241,9 +241,9 @@ PLAIN = t.Record((("n", t.I64), ("s", t.Optional(t.STRING)), ("a", t.Array(t.F64
 ITEMS: list[Any] = [(i, None if i % 3 else "x" * i, (i / 4, -0.0)) for i in range(40)]
 
 
-def delivered(type_: t.Type, rows: t.Type, items: list[Any], target: Any, format_: str | None) -> Counted:
+def delivered(type_: t.Type, rows: t.Type, items: list[Any], target: Any, format_: str | None) -> CountedSink:
     """What has been written through columns and through items, in turns."""
-    counted = Counted(open_sink(target, rows, name="out", format=format_))
+    counted = CountedSink(open_sink(target, rows, name="out", format=format_))
     sink = column_sink(Writer(type_, counted))
     assert isinstance(sink, ColumnSink)
     sink(items[:10])
@@ -293,6 +293,7 @@ def check_tables(type_: t.Type, items: list[Any]) -> None:
         ]
 
 
+@pytest.mark.slow
 @given(st.data())
 @few
 def test_deltas_are_their_change_log_in_arrow_too(data: st.DataObject) -> None:
@@ -329,7 +330,7 @@ def test_relations_are_counted_by_rows(tmp_path: Path) -> None:
 
 
 def test_a_line_end_in_a_line_is_refused_as_ever() -> None:
-    counted = Counted(open_sink(io.BytesIO(), t.STRING, name="out", format="text"))
+    counted = CountedSink(open_sink(io.BytesIO(), t.STRING, name="out", format="text"))
     sink = column_sink(Writer(t.STRING, counted))
     assert isinstance(sink, ColumnSink)
     with pytest.raises(Rejected, match="line end"):
@@ -339,5 +340,5 @@ def test_a_line_end_in_a_line_is_refused_as_ever() -> None:
 def test_other_sinks_stay_as_they_are() -> None:
     got: list[Any] = []
     assert not isinstance(column_sink(got.extend), ColumnSink)
-    table = Writer(t.I64, Counted(open_sink(io.BytesIO(), t.I64, name="out", format="table")))
+    table = Writer(t.I64, CountedSink(open_sink(io.BytesIO(), t.I64, name="out", format="table")))
     assert column_sink(table) is table

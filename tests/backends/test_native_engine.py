@@ -97,6 +97,7 @@ def test_a_map_of_many_keys() -> None:
     assert list(op.variables[0].get()) == keys[1::2] + keys[::2]
 
 
+@pytest.mark.slow
 def test_ordered_maps_and_bags_of_many_items() -> None:
     op = native("""input t: {k: i64, add: bool}; output o: {low: i64?, floor: i64?, ceil: i64?, n: i64};
         var $m: omap<i64, string> = {}; var $b: bag<string> = {};

@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 import river
 from backends.multicore import inputs
 from backends.multicore.scheduling.scheduler import Scheduler
-from backends.native.ingest import Block
+from backends.native.ingest import RecordBlock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,15 +40,15 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Who parsed blocks. How many workers are free is a matter of chance."""
     found: set[str] = set()
     rng = random.Random(7)
-    parse = Block.parse
+    parse = RecordBlock.parse
 
-    def noted(self: Block) -> object:
+    def noted(self: RecordBlock) -> object:
         found.add(current_thread().name.rsplit("_", 1)[0])
         return parse(self)
 
     monkeypatch.setattr(inputs, "IDLE", -1.0)
     monkeypatch.setattr(Scheduler, "spare", lambda _: rng.randrange(4))
-    monkeypatch.setattr(Block, "parse", noted)
+    monkeypatch.setattr(RecordBlock, "parse", noted)
     return found
 
 
@@ -80,6 +80,7 @@ def test_one_worker_has_no_helpers(file: Path, threads: set[str]) -> None:
     assert threads == {"river-reader"}
 
 
+@pytest.mark.slow
 def test_no_more_is_read_ahead_than_there_are_helpers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,9 +90,9 @@ def test_no_more_is_read_ahead_than_there_are_helpers(
         "n,text\n" + "\n".join(f"{n},the text of row {n} of them all" for n in range(rows)) + "\n"
     )
     others, slow, ahead = Semaphore(0), Lock(), list[int]()
-    parse = Block.parse
+    parse = RecordBlock.parse
 
-    def late(self: Block) -> object:
+    def late(self: RecordBlock) -> object:
         if current_thread().name.startswith("river-parser") and slow.acquire(blocking=False):
             ahead.append(sum(iter(lambda: others.acquire(timeout=0.3), False)))
         else:
@@ -100,7 +101,7 @@ def test_no_more_is_read_ahead_than_there_are_helpers(
 
     monkeypatch.setattr(inputs, "IDLE", -1.0)
     monkeypatch.setattr(Scheduler, "spare", lambda _: 9)
-    monkeypatch.setattr(Block, "parse", late)
+    monkeypatch.setattr(RecordBlock, "parse", late)
     found = river.compile(PROGRAM, "river").run({"rows": str(path)}, workers=3)
     assert found["out"].num_rows == rows * 3 // 4
     assert ahead[0] <= 3

@@ -42,6 +42,7 @@ PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from([*ALL, ("l", t.Optional(t.I64)), ("m", t.Optional(t.STRING))]), BLOCKS)
 def test_lines_of_text_give_what_the_general_reader_gives(data, field, block):
     _, type_ = field
@@ -54,15 +55,17 @@ def test_lines_of_text_give_what_the_general_reader_gives(data, field, block):
     same("x.txt", damaged(text.encode(), data.draw(DAMAGES)), type_, block)
 
 
-@given(st.data(), st.sampled_from(["x.csv", "x.tsv", "x.jsonl", "x.txt"]), BLOCKS)
+@given(st.data(), st.sampled_from(["x.csv", "x.tsv", "x.jsonl", "x.txt", "x.lines"]), BLOCKS)
 def test_bytes_of_any_kind_do_no_harm(data, name, block):
     body = data.draw(
         st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=60).map(b"".join))
     )
     head = {"x.csv": b"a,b\n", "x.tsv": b"a\tb\n"}.get(name, b"")
-    same(name, head + body, t.STRING if name == "x.txt" else TYPES["two"], block)
+    type_ = {"x.txt": t.STRING, "x.lines": t.BYTES}.get(name, TYPES["two"])
+    same(name, head + body, type_, block, form="lines" if name == "x.lines" else None)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.one_of(FLOATS, st.floats(allow_nan=False).map(lambda x: f"{x:.17e}")), min_size=1, max_size=30
@@ -120,6 +123,15 @@ def test_a_record_too_long_to_be_read_natively_leaves_the_rest_to_the_general_re
     for policy in (SKIP, STOP):
         found = native(path, TYPES["two"], policy, block=16, largest=64)
         assert found == general(path, TYPES["two"], policy)
+
+
+def test_a_line_without_an_end_is_told_with_its_number(monkeypatch):
+    monkeypatch.setattr("river.io.text.LONGEST", 1_000)
+    path = FOLDER / "endless.txt"
+    path.write_text("a\nb\n\n" + "x" * 300_000)
+    found = native(path, t.STRING, SKIP, block=16, largest=64)
+    assert "line 4 is longer than 1000 characters" in found.rejected[0].message
+    assert found.rejected == general(path, t.STRING, SKIP).rejected
 
 
 def test_the_header_may_be_long_and_have_lines():

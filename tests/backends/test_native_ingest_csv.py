@@ -14,6 +14,7 @@ from tests.backends.ingest_files import BLOCKS, ROWS, TYPES, csv_files, same
 pytest.importorskip("llvmlite")
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(TYPES)), BLOCKS, ROWS)
 def test_csv_gives_what_the_general_reader_gives(data, name, block, rows):
     same("x.csv", data.draw(csv_files(TYPES[name])), TYPES[name], block, rows)
@@ -26,6 +27,7 @@ def wide(count: int) -> t.Record:
     return t.Record(tuple((f"c{i}", _KINDS[i % len(_KINDS)]) for i in range(count)))
 
 
+@pytest.mark.slow
 def test_records_of_many_cells():
     """They are read by several functions; quotes may span lines in the cells of any, and any may leave a row."""
     type_ = wide(WIDE + 3)

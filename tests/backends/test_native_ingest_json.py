@@ -32,6 +32,7 @@ from tests.backends.ingest_files import (
 pytest.importorskip("llvmlite")
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(JSON_TYPES)), BLOCKS, ROWS)
 def test_json_lines_give_what_the_general_reader_gives(data, name, block, rows):
     same("x.jsonl", data.draw(json_files(JSON_TYPES[name])), JSON_TYPES[name], block, rows)
@@ -43,6 +44,7 @@ def test_another_encoding_is_told(encoding):
     assert native(FOLDER / "other.jsonl", TYPES["two"], SKIP).rejected != ()
 
 
+@pytest.mark.slow
 @given(st.data(), BLOCKS)
 def test_records_in_records_are_read_natively(data, block):
     same("n.jsonl", data.draw(json_files(NESTED)), NESTED, block)
@@ -90,7 +92,8 @@ def test_what_nobody_reads_is_checked_all_the_same(data):
     assert ours == [[repr(row[i]) for i in places] for part in source for row in part]
 
 
-@pytest.mark.parametrize("levels", [30, 31, 32, 33, 34, 499, 500, 120_000])
+@pytest.mark.slow
+@pytest.mark.parametrize("levels", [30, 31, 32, 33, 34, 499, 500, 50_000])
 def test_how_deep_values_lie_in_one_another_does_not_depend_on_python(levels):
     path, type_, limit = FOLDER / "deep.jsonl", TYPES["two"], sys.getrecursionlimit()
     whole = [open_ * (levels - 1) + close * (levels - 1) for open_, close in ("[]", ('{"q":[', "]}"))]

@@ -64,6 +64,7 @@ def test_rows_wait_as_in_the_general_reader(rows, ascending, lateness, block, na
         assert found == general(path, TYPES["two"], policy, by="a", lateness=lateness)
 
 
+@pytest.mark.slow
 @given(ROWS, LATENESS, st.sampled_from([1, 3, 100]))
 def test_rows_of_tables_wait_too(rows, lateness, size):
     """Several parts of a table, each of which may have late rows."""

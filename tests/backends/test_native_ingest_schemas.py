@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from river.io.batches import Source
+    from river.io.batches import ItemSource
     from river.io.errors import OnError, Refusals
 
 pytest.importorskip("llvmlite")
@@ -173,7 +173,7 @@ def projected(rows: Iterable[Any], type_: t.Type, used: frozenset[str] | None) -
     return [[row[i] for i in places] for row in rows]
 
 
-def opened(path: Path, type_: t.Type, refusals: Refusals | OnError, by: str | None) -> Source:
+def opened(path: Path, type_: t.Type, refusals: Refusals | OnError, by: str | None) -> ItemSource:
     return open_source(path, type_, name="in", on_error=refusals, batch=3, by=by)
 
 
@@ -219,6 +219,7 @@ def many(chunk: int, count: int, make: pytest.MonkeyPatch) -> None:
                 source.close()
 
 
+@pytest.mark.slow
 def test_parsers_of_random_types_agree_with_the_general_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     many(0, 12, monkeypatch)
 

@@ -57,6 +57,7 @@ def rows(key: t.Primitive, count: int, chance: random.Random) -> list[tuple[Any,
     return [(chance.choice("abc"), each) for each in keys]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_merges_of_every_key(key: t.Primitive) -> None:
     compiled, chance = program(key), seeds.chance("native keys", 1)

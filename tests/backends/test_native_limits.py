@@ -292,6 +292,7 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TOO_LARGE))
 def test_types_too_large_for_machine_code_are_left_to_the_evaluator(name: str) -> None:
     type_, statements = TOO_LARGE[name]
@@ -372,11 +373,12 @@ MORE_HOSTILE = {
 }
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", sorted(HOSTILE | MORE_HOSTILE))
 def test_hostile_sizes_trap_in_the_evaluator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fire = compile_operator(checked(body((HOSTILE | MORE_HOSTILE)[name]))).item[0]
     assert fire is not None
-    limit = memory.used() + 8 * MEGABYTE
+    limit = memory.used() + 3 * MEGABYTE
     monkeypatch.setattr(memory, "most", lambda: limit)
     with pytest.raises(Trap) as caught:
         fire([], 7, [[]])

@@ -20,11 +20,11 @@ from backends.native.ingest import arriving as native_texts
 from backends.native.ingest import read_natively
 from river.diagnostics import Rejected
 from river.ingress.taking import taker_of
-from river.io.batches import Origin, Source
+from river.io.batches import ItemSource, Origin
 from river.io.errors import SKIP, STOP, OnError
 from river.io.live import Arriving, Live, arriving
 from river.io.live.control import Stopped
-from river.io.live.streams import Stream
+from river.io.live.streams import TextStream
 from river.io.live.texts import ArrivingTexts
 from river.io.order import Ordering
 from river.lang import types as t
@@ -51,7 +51,7 @@ SIZE = 3
 KEYED = t.Record((("t", t.I64), ("s", t.STRING)))
 
 
-class Chunks(Stream):
+class Chunks(TextStream):
     """A text that comes in pieces."""
 
     def __init__(self, live: Live, label: str, chunks: list[bytes]) -> None:
@@ -70,7 +70,7 @@ def pieces(data: bytes, places: list[int]) -> list[bytes]:
 
 def input_of(type_: t.Type, kind: str | None, refusals: Recorder, lateness: int = 0) -> Arriving:
     """An input whose texts somebody else puts."""
-    source = Source(type_, Origin("in", "all"), (), refusals)
+    source = ItemSource(type_, Origin("in", "all"), (), refusals)
     texts = ArrivingTexts(type_, "in", SIZE, kind)
     return Arriving(source, Live(lateness=lateness), lambda _: None, texts=texts)
 
@@ -143,6 +143,7 @@ TOGETHER = st.sampled_from([1, 2, 100])
 LARGEST = st.sampled_from([20, 1 << 22])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two", "texts", "all"])
 def test_csv_cut_anywhere(name):
     type_ = TYPES[name]
@@ -156,6 +157,7 @@ def test_csv_cut_anywhere(name):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two", "nested", "optional"])
 def test_json_cut_anywhere(name):
     type_ = JSON_TYPES[name]
@@ -428,6 +430,7 @@ INPUTS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(INPUTS, min_size=3, max_size=3), st.sampled_from([0, 5]))
 @settings(max_examples=10)
 def test_runs_over_pipes(inputs, lateness):

@@ -118,6 +118,7 @@ def native_of(case: Case, *, debug: bool = False) -> NativeOperator:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shl.trap", "shr.trap", "ushr.trap"])
 def test_a_shift_by_the_width_is_too_far(name: str) -> None:
     for case in cases():
@@ -127,6 +128,7 @@ def test_a_shift_by_the_width_is_too_far(name: str) -> None:
                 agree(case, native, (5, bits))
 
 
+@pytest.mark.slow
 def test_every_operation_is_among_the_cases() -> None:
     functions = {"any", "all", "fold", "map", "sort_by"}  # in the tests of bodies
     patterns = {"regex", "re_find", "re_replace", "re_strs", "re_test"}
@@ -162,6 +164,7 @@ def test_every_case_is_compiled() -> None:
         assert isinstance(lower(operator(*case), "x86_64"), Lowered), case
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.data())
 def test_operations_give_what_the_evaluator_gives(data: st.DataObject) -> None:

@@ -143,6 +143,7 @@ def test_constants_that_agree_stay_in_the_code() -> None:
     assert 2.5 in own.value
 
 
+@pytest.mark.slow
 def test_zeros_of_two_signs_differ() -> None:
     ops = operators(program([(3, "x", -0.0 if i % 2 else 0.0) for i in range(MANY)]))
     owns = parameters(ops)
@@ -157,6 +158,7 @@ def test_zeros_of_two_signs_differ() -> None:
     agree(ops)
 
 
+@pytest.mark.slow
 def test_patterns_stay_in_the_code() -> None:
     values = arguments(MANY, 4)
     ops = operators(program(values)) + operators(program(values, pattern="[xy]"))

@@ -97,6 +97,7 @@ def test_windows_reach_over_pieces(
     assert len(floats(ours)) == 4 * max(0, (len(signal) - 64) // 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_long_signals_lose_nothing(tmp_path: Path, workers: int) -> None:
     values = array("f", [(i * 37 % 101 - 50) / 8 for i in range(1_500_003)])
@@ -118,6 +119,7 @@ def test_columns_that_are_sent_on_keep_their_memory(tmp_path: Path) -> None:
     assert found.equals(pa.table({"b": columns["b"], "a": numbers}, found.schema))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lateness", [0, 3])
 def test_inputs_with_keys_are_merged(tmp_path: Path, lateness: int) -> None:
     sizes, rows = [100, 3, 5000], 20_000

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from backends.native.ingest import Reader
-    from backends.native.ingest.reader import Block
+    from backends.native.ingest.reader import RecordBlock
 
 TEXTS = t.Record((("a", t.STRING), ("b", t.STRING)))
 CASES = int(os.environ.get("RIVER_CASES", "60"))  # of each way to read
@@ -146,7 +146,7 @@ def test_a_file_can_be_read_on_from_every_block(body: str, most: int, block: int
         assert found is not None
         return found
 
-    def delivered(from_: Reader, blocks: Iterable[Block]) -> list[Any]:
+    def delivered(from_: Reader, blocks: Iterable[RecordBlock]) -> list[Any]:
         return [row for each in blocks for batch in from_.deliver(each.parse()) for row in batch.values()]
 
     path = FOLDER / "places.csv"
@@ -198,6 +198,7 @@ def adverse(size: int, name: str) -> list[str]:
     return always + seeds.chance(name).sample(found, 22)
 
 
+@pytest.mark.slow
 def test_lines_are_looked_at_so_often_and_no_more_by_the_general_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -261,6 +262,7 @@ def runtime() -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_bytes_are_looked_at_so_often_and_no_more_by_native_code() -> None:
     functions = runtime()
     for limit, body in product(LIMITS, adverse(2000, "native")):
@@ -311,6 +313,7 @@ def test_what_is_read_is_looked_at_again_only_when_as_much_has_come(
 # ----------------------------------------------------------------------------------------------------------- memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["general", "native", "live", "live, natively"])
 def test_no_more_is_kept_than_a_record_may_have(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "MOST", 1 << 16)

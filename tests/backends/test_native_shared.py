@@ -268,6 +268,7 @@ def test_variables_begin_at_zero_without_code(monkeypatch: pytest.MonkeyPatch) -
     assert str(number.get()) == "0.0"
 
 
+@pytest.mark.slow
 def test_texts_of_the_runtime_are_parsed_by_several_threads() -> None:
     """Python 3.11 counts how deep a tree is in one number for all threads, which change in a collection of garbage."""
     lines = [f"x{i} = (a + {i}) * (a - {i})\n" for i in range(200)]
@@ -302,6 +303,7 @@ def test_texts_of_the_runtime_are_parsed_by_several_threads() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_the_text_of_a_tree_is_made_once_while_the_tree_lives() -> None:
     made: list[str] = []
 

@@ -104,6 +104,7 @@ def test_nothing_is_optimised_before_the_first_row(monkeypatch: pytest.MonkeyPat
         assert OPTIMISATION in levels
 
 
+@pytest.mark.slow
 def test_outside_of_runs_code_is_optimised() -> None:
     assert counts(51).code.tier is None
     with while_running():

@@ -105,6 +105,7 @@ def test_variables_keep_their_value(keeper: NativeOperator, first: Any, second: 
         assert repr(variable.get()) == repr(value)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(KEYS), st.data())
 @settings(max_examples=100)
 def test_hashes_are_those_of_the_evaluator(
@@ -180,6 +181,7 @@ def copying(type_: t.Type) -> NativeOperator:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", [ROW, DEEP], ids=["row", "deep"])
 @given(st.data())
 @settings(max_examples=12)

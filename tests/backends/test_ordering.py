@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.firing import instance
+from backends.firing.queues import UNBOUNDED, Queue
+from backends.firing.wiring import inputs_of, outputs_of
 from backends.multicore.ordering.heuristics import (
     DEFAULT,
     HEURISTICS,
+    HeuristicConstants,
     Meter,
     Operator,
-    Setting,
     chain,
     cumulative,
     items_per_slice,
@@ -25,10 +28,15 @@ from backends.multicore.ordering.heuristics import (
 from backends.multicore.ordering.hybrid import HybridQueue
 from backends.multicore.ordering.keyed import Part, by_position
 from backends.multicore.ordering.partitioned import PartitionedQueues
-from backends.multicore.ordering.reorder import NOTHING, Failed, LockedReorder, ReorderBuffer, Wait
+from backends.multicore.ordering.reorder import NOTHING, FailedResult, LockedReorder, ReorderBuffer, Wait
 from backends.multicore.ordering.shared import SharedQueue
 from backends.multicore.ordering.worklist import Worklist
 from river.diagnostics import InternalError
+from river.il.parse import parse
+from river.il.templates import Library
+from river.il.verify import verify
+from river.lang.values import Mark
+from river.source import Source
 from river.testing import seeds
 
 if TYPE_CHECKING:
@@ -61,6 +69,52 @@ def test_results_leave_in_order_and_as_soon_as_they_can(serials: list[int], sche
         assert not order.pending
 
 
+def merger(template: str) -> Callable[[int, Any], list[Any]]:
+    """A merge of three channels of the standard library, at work: what it sends when something comes in on a channel."""
+    item = "{seq: i64, v: i64} by seq" if "merge" in template else "i64"
+    inputs = " ".join(f"input i{channel}: {item};" for channel in range(3))
+    text = f"river 1; operator m = std.{template}; {inputs} (o) <- m(i0, i1, i2); output o: i64;"
+    graph = verify(parse(Source("merger.river", text)), Library.of({}))
+    (node,) = graph.instances
+    queues = {name: Queue(name, UNBOUNDED, None, 0) for name in graph.queues}
+    ports, outs = inputs_of(node, graph, queues, (), columns=False), outputs_of(node, queues, ())
+    setting = instance.Setting(node.operator, ports, outs, [], 8, None)
+    made = instance.make(setting, None, lambda: None)
+
+    def comes(channel: int, item: Any) -> list[Any]:
+        queues[f"i{channel}"].put(item if isinstance(item, Mark) else [item])
+        while made.fire():
+            pass
+        made.drain()
+        sent = list[Any]()
+        while (chunk := queues["o"].take()) is not None:
+            sent += cast("list[Any]", chunk)
+        return sent
+
+    return comes
+
+
+def test_a_new_item_at_the_three_mergers() -> None:
+    """One comes on channel 1. Paper: Auto-parallelizing (seed 000) Fig. 4."""
+    turns = merger("rr_join<T = i64, w = [1, 1, 1]>")
+    assert [turns(0, 10), turns(0, 11), turns(2, 12)] == [[10], [], []]
+    assert turns(1, 13) == [13, 12, 11], "channel 1 was next, then 2 and 0 had something"
+    assert turns(2, 14) == [], "and it is next again"
+    for numbers in ORDERS:
+        sent: list[int] = []
+        order = numbers(16, sent.append, always)
+        for serial in (0, 1, 2, 3, 4, 6, 9, 7):
+            order.hand_in(serial, serial)
+        assert sent == [0, 1, 2, 3, 4], "each firing sends one, so 5 has to come"
+        order.hand_in(5, 5)
+        assert sent[5:] == [5, 6, 7], "8 is next"
+    pulses = merger("merge_seq<T = i64, n = 3>")
+    sent = [x for channel, seq in ((0, 6), (0, 10), (2, 11)) for x in pulses(channel, (seq, seq))]
+    assert sent == [], "5 may still come on channel 1"
+    assert pulses(1, (8, 8)) == [6, 8], "it was left out; 9 may still come"
+    assert pulses(1, Mark(11)) == [10], "it was left out, says the pulse"
+
+
 @given(
     st.permutations(range(8)), st.sets(st.integers(0, 7)), st.sets(st.integers(0, 7)), st.sampled_from(ORDERS)
 )
@@ -71,7 +125,7 @@ def test_nothing_is_sent_after_the_first_failure(
     order = scheme(8, sent.append, always)
     for serial in serials:
         result = NOTHING if serial in nothing else serial
-        order.hand_in(serial, Failed(ValueError(serial), -serial) if serial in failing else result)
+        order.hand_in(serial, FailedResult(ValueError(serial), -serial) if serial in failing else result)
     first = min(failing, default=8)
     assert sent == [i for i in range(first) if i not in nothing] + ([-first] if failing else [])
     assert (order.failure is None) == (not failing)
@@ -181,7 +235,7 @@ class Sums:
         try:
             for key, value in rows:
                 if value == 13:
-                    return Failed(ValueError(key), made)
+                    return FailedResult(ValueError(key), made)
                 sums[key] = sums.get(key, 0) + value
                 made.append([(key, sums[key])] * (value % 3))
             return made
@@ -362,7 +416,7 @@ THREE = chain(
         Operator("count", queue=10, cost=1.0, most=1),
     ]
 )
-SETTING = Setting(capacity=90, slice=4.0)
+SETTING = HeuristicConstants(capacity=90, slice=4.0)
 
 
 def chosen_by(name: str, operators: Sequence[Operator] = THREE) -> str | None:

@@ -161,7 +161,7 @@ def stateless(
 
         def made(item: int) -> Any:
             if item in failing:
-                return code.Failed(Exception(item), -item)
+                return code.FailedResult(Exception(item), -item)
             return code.NOTHING if item in nothing else item
 
         def together() -> Thread:
@@ -256,6 +256,7 @@ LARGER: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.some(11)
 @pytest.mark.parametrize("options", STATELESS, ids=str)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_results_are_sent_once_and_in_order(scheme: str, options: dict[str, Any]) -> None:
@@ -454,7 +455,7 @@ def keyed(
             for _, row in batch:
                 if row.isupper():
                     state[partition] = -1
-                    return code.Failed(Exception(row), made)
+                    return code.FailedResult(Exception(row), made)
                 made.append([(row, state[partition])])
                 state[partition] += 1
             return made
@@ -529,6 +530,8 @@ LARGER_KEYED: list[dict[str, Any]] = [
 KEYED_SCHEMES = ("HybridQueue", "PartitionedQueues", "SharedQueue")
 
 
+@pytest.mark.some(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("options", KEYED, ids=str)
 @pytest.mark.parametrize(
     "scheme", ["HybridQueue", *(pytest.param(scheme, marks=pytest.mark.long) for scheme in KEYED_SCHEMES[1:])]
@@ -556,6 +559,7 @@ def test_a_keyed_operator_makes_what_one_worker_makes_in_larger_runs(
 BOTH: list[Any] = [{"batches": ["a", "a"]}, {"batches": ["a", "A"]}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", BOTH + [pytest.param(each, marks=pytest.mark.long) for each in KEYED], ids=str
 )

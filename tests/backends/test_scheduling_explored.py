@@ -13,7 +13,7 @@ from backends.firing.ports import Out, Port
 from backends.firing.queues import UNBOUNDED, Queue
 from backends.multicore.scheduling.ready import LastFirst
 from backends.multicore.scheduling.scheduler import Scheduler
-from backends.multicore.scheduling.task import Lock
+from backends.multicore.scheduling.task import CoreSet, Lock
 from tests.backends.ordering_explorer import Explored, Violation, explore
 from tests.backends.scheduling_model import Kind, Model, Shared, Stage, with_faults
 
@@ -44,9 +44,10 @@ def run(
     workers: int = 2,
     cores: int = 9,
     locks: Sequence[Sequence[int]] = (),
+    places: Sequence[range | None] = (),
     **options: Any,
 ) -> Callable[[], Scenario]:
-    """A run. A queue holds one item, but for those that lead from a task to itself."""
+    """A run. A queue holds one item, but for those that lead from a task to itself. `places`: the workers of each task."""
 
     def make() -> Scenario:
         queues = [
@@ -57,6 +58,7 @@ def run(
         outs = [Out(queue, keyed=False, mixed=False, back=False) for queue in queues]
         made = [Lock() for _ in range(1 + max((place for each in locks for place in each), default=0))]
         tasks: list[Stage] = []
+        sets = {each: CoreSet(each, LastFirst(range(len(kinds)))) for each in places if each is not None}
         for index, kind in enumerate(kinds):
             task = (Shared if kind.several else Stage)(
                 index,
@@ -65,6 +67,7 @@ def run(
                 kind,
             )
             task.locks = tuple(made[place] for place in locks[index]) if locks else ()
+            task.cores = next((sets[each] for each in places[index : index + 1] if each is not None), None)
             tasks.append(task)
         ready = LastFirst(range(len(tasks)))
         machine = scheduler(tasks, queues, ready, workers=workers, cores=cores, batch=1, bound=1)
@@ -101,6 +104,8 @@ TRAP: Any = {**BLOCKS, "kinds": [Kind(lambda _: [], traps=[2])], "expected": {0:
 
 LONE: Any = {**BLOCKS, "kinds": [Kind(lambda _: [], several=True)]}
 
+GROUPS: Any = {**LINE, "places": [range(1), range(1, 2)]}
+
 RUNS: dict[str, Any] = {
     "a line": LINE,
     "a line, one worker": {**LINE, "workers": 1},
@@ -112,6 +117,10 @@ RUNS: dict[str, Any] = {
     "a reader that is blocked, one worker that is stopped": {**BLOCKS, "stops": True, "workers": 1},
     "locks": LOCKS,
     "several workers in a task": LONE,
+    "groups, light steps": {**GROUPS, "seconds": 0.0},
+    "groups that are stopped": {**GROUPS, "turns": [[(0, 1)]], "stops": True, "expected": {1: [1]}},
+    "groups with pauses": {**GROUPS, "turns": [[(0, 1)]], "expected": {1: [1]}, "pauses": True},
+    "groups with locks": {**LOCKS, "places": [range(1), range(1, 2)]},
     "a quiet branch": {**QUIET, "workers": 1},
     "a loop": LOOP,
     "a trap": TRAP,
@@ -134,6 +143,10 @@ LARGER: dict[str, Any] = {
     "several workers in a task with pauses": {**SHARED, "pauses": True},
     "a quiet branch": QUIET,
     "a loop, three workers": {**LOOP, "workers": 3},
+    "groups": GROUPS,
+    "a group, and what anybody runs": {**LINE, "places": [range(1), None]},
+    "groups of several workers": {**SHARED, "workers": 3, "places": [range(1, 3), range(1)]},
+    "a quiet branch in groups": {**QUIET, "places": [range(1), range(1, 2), range(1)]},
 }  # fmt: skip
 
 
@@ -141,6 +154,8 @@ def show(name: str, explored: Explored) -> None:
     print(f"\n{name}: {explored}")
 
 
+@pytest.mark.some(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_is_lost_and_nobody_sleeps_for_ever(name: str) -> None:
     show(name, explore(run(**RUNS[name])))
@@ -198,12 +213,12 @@ FAULTS: dict[str, tuple[tuple[str, str], str, dict[str, Any]]] = {
         BLOCKS,
     ),
     "over while the reader reads": (
-        ("            if self.running or self._more_comes():", "            if self.running:"),
+        ("            if self.running or self._more_comes() or any(", "            if self.running or any("),
         "over though",
         LINE,
     ),
     "over while something runs": (
-        ("            if self.running or self._more_comes():", "            if self._more_comes():"),
+        ("            if self.running or self._more_comes() or any(", "            if self._more_comes() or any("),
         "nothing can run|over though",
         BLOCKS,
     ),
@@ -240,6 +255,16 @@ FAULTS: dict[str, tuple[tuple[str, str], str, dict[str, Any]]] = {
         ("            self.reader = ReaderState.PAUSING\n            self._attend()\n", "            pass\n"),
         "moves in a pause",
         {**LINE, "pauses": True},
+    ),
+    "nobody of a group is woken for what others leave": (
+        ("        self._summon()\n        if not self.asleep or len", "        if not self.asleep or len"),
+        "ready though all sleep that may run it",
+        GROUPS,
+    ),
+    "over while others of a group have something to do": (
+        (" or any(each.ready for each in self._sets):\n", ":\n"),
+        "nothing can run|over though",
+        GROUPS,
     ),
     "a pause that nobody ends": (
         ("        if self.reader is ReaderState.PAUSING:\n            self._let_go(now)\n            return\n", ""),

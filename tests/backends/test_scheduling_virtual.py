@@ -82,6 +82,17 @@ def test_of_two_operators_each_has_as_many_workers_as_its_cost_asks_for() -> Non
         assert both / workers <= found.seconds < 1.1 * both / workers
 
 
+def test_operators_in_groups_have_the_workers_of_these_and_no_others() -> None:
+    """Of one worker each, the one with less to do waits for the other; of two each, both take half as long."""
+    placed = (*UNLIKE[:-2], "@Group(a) (q) <- change(xs);", "@Group(b) (ys) <- other(q);")
+    most = ITEMS * 70e-6
+    for workers in (2, 4):
+        found, _ = heavy(placed, workers, change=70e-6, other=10e-6)
+        assert most / (workers // 2) <= found.seconds < 1.1 * most / (workers // 2)
+        (_, *busy) = found.busy
+        assert sum(busy[: workers // 2]) == pytest.approx(most, rel=0.02)
+
+
 def test_two_operators_with_state_run_side_by_side_and_no_more() -> None:
     both = 2 * ITEMS * 50e-6
     assert heavy(TWO, 1)[0].seconds >= both

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ pytest.importorskip("pandas", reason="the extra `spark` is not installed")
 import river
 from backends.reference import BACKEND as REFERENCE
 from backends.spark import BACKEND as SPARK
+from backends.spark import parts
+from backends.spark import run as runs
 from backends.spark import session as sessions
 from backends.spark.plan import StageKind
 from river.backend import Options
@@ -33,7 +36,7 @@ from tests.properties.test_catalogue import DRAWN, computes, explored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from river.testing.program_strategies import Case
+    from river.testing.program_strategies import ProgramCase
 
 pytestmark = [
     pytest.mark.spark,
@@ -170,7 +173,7 @@ def test_some_programs_compute_what_the_calculus_says(text: str, items: dict[str
     deadline=None,
 )
 @given(DRAWN)
-def test_programs_of_the_catalogue_compute_what_they_may(case: Case) -> None:
+def test_programs_of_the_catalogue_compute_what_they_may(case: ProgramCase) -> None:
     graph, was = explored(case)
     computes(SPARK, graph, case, was, Options(batch=3, workers=2))
 
@@ -230,6 +233,23 @@ def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) ->
     (found,) = refused.value.diagnostics
     assert found.code == "spark-failed"
     assert any("AssertionError" in note.message for note in found.notes)
+
+
+def test_executors_read_the_files_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows by key, and tables."""
+    monkeypatch.setattr(parts, "LEAST", 1 << 14)
+    monkeypatch.setattr(runs, "_by_stages", None)  # which nothing needs
+    flights = [ROOT / "examples/flights" / name for name in ("delays.cql", "flights.csv")]
+    log = [ROOT / "examples/log_analyzer" / name for name in ("query_log.szl", "queries.csv")]
+    for program, file, input_ in (*flights, "flights"), (*log, "logRecord"):
+        compiled = compile_source(read_source(str(program)))
+        expected, found = (
+            compiled.run({input_: str(file)}, backend=name, workers=2) for name in ("multicore", "spark")
+        )
+        for name in expected.tables:
+            rows = [sorted(map(str, each[name].to_pylist())) for each in (expected, found)]
+            assert rows[0] == rows[1]
+        assert found.read == expected.read
 
 
 # ------------------------------------------------------------------------------------------------------------ frames
@@ -303,26 +323,31 @@ def test_a_row_that_is_wrong_is_told_of_though_spark_would_leave_it_out(users: A
 def test_windows_by_key_are_divided_by_key(users: Any) -> None:
     """Also what leaves a window at an instant at which rows with other keys come."""
     compiled = river.compile(
-        "t: {ts: int; k: string; v: int} stream by ts; "
-        "output o: relation = select k, count(*) as n, sum(v) as w from t[range 3] group by k;",
+        "t: {ts: time; k: string; v: int} stream by ts; "
+        "output o: relation = select k, count(*) as n, sum(v) as w from t[range 3 seconds] group by k;",
         "cql",
     )
-    rows = [{"ts": n // 2, "k": "abcde"[n * n % 11 % 5], "v": n} for n in range(80)]
-    frame = users.createDataFrame(rows, "ts long, k string, v long").repartition(3)
+    rows = [
+        {"ts": datetime.fromtimestamp(n // 2, UTC), "k": "abcde"[n * n % 11 % 5], "v": n} for n in range(80)
+    ]
+    frame = users.createDataFrame(rows, "ts timestamp, k string, v long").repartition(3)
     before = users.conf.get("spark.sql.shuffle.partitions")
     users.conf.set("spark.sql.shuffle.partitions", 3)
     try:
         found = compiled.on_spark({"t": frame})["o"].toArrow().to_pylist()
     finally:
         users.conf.set("spark.sql.shuffle.partitions", before)
-    assert sorted(map(str, found)) == sorted(map(str, compiled.run({"t": rows})["o"].to_pylist()))
+    expected = compiled.run({"t": rows})["o"].to_pylist()
+    told = [sorted(str(row | {"ts": row["ts"].timestamp()}) for row in each) for each in (found, expected)]
+    assert told[0] == told[1]
 
 
 JOINED = """
 a: {ts: int, k: int, v: int} stream by ts;
 b: {ts: int, k: int, w: string} stream by ts;
-output o: {k: int, v: int, w: string} stream
-  = istream(select a.k, a.v, b.w from a[range 5], b[range 5] where a.k = b.k);
+output o: relation = select a.k, a.v, b.w from a[range 5], b[range 5] where a.k = b.k;
+output p: relation = select count(*) as n from a[now], b[now];
+output q: relation = select k, count(*) as n from a[range 5] group by k;
 """
 
 
@@ -335,12 +360,26 @@ def test_tables_over_frames(users: Any) -> None:
 
 
 def test_several_frames(users: Any) -> None:
+    """One output is made key by key, also where the keys' columns are of two types, the next one of all rows.
+
+    The last one is made of one input, for which time goes on with the other.
+    """
     compiled = river.compile(JOINED, "cql")
     a = [{"ts": i, "k": i % 3, "v": i} for i in range(60)]
     b = [{"ts": i * 2, "k": i % 5, "w": str(i)} for i in range(40)]
-    found = compiled.on_spark({n: users.createDataFrame(r).repartition(3) for n, r in (("a", a), ("b", b))})
+    frames = {
+        "a": users.createDataFrame(a, "ts long, k int, v long").repartition(3),
+        "b": users.createDataFrame(b, "ts long, k long, w string").repartition(3),
+    }
+    before = users.conf.get("spark.sql.shuffle.partitions")
+    users.conf.set("spark.sql.shuffle.partitions", 3)
+    try:
+        found = compiled.on_spark(frames)
+        rows = {name: sorted(map(str, found[name].toArrow().to_pylist())) for name in "opq"}
+    finally:
+        users.conf.set("spark.sql.shuffle.partitions", before)
     expected = compiled.run({"a": a, "b": b})
-    assert sorted(map(str, found["o"].toArrow().to_pylist())) == sorted(map(str, expected["o"].to_pylist()))
+    assert rows == {name: sorted(map(str, expected[name].to_pylist())) for name in "opq"}
 
 
 def test_a_row_of_a_frame_that_is_wrong_is_told_of_in_what_spark_says(users: Any) -> None:

@@ -183,6 +183,7 @@ output p: list<string>;
     assert len(summary.host_calls) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("native", ["on", "off", "debug"])
 def test_results_counts_and_state_are_those_of_other_backends(native):
     options = Options(batch=16, workers=2, native=native)

@@ -35,7 +35,7 @@ WAYS = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(text=programs(5), items=data(), options=WAYS, seed=st.integers(0, 99))
 def test_stages_compute_what_the_calculus_says(text, items, options, seed):
     _, expected, meaning = go(REFERENCE, text, items, options)

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from backends.firing.ports import Out, Port
 from backends.firing.queues import UNBOUNDED, Queue
+from backends.multicore.assembly import place
 from backends.multicore.ordering.reorder import ReorderBuffer, Wait
 from backends.multicore.ordering.worklist import Worklist
 from backends.multicore.parallel import AHEAD, SLICE, WORTH, portion
@@ -174,6 +175,7 @@ def planned(plan: Plan, costs: Mapping[str, float], turns: Sequence[int], readin
 
     tasks = [timed(index) for index in range(len(plan.nodes) + len(outputs))]
     order = [node.component for node in plan.nodes] + [len(plan.nodes)] * len(outputs)
+    place(plan, tasks, order, queues)
     scheduler = Scheduler(
         tasks,
         list(queues.values()),

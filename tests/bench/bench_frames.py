@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 GROUPED = """t: {ts: int; k: int; v: int} stream by ts;
 output o: relation = select k, count(*) as n, sum(v) as w from t[range 300] group by k;"""
+JOINED = """a: {ts: int; k: int; v: int} stream by ts; b: {ts: int; j: int; w: int} stream by ts;
+output o: stream = istream(select k, v, w from a[range 300], b[range 300] where k = j);"""
 
 
 def processors() -> float:
@@ -124,6 +126,31 @@ def main() -> None:
             frame.write.format("noop").mode("overwrite").save()
 
         contest("range 300, group by", {"river": windowed, "by hand, less told": in_sql}, given.runs)
+        joining = river.compile(JOINED, "cql")
+        both = pq.read_table(f"{folder}/rows.parquet")
+        for name, columns, part in (("a", ["ts", "k", "v"], 0), ("b", ["ts", "j", "w"], 1)):
+            some = both.take(pa.array(np.arange(part, count, 4))).rename_columns(columns)
+            pq.write_table(some, f"{folder}/{name}.parquet", row_group_size=1 << 14)
+
+        def joined() -> Any:
+            sides = {name: spark.read.parquet(f"{folder}/{name}.parquet") for name in "ab"}
+            return joining.on_spark(sides)["o"]
+
+        def joined_in_sql() -> Any:
+            for name in "ab":
+                spark.read.parquet(f"{folder}/{name}.parquet").createOrReplaceTempView(name)
+            near = "b.ts between a.ts - 300 and a.ts + 300"
+            return spark.sql(f"select greatest(a.ts, b.ts) as ts, k, v, w from a join b on k = j and {near}")
+
+        both_rows = [sorted(map(str, frame().toArrow().to_pylist())) for frame in (joined, joined_in_sql)]
+        if both_rows[0] != both_rows[1]:
+            raise AssertionError("the join by hand gives other rows")
+        ways = {"river": joined, "by hand": joined_in_sql}
+        writes = {
+            name: lambda make=make: make().write.format("noop").mode("overwrite").save()
+            for name, make in ways.items()
+        }
+        contest("range 300, join by key", writes, given.runs)
 
 
 if __name__ == "__main__":

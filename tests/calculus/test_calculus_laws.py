@@ -160,7 +160,7 @@ def everything(program, inputs):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(cases())
 def test_reduction_changes_no_outcome_and_no_divergence(case):
     program, inputs = case
@@ -191,6 +191,7 @@ def test_the_full_search_is_the_graph_of_all_configurations(case):
         )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(cases(), st.booleans())
 def test_every_witness_replays(case, reduce):

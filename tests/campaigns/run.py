@@ -133,6 +133,13 @@ CAMPAIGNS: Final = (
         1,
         ("tests/properties/test_cql_whole.py", "-k", "every_instant"),
     ),
+    Campaign(
+        "graphs-of-filters",
+        "random programs of StreamIt compute what an interpreter says that moves items one by one",
+        2_000,
+        1,
+        ("tests/properties/test_streamit.py", "-k", "what_the_actors_do"),
+    ),
     Campaign("texts", "numbers, times and texts are written and read alike everywhere", 300_000, 6,
              ("tests/backends/test_native_texts.py",)),
 )  # fmt: skip

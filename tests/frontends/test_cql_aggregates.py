@@ -130,6 +130,18 @@ def close(a: Any, b: Any) -> bool:
     return a == b
 
 
+def test_different_values_of_a_small_float_are_summed() -> None:
+    graph = compiled(
+        "s: {ts: int; x: f32} stream by ts; v: relation = select sum(distinct x) as n from s[rows 2];"
+    )
+    given = erase.inputs(graph, {"s": ((1, 1.5), (2, 1.5), (3, 2.5), (4, 2.5))})
+    outcome = run(erase.erase(graph), given, FirstCome()).outcome
+    assert isinstance(outcome, Finished)
+    ((_, items),) = outcome.outputs
+    told: list[Any] = [item for item in items if not isinstance(item, Mark)]
+    assert [row for _, rows, _ in told for row in rows] == [(1.5,), (4.0,), (2.5,)]
+
+
 QUERY = f"select {{}}{', '.join(f'{cql} as c{i}' for i, cql in enumerate(SAME))} from s[rows 4]{{}}"
 
 

@@ -104,7 +104,7 @@ def test_none_takes_its_type_from_what_stands_around_it() -> None:
         ("v: relation = select a from s[session 0];", "cql-window-empty", None),
         ("v: relation = select a from s[rows 3 slide 0];", "cql-window-step", None),
         ("v: relation = select a from s[partition by z session 3];", "sql-unknown-column", None),
-        ("v: relation = select a from tumble(s, interval '0' seconds) w;", "cql-window-empty", None),
+        ("v: relation = select a, window_end from tumble(s, interval '0' seconds) w;", "cql-window-empty", None),
         ("v: relation = select a from tumble(s, a, 3) w;", "cql-window-stamp", None),
         ("v: relation = select a from session(s partition by z, 3) w;", "sql-unknown-column", None),
         ("v: relation = select a from tumble(p, 3) w;", "cql-window-on-relation", None),
@@ -484,3 +484,26 @@ def test_windows_that_are_grouped_by_are_windows_as_tables(grouped: str, after_f
 )
 def test_windows_that_cannot_be_grouped_by(query: str) -> None:
     assert "cql-group-window" in codes(f"v: relation = {query};")
+
+
+def test_several_groupings_are_told_apart_and_refused_where_they_cannot_stand() -> None:
+    assert columns("select k, a, count(*) as n, grouping(k) as g from s group by rollup(k, a)") == {
+        "k": t.Optional(t.STRING), "a": t.Optional(t.I64), "n": t.I64, "g": t.I64,
+    }  # fmt: skip
+    for query in (
+        "select * from s group by rollup(k)",
+        "select k, rank() over (order by count(*)) as n from s group by rollup(k)",
+        "select count(*) as n, grouping(a) as g from s group by rollup(k)",
+        "select count(*) as n from s group by cube(a, k, a + 1, a + 2, a + 3, a + 4, a + 5)",
+    ):
+        assert "sql-grouping" in codes(f"v: relation = {query};"), query
+
+
+def test_casts_to_decimals_have_functions_of_their_own() -> None:
+    wanted = {"x": t.Decimal(10, 2)}
+    assert columns("select cast(a as decimal(10,2)) as x from s") == wanted
+    assert columns("select (cast(a as decimal(10,2)))::numeric(10, 2) as x from s") == wanted
+    assert "cql-duplicate-name" in codes("decimal_5_1: relation = select a::decimal(5,1) as x from s;")
+    assert codes(
+        "v: relation = select cast(b as decimal(5,1)) as x from s;", "s: {ts: int; b: bool} stream by ts;"
+    ) == ["sql-cast"]

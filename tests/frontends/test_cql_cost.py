@@ -53,7 +53,8 @@ GROUPED = "select k, {} as n from s[range LENGTH] group by k"
 QUERIES = [
     *(GROUPED.format(aggregate) for aggregate in (
         "count(*)", "avg(x)", "max(x)", "count(distinct a)", "min_by(a, x)",
-        "stddev_pop(x)", "corr(a, x)", "sum(a) filter (where a % 2 = 0)", "max(a) filter (where a % 2 = 0)",
+        "stddev_pop(x)", "corr(a, x)", "median(x)", "quantile_cont(a, 0.9)",
+        "sum(distinct a)", "avg(distinct x)", "sum(a) filter (where a % 2 = 0)", "max(a) filter (where a % 2 = 0)",
     )),
     "select sum(a) as n, bool_or(a > 30) as m from s[range LENGTH]",
     "select distinct k from s[range LENGTH]",
@@ -75,6 +76,7 @@ QUERIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_change_costs_the_same_however_long_the_window_is(query: str) -> None:
     costs = [steps(query, n, n + STEADY + 2) - steps(query, n, n + 2) for n in (SHORT, LONG)]

@@ -34,6 +34,7 @@ QUERIES = [
 DAYS = [dt.date(2026, 1, 30) + dt.timedelta(days) for days in range(4)]
 
 
+@pytest.mark.slow
 def test_queries_over_dates_are_those_of_duckdb(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb").connect()
     chance = seeds.chance("dates")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve
@@ -24,6 +25,10 @@ from river.il.verify import verify
 from river.lang.values import Mark
 from river.platform import Platform
 from river.source import Source
+from river.testing import seeds
+
+if TYPE_CHECKING:
+    from random import Random
 
 LIBRARY = Library.of({"cql": FRONTEND.templates})
 INPUTS = (
@@ -174,6 +179,13 @@ SAME = {
     "time_bucket(interval '1 week', ts)": "time_bucket(interval '1 week', ts)::timestamp",
     "date_bin(interval '9' minute, ts, timestamp '2026-01-01')": "time_bucket(interval 9 minute, ts, timestamp '2026-01-01')",
     "round(f::numeric, 1) + cast('2.5' as decimal)": "round(f, 1) + 2.5",
+    "cast(f as decimal(10, 1)) || cast(i as numeric(6))": "cast(f as decimal(10, 1)) || cast(i as numeric(6))",
+    "qf::decimal(10,3)::decimal(6,1)::text": "qf::decimal(10,3)::decimal(6,1)::text",
+    "cast('-1.255' as decimal(10,2)) || 1.005::decimal(10,2)": "cast('-1.255' as decimal(10,2)) || 1.005::decimal(10,2)",
+    "cast(cast(qi as decimal(4,2)) * 3 as float)": "cast(cast(qi as decimal(4,2)) * 3 as double)",
+    "coalesce(cast(null as decimal(4,2)), 2.5)::text": "coalesce(cast(null as decimal(4,2)), 2.5)::text",
+    "coalesce(cast(null as date), date '2026-01-31')": "coalesce(cast(null as date), date '2026-01-31')",
+    'coalesce(json_value(\'{"a": [1, {"b": "x"}]}\', \'$.a[1].b\'), k)': "'x'",
     "IF(i > 0, 'a', k)": "if(i > 0, 'a', k)",
     "ts + interval '1-2' year to month": "ts + interval 14 month",
     "ts - interval '1 2:03' day to minute": "ts - interval 1563 minute",
@@ -245,6 +257,7 @@ def canonical(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
+@pytest.mark.slow
 def test_functions_say_what_duckdb_says() -> None:
     duckdb = pytest.importorskip("duckdb").connect()
     duckdb.execute("set threads to 1")
@@ -301,6 +314,14 @@ OWN = {
     "case when i > 100 then 1 end is null": True,
     "coalesce(case when i > 100 then 1 end, case when i > 0 then 2.5 end)": 2.5,
     "SUBSTRING('abc', 2)": "bc",
+    "32.05::decimal(4,1)::text": "32.1",
+    "(0.25e-4)::decimal(9,5)::text": "0.00003",
+    "'-1.5E+3'::decimal(6,1)::text": "-1500.0",
+    "[1, 2][1]": 2,
+    "coalesce([1, 2][2], [1][-1], 0)": 0,
+    "array_contains(split('b,a', ','), 'c')": False,
+    "'a' = any(split('b,a', ','))": True,
+    "array_to_string(split('b,a', ','), '-')": "b-a",
 }
 """What is River's own: the edges, and where engines differ."""
 
@@ -312,10 +333,70 @@ def test_edges() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["substring(k, 1, -1)", "split_part(k, 'a', 0)", "k::int", "k::float", "k::bool", "k::timestamp"],
+    [
+        "substring(k, 1, -1)",
+        "split_part(k, 'a', 0)",
+        "k::int",
+        "k::float",
+        "k::bool",
+        "k::timestamp",
+        "(k || '1.2.3e1')::decimal(9,1)",
+    ],
 )
 def test_what_has_no_value_ends_the_run(expression: str) -> None:
     assert "'assert'" in str(says(f"select {expression} as c from s", ROWS[:1]))
+
+
+PATHS: dict[str, tuple[str | int, ...]] = {
+    "json_value(k, '$.a')": ("a",),
+    "json_extract_string(k, '$.b.a[1]')": ("b", "a", 1),
+    "k->1->>'b'": (1, "b"),
+    "json_extract_path_text(k, 'é \"\\n', 0)": ('é "\\n', 0),
+    "get_json_object(k, '$')": (),
+}
+
+
+def some_json(chance: Random, depth: int = 0) -> Any:
+    texts = ["a", "b", 'é "\\n', "😀\t", ""]
+    kind = chance.randrange(7 if depth < 4 else 4)
+    if kind < 4:
+        return [None, chance.random() < 0.5, chance.uniform(-1e9, 1e-9), chance.choice(texts)][kind]
+    if kind == 4:
+        return [some_json(chance, depth + 1) for _ in range(chance.randrange(4))]
+    return {chance.choice(texts): some_json(chance, depth + 1) for _ in range(4)}
+
+
+def inside(value: Any, step: str | int) -> Any:
+    if isinstance(step, str):
+        return value.get(step) if isinstance(value, dict) else None
+    return value[step] if isinstance(value, list) and step < len(value) else None
+
+
+def test_json_is_read_by_paths_as_python_reads_it() -> None:
+    """What is no JSON has some value, or none; it ends no run."""
+    chance = seeds.chance("texts of JSON")
+    rows: list[Any] = []
+    wanted: list[tuple[str | None, ...]] = []
+    for _ in range(60):
+        value, escaped = some_json(chance), chance.random() < 0.5
+        text = json.dumps(value, ensure_ascii=escaped, indent=chance.choice([None, 1]))
+        found: list[str | None] = []
+        for path in PATHS.values():
+            at = value
+            for step in path:
+                at = inside(at, step)
+            plain = at is None or isinstance(at, str)
+            found.append(at if plain else json.dumps(at, ensure_ascii=escaped))
+        wanted.append(tuple(found))
+        rows.append((0, 0, 0.0, text, None, None, None, True))
+    query = f"select {', '.join(f'{path} as c{i}' for i, path in enumerate(PATHS))} from s"
+
+    def shown(row: tuple[str | None, ...]) -> list[str | None]:  # values come as they are spaced
+        return [each and "".join(each.split()) for each in row]
+
+    assert [shown(row) for row in says(query, rows)] == [shown(row) for row in wanted]
+    cut = [(*row[:3], row[3][: chance.randrange(len(row[3]) + 1)], *row[4:]) for row in rows]
+    assert len(says(query, cut)) == len(cut)
 
 
 def diagnostics(expression: str) -> list[Diagnostic]:
@@ -339,8 +420,15 @@ def diagnostics(expression: str) -> list[Diagnostic]:
         ("coalesce(null)", "sql-function-operands", None),
         ("extract(year from i)", "sql-function-operands", "seconds since 1970 become a time by `to_timestamp(x)`"),
         ("extract(yeer from ts)", "sql-time-part", "did you mean `year`?"),
-        ("cast(i as list)", "sql-cast", "there are `int`, `float`, `string`, `bool`, `time` and `date`"),
+        ("cast(i as list)", "sql-cast",
+         "there are `int`, `float`, `decimal(p,s)` up to 38 digits, `string`, `bool`, `time` and `date`"),
         ("cast(ts as bool)", "sql-cast", None),
+        ("json_value(k, '$.a[*]')", "sql-json-path", "write `json_value(x, '$.user.tags[0]')`"),
+        ("json_value(k)", "sql-json-path", "write `json_value(x, '$.user.tags[0]')`"),
+        ("json_value(k, k)", "sql-json-path", "write `json_value(x, '$.user.tags[0]')`"),
+        ("i->>'a'", "sql-function-operands", "fields of records are read by their path: `x.user.id`"),
+        ("3 = any(k)", "sql-function-operands",
+         "of a query it is `x in (select ...)`, of values `x in (1, 2)`, of a text `contains(s, part)`"),
         ("i in k", "sql-in", "write `x in (1, 2)`"),
         ("length(k) filter (where b)", "sql-filter", None),
         ("k is true", "sql-condition", None),

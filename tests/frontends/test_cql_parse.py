@@ -191,6 +191,8 @@ def test_spans_cover_what_they_name() -> None:
         ("r: relation = select let from s;", ["syntax-reserved"]),
         ("r: relation = select a from s cross join t on a = b;", ["syntax-join"]),
         ("r: relation = select sum(*), f(a).* from s;", ["syntax-star", "syntax-star"]),
+        ("r: relation = select a from s limit 99999999999999999999;", ["syntax-limit"]),
+        ("r: relation = select a + interval 99999999999999 weeks as b from s;", ["syntax-interval"]),
         ("r: {a: text(3)} relation = select a from s;", ["syntax-type"]),
     ],
 )

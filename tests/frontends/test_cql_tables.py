@@ -90,6 +90,7 @@ yesterday three
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["reference", "multicore"])
 def test_time_stamps_may_be_computed(backend: str, tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("x,day,seconds\n7,1,0\n8,1,4\n")

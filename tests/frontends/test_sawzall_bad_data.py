@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from typing import TYPE_CHECKING
@@ -55,6 +56,7 @@ def test_absurd_records_are_counted_with_their_lines() -> None:
     assert all(row["why"] for row in found["undefined"].to_pylist())
 
 
+@pytest.mark.slow
 def test_endless_records_meet_a_deadline_and_no_other_is_lost(tmp_path: Path) -> None:
     script, data = tmp_path / "script.szl", tmp_path / "lines.txt"
     script.write_text(SCRIPT)
@@ -77,21 +79,68 @@ def test_endless_records_meet_a_deadline_and_no_other_is_lost(tmp_path: Path) ->
     assert "functions are nested too deeply" in err
 
 
+LINES = """
+size: table sum of int;
+text: string = input;
+emit size <- len(input);
+emit stdout <- text;
+assert(len(input) < 9, "too long");
+"""
+
+
 @pytest.mark.parametrize("backend", ["reference", "multicore"])
-def test_lines_that_are_no_text_are_told_and_the_others_read(backend: str, tmp_path: Path) -> None:
-    script, data, dead = tmp_path / "count.szl", tmp_path / "lines.txt", tmp_path / "dead.jsonl"
-    script.write_text("n: table sum of int;\nemit n <- len(input);\n")
-    data.write_bytes(b"good\n\xff\xfe bad\n\n\xc3\nbetter\n")
-    args = (str(script), "--in", f"input={data}", "--backend", backend)
-    status, _, err = shown(*args)
+@pytest.mark.parametrize("name", ["lines.csv", "access", "lines.txt.gz"])
+def test_lines_are_the_bytes_of_any_file(backend: str, name: str, tmp_path: Path) -> None:
+    script, data = tmp_path / "count.szl", tmp_path / name
+    script.write_text(LINES)
+    written = b"good\n\xff\xfe bad\n\n\x00zero\nb\xe9tter\r\nlast"
+    data.write_bytes(gzip.compress(written) if name.endswith(".gz") else written)
+    args = (
+        str(script),
+        "--in",
+        f"input={data}",
+        "--backend",
+        backend,
+        "--out",
+        f"undefined={tmp_path / 'u.csv'}",
+    )
+    status, out, err = shown(*args)
+    assert (status, out.split()) == (
+        0,
+        ["good", "\ufffd\ufffd", "bad", "b\ufffdtter", "last", "#", "size", "value", "25"],
+    ), err
+    assert (tmp_path / "u.csv").read_text() == "at,why\n5:16,`text` has no value\n"
+
+
+@pytest.mark.parametrize("backend", ["reference", "multicore"])
+def test_lines_in_memory_may_be_texts(backend: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    program = river.compile("n: table sum of int;\nemit n <- len(input);\n", lang="sawzall")
+    texts = ["é", "", "longer than a view has room for"]
+    kinds = [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.binary(),
+    ]
+    given = [
+        texts,
+        [text.encode() for text in texts],
+        *(pa.table({"line": pa.array(texts, kind)}) for kind in kinds),
+    ]
+    for lines in given:
+        found = program.run({"input": lines}, backend=backend)
+        assert found["n"].to_pylist() == [{"value": 33}], lines
+
+
+def test_the_line_that_ends_a_run_is_shown_as_text(tmp_path: Path) -> None:
+    script, data = tmp_path / "count.szl", tmp_path / "lines.log"
+    script.write_text(LINES)
+    data.write_bytes(b"good\nover\xff long\n")
+    status, _, err = shown(str(script), "--in", f"input={data}")
     assert status == 1
-    assert f"{data}:2:1: error[data-utf8]" in err
-    status, out, err = shown(*args, "--on-error", f"dead-letter={dead}")
-    assert (status, out.split()) == (0, ["value", "10"])
-    assert "2 rows sent to" in err
-    assert "(2 data-utf8)" in err
-    letters = [json.loads(line) for line in dead.read_text().splitlines()]
-    assert [(letter["line"], letter["code"]) for letter in letters] == [(2, "data-utf8"), (4, "data-utf8")]
+    assert r'while handling the item "over\\xff long"' in err
 
 
 def test_records_that_are_none_are_told_and_the_others_read(tmp_path: Path) -> None:
@@ -147,4 +196,4 @@ def test_a_line_without_an_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("river.io.text.LONGEST", 1_000)
     with pytest.raises(Rejected) as caught:
         list(blocks(io.BytesIO(b"good\n" + b"x" * 300_000), "endless.txt", 10))
-    assert "cannot read `endless.txt`: a line is longer than 1000 characters" in str(caught.value)
+    assert "cannot read `endless.txt`: line 2 is longer than 1000 characters" in str(caught.value)

@@ -186,6 +186,11 @@ def test_whole_programs(text: str, codes: list[str]) -> None:
         ("x: int; x = r.f;", "convert it: `int(...)`"),
         ("x := r.u + r.i;", "convert one of them, for instance `uint(...)`"),
         ("q: table topp(3) of int;", "did you mean `top`?"),
+        ("x := 30 * MINUTE;", "product; it takes (int, int), (uint, uint), (float, float)"),
+        (
+            'x := tobase64("a");',
+            "in base 64; if the second is true, with - and _ and no = at the end; it takes (bytes, bool)",
+        ),
     ],
 )
 def test_help(text: str, help_line: str) -> None:

@@ -32,6 +32,7 @@ def expr(text: str) -> z.Expr:
     return item.value
 
 
+@pytest.mark.slow
 def test_the_grammar_is_strict() -> None:
     assert PARSER.build(strict=True)
 
@@ -152,6 +153,7 @@ def test_statements() -> None:
     ("text", "code"),
     [
         ("x = ;", "syntax-unexpected"),
+        ("x = 1; /* no comment */", "syntax-comment"),
         ("if (a) {", "syntax-end"),
         ('x = "a', "syntax-string"),
         ("emit: int = 1;", "syntax-unexpected"),

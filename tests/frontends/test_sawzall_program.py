@@ -26,6 +26,7 @@ def shown(*args: str, text: str = "") -> tuple[int, str, str]:
     return status, out.getvalue(), err.getvalue()
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", sorted(path.name for path in PROGRAMS.glob("*.szl")))
 def test_scripts_hold(name: str, backend: str) -> None:
@@ -406,6 +407,7 @@ p: shapes.Point = o.at;
 """
 
 
+@pytest.mark.slow
 def test_declarations_of_protocol_buffers_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "parts").mkdir()
@@ -432,6 +434,7 @@ def test_declarations_of_protocol_buffers_are_read(tmp_path: Path, monkeypatch: 
         assert (status, why in err) == (1, True), err
 
 
+@pytest.mark.slow
 def test_bytes_are_compressed_as_zlib_does() -> None:
     text = (
         "r: { d: bytes, g: bytes, z: bytes } = input;\n"

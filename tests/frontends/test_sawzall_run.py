@@ -98,6 +98,7 @@ def test_collection() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_maximum_and_minimum() -> None:
     rows = [{"s": s, "f": f} for s, f in [("x", 1.0), ("y", 3.0), ("z", 2.0), ("y", 3.0), ("a", 3.0)]]
     most = table("maximum(2) of s: string weight f: float", " <- r.s weight r.f", rows)
@@ -130,6 +131,7 @@ def test_top() -> None:
     ]  # the least weight comes last, though its negative wraps
 
 
+@pytest.mark.slow
 def test_set_and_unique() -> None:
     rows = [{"k": k, "i": i} for k, i in [("a", 1), ("b", 1), ("a", 2), ("a", 1), ("b", 2), ("b", 3)]]
     kept = [{"k": "a", "i": 1}, {"k": "a", "i": 2}]
@@ -218,6 +220,15 @@ def test_tables_of_all_kinds() -> None:
     ]
     draws = [row["value"] for row in tables["draws"]]
     assert len(set(draws)) == len(draws), "equal records draw other numbers"
+
+
+def test_quantiles_stand_at_whole_numbers_where_distances_are() -> None:
+    """The middle one of 15 of 58 values: floats would have 7 * (58 / 14) a little greater than 29."""
+    program = river.compile(
+        "r: {v: int} = input; q: table quantile(15) of v: int; emit q <- r.v;", lang="sawzall"
+    )
+    found = program.run({"r": [{"v": v} for v in range(1, 59)]}, backend="reference").tables["q"].to_pylist()
+    assert [row["v"] for row in found] == [max(1, -(-58 * i // 14)) for i in range(15)]
 
 
 def test_samples_are_even_and_weights_count() -> None:

@@ -65,6 +65,7 @@ def text(chance: random.Random) -> str:
     return "".join(chance.choices("aabbxc ,é", k=chance.randrange(24)))
 
 
+@pytest.mark.slow
 def test_parts_are_what_a_plain_loop_finds() -> None:
     chance = seeds.chance("saw", "texts")
     lines = ["", "a", "é", *(text(chance) for _ in range(60))]

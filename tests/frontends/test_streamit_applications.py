@@ -49,6 +49,15 @@ def test_a_fourier_transform(backend: str) -> None:
         assert found == [pytest.approx(each, rel=1e-4, abs=1e-4) for each in expected]
 
 
+def test_a_coarse_fourier_transform() -> None:
+    found = [complex(*row) for row in rows("coarsefft.str", 2, "reference")]
+    x = [[(frame + 3 * i) % 11 + 1j * (i == 2) for i in range(8)] for frame in (0, 1)]
+    expected = [
+        sum(each[n] * cmath.exp(-2j * math.pi * k * n / 8) for n in range(8)) for each in x for k in range(8)
+    ]
+    assert found == [pytest.approx(each, abs=1e-4) for each in expected]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_cosine_transform(tmp_path: Path, backend: str) -> None:
     block = [(7 * x * x + 3 * y + x * y) % 256 - 128 for y in range(8) for x in range(8)]
@@ -190,6 +199,7 @@ def test_a_channel_vocoder() -> None:
     assert found == [pytest.approx(row, rel=1e-4, abs=1e-5) for row in expected]
 
 
+@pytest.mark.slow
 def test_serpent(tmp_path: Path) -> None:
     """The first vector with a key of 256 bits of the algorithm's submission."""
     expected = "A223AA1288463C0E2BE38EBD825616C0"

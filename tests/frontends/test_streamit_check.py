@@ -178,7 +178,7 @@ WRONG = [
     (
         "streamit-misplaced",
         None,
-        a_filter("void f() { println(1); } init { f(); } work pop 1 push 1 { push(pop()); }"),
+        a_filter("void f() { push(1); } init { f(); } work pop 1 push 1 { push(pop()); }"),
     ),
     ("streamit-work-missing", "F", a_filter("int x;")),
     # what must be known when the graph is made
@@ -306,6 +306,26 @@ WRONG = [
         ),
     ),
     ("streamit-endless", None, f"{ONE} int->int pipeline P {{ while (true) {{ }} add One; }}"),
+    (
+        "streamit-endless",
+        "H.f(n)",
+        f"{ONE} helper H {{ int f(int n) {{ return H.f(n); }} }} int->int pipeline P {{ int x = H.f(1); add One; }}",
+    ),
+    (
+        "streamit-place",
+        "N",
+        f"{ONE} helper H {{ void f() {{ N = 3; }} }} static {{ int N = 2; init {{ H.f(); }} }}",
+    ),
+    (
+        "streamit-constant",
+        None,
+        'static { int s = 1; } int->int filter F { int[2] a = init_array_1D_int(s + "", 2); work pop 1 push 1 { push(pop()); } }',
+    ),
+    (
+        "streamit-misplaced",
+        "f()",
+        a_filter("int x = f(); int f() { return pop(); } work pop 1 push 1 { push(pop()); }"),
+    ),
     (
         "streamit-file",
         None,
@@ -643,6 +663,7 @@ def test_what_waits_in_a_loop_counts_for_its_windows() -> None:
     assert starts(f"{ONE} {text} int->int pipeline P {{ add One; add L; }}") == [2, 2]
 
 
+@pytest.mark.slow
 def test_a_recursion_is_as_deep_as_there_are_filters() -> None:
     text = "int->int pipeline Main { add P(3000); } int->int pipeline P(int n) { add One; if (n > 1) add P(n - 1); }"
     program = check(f"{ONE} {text}")

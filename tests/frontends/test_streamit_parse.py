@@ -29,6 +29,7 @@ def expr(text: str) -> c.Expr:
     return item.value.value
 
 
+@pytest.mark.slow
 def test_no_two_terminals_overlap() -> None:
     PARSER.build(strict=True)
 

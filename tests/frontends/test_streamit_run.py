@@ -486,6 +486,21 @@ def test_arrays_travel_on_channels() -> None:
     assert output(text, [5, 3, 2, 9]) == [2, -7]
 
 
+def test_an_array_may_change_when_it_has_been_pushed() -> None:
+    text = """
+    int->int pipeline Main { add Twice; add Sum; add Kept; add Sum; }
+    int->int[2] filter Twice { work pop 1 push 1 { int[2] a; a[0] = pop(); a[1] = 1; push(a); a[0] = 1000; } }
+    int[2]->int filter Sum {
+      work pop 1 push 1 { int[2] a = pop(); int s = 0; for (int i = 0; i < 2; i++) s += a[i]; push(s); }
+    }
+    int->int[2] filter Kept {
+      int[2] last;
+      void next(int[2] a, int x) { a[0] = x; }
+      work pop 1 push 1 { push(last); next(last, pop()); }
+    }"""
+    assert output(text, [5, 3, 2]) == [0, 6, 4]
+
+
 def test_files_are_inputs_and_outputs() -> None:
     text = """
     void->void pipeline Main {
@@ -712,6 +727,7 @@ def test_a_function_that_prints_need_not_be_called() -> None:
     assert lines(text, 3) == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 def test_the_radio_that_hops() -> None:
     text = (ROOT / "examples" / "frequency_hopping" / "radio.str").read_text(encoding="utf-8")
     good, bad = "100 % of the carrier", "0 % of the carrier"
@@ -1277,3 +1293,129 @@ def test_first_values_may_change_other_fields() -> None:
       work { println(a + " " + b + " " + n); n++; }
     }"""
     assert lines(text, 2) == ["3 8 8", "3 8 9"]
+
+
+def test_what_init_prints_comes_first() -> None:
+    text = """
+    static { int N = 3; init { println("static " + N); } }
+    void->void pipeline Main {
+      portal<Gain> p;
+      println("main");
+      add Source;
+      add Sender(p);
+      for (int i = 1; i < N; i++) { println("gain " + i); add Gain(i) to p; }
+      add Printer;
+    }
+    void->int filter Source { int x; init { x = 5; println("source"); } work push 1 { push(x++); } }
+    int->int filter Sender(portal<Gain> p) { work pop 1 push 1 { push(pop()); if (iter() == 1) p.set(7); } }
+    int->int filter Gain(int n) {
+      int k = first(n);
+      int[2] known;
+      int later = 9;
+      int m;
+      int first(int x) { println("first " + x + m + later); known[1] = x; m = 2; return x; }
+      void bye() { print("bye "); println(k); }
+      handler set(int x) { k = x; println("set " + n); }
+      init { println("init " + m); known[0] = 10; m += n; bye(); }
+      work pop 1 push 1 { push(k * pop() + known[0] + known[1] + m); later = 0; }
+    }
+    int->void filter Printer { work pop 1 { println(pop()); } }"""
+    begin = ["static 3", "main", "gain 1", "gain 2", "source"]
+    gains = [["first 100", "init 2", "bye 1"], ["first 200", "init 2", "bye 2"]]
+    expected = [*begin, *itertools.chain(*gains), "54", "set 1", "set 2", "408", "457"]
+    assert lines(text, 3) == expected
+    assert lines(text, 0) == expected[:-5]
+
+
+def test_what_init_prints_needs_no_item() -> None:
+    text = 'int->int filter A { init { println("a"); } work pop 1 push 1 { push(pop() + 1); } }'
+    assert run(text, {"input": [1]}) == {"output": [2], "stdout": "a\n"}
+    assert run(text, {"input": []}) == {"output": [], "stdout": "a\n"}
+    many = """
+    void->void pipeline M {
+      for (int i = 0; i < 3001; i++) println(i);
+      add void->void filter { work { println("w"); } };
+    }"""
+    assert lines(many, 1) == [*map(str, range(3001)), "w"]
+
+
+def test_functions_of_helper_blocks_make_the_graph() -> None:
+    text = """
+    helper H {
+      int lg(int x) { int r = 0; while (x > 1) { x = x / 2; r++; } return r; }
+      int fib(int n) { if (n < 2) return n; return fib(n - 1) + fib(n - 2); }
+      void fill(int[N] a) { int i = 0; while (i < N) a[i++] = 10 * lg(i + 1) + C; }
+    }
+    static { int C = 3; int N = H.lg(256); int[N] W; init { H.fill(W); } }
+    void->void pipeline Main {
+      add void->int filter { work push 1 { push(iter()); } };
+      int m = 1;
+      for (int i = 0; i < H.lg(8); i++) add Plus(H.fib(10) + m++ + m);
+      add int->void filter { work pop 1 { println(pop() + W[7]); } };
+    }
+    int->int filter Plus(int n) {
+      int k = H.lg(n) + C;
+      work pop 1 push 1 { push(pop() + n + k); }
+    }"""
+    added = sum(55 + 2 * m + 1 + 5 + 3 for m in (1, 2)) + 55 + 7 + 5 + 3
+    assert lines(text, 2) == [str(added + 33), str(added + 34)]
+
+
+def test_arrays_are_read_from_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "steps.txt").write_text("1\n 20 \n-300\n")
+    (tmp_path / "taps.txt").write_text("0.5\n-2e1\n")
+    text = """
+    static { int[3] S = init_array_1D_int("steps.txt", 3); }
+    int->float pipeline Main { add Steps(2); }
+    int->float filter Steps(int n) {
+      int[n + 1] step = init_array_1D_int("steps.txt", n + 1);
+      float[n] tap;
+      init { tap = init_array_1D_float("taps.txt", n); }
+      work pop 1 push 1 { push(pop() + step[2] + tap[0] + tap[1] + S[1]); step[2]++; }
+    }"""
+    assert output(text, [0, 0]) == [-299.5, -298.5]
+    (tmp_path / "steps.txt").write_text("1\n2\n3\n")
+    assert output(text, [0]) == [-14.5]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "`a.txt` cannot be read: no such file or directory"),
+        ("1\n2\n", "`a.txt` has 2 lines, but 3 numbers are wanted"),
+        ("1\n2\n3.5\n", "line 3 of `a.txt` is no `int`: `3.5`"),
+        ("1\n2\n2147483648\n", "line 3 of `a.txt` is no `int`: `2147483648`"),
+    ],
+)
+def test_texts_that_are_no_arrays(
+    content: str | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / "a.txt").write_text(content)
+    text = 'void->void filter A { int[3] a = init_array_1D_int("a.txt", 3); work { println(a[iter()]); } }'
+    with pytest.raises(Rejected) as error:
+        river.compile(text, lang="streamit")
+    (found,) = error.value.diagnostics
+    assert (found.code, found.message) == ("streamit-file", message)
+
+
+def test_a_loop_that_only_return_leaves_ends_a_function() -> None:
+    text = """
+    struct P { int x; };
+    void->void filter T {
+      int f(int a) { while (true) { if (a > 3) return a; a++; } }
+      P g(int a) { for (;;) { P p; p.x = a; if (a % 7 == 0) { return p; } a++; } }
+      work { println(f(1) + g(3).x); }
+    };"""
+    assert lines(text, 1) == ["11"]
+
+
+def test_any_expression_with_an_effect_is_a_statement() -> None:
+    text = """
+    void->void filter T {
+      int n = 4; boolean f() { n += 10; return true; }
+      work { n > 3 ? n-- : n++; n > 100 && f(); n == 3 && f(); println(n); }
+    }"""
+    assert lines(text, 2) == ["13", "12"]

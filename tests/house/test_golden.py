@@ -54,6 +54,7 @@ def test_a_case_that_prints_what_it_expects_passes(case, text: str) -> None:
     case(text)[1].assert_outcomes(passed=1)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import subprocess
 import sys
@@ -91,7 +90,7 @@ def test_a_run_from_the_cache_imports_nothing_that_reads_programs(tmp_path: Path
 
 def test_every_public_module_has_a_docstring() -> None:
     public = [path for path in MODULES if path.stem == "__init__" or not path.stem.startswith("_")]
-    silent = [relative(p) for p in public if not ast.get_docstring(ast.parse(p.read_text(encoding="utf-8")))]
+    silent = [relative(path) for path in public if not path.read_text("utf-8").startswith(('"""', 'r"""'))]
     assert silent == []
 
 

@@ -18,7 +18,7 @@ from river import plugins
 from river.diagnostics import Rejected
 from river.source import Source
 from river.testing import check_frontend, check_pass
-from river.testing.program_strategies import Case
+from river.testing.program_strategies import ProgramCase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,15 +129,17 @@ def test_the_pass_keeps_its_promises() -> None:
     )
     some = "operator some = std.filter<T = i64, where = fn(x) => (x > 1)>;\n"
     cases = [
-        Case(head + some + "(q) <- all(a); (b) <- some(q);", {"a": (1, 2, 3)}),
-        Case(head + some + "(q) <- some(a); queue r: i64; (r) <- all(q); (b) <- all(r);", {"a": (1, 2, 3)}),
+        ProgramCase(head + some + "(q) <- all(a); (b) <- some(q);", {"a": (1, 2, 3)}),
+        ProgramCase(
+            head + some + "(q) <- some(a); queue r: i64; (r) <- all(q); (b) <- all(r);", {"a": (1, 2, 3)}
+        ),
     ]
     trim = plugins.pass_("trim")()
     check_pass(trim, cases=cases, examples=10)
     with pytest.raises(
         AssertionError, match="finds nothing to do"
     ):  # it is the only one: a queue has a producer
-        check_pass(trim, cases=[Case(head + "(b) <- all(a);", {"a": (1,)})])
+        check_pass(trim, cases=[ProgramCase(head + "(b) <- all(a);", {"a": (1,)})])
 
 
 @pytest.mark.usefixtures("installed")

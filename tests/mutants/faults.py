@@ -35,6 +35,7 @@ _IN_ORDER: Final = f"{_EXPLORED}::test_results_are_sent_once_and_in_order"
 _AS_ONE: Final = f"{_EXPLORED}::test_a_keyed_operator_makes_what_one_worker_makes"
 _SCHEDULED: Final = "tests/backends/test_scheduling_explored.py"
 _CHECKPOINT: Final = "tests/backends/test_checkpoint.py"
+_BAD: Final = "tests/frontends/test_sawzall_bad_data.py"
 _COMBINE: Final = "tests/river/test_combine.py"
 _TEXTS: Final = "tests/backends/test_native_texts.py"
 _IN_BLOCKS: Final = "tests/backends/test_multicore_partial.py"
@@ -215,7 +216,7 @@ ENGINE: Final = (
         "handed-out-to-nobody",
         "a worker that goes on with what it took out of a task wakes nobody for the rest",
         "backends/multicore/scheduling/scheduler.py",
-        "            self._rouse()\n            self._call(0, now)\n",
+        "            self._rouse(1, task.cores)\n            self._call(0, now)\n",
         "            pass\n",
         "tests/backends/test_scheduling_virtual.py::test_a_heavy_operator_without_state_takes_as_many_workers_as_there_are[4]",
     ),
@@ -266,6 +267,14 @@ ENGINE: Final = (
         "            del elements[size:]\n",
         "            pass\n",
         "tests/backends/test_multicore.py::test_outputs_of_the_firing_that_traps_are_withdrawn[off]",
+    ),
+    Mutant(
+        "early-items-sent-again",
+        "a firing that is complete sends once more what it has sent early",
+        "backends/firing/machine.py",
+        "slice(self.sent, None)",
+        "slice(0, None)",
+        "tests/backends/test_early.py::test_the_rest_is_sent_when_the_window_is_complete[native]",
     ),
 )
 
@@ -452,6 +461,22 @@ FRONTENDS: Final = (
         "        if e.n == 0 {\n",
         "        if e.n <= 1 and len(x.del) > 0 {\n",
         "tests/frontends/test_cql_lower.py::test_a_distinct_row_goes_with_its_last_copy",
+    ),
+    Mutant(
+        "distinct-sum-of-each-copy",
+        "a value that is summed once leaves the sum with its first copy",
+        "frontends/cql/templates/group.river",
+        "if c == 0 { sub($a.f.sum, v); drop c; }",
+        "sub($a.f.sum, v); if c == 0 { drop c; }",
+        "tests/frontends/test_cql_aggregates.py::test_different_values_of_a_small_float_are_summed",
+    ),
+    Mutant(
+        "quantile-on-one-side",
+        "numbers that are too many below a quantile stay there",
+        "frontends/cql/templates/functions.river",
+        "  while q.below > wanted {\n",
+        "  while q.below > wanted + 1 {\n",
+        "tests/frontends/test_cql_aggregates.py::test_aggregates_say_at_every_instant_what_duckdb_says[False]",
     ),
     Mutant(
         "cql-part-without-number",
@@ -674,6 +699,30 @@ PASSES: Final = (
         "tests/backends/test_multicore_keyed.py::test_a_region_that_cannot_be_obeyed_is_a_remark",
     ),
     Mutant(
+        "regions-over-groups",
+        "operators of different groups are divided together",
+        "river/il/regions.py",
+        "if not one_group((before, instance)):",
+        "if False:",
+        "tests/backends/test_multicore_by_rows.py::test_what_may_be_divided_together",
+    ),
+    Mutant(
+        "blocks-over-groups",
+        "operators of different groups work on the same blocks of a file",
+        "river/il/partial.py",
+        "if not one_group((*first, instance)):",
+        "if False:",
+        "tests/backends/test_multicore_partial.py::test_what_is_in_another_group_does_not_work_on_the_same_blocks",
+    ),
+    Mutant(
+        "groups-run-by-anybody",
+        "tasks of operators in groups are run by any worker",
+        "backends/multicore/assembly.py",
+        "            task.cores = sets[plan.groups[group.id]]\n",
+        "            pass\n",
+        "tests/backends/test_multicore.py::test_operators_of_a_group_are_run_by_its_worker_and_those_of_none_by_any",
+    ),
+    Mutant(
         "improved-least-first",
         "code that hardly runs is optimised before what runs longest",
         "backends/native/tiers.py",
@@ -808,6 +857,14 @@ PASSES: Final = (
         "elif around.group is not None and not any(isinstance(each, a.Group) for each in said):",
         "elif around.group is not None:",
         "tests/optimizers/test_guards.py::test_what_takes_the_place_of_placed_operators_is_in_one_group",
+    ),
+    Mutant(
+        "early-items-an-item-late",
+        "of a steady state that is not complete a part is sent when one item more has come than it takes",
+        "optimizers/playing.py",
+        "early.append((width - 1, len(sent)))",
+        "early.append((width, len(sent)))",
+        "tests/optimizers/test_steady.py::test_a_steady_state_is_one_firing_and_computes_the_same[a part is sent early]",
     ),
 )
 
@@ -1161,6 +1218,30 @@ SPARK: Final = (
         "raise max(traps, key=lambda caught: _serial(stage, caught)).trap",
         "tests/backends/test_spark_stages.py::test_the_first_trap_is_told_as_by_the_calculus",
     ),
+    Mutant(
+        "windows-of-a-part",
+        "an operator on windows of items is given the items of some keys",
+        "backends/spark/keys.py",
+        "case Stateless() if isinstance(instance.operator, typed.Operator) and instance.operator.items:",
+        "case Stateless():",
+        "tests/backends/test_spark_frames.py::test_by_which_columns_an_input_is_divided",
+    ),
+    Mutant(
+        "time-of-some-keys",
+        "for the rows of some keys time ends with them",
+        "backends/spark/files.py",
+        "until=max(ends, default=None))",
+        "until=errand.until)",
+        "tests/backends/test_spark_files.py::test_rows_that_meet_by_key_are_sent_to_one_task",
+    ),
+    Mutant(
+        "rows-counted-for-each-output",
+        "the rows of a file are counted as often as they are read",
+        "backends/spark/direct.py",
+        "sum(telling.rows for telling in jobs[0])",
+        "sum(telling.rows for telling in tellings)",
+        "tests/backends/test_spark_files.py::test_executors_read_parts_of_files",
+    ),
 )
 
 
@@ -1240,6 +1321,22 @@ IL: Final = (
 )
 
 REPAIRED: Final = (
+    Mutant(
+        "band-join-taken-for-lasting",
+        "a join above one by order takes away a pair before it comes",
+        "frontends/cql/lower.py",
+        "            return band is None and _lasts(",
+        "            return _lasts(",
+        "tests/frontends/test_cql_queries.py::test_queries_say_at_every_instant_what_sql_says",
+    ),
+    Mutant(
+        "values-of-rows-that-do-not-stay",
+        "what is made of a row that comes and goes within an instant may trap",
+        "frontends/cql/lower.py",
+        "        if not any(map(_may_trap, values)) or _lasts(",
+        "        if True or _lasts(",
+        "tests/frontends/test_cql_queries.py::test_what_is_in_no_bag_is_divided_by_nothing",
+    ),
     Mutant(
         "case-looked-at-again",
         "each value of a `case` is looked at with all that are inside it",
@@ -1426,6 +1523,38 @@ BLOCKS: Final = (
         "return (is_exact(item) and (None in parts or whole <= parts)) or _tells_keys(parts, listed)",
         "return is_exact(item)",
         f"{_COMBINE}::test_a_view_that_shows_the_order_of_entries_keeps_its_variable_whole",
+    ),
+    Mutant(
+        "lines-keep-returns",
+        "machine code takes the carriage return at the end of a line for a part of it",
+        "backends/native/ingest/grammar.py",
+        'return ["q = e", *shorter, *field.view("offset(data, p), q - p, False")]',
+        'return ["q = e", *field.view("offset(data, p), q - p, False")]',
+        f"{_BAD}::test_lines_are_the_bytes_of_any_file[lines.csv-multicore]",
+    ),
+    Mutant(
+        "lines-by-suffix",
+        "a program that takes lines gets the cells of a file that is called so",
+        "river/driver/borders.py",
+        'return SUFFIXES.get(Path(os.fspath(target)).suffix.lower(), "text") in STREAMED',
+        'return SUFFIXES.get(Path(os.fspath(target)).suffix.lower(), "text") == "text"',
+        f"{_BAD}::test_lines_are_the_bytes_of_any_file[lines.csv-reference]",
+    ),
+    Mutant(
+        "lines-counted-from-the-part",
+        "the number of a line without an end counts from where the machine code has left the file",
+        "backends/native/ingest/reader.py",
+        "blocks(text, self.file.path, self.file.size, before)",
+        "blocks(text, self.file.path, self.file.size)",
+        "tests/backends/test_native_ingest.py::test_a_line_without_an_end_is_told_with_its_number",
+    ),
+    Mutant(
+        "bytes-broken-at-once",
+        "a byte that is no UTF-8 takes what is behind it along",
+        "frontends/sawzall/functions.river",
+        "      start = at + 1;\n      at = start;",
+        "      start = at + 2;\n      at = start;",
+        f"{_BAD}::test_lines_are_the_bytes_of_any_file[lines.csv-reference]",
     ),
 )
 

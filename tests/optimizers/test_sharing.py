@@ -227,6 +227,7 @@ def test_without_the_condition_the_laws_are_broken(
         check_pipeline(program(text), (Sharing(),), Platform(2), LIBRARY, {"x": data})
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(dags(6), st.lists(st.integers(-9, 9), max_size=7))
 def test_random_graphs_keep_their_outcome(text: str, items: list[int]) -> None:

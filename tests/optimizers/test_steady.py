@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import lcm
+from math import gcd, lcm
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import pytest
 from attrs import frozen
 
 import river
-from optimizers import Fusion
+from optimizers import Fusion, playing
 from optimizers.playing import WIDEST
 from optimizers.steady import steadied
 from river.il.pretty import pretty
@@ -121,7 +121,8 @@ def test_a_steady_state_is_one_firing_and_computes_the_same(name: str) -> None:
     assert isinstance(whole.operator, typed.Operator)
     assert whole.operator.rated is not None
     pop = whole.operator.rated.rates[0].pop
-    counts = {0, pop - 1, pop, 2 * pop + 1, *(there for there, _ in whole.operator.rated.early)}
+    parts = [there - back for there, _ in whole.operator.rated.early for back in (0, 1)]
+    counts = {0, pop - 1, pop, 2 * pop + 1, *parts}
     for count in counts:
         wanted = shown(before, items(count), backend="reference", optimize=False)
         assert shown(after, items(count), backend="reference", optimize=False) == wanted
@@ -138,6 +139,40 @@ def test_what_is_more_than_its_steady_states_stays_apart(name: str) -> None:
     before, after = made(APART[name])
     assert len(after.graph.instances) == len(before.graph.instances)
     assert shown(before, items(7), batch=3) == shown(before, items(7), backend="reference", optimize=False)
+
+
+def test_a_steady_state_that_is_too_large_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "WIDEST", 60)
+    monkeypatch.setattr(playing, "LONGEST", 100)
+    rng, refused = seeds.chance("steady states that are too large"), 0
+    cases = [
+        [[1, 1, 1], [1, 1, 1]],
+        [[3, 5, 4], [4, 7, 5]],
+        [[1, 3, 1], [4, 1, 5]],
+    ]  # the last sends an item too many
+    cases += [[[rng.randint(1, 5) for _ in range(3)] for _ in range(2)] for _ in range(12)]
+    for parts in cases:
+        shares = [many * push * parts[1 - i][1] for i, (many, pop, push) in enumerate(parts)]
+        joined = [share // gcd(*shares) for share in shares]
+        adds = " ".join(
+            f"add int->int filter {{ work pop {pop} push {push} {{ {'push(peek(0)); ' * push}{'pop(); ' * pop}}} }};"
+            for _, pop, push in parts
+        )
+        split = ", ".join(str(many) for many, _, _ in parts)
+        before = river.compile(
+            f"int->int splitjoin Main {{ split roundrobin({split}); {adds} join roundrobin({joined[0]}, {joined[1]}); }}",
+            lang="streamit",
+        )
+        verified = Verified(before.program, before.graph, before.library)
+        with monkeypatch.context() as patched:
+            patched.setattr(playing, "_small", lambda *_: True)
+            played = list(playing.steadies(verified))
+        with monkeypatch.context() as patched:
+            if not played:
+                patched.delattr(playing, "Taking")  # none of its firings is
+                refused += 1
+            assert list(playing.steadies(verified)) == played
+    assert 0 < refused < len(cases)
 
 
 def test_steady_states_apart_from_one_another_are_made_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -362,6 +362,7 @@ def _with(decl: Any, block: s.Block) -> Any:
 # --------------------------------------------------------------------------------------------------------------- random
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     dags(6),

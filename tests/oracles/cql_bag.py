@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Bag = list[Row]
-FNS = {fn.name: fn for fn in Library.of({"cql": FRONTEND.templates}).fns}
+FNS = Library.of({"cql": FRONTEND.templates}).fns
 END = (1 << 63) - 1  # the last instant that there is
 
 

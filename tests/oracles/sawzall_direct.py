@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import Any
 
@@ -87,8 +87,10 @@ class Machine:
                     found.append(
                         (*index, *(total(x, list(part)) for x, part in zip(types, parts, strict=True)))
                     )
-                case "collection":
+                case "collection" | "text":
                     found += items
+                case "recordio":
+                    found += [(length(len(v.encode())) + v.encode(),) for (v,) in values]
                 case "set" | "unique":
                     different = {frozen(v): v for v in values}
                     if table.kind == "unique":
@@ -101,15 +103,23 @@ class Machine:
                     best = ranked[-limit:] if table.kind == "maximum" else ranked[:limit]
                     found += best
                 case "top":
-                    by_value: dict[Any, list[Any]] = defaultdict(list)
-                    for v, w in zip(values, weights, strict=True):
-                        by_value[frozen(v)].append((v, w))
-                    sums = [
-                        (pairs[0][0], total(table.weight[0][1], [w for _, w in pairs]))
-                        for pairs in by_value.values()
-                    ]
+                    sums = summed(table, values, weights)
                     sums.sort(key=lambda vw: (rank(vw[1], down=True), rank(vw[0])))
                     found += [(*index, *v, w) for v, w in sums[: table.limit]]
+                case "quantile":
+                    ordered, last = sorted(values, key=rank), (table.limit or 0) - 1
+                    steps = (max(1, math.ceil(Fraction(i * len(ordered), last))) for i in range(last + 1))
+                    found += [(*index, *ordered[step - 1]) for step in steps]
+                case "sample" if len(values) <= (table.limit or 0):  # what is drawn of more is not told here
+                    found += items
+                case "weightedsample" if len(values) <= (table.limit or 0):
+                    found += [item for item in items if item[-1] > 0]
+                case "distinctsample" if len(sums := summed(table, values, weights)) <= (table.limit or 0):
+                    found += [(*index, *v, w) for v, w in sums]
+                case "inversehistogram" if len(sums := summed(table, values, weights)) <= (table.limit or 0):
+                    found.append((*index, 0, float(len(sums))))
+                    counts = Counter(w for _, w in sums)
+                    found += [(*index, w, n / len(sums)) for w, n in counts.items()]
                 case kind:
                     raise AssertionError(kind)
         return [tuple(plain(part) for part in row) for row in found]
@@ -438,9 +448,7 @@ class Machine:
             case (("int" | "uint"), [a, *rest]):
                 return whole_number(type_, a, *rest)
             case "float", [str() as a]:
-                if not re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", a, re.ASCII):
-                    raise Undefined
-                return float(a)
+                return floating(a)
             case "float", [a]:
                 return float(a)
             case "string", [a]:
@@ -473,16 +481,17 @@ def whole_number(type_: t.Type, value: Any, base: int = 0) -> int:
     match value:
         case str():
             parts = re.fullmatch(r"[ \t\n\r\v\f]*([+-]?)(0[xX])?([0-9a-zA-Z]+)", value)
-            if parts is None or (parts[2] and base not in (0, 16)) or (parts[1] == "-" and type_ == t.U64):
+            if parts is None or (parts[2] and base not in (0, 16)):
                 raise Undefined
             prefixed = 16 if parts[2] else 8 if len(parts[3]) > 1 and parts[3][0] == "0" else 10
             try:
-                found = int(parts[1] + parts[3], base or prefixed)
+                size = int(parts[3], base or prefixed)
             except ValueError:
                 raise Undefined from None
-            if wrap(type_, found) != found:
+            found = -size if parts[1] == "-" else size
+            if wrap(type_, size if type_ == t.U64 else found) != (size if type_ == t.U64 else found):
                 raise Undefined
-            return found
+            return wrap(type_, found)  # as C does, a negative number without sign wraps
         case float():
             if math.isnan(value) or math.isinf(value) or wrap(type_, int(value)) != int(value):
                 raise Undefined
@@ -491,7 +500,39 @@ def whole_number(type_: t.Type, value: Any, base: int = 0) -> int:
             return wrap(type_, int(value))
 
 
+def floating(text: str) -> float:
+    """The number in a text as C reads it, also in hexadecimal digits."""
+    rest = text.lstrip(" \t\n\r\v\f")
+    if re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", rest, re.ASCII):
+        return float(rest)
+    if re.fullmatch(r"[+-]?0[xX][0-9a-fA-F]+", rest):
+        return float.fromhex(rest)
+    raise Undefined
+
+
+def length(number: int) -> bytes:
+    """A number by 7 bits a byte, the lowest first."""
+    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + length(number >> 7)
+
+
+def summed(
+    table: z.Table, values: list[tuple[Any, ...]], weights: list[Any]
+) -> list[tuple[tuple[Any, ...], Any]]:
+    """Each value with its total weight."""
+    by_value: dict[Any, list[Any]] = defaultdict(list)
+    for v, w in zip(values, weights, strict=True):
+        by_value[frozen(v)].append((v, w))
+    ((_, type_),) = table.weight
+    return [(pairs[0][0], total(type_, [w for _, w in pairs])) for pairs in by_value.values()]
+
+
 def total(type_: t.Type, values: list[Any]) -> Any:
+    if isinstance(type_, t.List):
+        longest = max(map(len, values))
+        return [total(type_.item, [v[i] for v in values if i < len(v)]) for i in range(longest)]
+    if isinstance(type_, t.Map):
+        keys = {k for v in values for k in v}
+        return {k: total(type_.value, [v[k] for v in values if k in v]) for k in keys}
     if type_ != t.F64:
         return wrap(type_, sum(values))
     special = sum(v for v in values if not math.isfinite(v))

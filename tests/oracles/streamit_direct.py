@@ -14,6 +14,7 @@ from typing import Any
 from attrs import define, field
 
 from frontends.streamit import typed as ty
+from frontends.streamit.elaborate import prints
 from river.il.trees import walk
 from river.lang import types as t
 
@@ -48,8 +49,10 @@ def run(program: ty.Program, items: dict[str, list[Any]], ticks: int = 0) -> dic
             source.tick()
         world.quiesce()
     found: dict[str, Any] = {name: list(queue) for name, queue in world.outputs.items()}
-    if world.printers:
-        found["stdout"] = world.printed(ticks if program.graph.input == ty.VOID else None)
+    if world.printers or program.said:
+        said = (each if isinstance(each, str) else world.said[id(each)] for each in program.said)
+        states = ticks if program.graph.input == ty.VOID else None
+        found["stdout"] = "".join(said) + world.printed(states)
     return found
 
 
@@ -131,6 +134,7 @@ class World:
     outputs: dict[str, Queue] = field(factory=dict)
     printers: list[Filter] = field(factory=list)
     filters: list[Filter] = field(factory=list)
+    said: dict[int, str] = field(factory=dict)
 
     def queue_of(self, graph: ty.Graph, side: str) -> Queue | None:
         if side == "input":
@@ -157,9 +161,10 @@ class World:
                 )
                 self.actors.append(actor)
                 self.filters.append(actor)
+                self.said[id(graph)] = actor.said
                 if taken is None:
                     self.sources.append(actor)
-                if actor.prints:
+                if prints(graph.filter, heard=any(each.receiver is graph for each in self.program.channels)):
                     self.printers.append(actor)
             case ty.Identity() if taken is not None and given is not None:
                 self.actors.append(Pass(taken=taken, given=given))
@@ -323,19 +328,18 @@ class Filter(Actor):
     out: list[Channel] = field(factory=list)
     channels: list[Channel] = field(factory=list)
 
+    said: str = ""
+
     def __attrs_post_init__(self) -> None:
-        for decl in self.node.filter.fields:
-            self.fields[decl.name] = (
-                self.zero(decl.type) if decl.value is None else copy(self.value(decl.value))
-            )
+        self.texts.append("")
+        fields = self.node.filter.fields
+        self.fields.update((decl.name, self.zero(decl.type)) for decl in fields)
+        for decl in fields:
+            if decl.value is not None:
+                self.fields[decl.name] = copy(self.value(decl.value))
         if self.node.filter.init is not None:
             self.run(self.node.filter.init)
-
-    @property
-    def prints(self) -> bool:
-        from frontends.streamit.elaborate import prints
-
-        return prints(self.node.filter)
+        self.said = self.texts.pop()
 
     @property
     def sends(self) -> list[ty.Send]:

@@ -17,7 +17,7 @@ from river.lang import types as t
 from river.lang.evaluate import Trap, compile_operator, expressions, freeze_variables, statements
 from river.lang.values import freezer, thaw, well_typed
 from river.source import Source
-from river.testing.body_strategies import Case, bodies
+from river.testing.body_strategies import BodyCase, bodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ CODES = frozenset({
 """The traps of il.md 2.4 that a body can end with."""
 
 
-def checked(case: Case) -> typed.Operator:
+def checked(case: BodyCase) -> typed.Operator:
     try:
         found = check.operator(case.operator, case.scope)
     except Rejected as rejected:
@@ -48,7 +48,7 @@ class Fired:
     trap: tuple[str, int | None] | None = None
 
 
-def firings(op: typed.Operator, case: Case, *, freeze: bool) -> list[Fired]:
+def firings(op: typed.Operator, case: BodyCase, *, freeze: bool) -> list[Fired]:
     """One firing after the other until one traps; `freeze` freezes the variables between them."""
     body = compile_operator(op)
     fire = body.rated if body.rated is not None else body.item[0]
@@ -73,17 +73,17 @@ def firings(op: typed.Operator, case: Case, *, freeze: bool) -> list[Fired]:
 
 
 @given(bodies())
-def test_what_is_well_typed_by_construction_is_accepted(case: Case) -> None:
+def test_what_is_well_typed_by_construction_is_accepted(case: BodyCase) -> None:
     checked(case)
 
 
 @given(bodies())
-def test_it_reads_as_it_was_printed(case: Case) -> None:
+def test_it_reads_as_it_was_printed(case: BodyCase) -> None:
     assert parse(Source("random.river", pretty(case.program))) == case.program
 
 
 @given(bodies())
-def test_a_firing_gives_values_of_its_types_or_a_trap_of_its_sites(case: Case) -> None:
+def test_a_firing_gives_values_of_its_types_or_a_trap_of_its_sites(case: BodyCase) -> None:
     op = checked(case)
     for fired in firings(op, case, freeze=True):
         if fired.trap is not None:
@@ -98,7 +98,7 @@ def test_a_firing_gives_values_of_its_types_or_a_trap_of_its_sites(case: Case) -
 
 
 @given(bodies())
-def test_a_firing_is_a_function_of_the_item_and_the_state(case: Case) -> None:
+def test_a_firing_is_a_function_of_the_item_and_the_state(case: BodyCase) -> None:
     """Once more is the same; nothing that was given changes, nor what was emitted; mutable state is as frozen state."""
     op = checked(case)
     before = repr((case.items, case.states))
@@ -139,7 +139,7 @@ def copying() -> ExitStack:
 
 
 @given(bodies())
-def test_sharing_is_not_seen(case: Case) -> None:
+def test_sharing_is_not_seen(case: BodyCase) -> None:
     """Copy on write gives what copying at every write gives: no write is seen under another name (il.md P5)."""
     op = checked(case)
     with copying():
@@ -148,7 +148,7 @@ def test_sharing_is_not_seen(case: Case) -> None:
 
 
 @given(bodies())
-def test_what_is_not_written_does_not_change(case: Case) -> None:
+def test_what_is_not_written_does_not_change(case: BodyCase) -> None:
     op = checked(case)
     for fired in firings(op, case, freeze=False):
         for variable, before, after in zip(op.vars, case.states, fired.variables, strict=False):

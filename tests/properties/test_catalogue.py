@@ -21,6 +21,7 @@ from optimizers import Expand, Fission, Fusion, Hoisting, Placement
 from optimizers.sharing import Sharing
 from optimizers.zipping import Zipping
 from river.backend import Options
+from river.il.annotations import annotated
 from river.il.templates import Library
 from river.il.verify import verify
 from river.passes import pipeline
@@ -28,13 +29,13 @@ from river.platform import Platform
 from river.plugins import pass_
 from river.testing import laws
 from river.testing.catalogue_strategies import CATALOGUE, catalogue_cases, region_cases
-from river.testing.pass_laws import FAULT, Results, check_pipelines, compared, results, variables
+from river.testing.pass_laws import FAULT, Observations, check_pipelines, compared, results, variables
 from river.testing.program_strategies import delta_cases, item_cases
 
 if TYPE_CHECKING:
     from river.backend import Backend
     from river.il.graph import Graph
-    from river.testing.program_strategies import Case
+    from river.testing.program_strategies import ProgramCase
 
 PLATFORM = Platform(cores=1, machines=2)
 PIPELINES: dict[str, tuple[Any, ...]] = {
@@ -85,7 +86,7 @@ def library() -> Library:
     return Library.of({})
 
 
-def explored(case: Case) -> tuple[Graph, Results]:
+def explored(case: ProgramCase) -> tuple[Graph, Observations]:
     """A program and what it may compute: all of it, or one outcome if there is but one."""
     graph = verify(case.program, library())
     found = results(
@@ -98,8 +99,8 @@ def explored(case: Case) -> tuple[Graph, Results]:
 def computes(
     backend: Backend[Any],
     graph: Graph,
-    case: Case,
-    was: Results,
+    case: ProgramCase,
+    was: Observations,
     options: Options,
     passes: str = laws.REGIONS,
 ) -> None:
@@ -118,7 +119,7 @@ def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
 
     @SEARCH
     @given(DRAWN, st.lists(WAYS, min_size=3, max_size=3), st.integers(0, 99))
-    def check(case: Case, ways: list[Options], order: int) -> None:
+    def check(case: ProgramCase, ways: list[Options], order: int) -> None:
         graph, was = explored(case)
         check_pipelines(graph, was, PIPELINES, PLATFORM, library(), case.data, limit=LIMIT)
         for options in ways[:2]:
@@ -131,25 +132,39 @@ def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
 
 @pytest.mark.slow
 def test_the_catalogue_is_drawn_from_as_a_whole() -> None:
-    """Most operators occur, graphs are longer than a few of them, and what is not deterministic has several outcomes."""
+    """Most operators, most strategies of regions, and groups occur, and what is not deterministic has several outcomes."""
     met: set[str] = set()
+    strategies: set[str] = set()
+    grouped: list[bool] = []
     sizes: list[int] = []
     several: list[bool] = []
 
     @settings(max_examples=150, database=None, phases=[Phase.generate])
     @given(catalogue_cases())
-    def draw(case: Case) -> None:
+    def draw(case: ProgramCase) -> None:
         uses = re.findall(r"<- (\w+)", case.text)
         met.update(uses)
         sizes.append(len(uses))
+        grouped.append("@Group(" in case.text)
 
     @settings(max_examples=40, database=None, phases=[Phase.generate])
     @given(RACES)
-    def race(case: Case) -> None:
+    def race(case: ProgramCase) -> None:
         several.append(len(explored(case)[1].seen) > 1)
+
+    @settings(max_examples=50, database=None, phases=[Phase.generate])
+    @given(st.one_of(delta_cases(), catalogue_cases(9, 5)))
+    def divide(case: ProgramCase) -> None:
+        uses = [
+            annotated(i.use) for i in laws.after(verify(case.program, library()), laws.REGIONS, 3).instances
+        ]
+        strategies.update(use.region.what for use in uses if use.region is not None)
 
     draw()
     race()
+    divide()
     assert len(met & set(CATALOGUE)) > len(CATALOGUE) / 2
     assert sum(size >= 3 for size in sizes) > len(sizes) / 4
     assert sum(several) > len(several) / 8
+    assert len(strategies & {"round_robin", "seqno", "seqno_marks", "time_merge"}) >= 3
+    assert any(grouped)

@@ -124,6 +124,7 @@ def test_three_replicas() -> None:
     print(f"3 replicas: {found.states} states")
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 2)), max_size=4), st.integers(1, 3))
 def test_any_items(items: list[Item], epoch: int) -> None:
     same(unsplit(COUNT, state=True), split(COUNT, HASH % epoch, 2, state=True), items, state=True)
@@ -154,6 +155,7 @@ def bags(observation: Observation) -> object:
     return [(tau, sorted(ins), sorted(gone)) for tau, ins, gone in items], observation.variables  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.sampled_from("xyz"), min_size=1, max_size=3), max_size=4))
 def test_deltas_are_split_by_their_rows(instants: list[list[str]]) -> None:
     before, after = graph(WHOLE), graph(PARTS)
@@ -174,6 +176,7 @@ var $n: i64 = 0;
 (a0, a1, $n) <- s(a, $n); (b0) <- work(a0); (b1) <- work(a1); (b) <- m(b0, b1);"""
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 1), max_size=4))
 def test_ordered_items_are_dealt_in_turns(numbers: list[int]) -> None:
     items = [(10 * i, n) for i, n in enumerate(numbers)]

@@ -104,6 +104,7 @@ def seen(op: typed.Operator, *rows: list[tuple[str, int, float]]) -> object:
     return deltas, outs[1]
 
 
+@pytest.mark.slow
 @given(
     st.builds("{}\n    {}".format, LOOP, st.just("") | STATEMENT),
     st.just("0") | ASKED,

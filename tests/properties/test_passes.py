@@ -15,7 +15,7 @@ from river.il.templates import Library
 from river.platform import Platform
 from river.source import Source
 from river.testing.pass_laws import check_pipeline
-from river.testing.program_strategies import Case, delta_cases, item_cases
+from river.testing.program_strategies import ProgramCase, delta_cases, item_cases
 
 PLATFORM = Platform(cores=1, machines=2)
 PIPELINES: dict[str, tuple[Any, ...]] = {
@@ -33,7 +33,7 @@ def library() -> Library:
 
 @settings(max_examples=max(1, EXAMPLES // 10))
 @given(item_cases(most=5, items=8) | delta_cases(most=4, items=6))
-def test_longer_runs(case: Case) -> None:
+def test_longer_runs(case: ProgramCase) -> None:
     check_pipeline(case.program, PIPELINES["everything"], PLATFORM, library(), case.data)
 
 

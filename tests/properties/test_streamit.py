@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
 from math import lcm
@@ -340,8 +341,11 @@ def programs(draw: Any, depth: int = 2) -> str:
 words = st.integers(-(1 << 31), (1 << 31) - 1) | st.integers(-9, 9)
 
 
+CASES = int(os.environ.get("RIVER_CASES", "25"))
+
+
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=CASES)
 @given(programs(), st.lists(words, max_size=25))
 def test_programs_compute_what_the_actors_do(text: str, items: list[int]) -> None:
     typed = FRONTEND.check(FRONTEND.parse(Source("p.str", text)))
@@ -353,7 +357,7 @@ def test_programs_compute_what_the_actors_do(text: str, items: list[int]) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(programs(depth=1), st.lists(words, max_size=3))
 def test_programs_have_one_outcome(text: str, items: list[int]) -> None:
     typed = FRONTEND.check(FRONTEND.parse(Source("p.str", text)))
@@ -368,7 +372,7 @@ def test_programs_have_one_outcome(text: str, items: list[int]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(programs(depth=1), st.integers(0, 6))
 def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
     source = "void->int filter Source { int x; work push 2 { push(x++); push(x * 3); } }"
@@ -416,7 +420,7 @@ int->int filter Ask(int most) {
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(programs(depth=1), st.lists(words, max_size=20), st.sampled_from((0, 1, 3, 7)))
 def test_firings_ask_for_what_they_need(text: str, items: list[int], most: int) -> None:
     whole = text.replace("pipeline Main", "pipeline Inner")

@@ -40,6 +40,7 @@ def freeze(type_: t.Type, value):
     return value if found is None else found(value)
 
 
+@pytest.mark.slow
 @FEW
 @given(strategies.typed_values(strategies.types()))
 def test_strategies_and_zeros_are_well_typed(typed) -> None:
@@ -54,12 +55,14 @@ def test_item_types_are_items(type_) -> None:
     assert t.is_item(type_)
 
 
+@pytest.mark.slow
 @FEW
 @given(strategies.key_types())
 def test_key_types_are_keys(type_) -> None:
     assert t.is_key(type_)
 
 
+@pytest.mark.slow
 @FEW
 @given(strategies.typed_values(strategies.types()))
 def test_freezing_undoes_thawing_and_copies_nothing_frozen(typed) -> None:
@@ -71,6 +74,7 @@ def test_freezing_undoes_thawing_and_copies_nothing_frozen(typed) -> None:
     assert freeze(type_, value) is value
 
 
+@pytest.mark.slow
 @FEW
 @given(strategies.typed_values(strategies.types()))
 def test_a_frozen_copy_does_not_see_later_writes(typed) -> None:
@@ -82,6 +86,7 @@ def test_a_frozen_copy_does_not_see_later_writes(typed) -> None:
     assert copy == (value,)
 
 
+@pytest.mark.slow
 @FEW
 @given(strategies.typed_pairs(strategies.types()))
 def test_the_total_order_agrees_with_same(typed) -> None:
@@ -108,6 +113,7 @@ def test_sorting_is_stable_under_the_total_order(typed) -> None:
     assert sorted(items, key=order) == sorted(items, key=by_comparison)
 
 
+@pytest.mark.slow
 @FEW
 @given(strategies.typed_pairs(strategies.types(hashed=True)))
 def test_hash64_agrees_with_same(typed) -> None:

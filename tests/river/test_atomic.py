@@ -19,12 +19,13 @@ import pyarrow as pa
 import pytest
 
 from river.diagnostics import Rejected
-from river.io.atomic import AHEAD, Output
+from river.io.atomic import AHEAD, AtomicOutput
 from river.io.schema import arrow_schema
 from river.io.sinks import ArrowSink, open_sink
 from river.lang.types import F64
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_an_output_that_nobody_has_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -38,7 +39,7 @@ def test_nothing_is_left_of_an_output_that_nobody_has_yet(
 
     monkeypatch.setattr(Path, "chmod", interrupted)  # what comes right after the file was made
     with pytest.raises(KeyboardInterrupt) as raised:
-        Output(target)
+        AtomicOutput(target)
     assert [name for name in seen if name.endswith(".part")] == seen != []
     del raised
     gc.collect()
@@ -73,7 +74,7 @@ def test_the_disk_gets_a_large_file_while_it_is_written(
     tmp_path: Path, begun: list[tuple[int, int]], piece: int
 ) -> None:
     whole = 5 * AHEAD // 2
-    output = Output(tmp_path / "out.csv")
+    output = AtomicOutput(tmp_path / "out.csv")
     for start in range(0, whole, piece):
         output.write_bytes(bytes(min(piece, whole - start)))
     assert_one_after_the_other(begun, whole)
@@ -95,7 +96,7 @@ def test_the_disk_gets_columns_while_they_are_written(
 
 
 def test_what_others_see_at_once_is_not_hurried(tmp_path: Path, begun: list[tuple[int, int]]) -> None:
-    output = Output(tmp_path / "out.csv", in_place=True)
+    output = AtomicOutput(tmp_path / "out.csv", in_place=True)
     output.write_bytes(bytes(2 * AHEAD))
     output.close()
     assert not begun
@@ -103,7 +104,7 @@ def test_what_others_see_at_once_is_not_hurried(tmp_path: Path, begun: list[tupl
 
 def test_a_system_that_cannot_be_asked_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("river.io.atomic._begin", lambda: None)
-    output = Output(tmp_path / "out.csv")
+    output = AtomicOutput(tmp_path / "out.csv")
     output.write_bytes(bytes(2 * AHEAD))
     output.close()
     assert (tmp_path / "out.csv").stat().st_size == 2 * AHEAD
@@ -111,7 +112,7 @@ def test_a_system_that_cannot_be_asked_is_not(tmp_path: Path, monkeypatch: pytes
 
 def test_the_systems_own_function_is_called(tmp_path: Path) -> None:
     data = bytes(range(256)) * (AHEAD // 100)
-    output = Output(tmp_path / "out.csv")
+    output = AtomicOutput(tmp_path / "out.csv")
     for start in range(0, len(data), 100_000):
         output.write_bytes(data[start : start + 100_000])
     output.close()
@@ -123,8 +124,8 @@ def test_the_systems_own_function_is_called(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from river.diagnostics import Rejected
-from river.io.atomic import Output
-output = Output(sys.argv[1])
+from river.io.atomic import AtomicOutput
+output = AtomicOutput(sys.argv[1])
 output.write("half")
 output.file.flush()
 print("written", flush=True)
@@ -147,7 +148,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
     subprocess.run([*command, "die"], check=False, stdout=subprocess.DEVNULL)
     (tmp_path / ".out[1].csv.00000000.part").symlink_to(target)  # nobody makes links
     assert len(left(tmp_path)) == len(others) + 2
-    output = Output(target)
+    output = AtomicOutput(target)
     assert len(left(tmp_path)) == len(others) + 2  # its own, and the link
     output.write("whole")
     output.close()
@@ -163,7 +164,7 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdin is not None
         assert process.stdout.readline() == b"written\n"
-        one, two = Output(target), Output(target)  # of one process, too
+        one, two = AtomicOutput(target), AtomicOutput(target)  # of one process, too
         assert len(left(tmp_path)) == 3
         one.write("one")
         one.close()
@@ -171,11 +172,12 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
         two.close()
         assert len(left(tmp_path)) == 1
         process.stdin.close()
-    Output(target).abort()
+    AtomicOutput(target).abort()
     assert left(tmp_path) == []
     assert target.read_text() == "two"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "behind"])
 def test_a_file_that_somebody_took_for_stale_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -194,7 +196,7 @@ def test_a_file_that_somebody_took_for_stale_is_made_again(
         lock(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", disturbed)
-    output = Output(target)
+    output = AtomicOutput(target)
     output.write("whole")
     output.close()
     assert target.read_text() == "whole"
@@ -210,7 +212,7 @@ def test_a_system_without_locks_writes_as_well(tmp_path: Path, monkeypatch: pyte
 
     (tmp_path / ".out.csv.deadbeef.part").write_text("perhaps in use")
     monkeypatch.setattr(fcntl, "flock", none)
-    output = Output(tmp_path / "out.csv")
+    output = AtomicOutput(tmp_path / "out.csv")
     output.write("whole")
     output.close()
     assert (tmp_path / "out.csv").read_text() == "whole"
@@ -239,14 +241,14 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_name_of_an_output_is_brought_to_the_disk_behind_its_content(
     tmp_path: Path, synced: list[str]
 ) -> None:
-    output = Output(tmp_path / "out.csv")
+    output = AtomicOutput(tmp_path / "out.csv")
     output.write("whole")
     output.close()
     assert synced == ["file", "name", "folder"]
 
 
 def test_so_is_that_of_an_output_whose_state_is_kept(tmp_path: Path, synced: list[str]) -> None:
-    output = Output(tmp_path / "out.csv", in_place=True)
+    output = AtomicOutput(tmp_path / "out.csv", in_place=True)
     for _ in range(2):
         output.write("row")
         output.settled()
@@ -266,7 +268,7 @@ def test_a_folder_whose_names_cannot_be_brought_to_the_disk(
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", failing)
-    output = Output(tmp_path / "out.csv")
+    output = AtomicOutput(tmp_path / "out.csv")
     output.write("whole")
     with pytest.raises(Rejected, match="data-output") if fails else nullcontext():
         output.close()

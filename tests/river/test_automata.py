@@ -23,7 +23,7 @@ from river.lang.automata.program import (
     AT_START,
     MOST_INSTRUCTIONS,
     NOT_EMPTY,
-    Program,
+    PatternProgram,
     program,
     utf8_sequences,
 )
@@ -119,7 +119,7 @@ def compare(pattern: str, samples: list[str]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(patterns(empty_rounds=False), st.lists(texts, min_size=8, max_size=8))
 def test_searches_find_what_re_finds(pattern: str, samples: list[str]) -> None:
     compare(pattern, samples)
@@ -132,6 +132,7 @@ def test_searches_find_what_re_finds_at_length(pattern: str, samples: list[str])
     compare(pattern, samples)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(patterns(empty_rounds=True), texts)
 def test_loops_over_nothing_match_where_re_matches(pattern: str, text: str) -> None:
@@ -139,6 +140,7 @@ def test_loops_over_nothing_match_where_re_matches(pattern: str, text: str) -> N
     assert operation("re_test", regex, text) == (oracle.search(text) is not None)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(patterns(empty_rounds=True), st.lists(texts, min_size=5, max_size=5))
 def test_what_is_forgotten_is_found_anew(pattern: str, samples: list[str]) -> None:
@@ -201,6 +203,7 @@ def test_hostile_patterns_are_linear(pattern: str) -> None:
     assert max(steps) < 200  # the text is read once, by few states
 
 
+@pytest.mark.slow
 def test_beyond_the_most_states_searches_go_on() -> None:
     regex = compile_pattern("(a|b)*a(a|b){13}$")
     text = "".join(random.Random(5).choices("ab", k=9_000)) + "a" + "b" * 13
@@ -260,6 +263,7 @@ def test_the_table_leaves_out_what_is_too_large() -> None:
     assert large[1:4].tolist() == [0, 0, HEAD]
 
 
+@pytest.mark.slow
 def test_what_only_tests_may_be_smaller() -> None:
     program_ = compile_pattern("(?:a|b)*?(?:a(?:a|b){5}c|(?:a|b)*b(?:a|b){5}c)").machine.program
     whole, tests = ({most: table(program_, most)[1:3].tolist() for most in range(10, 200, 5)}, [HEAD, 0])
@@ -363,7 +367,7 @@ def check_table(pattern: str) -> None:
     check_origins(dfa, compile_pattern(pattern).machine.program)
 
 
-def check_origins(dfa: array[int], code: Program) -> None:
+def check_origins(dfa: array[int], code: PatternProgram) -> None:
     """States are those of Pike's machine, and threads come from where it says."""
     columns, known = dfa[0] + 1, dict[int, tuple[tuple[int, ...], int]]()
     for number, more in ((0, 0), (1, AFTER_WORD), (2, AFTER_LINE), (3, AT_START)):
@@ -471,7 +475,7 @@ def check_behind(pattern: str, samples: list[bytes]) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     patterns(empty_rounds=True),
     st.sampled_from(ENDINGS),
@@ -494,6 +498,7 @@ def test_matches_begin_where_they_are_found_from_behind_at_length(
     check_behind(f"(?:{pattern}){end}", samples)
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize(
     ("pattern", "known"),
     [

@@ -312,6 +312,7 @@ def test_it_does_so_under_every_schedule(name: str) -> None:
     assert {observe(graph(name), outcome) for outcome in found.outcomes} == {result(graph(name), data)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LARGE))
 def test_it_does_so_under_many_schedules(name: str) -> None:
     data, _ = HAND[name]
@@ -589,6 +590,7 @@ def test_an_echo_is_a_recurrence(x: list[float]) -> None:
     assert output("c_echo", sig=x) == y
 
 
+@pytest.mark.slow
 @few
 @given(st.lists(st.tuples(st.floats(-4, 4, width=32), st.floats(-4, 4, width=32)), min_size=8, max_size=19))
 def test_an_fft_is_a_dft(points: list[tuple[float, float]]) -> None:

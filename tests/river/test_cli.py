@@ -67,6 +67,7 @@ def test_outputs_go_to_files_by_suffix_and_come_back(count, suffix):
     assert (status, out) == (0, "page,n\na,1\nb,1\na,2\n")
 
 
+@pytest.mark.slow
 def test_limit_and_table(count):
     status, out, _ = river(
         "run",
@@ -235,6 +236,7 @@ def two(tmp_path):
     return tmp_path, ("run", tmp_path / "two.cql", "--in", f"s={tmp_path / 's.csv'}")
 
 
+@pytest.mark.slow
 def test_several_outputs_stand_under_their_names(two):
     _, args = two
     _, out, _ = river(*args)

@@ -21,7 +21,7 @@ from river.lang.evaluate import Trap
 from river.source import Source, Span
 from river.testing import check_backend, check_frontend, check_pass
 from river.testing.laws import Broken
-from river.testing.program_strategies import Case
+from river.testing.program_strategies import ProgramCase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -200,7 +200,7 @@ def renamed(decl: p.Decl) -> p.Decl:
             return decl
 
 
-CASE = Case(PROGRAM, {"a": (1, 2)})
+CASE = ProgramCase(PROGRAM, {"a": (1, 2)})
 
 
 def test_a_right_pass_passes() -> None:
@@ -222,7 +222,7 @@ def test_our_passes_keep_their_promises(name: str) -> None:
         ("nothing", (CASE,), Broken),
     ],
 )
-def test_passes_that_break_a_law(mode: str, cases: tuple[Case, ...], kind: type[Exception]) -> None:
+def test_passes_that_break_a_law(mode: str, cases: tuple[ProgramCase, ...], kind: type[Exception]) -> None:
     with pytest.raises(kind):
         check_pass(Spoiler(mode), cases=cases)
 
@@ -291,10 +291,12 @@ class Swallows(Wrapped):
         return Summary({})
 
 
+@pytest.mark.slow
 def test_a_right_backend_passes() -> None:
     check_backend(Wrapped(), examples=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "said"),
     [

@@ -89,6 +89,7 @@ def test_lines_are_matched_as_by_the_automaton() -> None:
     assert decided > 15
 
 
+@pytest.mark.slow
 @given(patterns(empty_rounds=True), st.lists(texts, min_size=4, max_size=4))
 def test_random_patterns_are_matched_as_by_the_automaton(pattern: str, samples: list[str]) -> None:
     agrees(pattern, samples)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from river.lang.operations.formula import Formula, Real, evaluator, record
+from river.lang.operations.formula import OFTEN, Formula, Real, compiled, evaluator, record
 from river.lang.operations.functions import NAMES, OPERANDS, formula, meaning
 from river.testing import seeds
 
@@ -181,6 +181,7 @@ def test_angles_of_many_turns(name: str, x: float) -> None:
         assert error(meaning(name)(x), TRUTH[name](Decimal(x))) < 1
 
 
+@pytest.mark.slow
 def test_powers_of_two_and_ten_are_exact() -> None:
     assert all(meaning("log2")(2.0**n) == n for n in range(-1074, 1024))
     assert all(meaning("log10")(float(10**n)) == n for n in range(23))
@@ -256,3 +257,12 @@ def divide(a: float, b: float) -> float:
 
 def test_formulas_are_small() -> None:
     assert all(isinstance(formula(name), Formula) and len(formula(name).steps) < 320 for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_formula_that_is_used_often_is_the_same(name: str) -> None:
+    edges = (0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 5e-324, 1.7e308, -3e-300, 710.5, 1e5)
+    step_by_step, written = evaluator(formula(name), meaning), compiled(formula(name), meaning)
+    for i in range(OFTEN):
+        args = (edges[i % 12] if i < 48 else i * 0.37 - 20, edges[i // 4 % 12])[: OPERANDS[name]]
+        assert struct.pack("<d", step_by_step(*args)) == struct.pack("<d", written(*args)), args

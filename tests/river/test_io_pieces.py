@@ -237,6 +237,7 @@ def original(tmp_path_factory: Any) -> bytes:
     return written(tmp_path_factory.mktemp("damaged") / "in.arrow", batches).read_bytes()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(places=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 7)), min_size=1, max_size=4))
 def test_damaged_files_give_rows_or_an_error(tmp_path_factory: Any, original: bytes, places: Any) -> None:

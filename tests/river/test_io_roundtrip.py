@@ -150,6 +150,7 @@ def copy(type_: t.Type, items: list[Any], format_: str, batch: int = 4) -> list[
     return [item for part in source for item in part]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", ["csv", "tsv", "jsonl", "parquet", "arrow"])
 @given(case=rows())
 @settings(max_examples=60, deadline=None)
@@ -165,6 +166,7 @@ def test_lines_of_text_are_read_back(case: tuple[t.Type, list[Any]]) -> None:
     same(copy(type_, items, "text"), items)
 
 
+@pytest.mark.slow
 @given(case=rows())
 @settings(max_examples=60, deadline=None)
 def test_columns_of_a_table_are_read_back(case: tuple[t.Type, list[Any]]) -> None:
@@ -178,6 +180,7 @@ def test_columns_of_a_table_are_read_back(case: tuple[t.Type, list[Any]]) -> Non
     same([item for part in open_source(sliced, type_, name="in") for item in part], items[1:])
 
 
+@pytest.mark.slow
 @given(case=rows(item_types))
 @settings(max_examples=40, deadline=None)
 def test_a_column_is_values_and_back(case: tuple[t.Type, list[Any]]) -> None:

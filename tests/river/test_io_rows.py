@@ -78,6 +78,7 @@ def scanned(text: str, delimiter: str, chunk: int, size: int) -> list[list[str]]
     return records
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(cells, min_size=2, max_size=4), max_size=8),
     st.sampled_from(["\n", "\r\n"]),
@@ -156,6 +157,18 @@ def test_values_that_are_not_records_come_from_one_column() -> None:
     assert read("n,value\n1,2.5\n", F64) == [2.5]
     assert read("1\n2\n", F64, "text") == [1.0, 2.0]
     assert read(" a \r\nb", STRING, "text") == [" a ", "b"]
+
+
+def test_lines_as_they_are_may_be_any_bytes() -> None:
+    assert read(b" \xff\r\n\n\xed\xa0\x80\r\r\n\x00\xe9", t.BYTES, "lines") == [
+        b" \xff",
+        b"",
+        b"\xed\xa0\x80\r",
+        b"\x00\xe9",
+    ]
+    with pytest.raises(Rejected, match="lines as they are hold `bytes`, not `string`") as caught:
+        read("a", STRING, "lines")
+    assert [d.code for d in caught.value.diagnostics] == ["data-format"]
 
 
 @pytest.mark.parametrize(

@@ -450,6 +450,7 @@ def test_what_is_too_long_is_broken_at_brackets():
 # ---------------------------------------------------------------------------------------------- grammars
 
 
+@pytest.mark.slow
 def test_the_grammar_is_strict():
     compose(LEXICAL, TYPES, EXPR, STMT, start=("expr", "type", "block", "operator")).build(strict=True)
 
@@ -466,7 +467,7 @@ def test_no_keyword_takes_a_name_away():
 
 def _ambiguous(tables) -> set[tuple[str, ...]]:
     found: set[tuple[str, ...]] = set()
-    for state in tables.states:
+    for state in (tables.states[number] for number in tables.states):
         if "NAME" in state:
             words = (tables.terminals[name].text or "" for name in state if name in tables.terminals)
             found.add(tuple(sorted(w for w in words if w.isidentifier() and w not in RESERVED)))

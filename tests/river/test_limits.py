@@ -69,9 +69,9 @@ def test_what_does_not_listen_is_ended_with_its_process(folder: Path) -> None:
     script = """if True:
         import ctypes, os
         from river.cli import execution, run, signals
-        from river.io.atomic import Output
+        from river.io.atomic import AtomicOutput
         def wait(*_, **__):
-            output = Output("o.csv")
+            output = AtomicOutput("o.csv")
             output.write("half")
             assert any(name.endswith(".part") for name in os.listdir("."))
             mutex = ctypes.create_string_buffer(64)

@@ -85,6 +85,7 @@ def stamped(steps: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(lines, st.sampled_from([1, 3, 4096]))
 def test_both_backends_and_brute_force_agree(

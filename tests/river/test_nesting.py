@@ -48,6 +48,7 @@ def height(expr: s.Expr) -> int:
     return 1 + max(height(expr.left), height(expr.right)) if isinstance(expr, s.Binary) else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["reference", "multicore"])
 def test_a_list_of_hundreds_of_values_is_looked_up(backend: str) -> None:
     rows = [{"ts": i, "v": i} for i in range(40)]
@@ -57,6 +58,7 @@ def test_a_list_of_hundreds_of_values_is_looked_up(backend: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["and", "or"])
 def test_chains_of_a_thousand_conditions_are_shallow(word: str) -> None:
     tree = parse_expr(Source("<expr>", f" {word} ".join(f"a == {i}" for i in range(1_000))))
@@ -75,6 +77,7 @@ def test_long_chains_ask_their_operands_in_order_and_stop() -> None:
         assert found == ([] if word == "and" else [{"v": 50}])
 
 
+@pytest.mark.slow
 def test_cases_inside_one_another_are_levels_and_their_branches_are_not() -> None:
     def flat(count: int) -> str:
         return "case" + "".join(f" when v = {i} then {i}" for i in range(count)) + " else 0 end = v"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import pytest
 
 from river.lang import types as t
 from river.lang import values as v
-from river.lang.operations import OPERATIONS, Signature, traps_of
+from river.lang.operations import OPERATIONS, Signature, effect_of, traps_of
 from river.lang.patterns import compile_pattern
-from river.lang.values import NAN, TrapSignal
+from river.lang.values import BOUNDS, NAN, TrapSignal
 
 INF = math.inf
 I32, I64, U64, I128, F32, F64 = t.I32, t.I64, t.U64, t.I128, t.F32, t.F64
@@ -476,6 +477,26 @@ def test_changes(case: Any) -> None:
 def test_every_operation_is_tested() -> None:
     tested = {case[0] for case in CASES} | {case[0] for case in CHANGES}
     assert tested == set(OPERATIONS)
+
+
+def test_results_of_whole_numbers_are_those_of_numbers_without_end():
+    found = {name for name, each in OPERATIONS.items() if effect_of(each, (I64, I64)).whole is not None}
+    assert {"+", "-", "*", "neg", "+%", "-%", "*%", "i32", "i64", "i32.wrap", "i64.sat"} <= found
+    numbers = (-(1 << 40), -7, 0, 3, 1 << 40)
+    for name in found:
+        types = (I64,) if OPERATIONS[name].rule((I64, I64), None) is None else (I64, I64)
+        whole = effect_of(OPERATIONS[name], types).whole
+        signature = OPERATIONS[name].rule(types, None)
+        assert whole is not None
+        assert signature is not None
+        low, high = BOUNDS[signature.result]
+        for args in product(numbers, repeat=len(types)):
+            if low <= whole(*args) <= high:
+                assert apply(name, types, args) == whole(*args), (name, args)
+        for rest in product(numbers, repeat=len(types) - 1):
+            for at in range(len(types)):
+                results = [whole(*rest[:at], number, *rest[at:]) for number in numbers]
+                assert sorted(results) in (results, results[::-1]), name
 
 
 def test_every_code_that_an_operation_states_is_tested() -> None:

@@ -11,12 +11,15 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import river
+from backends.multicore import BACKEND
+from river.backend import Options
 from river.cli import main
 from river.pictures.drawing import NodeKind, drawing
 from river.pictures.layers import Size, attached, layers, layout
 from river.pictures.mermaid import mermaid
 from river.pictures.svg import svg
 from river.pictures.text import text
+from river.platform import Platform
 
 ROOT = Path(__file__).resolve().parents[2]
 BODIES = sorted((ROOT / "tests" / "bodies").glob("*.river"))
@@ -35,8 +38,8 @@ operator tag(x: Row) -> (o: Row) { on x(r) { emit o r; } }
 operator ask(x: Row; $m: map<string, i64>, $n: i64) -> (out: Row) {
   on x(r) { $n = $n +% 1; emit out {k: r.k, v: get($m, r.k, 0) +% $n}; }
 }
-@Group(left) @Region(r1, replica) (c) <- tag(a);
-@Group(left) ($m) <- add(c, $m);
+@Group(left) @Parallel(2) @Region(r1, seqno, k, v) @Fuse(one) (c) <- tag(a);
+@Group(left) @Fuse(one) @Region(r2, combine) ($m) <- add(c, $m);
 @Group(right) (d) <- tag(b);
 @Group(right) @Parallel(4) (e, $n) <- ask(d, $m, $n);
 (o) <- tag(e);
@@ -48,8 +51,13 @@ def graph_of(path):
 
 
 @pytest.fixture
-def shared():
-    return drawing(river.compile(SHARED, "river").graph)
+def shared_graph():
+    return river.compile(SHARED, "river").graph
+
+
+@pytest.fixture
+def shared(shared_graph):
+    return drawing(shared_graph)
 
 
 @pytest.mark.parametrize("path", BODIES, ids=lambda p: p.stem)
@@ -108,16 +116,18 @@ def test_private_variables_hang_below_their_operator_and_shared_ones_at_the_bott
 
 def test_frames_links_and_views(shared):
     assert [(f.label, [shared.nodes[m].name for m in f.members]) for f in shared.frames] == [
-        ("region r1", ["tag"]),
+        ("region r1, by k, v", ["tag"]),
+        ("region r2, in blocks", ["add"]),
+        ("segment one", ["tag", "add"]),
         ("group left", ["tag", "add"]),
         ("group right", ["tag", "ask"]),
     ]
     written = {(shared.nodes[k.node].name, shared.nodes[k.variable].name): k.written for k in shared.links}
     assert written == {("add", "$m"): True, ("ask", "$m"): False, ("ask", "$n"): True, ("top", "$m"): False}
     assert [n.name for n in shared.nodes if n.kind is NodeKind.VIEW] == ["top"]
-    assert [n.name for n in shared.nodes if n.parallel] == ["ask"]
+    assert [n.name for n in shared.nodes if n.parallel] == ["tag", "ask"]
     drawn = svg(shared, "t")
-    assert drawn.count('class="frame"') == 3
+    assert drawn.count('class="frame"') == 5
     assert drawn.count('class="fold"') == 2
     assert mermaid(shared).count("subgraph ") == 3
 
@@ -166,6 +176,12 @@ def test_the_suffix_tells_the_format(program, suffix, start):
     assert command("graph", program, "--format", forms.get(suffix, suffix)) == (0, target.read_text(), "")
 
 
+def test_the_plan_shows_the_workers_of_groups(shared_graph):
+    made = BACKEND.plan(shared_graph, Platform(3), Options())
+    labels = [frame.label for frame in drawing(shared_graph, made).frames]
+    assert labels[-2:] == ["group left, worker 1", "group right, workers 2 to 3"]
+
+
 def test_the_plan_shows_locks_and_bounds(program):
     status, out, _ = command("graph", program, "--plan", "--format", "svg")
     assert status == 0
@@ -187,8 +203,12 @@ def test_the_graph_after_passes(program):
         "operator inc(x: i64) -> (y: i64) { on x(v) { emit y v +% 1; } }\n"
         "@Fuse(1) (m) <- inc(a);\n@Fuse(1) (b) <- inc(m);\n"
     )
-    assert len(re.findall(r"\binc\b", command("graph", fused)[1])) == 2
-    assert "layer 2" not in command("graph", fused, "-p", "fusion")[1]
+    shown = command("graph", fused)[1]
+    assert len(re.findall(r"^  inc ", shown, re.MULTILINE)) == 2
+    assert "segment 1: inc, inc" in shown
+    fewer = command("graph", fused, "-p", "fusion")[1]
+    assert "layer 2" not in fewer
+    assert "segment" not in fewer
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import metadata
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from river import plugins
 from river.diagnostics import Diagnostic, Rejected
-from river.entries import entries
+from river.entries import entries, version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,7 +200,7 @@ GROUPS = st.dictionaries(
 
 @pytest.mark.slow
 @given(installed=st.lists(st.lists(st.tuples(NAMES, st.sampled_from((".dist-info", ".egg-info")), GROUPS))))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_entries_are_those_of_importlib(installed: list[list[tuple[str, str, Any]]]) -> None:
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         folders = [Path(name) / str(i) for i in range(len(installed))]
@@ -227,3 +228,10 @@ def test_an_archive_on_the_path_is_asked_too(tmp_path: Path, monkeypatch: pytest
         packed.writestr("one-1.0.dist-info/entry_points.txt", "[river.passes]\na = m:X\n")
     monkeypatch.setattr(sys, "path", [str(archive)])
     assert [(each.name, each.value) for each in entries("river.passes")] == [("a", "m:X")]
+
+
+def test_versions_are_those_of_importlib():
+    for name in ("river-streams", "River.Streams", "attrs", "pytest", "import_linter"):
+        assert version(name) == metadata.version(name)
+    with pytest.raises(metadata.PackageNotFoundError):
+        version("river-that-nobody-has")

@@ -19,7 +19,7 @@ from tests.patience import PATIENCE
 if TYPE_CHECKING:
     import random
 
-CASES = int(os.environ.get("RIVER_CASES", "10"))
+CASES = int(os.environ.get("RIVER_CASES", "6"))
 WORDS = {signal.SIGINT: "interrupted\n", signal.SIGTERM: "terminated\n"}
 ECHO = """\
 river 1;
@@ -225,6 +225,7 @@ def test_a_signal_ends_what_computes_constants_beside(program, text):
     assert (process.returncode, out, err) == (128 + signal.SIGTERM, "", WORDS[signal.SIGTERM])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("how", ["lost", "dropped", "kept", "packed", "swallowed"])
 def test_an_interrupt_that_others_catch_ends_the_command(how):
     found = subprocess.run(

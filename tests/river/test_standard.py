@@ -60,6 +60,7 @@ COMMANDS = {
 FEW = ("help", "run")
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     "name", [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in COMMANDS]
 )
@@ -106,6 +107,7 @@ def test_messages_that_nobody_hears_change_nothing(folder: Path, redirect: str) 
     assert (folder / "q.csv").read_text().startswith("ts,op,x\n0,+,0\n1,-,0\n")
 
 
+@pytest.mark.slow
 def test_a_closed_input_is_told(folder: Path) -> None:
     status, out, err = river(folder, "compile", "--lang", "cql", "-", redirect="<&-")
     assert (status, out, err) == (
@@ -124,6 +126,7 @@ def test_a_program_that_is_no_text_is_told(folder: Path) -> None:
     assert (status, err) == (1, "error[not-text]: `<stdin>` is not UTF-8 text (byte 1)\n")
 
 
+@pytest.mark.slow
 def test_names_that_are_no_text_are_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = os.fsdecode(b"\xff.cql")
     (folder / name).write_text(QUERY)
@@ -170,6 +173,7 @@ def test_what_does_not_block_is_waited_for(folder: Path) -> None:
 SLOW = ("out parquet", "dead letters", "metrics", "checkpoint")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "option",
     ["out", "compile", *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)],

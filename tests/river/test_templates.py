@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from frontends.cql import FRONTEND
 from river.diagnostics import Rejected
 from river.il import library as libraries
-from river.il.parse import parse
+from river.il.parse import parse, parse_templates
+from river.il.pieces import DeclarationText, pieces
 from river.il.pretty import pretty
 from river.il.program import Instance, Program
 from river.il.templates import Library, check_template, expand_instances
@@ -310,6 +312,7 @@ def test_template_files_are_checked(tmp_path: Path) -> None:
     twice = "template <#T: type> operator f(x: #T) -> () { on x(x) { } }\n" * 2
     for text, code in (
         ("input q: i64;", "il-template-file"),
+        ("input q: i64; fn f(x: i64) -> i64 = x;", "il-template-file"),
         (twice, "il-template-duplicate"),
         ("template <#T: type> operator f(x: #S) -> () { on x(x) { } }", "il-template-hole"),
     ):
@@ -370,20 +373,69 @@ def test_templates_that_were_checked_are_kept_on_disk(
     text = "river 1;\ntype row = {a: i64};\nfn one(r: row) -> i64 = r.a;\n" + ADD
     sources = (Source("own.river", text),)
     monkeypatch.setenv("RIVER_CACHE", str(tmp_path))
-    namespace = libraries._namespace.__wrapped__
     checked: list[str] = []
     check = libraries._checked
-    monkeypatch.setattr(
-        libraries, "_checked", lambda name, sources: checked.append(name) or check(name, sources)
-    )
+
+    def noted(qualify: Any, source: Source, piece: DeclarationText) -> Any:
+        checked.append(f"{qualify.namespace}.{piece.name}")
+        return check(qualify, source, piece)
+
+    monkeypatch.setattr(libraries, "_checked", noted)
+    namespace = libraries._namespace.__wrapped__
     made = namespace("own", sources)
-    again = namespace("own", sources)
-    assert again == made
-    assert again.templates["add"].operator.span == made.templates["add"].operator.span
-    assert checked == ["own"]
-    (file,) = (tmp_path / "templates").iterdir()
-    file.write_text(file.read_text()[:-9])  # damaged: checked anew, and kept
-    assert namespace("own", sources) == made
-    assert namespace("own", sources) == made
-    namespace("other", sources)
-    assert checked == ["own", "own", "other"]
+    assert checked == ["own.row"]
+    assert (*made.templates, *made.fns) == ("add", "own.one")
+    template = made.templates["add"]
+    assert template is made.templates["add"]
+    again = namespace("own", sources).templates["add"]
+    assert again == template
+    assert again.operator.span == template.operator.span
+    assert checked == ["own.row", "own.add"]
+    for file in (tmp_path / "templates").iterdir():
+        file.write_text(file.read_text()[:-9])  # damaged: checked anew, and kept
+    assert namespace("own", sources).templates["add"] == template
+    assert namespace("own", sources).templates["add"] == template
+    assert namespace("other", sources).fns["other.one"].name == "other.one"
+    assert checked[2:] == ["own.row", "own.add", "other.row", "other.one"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'fn a(x: string) -> string = x + "fn b() }"; fn b(x: {f: i64}) -> {f: i64} { return x; }',
+        "// fn c()\nfn a(x: i64) -> i64 { /* } fn c */ return x; }\n\nfn b(x: i64) -> i64 = x; // type z = i64;",
+        "fn /* is */ `a`(x: i64) -> i64 { fn(y) => y; } fn // a\n b(x: fn(i64) -> {f: list<i64>}) -> i64 = 1;",
+    ],
+)
+def test_declarations_are_found_by_brackets_and_first_words(text: str) -> None:
+    source = Source("mine.river", f"/* of\nmine */ river 1;\n{text}\n")
+    a, b = pieces(source)
+    assert (a.kind, a.name, b.kind, b.name) == ("fn", "a", "fn", "b")
+    assert a.end == b.begin
+    assert source.text[b.begin :].startswith("fn")
+    assert "b(x" in source.text[b.begin :]
+
+
+def test_pieces_of_templates_are_what_parsing_finds() -> None:
+    for file in FRONTEND.templates:
+        source = Source(file.name, file.read_text(encoding="utf-8"))
+        parsed = parse_templates(source)
+        named = [(d.operator.name if isinstance(d, s.Template) else d.name, d.span) for d in parsed]
+        found = pieces(source)
+        assert [each.name for each in found] == [name for name, _ in named]
+        assert [each.begin for each in found] == [span and span.start for _, span in named]
+
+
+def test_what_nobody_asks_for_is_not_read(tmp_path: Path) -> None:
+    text = "fn broken(x: nowhere) -> i64 = +;\n" + ADD
+    library = Library.on_demand({"mine": (write(tmp_path, "mine.river", text),)})
+    expanded("operator a = mine.add<n = 1, f = fn(v) => v>;", library)
+    assert "mine.broken" in library.fns
+    with pytest.raises(Rejected) as rejected:
+        _ = library.fns["mine.broken"]
+    assert codes(rejected) == ["syntax-unexpected"]
+    (span,) = [each.span for each in rejected.value.diagnostics]
+    assert span is not None
+    assert span.source.position(span.start) == (2, 32)
+    with pytest.raises(Rejected):
+        Library.of({"mine": (write(tmp_path, "mine.river", text),)})

@@ -9,7 +9,7 @@ from river.il import annotations
 from river.il.annotations import Annotations, Fuse, Group, Keys, Parallel, Region
 from river.il.graph import End, Graph
 from river.il.parse import parse
-from river.il.program import Annotation, Program, Use
+from river.il.program import Annotation, Program, Use, Variable
 from river.il.templates import Library
 from river.il.verify import verify
 from river.lang import syntax as s
@@ -96,6 +96,19 @@ def test_verifying_again_checks_nothing_again() -> None:
     before = module._operator.cache_info().misses
     verify(text, LIBRARY)
     assert module._operator.cache_info().misses == before
+
+
+def test_a_call_that_gives_several_first_values_is_made_once() -> None:
+    from river.il import verify as module
+
+    call, number = s.Call("begin", ()), s.TypeName("i64")
+    pairs = tuple((name, Variable(name, number, s.Member(call, name))) for name in ("u", "v"))
+    fn = program("fn begin() -> {u: i64, v: i64} { return {u: 1, v: 2}; }")
+    before = module._initial.cache_info()
+    graph = verify(Program((*fn.decls, *(decl for _, decl in pairs))), LIBRARY)
+    assert [(each.name, each.initial) for each in graph.variables] == [("u", 1), ("v", 2)]
+    after = module._initial.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (3, 1)
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

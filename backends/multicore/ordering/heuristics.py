@@ -40,14 +40,14 @@ class Operator:
 
 
 @frozen
-class Setting:
+class HeuristicConstants:
     """Constants: `capacity` of the system in items [C, of QST], `slice` of a worker in seconds [s, of CT]."""
 
     capacity: int = 4096
     slice: float = 0.001
 
 
-Heuristic = Callable[[Sequence[Operator], Setting], "int | None"]
+Heuristic = Callable[[Sequence[Operator], HeuristicConstants], "int | None"]
 """The position of the operator to run, None if none should be."""
 
 
@@ -64,12 +64,12 @@ def cumulative(operators: Sequence[Operator]) -> list[float]:
     return found
 
 
-def items_per_slice(cost: float, setting: Setting, batch: int) -> int:
+def items_per_slice(cost: float, setting: HeuristicConstants, batch: int) -> int:
     """How many items a worker handles before it asks again: those of a slice, at least one, at most a batch."""
     return batch if cost <= 0 else max(1, min(batch, int(setting.slice / cost)))
 
 
-def queue_size_throttling(operators: Sequence[Operator], setting: Setting) -> int | None:
+def queue_size_throttling(operators: Sequence[Operator], setting: HeuristicConstants) -> int | None:
     """QST: the first operator that has not made enough for the next. Paper: section 6.1, equation (1).
 
     A threshold is at least 1: an operator that has made nothing so far would never run again.
@@ -82,12 +82,12 @@ def queue_size_throttling(operators: Sequence[Operator], setting: Setting) -> in
     return None
 
 
-def last_in_pipeline(operators: Sequence[Operator], _setting: Setting) -> int | None:
+def last_in_pipeline(operators: Sequence[Operator], _setting: HeuristicConstants) -> int | None:
     """LP: the last operator that has something to do. Paper: section 6.2."""
     return next((i for i in reversed(range(len(operators))) if operators[i].schedulable), None)
 
 
-def estimated_time(operators: Sequence[Operator], _setting: Setting) -> int | None:
+def estimated_time(operators: Sequence[Operator], _setting: HeuristicConstants) -> int | None:
     """ET: the operator whose queue takes longest, with one more worker. Paper: section 6.3, equation (2)."""
     found = [i for i, each in enumerate(operators) if each.schedulable]
     return max(
@@ -97,7 +97,7 @@ def estimated_time(operators: Sequence[Operator], _setting: Setting) -> int | No
     )
 
 
-def current_throughput(operators: Sequence[Operator], setting: Setting) -> int | None:
+def current_throughput(operators: Sequence[Operator], setting: HeuristicConstants) -> int | None:
     """CT: the operator that handles fewest items in this window, counted as items from outside. Paper: 6.4, equation (3)."""
     made = cumulative(operators)
 

@@ -13,7 +13,7 @@ from backends.multicore.ordering.keyed import UNBOUNDED, Join, Keyed, Operate, P
 from river.diagnostics import InternalError
 
 if TYPE_CHECKING:
-    from backends.multicore.ordering.reorder import Order
+    from backends.multicore.ordering.reorder import Sequencer
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -23,7 +23,7 @@ class HybridQueue(Keyed[B, R]):
     """Any worker fires any partition. There may be many more partitions than workers."""
 
     def __init__(
-        self, partitions: int, order: Order[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]
+        self, partitions: int, order: Sequencer[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]
     ) -> None:
         super().__init__(order, split, operate, join)
         self._master: Fifo[int] = Fifo()

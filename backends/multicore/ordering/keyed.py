@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from backends.multicore.ordering.atomic import Counter
-from backends.multicore.ordering.reorder import NOTHING, Failed, Nothing, Order, Wait
+from backends.multicore.ordering.reorder import NOTHING, FailedResult, Nothing, Sequencer, Wait
 from river.diagnostics import InternalError
 
 B = TypeVar("B")
@@ -34,11 +34,11 @@ class Part(NamedTuple, Generic[B]):
 Split = Callable[[B], Sequence[Part[B]]]
 """A batch by partition: at most one part for each."""
 
-Operate = Callable[[int, B], "R | Failed | Nothing"]
-"""Fires the rows of a partition. After it returned `Failed` it is not called for that partition any more."""
+Operate = Callable[[int, B], "R | FailedResult | Nothing"]
+"""Fires the rows of a partition. After it returned `FailedResult` it is not called for that partition any more."""
 
-Join = Callable[[B, Sequence[Part[B]], "Sequence[R | Failed | Nothing]"], "R | Failed | Nothing"]
-"""The result of a batch, of its parts and their results. It is `Failed` if one of these is."""
+Join = Callable[[B, Sequence[Part[B]], "Sequence[R | FailedResult | Nothing]"], "R | FailedResult | Nothing"]
+"""The result of a batch, of its parts and their results. It is `FailedResult` if one of these is."""
 
 
 class Parent(Generic[B, R]):
@@ -50,7 +50,7 @@ class Parent(Generic[B, R]):
         self.serial = serial
         self.batch = batch
         self.parts = parts
-        self.results: list[R | Failed | Nothing | None] = [None] * len(parts)
+        self.results: list[R | FailedResult | Nothing | None] = [None] * len(parts)
         self.left = Counter(len(parts))
 
 
@@ -61,10 +61,12 @@ Piece = tuple[Parent[B, R], int]
 class Keyed(ABC, Generic[B, R]):
     """A keyed operator. `feed` is called by one worker at a time, the one that has the operator's task; `work` by any number.
 
-    What `work` returns is what `Order.flush` returns: False asks the caller to see to it that somebody comes back.
+    What `work` returns is what `Sequencer.flush` returns: False asks the caller to see to it that somebody comes back.
     """
 
-    def __init__(self, order: Order[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]) -> None:
+    def __init__(
+        self, order: Sequencer[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]
+    ) -> None:
         self.order = order
         self._split = split
         self._operate = operate
@@ -114,7 +116,7 @@ class Keyed(ABC, Generic[B, R]):
         if failure is None and part.partition not in self._failed:
             result = self._operate(part.partition, part.rows)
             parent.results[i] = result
-            if isinstance(result, Failed):
+            if isinstance(result, FailedResult):
                 self._failed.add(part.partition)
         if parent.left.fetch_sub() > 1:
             return True
@@ -126,9 +128,9 @@ class Keyed(ABC, Generic[B, R]):
         if None in results:
             joined = NOTHING
         else:
-            made = cast("list[R | Failed | Nothing]", results)
+            made = cast("list[R | FailedResult | Nothing]", results)
             joined = self._join(parent.batch, parent.parts, made)
-            if any(isinstance(each, Failed) for each in made) and not isinstance(joined, Failed):
+            if any(isinstance(each, FailedResult) for each in made) and not isinstance(joined, FailedResult):
                 raise InternalError("a failure was lost where the results of a batch were joined")
         return self.order.hand_in(parent.serial, joined)
 
@@ -136,8 +138,8 @@ class Keyed(ABC, Generic[B, R]):
 def by_position(
     _batch: Any,
     parts: Sequence[Part[Any]],
-    results: Sequence[list[list[Any]] | Failed | Nothing],
-) -> list[list[Any]] | Failed:
+    results: Sequence[list[list[Any]] | FailedResult | Nothing],
+) -> list[list[Any]] | FailedResult:
     """The join of results that are lists with what each row made, in the order of the batch.
 
     Of several failures that of the first row counts, and only what stands before that row.
@@ -145,13 +147,13 @@ def by_position(
     rows: list[tuple[int, list[Any]]] = []
     failures: list[tuple[int, Exception]] = []
     for part, result in zip(parts, results, strict=True):
-        made: list[list[Any]] | Nothing = result.before if isinstance(result, Failed) else result
+        made: list[list[Any]] | Nothing = result.before if isinstance(result, FailedResult) else result
         done = [] if made is NOTHING else made
         rows += zip(part.positions, done, strict=False)
-        if isinstance(result, Failed):
+        if isinstance(result, FailedResult):
             failures.append((part.positions[len(done)], result.error))
     rows.sort(key=lambda row: row[0])
     if not failures:
         return [made for _, made in rows]
     first, error = min(failures, key=lambda failure: failure[0])
-    return Failed(error, [made for position, made in rows if position < first])
+    return FailedResult(error, [made for position, made in rows if position < first])

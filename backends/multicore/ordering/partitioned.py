@@ -8,7 +8,7 @@ from backends.multicore.ordering.atomic import Fifo
 from backends.multicore.ordering.keyed import UNBOUNDED, Join, Keyed, Operate, Piece, Split
 
 if TYPE_CHECKING:
-    from backends.multicore.ordering.reorder import Order
+    from backends.multicore.ordering.reorder import Sequencer
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -18,7 +18,7 @@ class PartitionedQueues(Keyed[B, R]):
     """`work` is called for a worker by one thread at a time. Nothing moves on unless every worker comes."""
 
     def __init__(
-        self, workers: int, order: Order[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]
+        self, workers: int, order: Sequencer[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]
     ) -> None:
         super().__init__(order, split, operate, join)
         self._queues: list[Fifo[Piece[B, R]]] = [Fifo() for _ in range(workers)]

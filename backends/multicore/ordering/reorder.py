@@ -48,14 +48,14 @@ class Wait(Enum):
 
 
 @frozen
-class Failed:
+class FailedResult:
     """The result of an input that could not be handled to its end; `before` is what had been made, and is sent."""
 
     error: Exception
     before: Any = NOTHING
 
 
-class Order(Protocol[R_contra]):
+class Sequencer(Protocol[R_contra]):
     """Where results are handed in. Any worker may call anything at any time.
 
     `next`: the serial number whose result is due; what stands before it was sent.
@@ -72,7 +72,7 @@ class Order(Protocol[R_contra]):
         """Whether that serial number may be given out now; if it may, it may later, unless something fails."""
         ...
 
-    def hand_in(self, serial: int, result: R_contra | Failed | Nothing, /) -> bool:
+    def hand_in(self, serial: int, result: R_contra | FailedResult | Nothing, /) -> bool:
         """Takes the result of a serial number that was given out, once, then does and says what `flush` does."""
         ...
 
@@ -103,7 +103,7 @@ class ReorderBuffer(Generic[R]):
         self.failure: Exception | None = None
         self._send = send
         self._drain = drain
-        self._slots: list[R | Failed | Missing] = [EMPTY] * capacity
+        self._slots: list[R | FailedResult | Missing] = [EMPTY] * capacity
         self._flag = Lock()
 
     def admits(self, serial: int, /) -> bool:
@@ -111,7 +111,7 @@ class ReorderBuffer(Generic[R]):
             return False
         return serial < self.next + self.capacity  # L16
 
-    def hand_in(self, serial: int, result: R | Failed | Nothing, /) -> bool:
+    def hand_in(self, serial: int, result: R | FailedResult | Nothing, /) -> bool:
         if serial >= self.next + self.capacity:
             raise InternalError(f"serial number {serial} was not admitted")
         self._slots[serial % self.capacity] = result  # L18
@@ -125,7 +125,7 @@ class ReorderBuffer(Generic[R]):
                 result = self._slots[serial % self.capacity]  # L30
                 if result is EMPTY:
                     break
-                if isinstance(result, Failed):
+                if isinstance(result, FailedResult):
                     if result.before is not NOTHING:
                         self._send(result.before)
                     self.failure = result.error
@@ -159,7 +159,7 @@ class LockedReorder(Generic[R]):
         self._send = send
         self._drain = drain
         self._waiting: list[
-            tuple[int, R | Failed | Nothing]
+            tuple[int, R | FailedResult | Nothing]
         ] = []  # a heap; no two serial numbers are the same
         self._lock = Lock()
 
@@ -168,7 +168,7 @@ class LockedReorder(Generic[R]):
             return False
         return serial < self.next + self.capacity
 
-    def hand_in(self, serial: int, result: R | Failed | Nothing, /) -> bool:
+    def hand_in(self, serial: int, result: R | FailedResult | Nothing, /) -> bool:
         with self._lock:
             heappush(self._waiting, (serial, result))
             return self._send_due()
@@ -182,7 +182,7 @@ class LockedReorder(Generic[R]):
         room = self._drain()
         while room and self.pending:
             serial, result = heappop(self._waiting)
-            if isinstance(result, Failed):
+            if isinstance(result, FailedResult):
                 if result.before is not NOTHING:
                     self._send(result.before)
                 self.failure = result.error

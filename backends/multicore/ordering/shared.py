@@ -9,7 +9,7 @@ from backends.multicore.ordering.atomic import Fifo
 from backends.multicore.ordering.keyed import UNBOUNDED, Join, Keyed, Operate, Piece, Split
 
 if TYPE_CHECKING:
-    from backends.multicore.ordering.reorder import Order
+    from backends.multicore.ordering.reorder import Sequencer
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -19,7 +19,7 @@ class SharedQueue(Keyed[B, R]):
     """A piece and the lock of its partition are taken together (Fig. 5 shows why), so that one may wait for all."""
 
     def __init__(
-        self, partitions: int, order: Order[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]
+        self, partitions: int, order: Sequencer[R], split: Split[B], operate: Operate[B, R], join: Join[B, R]
     ) -> None:
         super().__init__(order, split, operate, join)
         self._queue: Fifo[Piece[B, R]] = Fifo()

@@ -10,7 +10,7 @@ from backends.multicore.ordering.reorder import Wait
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backends.multicore.ordering.reorder import Failed, Nothing, Order
+    from backends.multicore.ordering.reorder import FailedResult, Nothing, Sequencer
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ class Worklist(Generic[B, R]):
     `take` and `alone` are called by one worker at a time: the one that has the operator's task. `hand_in` is called by all.
     """
 
-    def __init__(self, order: Order[R], source: Callable[[], B | None]) -> None:
+    def __init__(self, order: Sequencer[R], source: Callable[[], B | None]) -> None:
         self._order = order
         self._source = source
         self._back = Counter(0)  # of the results: those whose worker has left the order again
@@ -44,8 +44,8 @@ class Worklist(Generic[B, R]):
         self.given = serial + 1
         return serial, batch
 
-    def hand_in(self, serial: int, result: R | Failed | Nothing) -> bool:
-        """Takes the result of what was given out. Returns what `Order.flush` does."""
+    def hand_in(self, serial: int, result: R | FailedResult | Nothing) -> bool:
+        """Takes the result of what was given out. Returns what `Sequencer.flush` does."""
         room = self._order.hand_in(serial, result)
         self._back.fetch_add()
         return room

@@ -11,14 +11,14 @@ from collections import deque
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from backends.multicore.ordering.heuristics import (
     HEURISTICS,
     Heuristic,
+    HeuristicConstants,
     Meter,
     Operator,
-    Setting,
     last_in_pipeline,
 )
 
@@ -26,35 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from backends.firing.queues import Queue
-    from backends.multicore.scheduling.task import Task
+    from backends.multicore.scheduling.task import Ready, Task
 
 WINDOW: Final = 0.1
 """Seconds of a window of CT."""
-
-
-class Ready(Protocol):
-    """The ready tasks. Iterating gives them in no order."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Task]: ...
-
-    @property
-    def first(self) -> Task:
-        """What `popleft` would give."""
-        ...
-
-    def append(self, task: Task, /) -> None:
-        """One more."""
-        ...
-
-    def appendleft(self, task: Task, /) -> None:
-        """One more, which comes before all others."""
-        ...
-
-    def popleft(self, now: float, /) -> Task:
-        """Takes the one that comes next, of at least one. `now`: the time, in seconds."""
-        ...
 
 
 class LastFirst:
@@ -100,7 +75,7 @@ class Chosen:
         tasks: Sequence[Task],
         order: Sequence[int],
         queues: Mapping[str, Queue],
-        setting: Setting,
+        setting: HeuristicConstants,
     ) -> None:
         self._heuristic = heuristic
         self._setting = setting
@@ -182,4 +157,4 @@ def ready(
     """The ready tasks, none yet, in the order of a heuristic of the paper. `order`: of the tasks, with the data."""
     if scheduler == "LP":
         return LastFirst(order)
-    return Chosen(HEURISTICS[scheduler], tasks, order, queues, Setting(capacity=4 * batch))
+    return Chosen(HEURISTICS[scheduler], tasks, order, queues, HeuristicConstants(capacity=4 * batch))

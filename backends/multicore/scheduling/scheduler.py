@@ -2,13 +2,14 @@
 
 A task is an operator instance or a sink; workers take tasks that may have something to do, one worker a task. One more
 thread reads the sources. A task that finds no room for its output is set aside until there is some and does not run
-(Fig. 2); no worker ever waits for room or for a lock of variables. When nothing can move and somebody waits for room, the
-smallest full queue whose consumer starves on another input grows (il.md P8).
+(Fig. 2); no worker ever waits for room or for a lock of variables. A task that belongs to some of the workers (`CoreSet`) is
+run by nobody else, and these take turns between such tasks and those that anybody may run. When nothing can move and somebody
+waits for room, the smallest full queue whose consumer starves on another input grows (il.md P8).
 
 Events are methods, one at a time. The time is a value that comes with them, `now`: seconds of any clock that does not go back.
 Decisions are what they return, and `woken`.
 
-Paper: River Fig. 2, §2.4.
+Paper: River Fig. 2, §2.4, §4.5.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from backends.firing.ports import Out
     from backends.firing.queues import Queue
-    from backends.multicore.scheduling.ready import Ready
-    from backends.multicore.scheduling.task import Task
+    from backends.multicore.scheduling.task import CoreSet, Ready, Task
 
 HANDOVER: Final = 200e-6
 """Seconds that a step must take for a worker to be woken for it: shorter ones are sooner done by the reader."""
@@ -92,7 +92,9 @@ class Scheduler:
         self.over = False
         self.stopped = False
         self.failed = False
-        self._ready = ready
+        self._ready = ready  # what anybody may run
+        self._sets = tuple(dict.fromkeys(task.cores for task in tasks if task.cores is not None))
+        self._set_of: dict[int, CoreSet] = {w: each for each in self._sets for w in each.workers}
         self._cores = cores
         self._batch = batch
         # A step so short that all that a full queue asks for are not worth waking somebody.
@@ -141,8 +143,12 @@ class Scheduler:
 
         If that are no more, somebody is at a step that takes longer than its like did before, and a worker more wakes.
         """
-        if self._ready and self.steps == steps and not (self._alone and self.running):
-            self._rouse()
+        if self.steps == steps and not (self._alone and self.running):
+            if self._ready:
+                self._rouse()
+            for each in self._sets:
+                if each.ready:
+                    self._rouse(1, each)
         return self.steps
 
     # -- the reader
@@ -162,6 +168,7 @@ class Scheduler:
     def sent(self, outs: Iterable[Out]) -> None:
         """The reader has put of a turn what there was room for."""
         self._delivered(outs)
+        self._summon()
 
     def helps(self, *, many: bool) -> bool:
         """Whether the reader runs light tasks itself before it reads on. `many`: its turn is large.
@@ -221,12 +228,20 @@ class Scheduler:
         Raises: InternalError if nothing can run, though the run is not over.
         """
         while not (self.stopped or self.over):
-            if self._ready and not (self.running and self._crowded(now)):
+            own = self._set_of.get(worker)
+            theirs = self._ready and not (self.running and self._crowded(now))
+            if own is not None and own.ready and not (theirs and own.last):
+                own.last = True
+                return self._taken(now, own)
+            if theirs:
+                if own is not None:
+                    own.last = False
                 return self._taken(now)
-            if self.running or self._more_comes():
+            if self.running or self._more_comes() or any(each.ready for each in self._sets):
                 self.asleep.append(worker)
                 return None
             self._stuck(now)
+            self._summon()
         return None
 
     def stepped(self, task: Task, outcome: Outcome, seconds: float, now: float, *, empty: bool) -> None:
@@ -265,7 +280,7 @@ class Scheduler:
                     self._queue(task)
         task.learn(seconds, empty=empty)
         if outcome is Outcome.SPLIT:  # this worker is busy, and what it does was worth handing out
-            self._rouse()
+            self._rouse(1, task.cores)
             self._call(0, now)
         else:
             self._call(1, now)
@@ -290,13 +305,30 @@ class Scheduler:
                 self._acquire(heir)
         if self._ready:
             self._rouse(len(self._ready))
+        self._summon()
 
     # -- who wakes
 
-    def _rouse(self, workers: int = 1) -> None:
+    def _rouse(self, workers: int = 1, among: CoreSet | None = None) -> None:
         """Wakes so many workers that sleep, those first that slept last: what they used may still be in the caches."""
-        for _ in range(min(workers, len(self.asleep))):
-            self.woken.append(self.asleep.pop())
+        asleep = self.asleep if among is None else [w for w in self.asleep if w in among.workers]
+        for worker in asleep[: -workers - 1 : -1]:
+            self.asleep.remove(worker)
+            self.woken.append(worker)
+
+    def _summon(self) -> None:
+        """Sees to it that of those who alone may run what is ready one is awake, and more where there is much to do."""
+        for each in self._sets:
+            if each.ready and (asleep := sum(w in each.workers for w in self.asleep)):
+                self._rouse((asleep == len(each.workers)) + self._heavy(each.ready, 1), each)
+
+    def _heavy(self, ready: Ready, mine: int) -> int:
+        """How many tasks, all but the first `mine`, have more to do than waking somebody costs."""
+        heavy = 0
+        for task in islice(ready, mine, None):
+            if task.cost > self._light_step and self._far(task, self._pending(task), WAKE):
+                heavy += 1
+        return heavy
 
     def _attend(self) -> None:
         """Sees to it that a worker is awake; one that is will look what there is to do before it sleeps."""
@@ -305,12 +337,10 @@ class Scheduler:
 
     def _call(self, mine: int, now: float) -> None:
         """Wakes workers for the ready tasks, all but the first `mine`, that have more to do than waking somebody costs."""
+        self._summon()
         if not self.asleep or len(self._ready) <= mine:
             return
-        heavy = 0
-        for task in islice(self._ready, mine, None):
-            if task.cost > self._light_step and self._far(task, self._pending(task), WAKE):
-                heavy += 1
+        heavy = self._heavy(self._ready, mine)
         if heavy and not self._crowded(now):
             self._rouse(heavy)
         elif self.reader is ReaderState.BLOCKED and self._holds_up(mine):
@@ -356,9 +386,9 @@ class Scheduler:
 
     # -- what is ready
 
-    def _taken(self, now: float) -> Task:
-        """The first of the ready tasks, for the caller to run."""
-        task = self._ready.popleft(now)
+    def _taken(self, now: float, among: CoreSet | None = None) -> Task:
+        """The first of the ready tasks that anybody may run, or of those of a set, for the caller to run."""
+        task = (self._ready if among is None else among.ready).popleft(now)
         task.state = State.RUNNING
         task.missed = False
         self.running += 1
@@ -366,7 +396,7 @@ class Scheduler:
 
     def _queue(self, task: Task) -> None:
         task.state = State.QUEUED
-        self._ready.append(task)
+        (self._ready if task.cores is None else task.cores.ready).append(task)
 
     def _wake(self, task: Task) -> None:
         """Input has come for the task."""
@@ -405,7 +435,7 @@ class Scheduler:
                 return
             lock.owner = task
             task.held += 1
-        self._ready.appendleft(task)
+        (self._ready if task.cores is None else task.cores.ready).appendleft(task)
         task.state = State.QUEUED
 
     def _stuck(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""What is scheduled: a task, where it stands, what came of running it, and the locks that it may need."""
+"""What is scheduled: a task, where it stands, what came of running it, the locks that it may need, and who may run it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections import deque
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from river.classes import define
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from backends.firing.ports import Out, Port
     from river.diagnostics import Rejected
@@ -45,6 +47,45 @@ class Lock:
         self.waiting: deque[Task] = deque()
 
 
+class Ready(Protocol):
+    """The ready tasks. Iterating gives them in no order."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Task]: ...
+
+    @property
+    def first(self) -> Task:
+        """What `popleft` would give."""
+        ...
+
+    def append(self, task: Task, /) -> None:
+        """One more."""
+        ...
+
+    def appendleft(self, task: Task, /) -> None:
+        """One more, which comes before all others."""
+        ...
+
+    def popleft(self, now: float, /) -> Task:
+        """Takes the one that comes next, of at least one. `now`: the time, in seconds."""
+        ...
+
+
+@define(eq=False)
+class CoreSet:
+    """Some of the workers, by number, that alone run some of the tasks; `ready`: which of these may have something to do.
+
+    `last`: whether the last task that one of them took was one of these, where it had the choice.
+
+    Paper: River §4.5 (placement).
+    """
+
+    workers: range
+    ready: Ready
+    last: bool = False
+
+
 class Control(Protocol):
     """What a task may say while it runs."""
 
@@ -64,10 +105,10 @@ class Control(Protocol):
 class Task:
     """Something that a worker runs.
 
-    `locks`: what it acquires, in standard order, `held` of them are its own now. `missed`: input came while it ran. `led`:
-    another task runs it in its own steps. `working`: workers that go on with something that they took out of it
-    (`Outcome.SPLIT`), `most` so far. `seconds`: how long workers ran it; `batches`: how often something was fired, `counted`
-    firings so far.
+    `cores`: the workers that run it, None for any and the reader. `locks`: what it acquires, in standard order, `held` of
+    them are its own now. `missed`: input came while it ran. `led`: another task runs it in its own steps. `working`: workers
+    that go on with something that they took out of it (`Outcome.SPLIT`), `most` so far. `seconds`: how long workers ran it;
+    `batches`: how often something was fired, `counted` firings so far.
     """
 
     several: ClassVar[bool] = False
@@ -81,6 +122,7 @@ class Task:
         self.missed = False
         self.led = False
         self.cost = math.inf  # seconds of a step, smoothed; not known yet
+        self.cores: CoreSet | None = None
         self.locks: tuple[Lock, ...] = ()
         self.held = 0
         self.working = 0

@@ -24,10 +24,10 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.derived.maker import Derives
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
 
 
-def make_copy(module: Derives, type_: t.Type, name: str) -> Function:
+def make_copy(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`copy(arena, to, from)`: `to` is garbage before."""
     b = Builder()
 
@@ -127,7 +127,7 @@ def replaceable(type_: t.Type) -> bool:
             return False
 
 
-def make_replace(module: Derives, type_: t.Type, name: str) -> Function:
+def make_replace(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`replace(arena, to, from)`: a copy over a value of the arena; texts in it that stay the same are left where they are."""
     b = Builder()
 
@@ -161,7 +161,7 @@ def make_replace(module: Derives, type_: t.Type, name: str) -> Function:
     return b.finish(name, f"define internal void @{name}(ptr %arena, ptr %to, ptr %from) nounwind")
 
 
-def make_drop(module: Derives, type_: t.Type, name: str) -> Function:
+def make_drop(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`drop(arena, at)`: what the value refers to is released, unless the arena is temporary."""
     b = Builder()
 

@@ -11,7 +11,7 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.derived.maker import Derives
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
 
 
 def same_scalar(b: Builder, type_: t.Type, x: str, y: str) -> str:
@@ -31,7 +31,7 @@ def same_scalar(b: Builder, type_: t.Type, x: str, y: str) -> str:
     return b.op(f"icmp eq {kind} {x}, {y}")
 
 
-def make_same(module: Derives, type_: t.Type, name: str) -> Function:
+def make_same(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`same(x, y) -> i1`."""
     b = Builder()
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from backends.native.derived.maker import Derives
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
 
 _NAN: Final = "0x7FF8000000000000"
 
@@ -76,7 +76,7 @@ def index_step(b: Builder, h: str, x: str, y: str) -> str:
     return b.call("i64", "index_step", [f"i64 {h}", f"i64 {x}", f"i64 {y}"])
 
 
-def _hash(module: Derives, type_: t.Type, name: str, how: _Hashing) -> Function:
+def _hash(module: Derives, type_: t.Type, name: str, how: _Hashing) -> FunctionText:
     b = Builder()
     state = b.slot("i64")
     b.do(f"store i64 %h, ptr {state}")
@@ -143,17 +143,17 @@ def _hash(module: Derives, type_: t.Type, name: str, how: _Hashing) -> Function:
     return b.finish(name, f"define internal i64 @{name}(i64 %h, ptr %x) nounwind")
 
 
-def make_hash(module: Derives, type_: t.Type, name: str) -> Function:
+def make_hash(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`hash(h, x) -> i64`: a step per word of `values.hash64`."""
     return _hash(module, type_, name, _STABLE)
 
 
-def make_index_word(module: Derives, type_: t.Type, name: str) -> Function:
+def make_index_word(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`index_word(h, x) -> i64`: steps of the hash of the index of maps."""
     return _hash(module, type_, name, SECRET)
 
 
-def make_stable_hash(module: Derives, type_: t.Type, name: str) -> Function:
+def make_stable_hash(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`stable_hash(x) -> i64`: `values.hash64`."""
     b = Builder()
     h = b.call("i64", module.derived("hash", type_), [f"i64 {runtime().constants['SEED']}", "ptr %x"])
@@ -161,7 +161,7 @@ def make_stable_hash(module: Derives, type_: t.Type, name: str) -> Function:
     return b.finish(name, f"define internal i64 @{name}(ptr %x) nounwind")
 
 
-def make_index_hash(module: Derives, type_: t.Type, name: str) -> Function:
+def make_index_hash(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`index_hash(x) -> i64`: of the index of maps, which nothing outside of them sees: quicker than `hash64`, and secret."""
     b = Builder()
     words = _index_words(module, b, type_, "%x")

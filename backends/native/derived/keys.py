@@ -11,12 +11,12 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.derived.maker import Derives
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
 
 INTEGERS: Final = (t.I32, t.I64, t.U64)  # whose maps have a direct part
 
 
-def make_number(_module: Derives, type_: t.Type, name: str) -> Function:
+def make_number(_module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`number(x) -> i64`: of whole numbers, for the direct part of maps; of all else -1."""
     b = Builder()
     if type_ in INTEGERS:
@@ -27,7 +27,7 @@ def make_number(_module: Derives, type_: t.Type, name: str) -> Function:
     return b.finish(name, f"define internal i64 @{name}(ptr %x) nounwind")
 
 
-def make_canonical(module: Derives, type_: t.Type, name: str) -> Function:
+def make_canonical(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`canonical(at)`: floats in a key, -0.0 becomes 0.0."""
     b = Builder()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from backends.native.ir import Function
+from backends.native.ir import FunctionText
 from river.lang import types as t
 
 if TYPE_CHECKING:
@@ -28,5 +28,5 @@ class Derives(Protocol):
         ...
 
 
-Maker = Callable[[Derives, t.Type, str], Function]
+Maker = Callable[[Derives, t.Type, str], FunctionText]
 """The derived function of a type, under this name."""

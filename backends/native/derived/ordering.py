@@ -11,7 +11,7 @@ from river.lang import types as t
 
 if TYPE_CHECKING:
     from backends.native.derived.maker import Derives
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
 
 
 def order_scalar(b: Builder, type_: t.Type, x: str, y: str) -> str:
@@ -30,7 +30,7 @@ def order_scalar(b: Builder, type_: t.Type, x: str, y: str) -> str:
     return b.op(f"sub i64 {b.op(f'zext i1 {above} to i64')}, {b.op(f'zext i1 {below} to i64')}")
 
 
-def make_order(module: Derives, type_: t.Type, name: str) -> Function:
+def make_order(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`order(arena, x, y) -> i64`: -1, 0 or 1."""
     b = Builder()
     result = b.slot("i64")
@@ -77,7 +77,7 @@ def make_order(module: Derives, type_: t.Type, name: str) -> Function:
     return b.finish(name, f"define internal i64 @{name}(ptr %arena, ptr %x, ptr %y) nounwind")
 
 
-def make_key_order(module: Derives, type_: t.Type, name: str) -> Function:
+def make_key_order(module: Derives, type_: t.Type, name: str) -> FunctionText:
     """`key_order(x, y) -> i64`: the order of keys, which asks for no memory."""
     b = Builder()
     b.end(f"ret i64 {b.call('i64', module.derived('order', type_), ['ptr null', 'ptr %x', 'ptr %y'])}")

@@ -22,7 +22,7 @@ from river.diagnostics import Rejected
 from river.ingress.taking import of_senders
 from river.io import delimited
 from river.io.batches import Batch as General
-from river.io.delimited import Table, waiting
+from river.io.delimited import CellTable, waiting
 from river.io.schema import columns
 from river.io.sources import STREAMED, read_text
 from river.io.text import CHUNK, blocks
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from backends.native.ingest.code import Parser
     from river.io.batches import Origin, RowReader
     from river.io.live import Arriving
-    from river.io.live.streams import Stream
+    from river.io.live.streams import TextStream
     from river.io.live.texts import Entry
 
 _BAD: Final = 4096
@@ -66,7 +66,7 @@ def read_natively(
     formats = STREAMED if texts.format is None else (texts.format,)
     if not any(covered(Form(each, texts.type, used)) for each in formats):
         return False
-    if texts.format in ("jsonl", "text"):  # of others the header must be known
+    if texts.format in ("jsonl", "text", "lines"):  # of others the header must be known
         parser(Form(texts.format, texts.type, used))
     stops = arriving.source.refusals.stops
     reader = _Reader(texts.type, used, texts.size, largest, 1 if stops else _BAD, stops)
@@ -156,7 +156,7 @@ class _Reader:
     pool: Pool = field(factory=Pool)
     _forms: set[Form] = field(factory=set[Form])
 
-    def read(self, stream: Stream, kind: str, origin: Origin) -> Iterator[Entry]:
+    def read(self, stream: TextStream, kind: str, origin: Origin) -> Iterator[Entry]:
         """What comes of a text, as it comes. Raises: Rejected; Stopped."""
         begun = _Begun(stream)
         general, batches = read_text(begun, kind, self.type, origin, self.size)
@@ -173,7 +173,7 @@ class _Reader:
 
     def _form(self, kind: str, general: RowReader) -> Form | None:
         """The form of a text, if there is a parser for it."""
-        table = general if isinstance(general, Table) else None
+        table = general if isinstance(general, CellTable) else None
         width, places = (table.width, tuple(table.places)) if table else (0, ())
         form = Form(kind, self.type, self.used, width, places)
         if not covered(form) or (len(self._forms) >= _FORMS and form not in self._forms):
@@ -186,7 +186,7 @@ class _Reader:
 class _Begun:
     """A text of which the header is read: what is read is remembered. `ended`: it was all."""
 
-    stream: Stream
+    stream: TextStream
     ended: bool = False
     _seen: list[bytes] | None = field(factory=list[bytes])
 
@@ -232,7 +232,7 @@ class _Text:
         """Bytes of the record that a quote keeps open: its whole lines."""
         return self._seen or waiting(self.rows)
 
-    def entries(self, begun: bytes, stream: Stream, *, ended: bool) -> Iterator[Entry]:
+    def entries(self, begun: bytes, stream: TextStream, *, ended: bool) -> Iterator[Entry]:
         """The text, of which `begun` has been read: the header, if it has one."""
         rest = bytearray()
         line = 0  # where in `rest` the last line begins, which has no end yet
@@ -334,7 +334,7 @@ class _Text:
     def general(self, text: Any, line: int) -> Iterator[General]:
         """What the general reader makes of a text behind so many lines."""
         label = self.origin.file or self.origin.input
-        for batch in self.rows.rest(blocks(text, label, self.reader.size), line):
+        for batch in self.rows.rest(blocks(text, label, self.reader.size, line), line):
             yield evolve(batch, origin=self.origin)
 
 

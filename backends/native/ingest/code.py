@@ -12,7 +12,7 @@ from backends.native.shared import ModuleText, shared
 from river.classes import frozen
 
 if TYPE_CHECKING:
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
     from backends.native.jit import Code
     from backends.native.rtlang import Unit
 
@@ -92,7 +92,7 @@ def _library(form: Form) -> Unit:
     return unit
 
 
-def _exported(name: str) -> Function:
+def _exported(name: str) -> FunctionText:
     from backends.native.ir import Builder
 
     params, result = _EXPORTS[name]

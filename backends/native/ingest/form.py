@@ -16,7 +16,7 @@ _MOST_FIELDS: Final = 60
 
 
 @frozen
-class Field:
+class FormField:
     """A field of the rows: its type without `?`, its columns, and whether anybody reads them.
 
     `parts`: the fields of a record in it, whose columns begin at `value`; `follow`: where its guesses lie (see `Reader`).
@@ -27,7 +27,7 @@ class Field:
     optional: bool
     value: int
     live: bool
-    parts: tuple[Field, ...] = ()
+    parts: tuple[FormField, ...] = ()
     follow: int = 0
 
     @property
@@ -88,8 +88,10 @@ class Form:
         """What stands between cells."""
         return "\t" if self.format == "tsv" else ","
 
-    def fields(self) -> tuple[Field, ...] | None:
+    def fields(self) -> tuple[FormField, ...] | None:
         """The fields, or None if there are some that this parser does not know."""
+        if self.format == "lines":
+            return (FormField("value", t.BYTES, optional=False, value=0, live=True),)
         named = self.type.fields if isinstance(self.type, t.Record) else (("value", self.type),)
         live = [
             self.used is None or name in self.used or not isinstance(self.type, t.Record) for name, _ in named
@@ -99,21 +101,21 @@ class Form:
 
 def _fields(
     named: Iterable[tuple[str, t.Type]], live: Iterable[bool], column: int, follow: int, *, nested: bool
-) -> tuple[Field, ...] | None:
+) -> tuple[FormField, ...] | None:
     """Fields whose columns begin at `column`; the guesses of the records in them lie from `follow` on."""
-    found: list[Field] = []
+    found: list[FormField] = []
     for (name, type_), used in zip(named, live, strict=True):
         optional = isinstance(type_, t.Optional)
         inner = type_.inner if isinstance(type_, t.Optional) else type_
         column += optional
         if inner in _PLAIN or isinstance(inner, t.Decimal):
-            found.append(Field(name, inner, optional, column, used))
+            found.append(FormField(name, inner, optional, column, used))
         elif nested and isinstance(inner, t.Record) and inner.fields:
             count = len(inner.fields)
             parts = _fields(inner.fields, [used] * count, column, follow + count + 2, nested=True)
             if parts is None:
                 return None
-            found.append(Field(name, inner, optional, column, used, parts, follow))
+            found.append(FormField(name, inner, optional, column, used, parts, follow))
             follow += len(_guesses(parts))
         else:
             return None
@@ -121,7 +123,7 @@ def _fields(
     return tuple(found)
 
 
-def _guesses(fields: tuple[Field, ...]) -> bytes:
+def _guesses(fields: tuple[FormField, ...]) -> bytes:
     """At first each field is expected behind the one before it."""
     here = bytes((*range(1, len(fields)), 0, 0, 0))
     return here + b"".join(_guesses(field.parts) for field in fields if field.parts)
@@ -143,13 +145,15 @@ def covered(form: Form) -> bool:
         case "jsonl":
             # A name is compared as it is spelled, without escapes.
             return isinstance(form.type, t.Record) and _members(fields)
+        case "lines":
+            return True
         case "text":
             return len(fields) == 1 and not fields[0].parts
         case _:
             return False
 
 
-def _members(fields: tuple[Field, ...]) -> bool:
+def _members(fields: tuple[FormField, ...]) -> bool:
     """Whether these can be told apart as members of an object."""
     return len(fields) <= _MOST_FIELDS and all(
         field.name.isprintable() and not set(field.name) & {'"', "\\"} and _members(field.parts)

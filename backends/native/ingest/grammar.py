@@ -16,7 +16,7 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backends.native.ingest.form import Field, Form
+    from backends.native.ingest.form import Form, FormField
 
 WIDE: Final = 64
 GROUP: Final = 16
@@ -90,7 +90,7 @@ _NEXT: Final = ["at = e + 1", "line += 1", "continue"]
 # ---------------------------------------------------------------------------------------------- cells, lines
 
 
-def _record(form: Form, fields: tuple[Field, ...]) -> list[str]:
+def _record(form: Form, fields: tuple[FormField, ...]) -> list[str]:
     return [*_cells(form, fields, range(form.width)), *when("rare(moved)", ["e = p"])]
 
 
@@ -102,7 +102,7 @@ def _wide(form: Form) -> list[str]:
     ]
 
 
-def _groups(form: Form, fields: tuple[Field, ...]) -> list[str]:
+def _groups(form: Form, fields: tuple[FormField, ...]) -> list[str]:
     """The functions for the cells of a wide record: from `p` on, of the record that begins at `at`; behind them, or -1."""
     of = dict(zip(form.places, fields, strict=True))
     lines: list[str] = []
@@ -123,7 +123,7 @@ def _groups(form: Form, fields: tuple[Field, ...]) -> list[str]:
     return lines
 
 
-def _cells(form: Form, fields: tuple[Field, ...], places: range) -> list[str]:
+def _cells(form: Form, fields: tuple[FormField, ...], places: range) -> list[str]:
     of = dict(zip(form.places, fields, strict=True))
     lines: list[str] = []
     for place in places:
@@ -137,7 +137,7 @@ def _cells(form: Form, fields: tuple[Field, ...], places: range) -> list[str]:
     return lines
 
 
-def _cell(field: Field | None, form: Form, *, last: bool) -> list[str]:
+def _cell(field: FormField | None, form: Form, *, last: bool) -> list[str]:
     if field is None or field.type == t.STRING:
         quoted = [f"p = quoted(I, p + 1, at, {field is not None})", *leave("p < 0"), "moved = True"]
         if field is None:
@@ -157,8 +157,10 @@ def _cell(field: Field | None, form: Form, *, last: bool) -> list[str]:
     return when(empty, field.missing(), read)
 
 
-def _line(field: Field) -> list[str]:
+def _line(field: FormField) -> list[str]:
     shorter = when("e > at", when("data[e - 1] == RETURN", ["q = e - 1"]))
+    if field.type == t.BYTES:
+        return ["q = e", *shorter, *field.view("offset(data, p), q - p, False")]
     string = [*string_at(field, "q - p"), "p = q"]
     read = string if field.type == t.STRING else value_at(field, strict=False)
     if field.optional:
@@ -181,7 +183,7 @@ def _named(name: str, at: str) -> str:
     return " and ".join(tests)
 
 
-def _finds(fields: tuple[Field, ...], form: Form, name: str = "find") -> list[str]:
+def _finds(fields: tuple[FormField, ...], form: Form, name: str = "find") -> list[str]:
     """The function that finds a field by its name, those for the records in the fields, and their own."""
     lines = [f"def {name}(data: p8, p: i64) -> i64:"]
     for i, field in enumerate(fields):
@@ -193,7 +195,7 @@ def _finds(fields: tuple[Field, ...], form: Form, name: str = "find") -> list[st
     return lines
 
 
-def _inside(field: Field, form: Form) -> list[str]:
+def _inside(field: FormField, form: Form) -> list[str]:
     """The function for the record of a field: behind it, or -1. Names of members that are skipped are noted from `base` on.
 
     It is called by where its guesses lie: each record has its own, while a record and the first record in it begin at one column.
@@ -211,7 +213,7 @@ def _inside(field: Field, form: Form) -> list[str]:
     ]  # fmt: skip
 
 
-def _member(i: int, field: Field) -> list[str]:
+def _member(i: int, field: FormField) -> list[str]:
     """The member whose name is known to be at p."""
     size = len(field.name.encode()) + 2
     if field.type == t.STRING:
@@ -241,7 +243,7 @@ def _member(i: int, field: Field) -> list[str]:
     ]
 
 
-def _object(fields: tuple[Field, ...], find: str) -> list[str]:
+def _object(fields: tuple[FormField, ...], find: str) -> list[str]:
     """An object at p; behind it afterwards."""
     count = len(fields)
     members = when(

@@ -1,6 +1,6 @@
 """Files as blocks of whole records, blocks as columns, columns in order as batches (runtime.md 2.4).
 
-`blocks` is cheap and sequential, `Block.parse` does the work and may run on any thread, `deliver` takes what was parsed, in
+`blocks` is cheap and sequential, `RecordBlock.parse` does the work and may run on any thread, `deliver` takes what was parsed, in
 the order of the blocks. The rules are those of the general readers (`river.io`): a row that the native parser leaves is read
 by them, and so is the rest of a file from a line on that is longer than `LARGEST`.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ from backends.native.ingest.memory import Lease, Pool
 from backends.native.ingest.parse import EDGE, Parse, Segment, cut, parts
 from river.classes import define, field, frozen
 from river.diagnostics import Rejected
-from river.io.delimited import Table
+from river.io.delimited import CellTable
 from river.io.errors import unreadable
 from river.io.order import Ordering
 from river.io.schema import columns
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from backends.native.batch import Batch
     from river.io.batches import Batch as General
-    from river.io.batches import FileInput, Source
+    from river.io.batches import FileInput, ItemSource
 
 BLOCK: Final = 1 << 20
 LARGEST: Final = 1 << 22
@@ -45,7 +46,7 @@ MARK: Final = b"\xef\xbb\xbf"
 
 
 def open_native(
-    source: Source,
+    source: ItemSource,
     batch_rows: int,
     used: frozenset[str] | None = None,
     *,
@@ -57,17 +58,25 @@ def open_native(
     `used`: the fields that anybody reads; the columns of the others hold zeros, while their texts are still checked.
     Units: `block` and `largest` bytes.
     """
+    form = form_of(source, used)
+    if form is None or source.file is None:
+        return None
+    return Reader(source, source.file, form, max(batch_rows, 1), max(block, _SMALLEST), largest)
+
+
+def form_of(source: ItemSource, used: frozenset[str] | None = None) -> Form | None:
+    """The form of what a source reads, if there is a native reader for it. `used`: as for `open_native`."""
     file = source.file
     if file is None:
         return None
-    table = file.reader if isinstance(file.reader, Table) else None
+    table = file.reader if isinstance(file.reader, CellTable) else None
     width, places = (table.width, tuple(table.places)) if table else (0, ())
     form = Form(file.format, file.type, used if used is None else used | _keys(file), width, places)
     if not covered(form) or (file.key is not None and not is_number(columns(file.type)[file.key][1])):
         return None
     if file.key is not None and file.lateness and not may_wait(file.type, file.key):
         return None
-    return Reader(source, file, form, max(batch_rows, 1), max(block, _SMALLEST), largest)
+    return form
 
 
 def _keys(file: FileInput) -> frozenset[str]:
@@ -83,14 +92,14 @@ class Parsed:
 
     segments: tuple[Segment, ...] = ()
     lines: int = 0
-    block: Block | None = None
+    block: RecordBlock | None = None
     failure: Rejected | None = None
     rest: bytes | None = None
     last: bool = False
 
 
 @frozen(eq=False)
-class Block:
+class RecordBlock:
     """Whole records: the bytes from `start` to `stop` of `data`, the last a line feed; or the end of the file as in `Parsed`.
 
     `place`: of the first byte in the file.
@@ -130,10 +139,11 @@ class Block:
 
 @define(eq=False)
 class _Bytes:
-    """The bytes of a file, until they end or fail."""
+    """The bytes of a file, until they end or fail; `left`: how many are wanted at most."""
 
     file: Any
     stream: Any
+    left: float = inf
     waiting: bytes = b""
     ended: bool = False
     failure: Exception | None = None
@@ -149,8 +159,9 @@ class _Bytes:
 
     def _some(self, data: bytearray, at: int, end: int) -> int:
         if self.stream is self.file:
-            with memoryview(data) as whole, whole[at:end] as part:
-                count = self.file.readinto(part)
+            with memoryview(data) as whole, whole[at : int(min(end, at + self.left))] as part:
+                count = self.file.readinto(part) if part else 0
+            self.left -= count
             self.ended = not count
             return count
         if not self.waiting:
@@ -165,7 +176,9 @@ class _Bytes:
         if self.waiting:
             waiting, self.waiting = self.waiting, b""
             return waiting
-        return (getattr(self.stream, "read1", None) or self.stream.read)(size)
+        found = (getattr(self.stream, "read1", None) or self.stream.read)(int(min(size, self.left)))
+        self.left -= len(found)
+        return found
 
     def close(self) -> None:
         self.stream.close()
@@ -192,7 +205,7 @@ class Reader:
     record which field came after which, which came first, which after a member that is no field.
     """
 
-    source: Source
+    source: ItemSource
     file: FileInput
     form: Form
     batch_rows: int
@@ -207,6 +220,7 @@ class Reader:
     _delivery: Delivery = field(init=False, repr=False)
     _bytes: _Bytes | None = field(default=None, init=False, repr=False)
     _place: int = field(default=0, init=False, repr=False)
+    _stop: int | None = field(default=None, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self.parser = parser(self.form)
@@ -216,13 +230,16 @@ class Reader:
         self._delivery = Delivery(self.form.type, self.file.refusals, self.ordering)
         self.follow = guesses(self.form)
 
-    def begin(self, place: int, lines: int, given: int | None) -> None:
-        """Reads from a place where a record begins, behind so many lines, and items up to key `given`."""
-        self._place, self.lines = place, lines
+    def begin(self, place: int, lines: int, given: int | None, stop: int | None = None) -> None:
+        """Reads from a place where a record begins, behind so many lines, and items up to key `given`.
+
+        `stop`: another such place, where the rows end; of a file that is not packed.
+        """
+        self._place, self._stop, self.lines = place, stop, lines
         if self.ordering is not None:
             self.ordering.top = self.ordering.given = given
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RecordBlock]:
         """The file as blocks. A failure to read is a block too, the last."""
         try:
             file = Path(self.file.path).open("rb", buffering=-1 if self.file.packed else 0)  # noqa: SIM115 - `close` does
@@ -232,6 +249,8 @@ class Reader:
         self._bytes = bytes_ = _Bytes(file, unpacked(file, self.file.packed))
         place = self._place
         file.seek(place)
+        if self._stop is not None:
+            bytes_.left = self._stop - place
         rest, first, header = b"", not place, not place and self.form.delimited
         while not bytes_.ended:
             lease = Lease(self.pool)
@@ -241,7 +260,7 @@ class Reader:
             fill = bytes_.fill(data, EDGE + len(rest), EDGE + len(rest) + size)
             start = EDGE
             if first and data.startswith(UTF16, start, fill):
-                yield Block(self, lease, bytearray(), failure=utf16(self.file.path))
+                yield RecordBlock(self, lease, bytearray(), failure=utf16(self.file.path))
                 return
             if first and data.startswith(MARK, start, fill):
                 start += len(MARK)
@@ -252,7 +271,7 @@ class Reader:
             stop = fill if bytes_.ended else self._cut(data, start, fill)
             for begin, end in self._parts(data, start, stop):
                 behind = 0 if begin == start else begin - EDGE
-                yield Block(self, lease, data, begin, end, header, place=place + behind)
+                yield RecordBlock(self, lease, data, begin, end, header, place=place + behind)
                 header = False
             place += stop - EDGE
             rest = bytes(memoryview(data)[stop:fill])
@@ -260,10 +279,10 @@ class Reader:
                 yield self._failed(bytes_.failure)
                 return
             if len(rest) - rest.rfind(b"\n") > self.largest:
-                yield Block(self, lease, data, rest=rest, last=True)
+                yield RecordBlock(self, lease, data, rest=rest, last=True)
                 return
         if self._delivery.waits:
-            yield Block(self, Lease(self.pool), bytearray(), last=True)
+            yield RecordBlock(self, Lease(self.pool), bytearray(), last=True)
 
     def _cut(self, data: bytearray, start: int, fill: int) -> int:
         """How far it is known where records begin."""
@@ -277,10 +296,10 @@ class Reader:
             return parts(self.parser, data, start, stop, self.block)
         return iter([(start, stop)] if stop > start else [])
 
-    def _failed(self, error: Exception) -> Block:
+    def _failed(self, error: Exception) -> RecordBlock:
         failure = Rejected([unreadable(self.file.path, error)])
         failure.__cause__ = error
-        return Block(self, Lease(self.pool), bytearray(), failure=failure)
+        return RecordBlock(self, Lease(self.pool), bytearray(), failure=failure)
 
     def deliver(self, parsed: Parsed) -> Iterator[Batch]:
         """The rows of the next block; refused ones are counted, or end the run after those before them.
@@ -312,7 +331,7 @@ class Reader:
 
     def _general(self, text: Any, before: int) -> Iterator[General]:
         """What the general reader makes of a text behind `before` lines; the mark that begins it is no part of it."""
-        return self.file.reader.rest(blocks(text, self.file.path, self.file.size), before)
+        return self.file.reader.rest(blocks(text, self.file.path, self.file.size, before), before)
 
     def _batches(self, batch: Batch) -> Iterator[Batch]:
         """Rows of a batch, so many at a time."""

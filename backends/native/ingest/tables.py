@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from river.backend import Items
-    from river.io.batches import Source
+    from river.io.batches import ItemSource
     from river.io.columnar import Tables
     from river.io.order import Ordering
 
 
-def converted(source: Source, tables: Tables, most: int) -> Iterator[Items | Batch]:
+def converted(source: ItemSource, tables: Tables, most: int) -> Iterator[Items | Batch]:
     """The rows of Arrow data in columns, where nothing about them is unusual; else as the source gives them."""
     ordering = source.ordering
     late = ordering is not None and ordering.lateness

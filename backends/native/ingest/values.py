@@ -12,7 +12,7 @@ from river.lang import types as t
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backends.native.ingest.form import Field
+    from backends.native.ingest.form import FormField
 
 WORD: Final = (1 << 32) - 1  # four bytes
 _INFINITE: Final = 0x7F800000
@@ -39,7 +39,7 @@ def word_of(text: bytes) -> int:
     return int.from_bytes(text.ljust(8, b"\0"), "little", signed=True)
 
 
-def value_at(field: Field, *, strict: bool) -> list[str]:
+def value_at(field: FormField, *, strict: bool) -> list[str]:
     """A value at p, other than a string; `strict`: by the rules of JSON."""
     flag = "True" if strict else "False"
     match field.type:
@@ -59,7 +59,7 @@ def value_at(field: Field, *, strict: bool) -> list[str]:
             return [*quote, *read, *quote] if strict else read
 
 
-def _bool(field: Field, *, strict: bool) -> list[str]:
+def _bool(field: FormField, *, strict: bool) -> list[str]:
     other = (
         ["break"]
         if strict
@@ -74,7 +74,7 @@ def _bool(field: Field, *, strict: bool) -> list[str]:
     ]
 
 
-def _whole(field: Field, *, strict: bool) -> list[str]:
+def _whole(field: FormField, *, strict: bool) -> list[str]:
     signed = field.type != t.U64
     more = ["w = load64(data, p)", "k = digits(w)"]
     take = when("k != 0", ["v = v * ten(k) + number(w, k)", "p += k"])
@@ -98,7 +98,7 @@ def _whole(field: Field, *, strict: bool) -> list[str]:
     ]
 
 
-def _float(field: Field, *, strict: bool) -> list[str]:
+def _float(field: FormField, *, strict: bool) -> list[str]:
     usual = "n != 0 and n != 8 and data[p + n] == POINT and k != 0 and k != 8 and data[q] | 32 != 101"
     if strict:
         usual += " and (n == 1 or data[p] != ZERO)"
@@ -124,7 +124,7 @@ def _float(field: Field, *, strict: bool) -> list[str]:
     ]
 
 
-def string_at(field: Field, size: str) -> list[str]:
+def string_at(field: FormField, size: str) -> list[str]:
     """The string of `size` bytes at p."""
     return [
         f"n = {size}",

@@ -9,7 +9,7 @@ from functools import cache
 from struct import pack, unpack
 from typing import Final
 
-from backends.native.ir import Function
+from backends.native.ir import FunctionText
 from backends.native.rtlang import Signature, Unit
 
 LEAST, MOST = -342, 308
@@ -25,7 +25,7 @@ def _define(unit: Unit, name: str, params: tuple[str, ...], result: str, body: l
     lines = "\n".join("  " + line for line in body)
     text = f"define internal {kinds.get(result, result)} @{name}({heads}) alwaysinline nounwind {{\n{lines}\n}}\n"
     unit.signatures[name] = Signature(params, result)
-    unit.functions[name] = Function(name, text, frozenset())
+    unit.functions[name] = FunctionText(name, text, frozenset())
 
 
 def _scan(conditions: list[tuple[str, int]]) -> list[str]:

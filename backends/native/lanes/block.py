@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from backends.native.contract import STOP
 from backends.native.idioms import void
-from backends.native.ir import Builder, Function
+from backends.native.ir import Builder, FunctionText
 from backends.native.jit import host
 from backends.native.lanes import shuffle
 from backends.native.lanes.body import Body
@@ -77,7 +77,7 @@ def widened(
         found = Scalar(refused.reason, op.span)
     else:
         code = module.functions[name]
-        module.add(Function(twin, code.text.replace(f"@{name}(", f"@{twin}(", 1), code.calls))
+        module.add(FunctionText(twin, code.text.replace(f"@{name}(", f"@{twin}(", 1), code.calls))
         module.add(made)
         return plan
     module.functions = before
@@ -87,7 +87,7 @@ def widened(
 def _lanes(
     module: Module, op: typed.Operator, handler: Fireable, plan: Lanes, name: str, twin: str,
     functions: tuple[str, ...], constants: tuple[Value, ...],
-) -> Function:  # fmt: skip
+) -> FunctionText:  # fmt: skip
     """`i64 name(context, columns, from, to)`: what the twin does, in lanes.
 
     Raises: Unsupported, Refusal.

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from backends.native.lower.frame import Frame
     from river.lang import typed
 
-    Rule = Callable[["Machine", typed.Apply, Sequence[str], Sequence[t.Type]], str]
+    Rule = Callable[["RuleContext", typed.Apply, Sequence[str], Sequence[t.Type]], str]
 
 _BITS: Final = {"i1": 1, "i32": 32, "i64": 64}
 _NAN: Final = "0x7FF8000000000000"
 _WHOLE: Final = (t.I32, t.I64, t.U64)
 
 
-class Machine(Protocol):
+class RuleContext(Protocol):
     """What a rule works with."""
 
     f: Frame
@@ -59,19 +59,19 @@ def kind(type_: t.Type) -> str:
     return found
 
 
-def vector(g: Machine, kind_: str) -> str:
+def vector(g: RuleContext, kind_: str) -> str:
     """The vector type of elements of an LLVM type."""
     return f"<{g.lanes} x {kind_}>"
 
 
-def splat(g: Machine, kind_: str, element: str) -> str:
+def splat(g: RuleContext, kind_: str, element: str) -> str:
     """A vector of one element."""
     wide = vector(g, kind_)
     first = g.b.op(f"insertelement {wide} poison, {kind_} {element}, i64 0")
     return g.b.op(f"shufflevector {wide} {first}, {wide} poison, <{g.lanes} x i32> zeroinitializer")
 
 
-def _intrinsic(g: Machine, name: str, kind_: str, result: str, *args: str) -> str:
+def _intrinsic(g: RuleContext, name: str, kind_: str, result: str, *args: str) -> str:
     """A call of an intrinsic on vectors of a kind; all arguments are of it."""
     wide = vector(g, kind_)
     short = {"float": "f32", "double": "f64"}.get(kind_, kind_)
@@ -80,11 +80,11 @@ def _intrinsic(g: Machine, name: str, kind_: str, result: str, *args: str) -> st
     return g.b.op(f"call {result} {full}({', '.join(f'{wide} {arg}' for arg in args)})")
 
 
-def _not(g: Machine, mask: str) -> str:
+def _not(g: RuleContext, mask: str) -> str:
     return g.b.op(f"xor {vector(g, 'i1')} {mask}, {splat(g, 'i1', 'true')}")
 
 
-def _select(g: Machine, mask: str, wide: str, then: str, other: str) -> str:
+def _select(g: RuleContext, mask: str, wide: str, then: str, other: str) -> str:
     return g.b.op(f"select {vector(g, 'i1')} {mask}, {wide} {then}, {wide} {other}")
 
 
@@ -93,7 +93,7 @@ def _select(g: Machine, mask: str, wide: str, then: str, other: str) -> str:
 _NAMES: Final = {"+": "add", "-": "sub", "*": "mul"}
 
 
-def _checked(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _checked(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     name, k = _NAMES[expr.operation], kind(expr.type)
     wide = vector(g, k)
     if expr.type in t.FLOATS:
@@ -105,11 +105,11 @@ def _checked(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence
     return g.b.op(f"extractvalue {pair} {both}, 0")
 
 
-def _wrapping(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _wrapping(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     return g.b.op(f"{_NAMES[expr.operation[0]]} {vector(g, kind(expr.type))} {args[0]}, {args[1]}")
 
 
-def _negate(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _negate(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     k = kind(expr.type)
     wide = vector(g, k)
     if expr.type in t.FLOATS:
@@ -120,7 +120,7 @@ def _negate(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[
     return g.b.op(f"sub {wide} zeroinitializer, {args[0]}")
 
 
-def _absolute(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _absolute(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     k = kind(expr.type)
     wide = vector(g, k)
     if expr.type in t.FLOATS:
@@ -132,14 +132,14 @@ def _absolute(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequenc
     return _select(g, negative, wide, g.b.op(f"sub {wide} zeroinitializer, {args[0]}"), args[0])
 
 
-def _divide(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _divide(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     wide = vector(g, kind(expr.type))
     if expr.operation == "div.trap":
         g.hit(g.b.op(f"fcmp oeq {wide} {args[1]}, zeroinitializer"))
     return g.b.op(f"fdiv {wide} {args[0]}, {args[1]}")
 
 
-def _whole_division(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _whole_division(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     b, name, type_ = g.b, expr.operation, types[0]
     if type_ in t.FLOATS:
         return _rounded(
@@ -170,17 +170,17 @@ def _whole_division(g: Machine, expr: typed.Apply, args: Sequence[str], types: S
 # -------------------------------------------------------------------------------------------------- bits
 
 
-def _bitwise(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _bitwise(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     name = {"&": "and", "|": "or", "^": "xor"}[expr.operation]
     return g.b.op(f"{name} {vector(g, kind(expr.type))} {args[0]}, {args[1]}")
 
 
-def _invert(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _invert(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     k = kind(expr.type)
     return g.b.op(f"xor {vector(g, k)} {args[0]}, {splat(g, k, 'true' if k == 'i1' else '-1')}")
 
 
-def _shift(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _shift(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     name, k = expr.operation, kind(expr.type)
     wide, bits = vector(g, k), _BITS[k]
     if name.endswith(".trap"):
@@ -196,18 +196,18 @@ def _shift(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t
 _ORDER: Final = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-def _less(g: Machine, relation: str, type_: t.Type, x: str, y: str) -> str:
+def _less(g: RuleContext, relation: str, type_: t.Type, x: str, y: str) -> str:
     wide, name = vector(g, kind(type_)), _ORDER[relation]
     if type_ in t.FLOATS:
         return g.b.op(f"fcmp o{name} {wide} {x}, {y}")
     return g.b.op(f"icmp {'u' if type_ in (t.U64, t.BOOL) else 's'}{name} {wide} {x}, {y}")
 
 
-def _relation(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _relation(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     return _less(g, expr.operation, types[0], *args)
 
 
-def _equal(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _equal(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     (x, y), b, wide, masks = args, g.b, vector(g, kind(types[0])), vector(g, "i1")
     if types[0] not in t.FLOATS:
         return b.op(f"icmp {'ne' if expr.operation == '!=' else 'eq'} {wide} {x}, {y}")
@@ -217,7 +217,7 @@ def _equal(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t
     return b.op(f"or {masks} {b.op(f'fcmp oeq {wide} {x}, {y}')}, {undefined}")
 
 
-def _extreme(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _extreme(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     (x, y), k = args, kind(expr.type)
     wide = vector(g, k)
     found = _select(g, _less(g, "<" if expr.operation == "min" else ">", expr.type, y, x), wide, y, x)
@@ -226,7 +226,7 @@ def _extreme(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence
     return _select(g, g.b.op(f"fcmp uno {wide} {x}, {y}"), wide, splat(g, k, _NAN), found)
 
 
-def _compare(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _compare(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     b, (x, y), wide = g.b, args, vector(g, "i64")
 
     def before(p: str, q: str) -> str:
@@ -242,26 +242,26 @@ def _compare(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence
     return b.op(f"sub {wide} {before(y, x)}, {before(x, y)}")
 
 
-def _negation(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _negation(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     return _not(g, args[0])
 
 
 # ------------------------------------------------------------------------------------------- conversions
 
 
-def _double(g: Machine, type_: t.Type, reg: str) -> str:
+def _double(g: RuleContext, type_: t.Type, reg: str) -> str:
     if type_ != t.F32:
         return reg
     return g.b.op(f"fpext {vector(g, 'float')} {reg} to {vector(g, 'double')}")
 
 
-def _rounded(g: Machine, type_: t.Type, reg: str) -> str:
+def _rounded(g: RuleContext, type_: t.Type, reg: str) -> str:
     if type_ != t.F32:
         return reg
     return g.b.op(f"fptrunc {vector(g, 'double')} {reg} to {vector(g, 'float')}")
 
 
-def _real(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _real(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     source = types[0]
     if source == expr.type:
         return args[0]
@@ -273,7 +273,7 @@ def _real(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.
     )
 
 
-def _whole(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _whole(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     """The conversions named after whole types, with `.sat` and `.wrap`."""
     type_, source, mode = expr.type, types[0], expr.operation.partition(".")[2]
     if source == type_:
@@ -301,7 +301,7 @@ def _whole(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t
     return b.op(f"{way} {wide} {found} to {wanted}")
 
 
-def _whole_of_float(g: Machine, type_: t.Type, x: str, mode: str) -> str:
+def _whole_of_float(g: RuleContext, type_: t.Type, x: str, mode: str) -> str:
     b, (low, high), k = g.b, BOUNDS[type_], kind(type_)
     doubles, masks, wide = vector(g, "double"), vector(g, "i1"), vector(g, k)
     cut = _intrinsic(g, "trunc", "double", doubles, x)
@@ -324,7 +324,7 @@ def _whole_of_float(g: Machine, type_: t.Type, x: str, mode: str) -> str:
 # ------------------------------------------------------------------------------------------------ floats
 
 
-def _stored(g: Machine, kind_: str, args: Sequence[str]) -> list[str]:
+def _stored(g: RuleContext, kind_: str, args: Sequence[str]) -> list[str]:
     """Memory with vectors in it."""
     places: list[str] = []
     for arg in args:
@@ -335,7 +335,7 @@ def _stored(g: Machine, kind_: str, args: Sequence[str]) -> list[str]:
     return places
 
 
-def _by_lane(g: Machine, name: str, args: Sequence[str]) -> str:
+def _by_lane(g: RuleContext, name: str, args: Sequence[str]) -> str:
     """A function of the C library, lane by lane: its bits are those of the scalar code."""
     b, doubles = g.b, vector(g, "double")
     places = _stored(g, "double", args)
@@ -349,7 +349,7 @@ def _by_lane(g: Machine, name: str, args: Sequence[str]) -> str:
     return b.op(f"load {doubles}, ptr {places[0]}, align 16")
 
 
-def _function(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _function(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     b, k = g.b, kind(expr.type)
     if expr.operation == "sqrt":
         values = [_double(g, *each) for each in zip(types, args, strict=True)]
@@ -361,7 +361,7 @@ def _function(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequenc
     return b.op(f"load {vector(g, k)}, ptr {places[0]}, align 16")
 
 
-def _cut(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _cut(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     """floor, ceil, trunc, round: exact in the type itself."""
     b, k, x = g.b, kind(expr.type), args[0]
     wide = vector(g, k)
@@ -375,7 +375,7 @@ def _cut(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.T
     return _intrinsic(g, "copysign", k, wide, found, x)
 
 
-def _is_nan(g: Machine, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
+def _is_nan(g: RuleContext, expr: typed.Apply, args: Sequence[str], types: Sequence[t.Type]) -> str:
     return g.b.op(f"fcmp uno {vector(g, kind(types[0]))} {args[0]}, zeroinitializer")
 
 

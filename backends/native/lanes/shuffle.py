@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import counted, void
-from backends.native.ir import Builder, Function
+from backends.native.ir import Builder, FunctionText
 
 if TYPE_CHECKING:
     from backends.native.module import Module
@@ -106,13 +106,22 @@ def _few(module: Module, kind: str, phases: int, *, deal: bool) -> str:
 # ---------------------------------------------------------------------------------------- many phases
 
 
-def _turn(module: Module, kind: str) -> str:
-    """`void name(from, its stride, to, its stride)`: a square transposed."""
-    name = f"lanes.turn.{kind}"
+def _turn(module: Module, kind: str, *, deal: bool) -> str:
+    """`void name(from, its stride, to, its stride, ahead)`: a square transposed.
+
+    It fetches what a later square will need, `ahead` items further among those that are dealt, or gathered: it takes a
+    little of many lines of memory, and by itself the processor fetches only what is gone through in order.
+    """
+    name = f"lanes.{'turn' if deal else 'return'}.{kind}"
     if name in module.functions:
         return name
     b, size = Builder(), square(kind)
     wide, align, half = f"<{size} x {kind}>", _ALIGN[kind], size // 2
+    items, step = ("%from", "%a") if deal else ("%to", "%b")
+    for i in range(size):
+        far = b.op(f"add nsw i64 {b.op(f'mul nsw i64 {i}, {step}')}, %ahead")
+        place = b.op(f"getelementptr {kind}, ptr {items}, i64 {far}")  # beyond the last item it does no harm
+        b.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(not deal)}, i32 3, i32 1)")
     rows = [
         b.op(f"load {wide}, ptr {_at(b, kind, '%from', b.op(f'mul nsw i64 {i}, %a'))}, align {align}")
         for i in range(size)
@@ -126,10 +135,8 @@ def _turn(module: Module, kind: str) -> str:
     for i, row in enumerate(rows):
         b.do(f"store {wide} {row}, ptr {_at(b, kind, '%to', b.op(f'mul nsw i64 {i}, %b'))}, align {align}")
     b.end("ret void")
-    head = (
-        f"define internal void @{name}(ptr noalias %from, i64 %a, ptr noalias %to, i64 %b) nounwind noinline"
-    )
-    module.add(b.finish(name, head))
+    params = "ptr noalias %from, i64 %a, ptr noalias %to, i64 %b, i64 %ahead"
+    module.add(b.finish(name, f"define internal void @{name}({params}) nounwind noinline"))
     return name
 
 
@@ -151,12 +158,12 @@ def deal(
         name = _few(module, kind, phases, deal=True)
         void(b, name, f"ptr {items}", f"ptr {to}", f"i64 {groups}", f"i64 {length}")
         return
-    name = _turn(module, kind)
+    name, ahead = _turn(module, kind, deal=True), groups * size * phases
     for group in range(groups):
         for first in _squares(phases, size):
             source = _at(b, kind, items, str(group * size * phases + first))
             target = _at(b, kind, to, str(first * length + group * size))
-            void(b, name, f"ptr {source}", f"i64 {phases}", f"ptr {target}", f"i64 {length}")
+            void(b, name, f"ptr {source}", f"i64 {phases}", f"ptr {target}", f"i64 {length}", f"i64 {ahead}")
 
 
 def gather(
@@ -168,12 +175,12 @@ def gather(
         name = _few(module, kind, phases, deal=False)
         void(b, name, f"ptr {items}", f"ptr {of}", f"i64 {groups}", f"i64 {length}")
         return
-    name = _turn(module, kind)
+    name, ahead = _turn(module, kind, deal=False), groups * size * phases
     for group in range(groups):
         for first in _squares(phases, size):
             source = _at(b, kind, of, str(first * length + group * size))
             target = _at(b, kind, items, str(group * size * phases + first))
-            void(b, name, f"ptr {source}", f"i64 {length}", f"ptr {target}", f"i64 {phases}")
+            void(b, name, f"ptr {source}", f"i64 {length}", f"ptr {target}", f"i64 {phases}", f"i64 {ahead}")
 
 
-__all__ = ["Function", "deal", "gather", "square"]
+__all__ = ["FunctionText", "deal", "gather", "square"]

@@ -24,7 +24,7 @@ from river.lang import typed
 from river.lang import types as t
 
 if TYPE_CHECKING:
-    from backends.native.lower.firing import Firing
+    from backends.native.lower.firing import BatchWriter
 
 ROWS: Final = 32
 """How many rows are looked at: more than a processor has loads under way, few enough to stay near."""
@@ -74,7 +74,7 @@ def _is_part(expr: typed.Expr) -> bool:
 class Ahead:
     """The code before each firing on a row of type `slot`: every `ROWS` rows it looks at as many, if the map is large."""
 
-    firing: Firing
+    firing: BatchWriter
     slot: t.Type
     sought: typed.With
     _hashes: str = field(init=False)

@@ -12,7 +12,7 @@ from typing import Final
 from backends.native.computed import compute, constant, has_room, needs_code
 from backends.native.contract import ARENA_SIZE, Handler, Reason, handlers_of, key_type
 from backends.native.idioms import void
-from backends.native.ir import Builder, Function
+from backends.native.ir import Builder, FunctionText
 from backends.native.lanes import Lanes, fireable, widen
 from backends.native.lanes import Scalar as NoLanes
 from backends.native.layout import Unsupported, columns, memory, register, size_align, widths
@@ -22,7 +22,7 @@ from backends.native.lower.expressions import owned
 from backends.native.lower.firing import (
     DECLARATIONS,
     LARGEST_FRAME,
-    Firing,
+    BatchWriter,
     cycles,
     merged,
     places,
@@ -84,13 +84,13 @@ def lower(
     """
     module = Module(texts=[DECLARATIONS.get(architecture, "")], debug=debug, lends=lend)
     reasons: list[Reason] = []
-    exports: dict[str, Function] = {}
+    exports: dict[str, FunctionText] = {}
 
     def tried(node: typed.Node, make: object) -> None:
         assert callable(make)  # noqa: S101 - a function of this module
         try:
             made = make()
-            if isinstance(made, Function):
+            if isinstance(made, FunctionText):
                 exports[made.name] = made
         except Refusal as refused:
             reasons.append(Reason(refused.reason, refused.node.span or node.span))
@@ -169,7 +169,7 @@ def _function(
     name: str,
     *,
     again: bool,
-) -> Function:
+) -> FunctionText:
     """`i1 name(context, depth, result, arguments...)`: true when it has trapped. `again`: functions may call themselves."""
     b = Builder()
     prologue(b)
@@ -231,7 +231,7 @@ def _keep_apart(module: Module, names: frozenset[str]) -> None:
         sizes[function.name] = size if size <= _INLINED else 1
         if size > _INLINED:
             apart = function.text.replace(" nounwind {", " noinline nounwind {", 1)
-            module.add(Function(function.name, apart, function.calls))
+            module.add(FunctionText(function.name, apart, function.calls))
 
 
 # ------------------------------------------------------------------------------------------------- batches
@@ -240,13 +240,15 @@ def _keep_apart(module: Module, names: frozenset[str]) -> None:
 def _batch(
     module: Module, op: typed.Operator, handler: Handler, functions: tuple[str, ...], constants: tuple[Value, ...],
     architecture: str, parts: tuple[tuple[t.Type, int], ...] | None,
-) -> Function:  # fmt: skip
+) -> FunctionText:  # fmt: skip
     """The batch function of a handler."""
     windows = handler.name in ("first", "rated")
     inputs = tuple(slot.item if windows and isinstance(slot, t.Array) else slot for slot in handler.slots)
     pushes = () if handler.name in ("first", "merge", "mark") else unproven(op)
     merging = handler.name == "merge"
-    firing = Firing(module, op, handler.name, architecture, functions, constants, inputs, pushes, merging)
+    firing = BatchWriter(
+        module, op, handler.name, architecture, functions, constants, inputs, pushes, merging
+    )
     if handler.name == "cycle":
         made = cycles(firing, op.phases, tuple(dict.fromkeys(p.port for p in op.phases if p.count)))
     elif merging and op.merge is not None:
@@ -259,7 +261,7 @@ def _batch(
     return made
 
 
-def _key_columns(op: typed.Operator, firing: Firing) -> tuple[int, ...]:
+def _key_columns(op: typed.Operator, firing: BatchWriter) -> tuple[int, ...]:
     """Where the keys of the sides of a merge stand among its columns."""
     assert op.merge is not None  # noqa: S101 - by the caller
     found: list[int] = []
@@ -294,7 +296,7 @@ def _movable(type_: t.Type) -> None:
     columns(type_)
 
 
-def _load(module: Module, op: typed.Operator, type_: t.Type) -> Function:
+def _load(module: Module, op: typed.Operator, type_: t.Type) -> FunctionText:
     """`i64 load(context, columns, block)`: the variable from one row; 1 if memory is refused, else 0."""
     b = Builder()
     prologue(b)
@@ -307,7 +309,7 @@ def _load(module: Module, op: typed.Operator, type_: t.Type) -> Function:
     return guarded_move(module, "load", b)
 
 
-def _save(module: Module, op: typed.Operator, type_: t.Type) -> Function:
+def _save(module: Module, op: typed.Operator, type_: t.Type) -> FunctionText:
     """`i64 save(context, columns of an output, block)`: the variable as one more row; the same result."""
     b = Builder()
     prologue(b)

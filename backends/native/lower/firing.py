@@ -29,7 +29,7 @@ from river.lang.trees import reached
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backends.native.ir import Function
+    from backends.native.ir import FunctionText
     from backends.native.module import Module
 
 RATE: Final = "rate-violation"
@@ -56,7 +56,7 @@ def leave(b: Builder, row: str, code: int) -> None:
 
 
 @define(eq=False, repr=False)
-class Firing:
+class BatchWriter:
     """A batch function under construction.
 
     `row`: the slot of the number that is returned, of the firing at hand. `starts`: of each input, its first column.
@@ -140,7 +140,7 @@ class Firing:
         b.at(stop)
         leave(b, following, FULL)
 
-    def finish(self) -> Function:
+    def finish(self) -> FunctionText:
         """The function, with the guard around it."""
         b = self.f.b
         b.at("trapped")
@@ -176,7 +176,9 @@ class Firing:
 # ------------------------------------------------------------------------------------------- row after row
 
 
-def rows(firing: Firing, slots: tuple[t.Type, ...], pops: tuple[int, ...], body: typed.Block) -> Function:
+def rows(
+    firing: BatchWriter, slots: tuple[t.Type, ...], pops: tuple[int, ...], body: typed.Block
+) -> FunctionText:
     """A firing for each row from %from to %to - 1; a slot with a window begins at row * pop."""
     f, b = firing.f, firing.f.b
     lookup = sought(body) if firing.name.startswith("item.") else None
@@ -192,7 +194,7 @@ def rows(firing: Firing, slots: tuple[t.Type, ...], pops: tuple[int, ...], body:
     return _each(firing, bind, body, ahead)
 
 
-def places(firing: Firing, parts: tuple[tuple[t.Type, int], ...], body: typed.Block) -> Function:
+def places(firing: BatchWriter, parts: tuple[tuple[t.Type, int], ...], body: typed.Block) -> FunctionText:
     """A firing for each address from %from to %to - 1 in the one column; the slots are what lies so many bytes behind it.
 
     Their texts are lent: what is there stays as long as anybody has what the firings emit.
@@ -207,7 +209,9 @@ def places(firing: Firing, parts: tuple[tuple[t.Type, int], ...], body: typed.Bl
     return _each(firing, bind, body, None)
 
 
-def _each(firing: Firing, bind: Callable[[str], None], body: typed.Block, ahead: Ahead | None) -> Function:
+def _each(
+    firing: BatchWriter, bind: Callable[[str], None], body: typed.Block, ahead: Ahead | None
+) -> FunctionText:
     """A firing for each row, whose slots `bind` binds."""
     b = firing.f.b
     b.do(f"store i64 %from, ptr {firing.row}")
@@ -229,7 +233,9 @@ def _each(firing: Firing, bind: Callable[[str], None], body: typed.Block, ahead:
 # ------------------------------------------------------------------------------------------- cycles of phases
 
 
-def cycles(firing: Firing, phases: tuple[typed.PhaseHandler, ...], ports: tuple[int, ...]) -> Function:
+def cycles(
+    firing: BatchWriter, phases: tuple[typed.PhaseHandler, ...], ports: tuple[int, ...]
+) -> FunctionText:
     """Whole cycles %from to %to - 1; columns are those of `ports`. What is returned counts firings from cycle 0 on."""
     f, b = firing.f, firing.f.b
     length = sum(phase.count for phase in phases)
@@ -275,7 +281,7 @@ def cycles(firing: Firing, phases: tuple[typed.PhaseHandler, ...], ports: tuple[
 # ------------------------------------------------------------------------------------------- merging by key
 
 
-def merged(firing: Firing, key: t.Type, keys: tuple[int, ...], body: typed.Block) -> Function:
+def merged(firing: BatchWriter, key: t.Type, keys: tuple[int, ...], body: typed.Block) -> FunctionText:
     """At most %to firings, each for the smallest key; `keys` are the columns of the keys.
 
     After the columns of all sides the table has the state, `SIDE` words per side, which is brought up to date. What is

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from backends.native.idioms import void
-from backends.native.ir import Builder, Function
+from backends.native.ir import Builder, FunctionText
 from backends.native.lower import outputs
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _STANDARD_CONTROL: Final = 0x1F80  # all exceptions masked, to nearest, no flush
 
 def guarded(
     module: Module, op: typed.Operator, name: str, inside: str, architecture: str, blocks: list[t.Type]
-) -> Function:
+) -> FunctionText:
     """The exported batch function around `inside`; `blocks`: the types of the outputs' blocks, then of their marks'.
 
     Inside is rounded to nearest, and small numbers are not flushed to zero; what was set before is restored at the end.
@@ -51,7 +51,7 @@ def guarded(
     return b.finish(name, f"define i64 @{name}(ptr %context, ptr %columns, i64 %from, i64 %to) nounwind")
 
 
-def guarded_move(module: Module, name: str, body: Builder) -> Function:
+def guarded_move(module: Module, name: str, body: Builder) -> FunctionText:
     """`i64 name(context, columns, block)` around a body with these parameters: 0 unless it was refused memory."""
     body.lines.insert(0, "  %block = inttoptr i64 %at to ptr")
     inside = f"inside.{name}"

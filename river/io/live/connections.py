@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from river.classes import define, evolve, field
 from river.diagnostics import Diagnostic, Note, Rejected, Severity, render
 from river.io.live.control import POLL, Stopped
-from river.io.live.streams import Stream
+from river.io.live.streams import TextStream
 from river.metrics import ConnectionFigures
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Ended(Exception):  # noqa: N818 - control flow of this package
     """A connection has ended, and the record that had begun is not to be read."""
 
 
-class Connection(Stream):
+class Connection(TextStream):
     """One who sends. `incomplete`: why the end of what came is no row, if it is none; `lines`: how many were passed on.
 
     Where bad rows end connections it is a `Sender`.

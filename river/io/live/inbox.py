@@ -12,7 +12,7 @@ from river.io.live.control import Live, Stopped
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from river.io.batches import Batch, Source
+    from river.io.batches import Batch, ItemSource
     from river.io.live.texts import ArrivingTexts
     from river.io.order import Ordering
 
@@ -28,7 +28,7 @@ class Arriving:
 
     def __init__(
         self,
-        source: Source,
+        source: ItemSource,
         live: Live,
         read: Callable[[Inbox], None],
         batches: Callable[[list[Any]], Iterable[Batch]] = iter,

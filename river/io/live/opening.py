@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 from river.classes import evolve, frozen
 from river.diagnostics import Diagnostic, Rejected, Severity
 from river.io import columnar, memory
-from river.io.batches import Batch, Origin, Source
+from river.io.batches import Batch, ItemSource, Origin
 from river.io.errors import unreadable
 from river.io.live import sockets
 from river.io.live.inbox import Arriving
-from river.io.live.streams import Pipe, Stream, files_of_folder, is_pipe, lines_of_file
+from river.io.live.streams import Pipe, TextStream, files_of_folder, is_pipe, lines_of_file
 from river.io.live.texts import ArrivingTexts
 from river.io.sources import PACKED, STREAMED, SUFFIXES, format_of
 
@@ -88,14 +88,16 @@ def arriving(
 # ------------------------------------------------------------------------------------------------ texts
 
 
-def _text(parts: Iterable[Stream], kind: str, label: str, wanted: _Wanted) -> Arriving:
+def _text(parts: Iterable[TextStream], kind: str, label: str, wanted: _Wanted) -> Arriving:
     """Texts of a format one after the other."""
     return _texts(((part, kind) for part in parts), kind, label, wanted)
 
 
-def _texts(parts: Iterable[tuple[Stream, str]], kind: str | None, label: str, wanted: _Wanted) -> Arriving:
+def _texts(
+    parts: Iterable[tuple[TextStream, str]], kind: str | None, label: str, wanted: _Wanted
+) -> Arriving:
     """Texts one after the other, each with its format; `kind`: that of all of them."""
-    source = Source(wanted.type, Origin(wanted.name, label), (), wanted.refusals)
+    source = ItemSource(wanted.type, Origin(wanted.name, label), (), wanted.refusals)
     texts = ArrivingTexts(wanted.type, wanted.name, wanted.size, kind)
     return Arriving(source, wanted.live, partial(texts.put, parts), texts=texts)
 
@@ -181,7 +183,7 @@ def _connected(address: str, wanted: _Wanted) -> Arriving:
             error = origin.error(line, reason.code, reason.message, help=reason.help, text=rest)
             inbox.put(Batch([], [], [(0, error)]), 1)
 
-    source = Source(wanted.type, Origin(wanted.name, address), (), wanted.refusals, found.close)
+    source = ItemSource(wanted.type, Origin(wanted.name, address), (), wanted.refusals, found.close)
 
     def read(inbox: Inbox) -> None:
         serve(door, found.socket, inbox, text)
@@ -245,7 +247,7 @@ def _rows(rows: Iterator[Any], wanted: _Wanted) -> Arriving:
     """The rows of an iterator, which may wait for them."""
     origin = Origin(wanted.name, rows=True)
     reader = memory.RowDecoder(wanted.type, origin)
-    source = Source(wanted.type, origin, (), wanted.refusals)
+    source = ItemSource(wanted.type, origin, (), wanted.refusals)
 
     def read(inbox: Inbox) -> None:
         for row in rows:

@@ -22,7 +22,7 @@ LOOK: Final = 0.2
 """Seconds between two looks at the names in a folder."""
 
 
-class Stream:
+class TextStream:
     """One text of an input from its first byte to its end. `read1` waits for bytes; an end of text is b"".
 
     `sender`: who it comes from, if others may go on when that one has to end.
@@ -80,7 +80,7 @@ class Stream:
             raise
 
 
-class Pipe(Stream):
+class Pipe(TextStream):
     """A pipe or a terminal, by descriptor. `begun`: bytes that have been read from it."""
 
     def __init__(self, live: Live, label: str, descriptor: int, begun: bytes = b"") -> None:
@@ -102,7 +102,7 @@ class Pipe(Stream):
                 return b""
 
 
-class Growing(Stream):
+class Growing(TextStream):
     """A file that may grow, from where it stands. It ends when it has been read and `finished`, or got shorter.
 
     `shrunk`: it got shorter.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from river.io.live.inbox import Inbox
-    from river.io.live.streams import Stream
+    from river.io.live.streams import TextStream
     from river.lang.types import Type
 
 Entry = tuple[Any, int]
@@ -32,19 +32,19 @@ class ArrivingTexts:
     name: str
     size: int
     format: str | None
-    read: Callable[[Stream, str, Origin], Iterator[Entry]] = field(init=False)
+    read: Callable[[TextStream, str, Origin], Iterator[Entry]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.read = self._batches
 
-    def _batches(self, stream: Stream, kind: str, origin: Origin) -> Iterator[Entry]:
+    def _batches(self, stream: TextStream, kind: str, origin: Origin) -> Iterator[Entry]:
         """By the general readers."""
         rows, batches = read_text(stream, kind, self.type, origin, self.size)
         with stream.leaving(lambda: waiting(rows)):
             for batch in batches:
                 yield evolve(batch, origin=origin), len(batch.items) + len(batch.errors)
 
-    def put(self, parts: Iterable[tuple[Stream, str]], inbox: Inbox) -> None:
+    def put(self, parts: Iterable[tuple[TextStream, str]], inbox: Inbox) -> None:
         """Puts texts, each with its format, into an inbox. Raises: Rejected; Stopped."""
         for stream, kind in parts:
             if stream.begins():

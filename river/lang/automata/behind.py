@@ -29,7 +29,7 @@ from river.lang.automata.program import (
     TEXT_START,
     WORD,
     WORD_BYTES,
-    Program,
+    PatternProgram,
     close,
 )
 
@@ -53,7 +53,7 @@ class _TooLarge(Exception):  # noqa: N818 - it names what the automaton is
     """It takes more than there may be."""
 
 
-def behind(program: Program, most: int, work: int, *, alone: bool) -> array[int]:
+def behind(program: PatternProgram, most: int, work: int, *, alone: bool) -> array[int]:
     """The words of the DFA that reads backwards; none where a match may end elsewhere, or where it would not help.
 
     `alone`: there is no DFA that reads forwards. More than `most` states, or more `work`, are too many.
@@ -68,7 +68,7 @@ def behind(program: Program, most: int, work: int, *, alone: bool) -> array[int]
         return array("i")
 
 
-def _through(program: Program, kind: int, goal: int) -> bool:
+def _through(program: PatternProgram, kind: int, goal: int) -> bool:
     """Whether every way from where a match begins to an instruction that does `goal` leads through an assertion."""
     instructions = program.instructions
     if not any(one[:2] == (HOLDS, kind) for one in instructions):
@@ -94,7 +94,7 @@ class _Backwards:
     hold; `kinds`: the assertions by bit. `into`: by bit and symbol, the bits after that byte was read.
     """
 
-    program: Program
+    program: PatternProgram
     most: int
     work: int
     begin: int = field(init=False)
@@ -216,7 +216,7 @@ def _known(byte: int, kinds: set[int]) -> int:
     return 128 if 128 <= byte < 192 and kinds & {NOT_WORD, BOUNDARY} else 0
 
 
-def _words(program: Program, rows: list[list[tuple[int, bool]]], *, alone: bool) -> array[int]:
+def _words(program: PatternProgram, rows: list[list[tuple[int, bool]]], *, alone: bool) -> array[int]:
     lasting = set[int]() if alone else _lasting(program, rows)
     if 0 in lasting:
         return array("i")
@@ -230,7 +230,7 @@ def _words(program: Program, rows: list[list[tuple[int, bool]]], *, alone: bool)
     return found
 
 
-def _lasting(program: Program, rows: list[list[tuple[int, bool]]]) -> set[int]:
+def _lasting(program: PatternProgram, rows: list[list[tuple[int, bool]]]) -> set[int]:
     """The states that no line of common text ends."""
     common = sorted({program.symbols[byte] for byte in _COMMON})
     before: list[list[int]] = [[] for _ in rows]

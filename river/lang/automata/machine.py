@@ -10,7 +10,17 @@ from __future__ import annotations
 from typing import Any, Final
 
 from river.classes import define, field, frozen
-from river.lang.automata.program import AT_START, BYTE, END, HOLDS, MATCH, NOT_EMPTY, SAVE, SPLIT, Program
+from river.lang.automata.program import (
+    AT_START,
+    BYTE,
+    END,
+    HOLDS,
+    MATCH,
+    NOT_EMPTY,
+    SAVE,
+    SPLIT,
+    PatternProgram,
+)
 
 Threads = tuple[int, ...]
 Origin = tuple[
@@ -21,7 +31,7 @@ MOST_STATES: Final = 4000
 
 
 @frozen
-class Step:
+class Transition:
     """What a symbol does: the threads afterwards, where each came from, what matched before the symbol; threads visited."""
 
     threads: Threads
@@ -41,7 +51,7 @@ def _slots(tags: _Tags) -> tuple[int, ...]:
     return tuple(found)
 
 
-def step(program: Program, threads: Threads, context: int, byte: int) -> Step:
+def step(program: PatternProgram, threads: Threads, context: int, byte: int) -> Transition:
     """All threads over one byte."""
     instructions, held = program.instructions, program.holding(context, byte)
     seen: set[int] = set()
@@ -75,7 +85,7 @@ def step(program: Program, threads: Threads, context: int, byte: int) -> Step:
                 break
         if match is not None:
             break  # the threads after it have lower priority
-    return Step(tuple(following), tuple(origins), match, len(seen))
+    return Transition(tuple(following), tuple(origins), match, len(seen))
 
 
 Row = list[Any]  # by symbol: (next row, moves, match); then the state itself
@@ -91,7 +101,7 @@ class Machine:
     Several Python threads may search at once: at worst a step is made twice.
     """
 
-    program: Program
+    program: PatternProgram
     most: int = MOST_STATES
     _rows: dict[tuple[Threads, int], Row] = field(factory=dict[tuple[Threads, int], Row], repr=False)
     _tests: dict[tuple[Threads, int], Row] = field(factory=dict[tuple[Threads, int], Row], repr=False)

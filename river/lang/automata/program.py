@@ -44,7 +44,7 @@ class TooLarge(Exception):  # noqa: N818 - it names what the pattern is
 
 
 @frozen(eq=False)
-class Program:
+class PatternProgram:
     """A pattern as instructions.
 
     Bytes that no instruction tells apart are one symbol: `symbols[byte]`, an example in `bytes`; the last symbol is
@@ -91,7 +91,7 @@ class Program:
         return frozenset(kind for kind, holds in facts.items() if holds)
 
 
-def program(tree: Pattern, groups: int) -> Program:
+def program(tree: Pattern, groups: int) -> PatternProgram:
     """The program that searches a text for a pattern.
 
     Raises: TooLarge.
@@ -110,7 +110,7 @@ def program(tree: Pattern, groups: int) -> Program:
         AFTER_WORD if kinds & {WORD, NOT_WORD} else 0
     )
     context |= (AFTER_LINE if LINE_START in kinds else 0) | (NOT_EMPTY if empty else 0)
-    return Program(instructions, start, 2 * groups + 2, symbols, (*examples, END), context)
+    return PatternProgram(instructions, start, 2 * groups + 2, symbols, (*examples, END), context)
 
 
 @define

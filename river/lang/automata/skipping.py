@@ -9,7 +9,7 @@ from array import array
 from typing import TYPE_CHECKING, Final
 
 from river.classes import define, field
-from river.lang.automata.program import BYTE, HOLDS, MATCH, SAVE, SPLIT, Program
+from river.lang.automata.program import BYTE, HOLDS, MATCH, SAVE, SPLIT, PatternProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,7 +88,7 @@ def ranges(inside: Iterable[bool]) -> Words | None:
     return None
 
 
-def heads(program: Program) -> list[int]:
+def heads(program: PatternProgram) -> list[int]:
     """By distance from where a match begins, the bytes that may stand there, a bit each; as far as no match has ended."""
     instructions = program.instructions
     found: list[int] = []
@@ -113,7 +113,7 @@ def heads(program: Program) -> list[int]:
     return found
 
 
-def checks(program: Program) -> Words | None:
+def checks(program: PatternProgram) -> Words | None:
     """What tells most places apart where no match begins; None: too many places are left.
 
     {the greater distance, 0 if both are one range}, then twice {distance, two bytes {least, how many} twice}. Both may be
@@ -145,7 +145,7 @@ def checks(program: Program) -> Words | None:
 class Alphabet:
     """The symbols of a program that are bytes: how much of common text each is, and what sets of them are as ranges."""
 
-    program: Program
+    program: PatternProgram
     shares: list[float] = field(init=False)
     _ranges: dict[frozenset[int], Words | None] = field(factory=dict[frozenset[int], "Words | None"])
 

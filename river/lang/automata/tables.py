@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 
 from river.classes import define, evolve, field, frozen
 from river.lang.automata.behind import DEAD, HIT, STAYS, behind
-from river.lang.automata.machine import MOST_STATES, Step, Threads, step
+from river.lang.automata.machine import MOST_STATES, Threads, Transition, step
 from river.lang.automata.program import (
     AFTER_LINE,
     AFTER_WORD,
@@ -41,7 +41,7 @@ from river.lang.automata.program import (
     NOT_EMPTY,
     SAVE,
     SPLIT,
-    Program,
+    PatternProgram,
     close,
 )
 from river.lang.automata.skipping import ANY, RARELY, RARELY_IN_PAIRS, Alphabet, checks
@@ -70,7 +70,7 @@ _CONTEXTS: Final = (0, AFTER_WORD, AFTER_LINE, AT_START)
 _COMMON: Final = (0x80, 0xE0)  # ASCII and what two bytes encode: the bytes before
 
 State = tuple[Threads, int]
-Steps = list[tuple[int, Step] | None]
+Steps = list[tuple[int, Transition] | None]
 
 
 @define
@@ -86,7 +86,7 @@ class _Dfa:
     common: int
 
 
-def table(program: Program, most: int = MOST_STATES, work: int = MOST_WORK) -> array[int]:
+def table(program: PatternProgram, most: int = MOST_STATES, work: int = MOST_WORK) -> array[int]:
     """The table of a program; a DFA of more than `most` states, or one that takes more `work`, is left out."""
     at = [0, 0]
     registers = RESULT + program.slots
@@ -109,7 +109,7 @@ def table(program: Program, most: int = MOST_STATES, work: int = MOST_WORK) -> a
     return array("i", [*head, size, end if backwards else 0]) + parts + backwards
 
 
-def _explored(program: Program, most: int, work: int, *, captures: bool) -> _Dfa | None:
+def _explored(program: PatternProgram, most: int, work: int, *, captures: bool) -> _Dfa | None:
     """The whole automaton, or None if it is too large."""
     numbers: dict[State, int] = {}
     states: list[State] = []
@@ -140,7 +140,7 @@ def _explored(program: Program, most: int, work: int, *, captures: bool) -> _Dfa
     return _useful(program, _Dfa(firsts, [threads for threads, _ in states], rows, 0))
 
 
-def _useful(program: Program, dfa: _Dfa) -> _Dfa:
+def _useful(program: PatternProgram, dfa: _Dfa) -> _Dfa:
     """Without the states from which no match is reached; what ASCII leads to is first, then what two bytes do."""
     before: list[list[int]] = [[] for _ in range(len(dfa.rows) + 1)]
     good: set[int] = set()
@@ -161,7 +161,7 @@ def _useful(program: Program, dfa: _Dfa) -> _Dfa:
     order |= dict.fromkeys(sorted(good))
     numbers = {one: i for i, one in enumerate(order, 1)}
 
-    def kept(to: tuple[int, Step] | None) -> tuple[int, Step] | None:
+    def kept(to: tuple[int, Transition] | None) -> tuple[int, Transition] | None:
         if to is None:
             return None
         number = numbers.get(to[0], 0)
@@ -199,7 +199,7 @@ def _tests(dfa: _Dfa) -> list[_Row]:
     ]
 
 
-def _words(program: Program, dfa: _Dfa, rows: list[_Row], lists: _Lists | None) -> array[int]:
+def _words(program: PatternProgram, dfa: _Dfa, rows: list[_Row], lists: _Lists | None) -> array[int]:
     """A DFA: its head, symbols, states, and the lists that come after them."""
     columns = len(program.bytes)
     width = columns * (4 if lists else 1) + 2
@@ -248,7 +248,7 @@ def _words(program: Program, dfa: _Dfa, rows: list[_Row], lists: _Lists | None) 
     return found + skips.pool
 
 
-def _before(program: Program, least: int) -> int:
+def _before(program: PatternProgram, least: int) -> int:
     """How many symbols the bytes before one have: they are the first."""
     return sum(0 <= byte < least for byte in program.bytes)
 
@@ -257,7 +257,7 @@ def _before(program: Program, least: int) -> int:
 class _Skips:
     """By state (0: dead), the word that stays there, and the place of what it may pass over; the first states have pairs."""
 
-    program: Program
+    program: PatternProgram
     dfa: _Dfa
     rows: list[_Row]
     paired: int
@@ -354,7 +354,7 @@ class _Pool:
         return self.places[moves]
 
 
-def _captures(program: Program, dfa: _Dfa) -> tuple[list[_Row], _Lists, int]:
+def _captures(program: PatternProgram, dfa: _Dfa) -> tuple[list[_Row], _Lists, int]:
     """The states, their lists, and how many registers they need."""
     settable = _settable(program)
     spare = RESULT + program.slots
@@ -391,7 +391,7 @@ def _captures(program: Program, dfa: _Dfa) -> tuple[list[_Row], _Lists, int]:
     return rows, _Lists(pool.words, _origins(program, dfa, rows)), spare + 1 + len(banks)
 
 
-def _origins(program: Program, dfa: _Dfa, rows: list[_Row]) -> array[int]:
+def _origins(program: PatternProgram, dfa: _Dfa, rows: list[_Row]) -> array[int]:
     """The lists of origins, whose places rows are given; none where matches only begin at the start, or they are too long."""
     pool = array("i", [0])
     places: dict[tuple[int, ...], int] = {}
@@ -410,7 +410,7 @@ def _origins(program: Program, dfa: _Dfa, rows: list[_Row]) -> array[int]:
     return pool if any(dfa.firsts[:3]) and len(pool) <= MOST_ORIGINS else array("i")
 
 
-def _settable(program: Program) -> dict[int, int]:
+def _settable(program: PatternProgram) -> dict[int, int]:
     """The slots that may be set when a thread is at an instruction, a bit each."""
     found = {program.start: 0}
     todo = [program.start]
@@ -427,7 +427,7 @@ def _settable(program: Program) -> dict[int, int]:
 
 
 def _moves(
-    program: Program, settable: Mapping[int, int], threads: Threads, taken: Step, banks: dict[tuple[int, int], int]
+    program: PatternProgram, settable: Mapping[int, int], threads: Threads, taken: Transition, banks: dict[tuple[int, int], int]
 ) -> _Moves:  # fmt: skip
     """The moves of a step. `banks`: the register of a slot of a thread, by its number, given when it is first needed."""
     slots, spare = program.slots, RESULT + program.slots

@@ -22,7 +22,7 @@ Path = tuple[
 ]  # ("local", slot) or ("state", index), then field positions and "*" for any entry
 
 
-class Failed(Exception):  # noqa: N818 - not an error of ours: the error is already reported, this leaves the statement
+class StatementFailed(Exception):  # noqa: N818 - not an error of ours: the error is already reported, this leaves the statement
     """The statement is given up; its diagnostic is in the report."""
 
 
@@ -114,10 +114,10 @@ class Context:
 
     def error(
         self, code: str, message: str, span: Span | None, help: str | None = None, *notes: Note
-    ) -> Failed:
+    ) -> StatementFailed:
         """Reports an error and returns what to raise."""
         self.report.append(Diagnostic(code, message, span, help=help, notes=notes))
-        return Failed()
+        return StatementFailed()
 
     def site(self, codes: tuple[str, ...], span: Span | None) -> int:
         """A fresh trap site."""
@@ -129,7 +129,7 @@ class Context:
         """Statements end here when they fail; refusals of inner arrows join the report."""
         try:
             yield
-        except Failed:
+        except StatementFailed:
             pass
         except Rejected as rejected:
             self.report += rejected.diagnostics
@@ -180,7 +180,7 @@ class Context:
         """Binds `name` so that its uses say nothing more."""
         self.frame.names[-1].setdefault(name, Binding(None, self.frame.slot(), writable=True))
 
-    def unknown(self, name: str, span: Span | None) -> Failed:
+    def unknown(self, name: str, span: Span | None) -> StatementFailed:
         """An unknown name, with the nearest one."""
         known = [n for names in self.frame.names for n in names] + list(self.consts)
         return self.error("lang-unknown-name", f"unknown name `{name}`", span, closest(name, known))

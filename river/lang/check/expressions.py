@@ -15,7 +15,7 @@ from river.diagnostics import closest
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.environment import Context, Failed, Path, overlap, path_of
+from river.lang.check.environment import Context, Path, StatementFailed, overlap, path_of
 from river.lang.operations import OPERATIONS, Borrows, Signature, traps_of
 from river.lang.scope import show
 from river.lang.trees import effect, operands
@@ -41,7 +41,7 @@ def check(c: Context, expr: s.Expr, wanted: t.Type) -> typed.Expr:
     return fitted
 
 
-def mismatch(c: Context, expr: s.Argument, wanted: t.Type, found: t.Type) -> Failed:
+def mismatch(c: Context, expr: s.Argument, wanted: t.Type, found: t.Type) -> StatementFailed:
     """The error that `expr` has another type than wanted, with a way to mend it."""
     return c.error(
         "lang-type-mismatch",
@@ -261,7 +261,7 @@ def _name(c: Context, name: str, expr: s.Name) -> typed.Expr:
     if binding is None:
         raise c.unknown(name, expr.span)
     if binding.type is None:
-        raise Failed
+        raise StatementFailed
     if binding.slot in c.frame.dropped and not binding.const:
         raise c.error("lang-drop", f"`{name}` may have been dropped here", expr.span, "`drop` comes last")
     if binding.const:
@@ -507,7 +507,7 @@ def _call(c: Context, expr: s.Call, wanted: t.Type | None) -> typed.Expr:
         )
     entry = c.fns[index]
     if entry.result is None and entry.failed:
-        raise Failed
+        raise StatementFailed
     if entry.result is None:
         raise c.error(
             "lang-recursive-result",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
-from river.lang.check.environment import Context, Failed, FnEntry, Frame
+from river.lang.check.environment import Context, FnEntry, Frame, StatementFailed
 from river.lang.check.expressions import check, infer
 from river.lang.check.statements import always_leaves, statements
 from river.lang.scope import resolve
@@ -28,7 +28,7 @@ def function_index(c: Context, name: str) -> int | None:
     if source is None:
         return None
     if (name, local) in c.refused:
-        raise Failed
+        raise StatementFailed
     if (name, local) in c.fn_names:
         return c.fn_names[name, local]
     index = len(c.fns)
@@ -70,7 +70,7 @@ def _declared(c: Context, entry: FnEntry) -> None:
     c.draining = True
     try:
         while c.waiting:
-            with suppress(Failed):  # it is reported, and what the function gives is known
+            with suppress(StatementFailed):  # it is reported, and what the function gives is known
                 _body(c, c.waiting.pop())
     finally:
         c.draining = False
@@ -108,7 +108,7 @@ def _body(c: Context, entry: FnEntry) -> None:
                 entry.calls = c.frame.calls
                 return
             entry.failed = True
-            raise Failed
+            raise StatementFailed
         assert entry.result is not None  # noqa: S101 - blocks have one
         entry.done = typed.Fn(
             source.name, entry.params, entry.result, c.frame.slots, body, c.frame.emits, span=source.span

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate.code import CELLS, Code, Run, ticker
+from river.lang.evaluate.code import CELLS, Compilation, Run, ticker
 from river.lang.evaluate.expressions import own
 from river.lang.evaluate.further import NESTED
 from river.lang.evaluate.statements import block, function
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
-    "Body",
+    "CompiledOperator",
     "Trap",
     "compile_function",
     "compile_operator",
@@ -41,7 +41,7 @@ FireMerge: TypeAlias = "Callable[[list[Any], Any, tuple[Any, ...], Outs], None]"
 
 
 @frozen
-class Body:
+class CompiledOperator:
     """A compiled operator; its fields are as those of `typed.Operator`, of which it has just those that are there.
 
     item: by port, fire(variables, item, outs). first, rated: fire(variables, windows, outs), a frozen list
@@ -58,7 +58,7 @@ class Body:
     mark: Fire | None
 
 
-def compile_operator(op: typed.Operator, poll: Callable[[], None] | None = None) -> Body:
+def compile_operator(op: typed.Operator, poll: Callable[[], None] | None = None) -> CompiledOperator:
     """The firings of `op`. `poll` is called now and then from loops and calls; it may raise `Trap` to end a firing.
 
     Raises: Trap if a constant cannot be computed.
@@ -68,7 +68,7 @@ def compile_operator(op: typed.Operator, poll: Callable[[], None] | None = None)
         value = _constant(code, const.value, const.slots)
         code = _code(op.fns, (*code.consts, value), poll)
     handlers = {handler.port: _one(code, handler.slots, handler.body) for handler in op.items}
-    return Body(
+    return CompiledOperator(
         op,
         tuple(handlers.get(port) for port in range(len(op.ports))),
         None if op.first is None else _windows(code, op.first),
@@ -120,14 +120,14 @@ def freeze_variables(op: typed.Operator, variables: Sequence[Value]) -> tuple[Va
 
 def _code(
     fns: tuple[typed.Fn, ...], consts: tuple[Value, ...], poll: Callable[[], None] | None = None
-) -> Code:
-    code = Code(fns, consts, ticker(poll))
+) -> Compilation:
+    code = Compilation(fns, consts, ticker(poll))
     code.functions += [function(code, fn) for fn in fns]
     _make_room(fns)
     return code
 
 
-def _constant(code: Code, expr: typed.Expr, slots: int) -> Value:
+def _constant(code: Compilation, expr: typed.Expr, slots: int) -> Value:
     freeze = freezer(expr.type)
     value = _within_memory(own(code, expr), [*(None,) * slots, *CELLS, (), ()])
     return value if freeze is None else freeze(value)
@@ -141,7 +141,7 @@ def _within_memory(run: Run, frame: list[Any]) -> Any:
         raise Trap("arena-limit") from None
 
 
-def _one(code: Code, slots: int, body: typed.Block) -> Fire:
+def _one(code: Compilation, slots: int, body: typed.Block) -> Fire:
     run, pad = block(code, body), (*(None,) * (slots - 1), *CELLS)
 
     def fire(variables: list[Any], item: Any, outs: Outs) -> None:
@@ -150,7 +150,7 @@ def _one(code: Code, slots: int, body: typed.Block) -> Fire:
     return fire
 
 
-def _windows(code: Code, handler: typed.RatedHandler) -> Fire:
+def _windows(code: Compilation, handler: typed.RatedHandler) -> Fire:
     run: Run = block(code, handler.body)
     pad = (*(None,) * (handler.slots - len(handler.rates)), *CELLS)
 
@@ -160,7 +160,7 @@ def _windows(code: Code, handler: typed.RatedHandler) -> Fire:
     return fire
 
 
-def _merge(code: Code, handler: typed.MergeHandler) -> FireMerge:
+def _merge(code: Compilation, handler: typed.MergeHandler) -> FireMerge:
     run: Run = block(code, handler.body)
     pad = (*(None,) * (handler.slots - 1 - len(handler.ports)), *CELLS)
 

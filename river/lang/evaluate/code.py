@@ -47,7 +47,7 @@ RETURN: Final = Signal("return")
 
 
 @define
-class Code:
+class Compilation:
     """The context of a compilation; `functions` is filled after the closures that call them are made."""
 
     fns: tuple[typed.Fn, ...] = ()

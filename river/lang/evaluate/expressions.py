@@ -14,7 +14,7 @@ from typing import Any, assert_never
 from river.classes import frozen
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate.code import DEPTH, OUTS, VARIABLES, Code, Frame, Run, trapped
+from river.lang.evaluate.code import DEPTH, OUTS, VARIABLES, Compilation, Frame, Run, trapped
 from river.lang.evaluate.further import NESTED, further
 from river.lang.evaluate.traps import Trap
 from river.lang.operations import OPERATIONS, Borrows, Operation
@@ -32,7 +32,7 @@ from river.lang.values import (
 # ---------------------------------------------------------------------------------------------- reading
 
 
-def expression(code: Code, expr: typed.Expr) -> Run:
+def expression(code: Compilation, expr: typed.Expr) -> Run:
     """What computes `expr` from a frame."""
     match expr:
         case typed.Literal(_, value):
@@ -72,7 +72,7 @@ def expression(code: Code, expr: typed.Expr) -> Run:
             assert_never(expr)
 
 
-def own(code: Code, expr: typed.Expr) -> Run:
+def own(code: Compilation, expr: typed.Expr) -> Run:
     """What computes `expr` as a value of which no place has a part that may change."""
     run, freeze = expression(code, expr), freezer(expr.type)
     if freeze is None or not _borrows(expr):
@@ -80,7 +80,7 @@ def own(code: Code, expr: typed.Expr) -> Run:
     return lambda f: freeze(run(f))
 
 
-def own_result(code: Code, expr: typed.Expr) -> Run:
+def own_result(code: Compilation, expr: typed.Expr) -> Run:
     """`own` for a value returned: a `var` of the frame that dies needs no copy."""
     if isinstance(expr, typed.Local) and expr.slot in code.owned:
         return itemgetter(expr.slot)
@@ -108,7 +108,7 @@ def _not_yet(_f: Frame) -> Any:
     raise AssertionError(message)
 
 
-def _get(code: Code, expr: typed.Get) -> Run:
+def _get(code: Compilation, expr: typed.Get) -> Run:
     index = expr.index
     if isinstance(expr.value, typed.Local):
         slot = expr.value.slot
@@ -117,7 +117,7 @@ def _get(code: Code, expr: typed.Get) -> Run:
     return lambda f: value(f)[index]
 
 
-def _at(code: Code, expr: typed.At) -> Run:
+def _at(code: Compilation, expr: typed.At) -> Run:
     value, index = expression(code, expr.value), expression(code, expr.index)
     match expr.value.type:
         case t.Map(key, _) | t.OMap(key, _):
@@ -164,7 +164,7 @@ def _logic(op: str, left: Run, right: Run) -> Run:
 # ---------------------------------------------------------------------------------------------- making
 
 
-def _make_record(code: Code, expr: typed.MakeRecord) -> Run:
+def _make_record(code: Compilation, expr: typed.MakeRecord) -> Run:
     values = [own(code, value) for value in expr.values]
     if expr.order != tuple(range(len(values))):
         order = [(place, values[place]) for place in expr.order]
@@ -189,7 +189,7 @@ def _make_record(code: Code, expr: typed.MakeRecord) -> Run:
             return lambda f: tuple([value(f) for value in values])
 
 
-def _make_list(code: Code, expr: typed.MakeList) -> Run:
+def _make_list(code: Compilation, expr: typed.MakeList) -> Run:
     if all(isinstance(value, typed.Literal) for value in expr.values):
         constant = tuple(value.value for value in expr.values if isinstance(value, typed.Literal))
         return lambda _f: constant
@@ -197,7 +197,7 @@ def _make_list(code: Code, expr: typed.MakeList) -> Run:
     return lambda f: [value(f) for value in values]
 
 
-def _make_map(code: Code, expr: typed.MakeMap) -> Run:
+def _make_map(code: Compilation, expr: typed.MakeMap) -> Run:
     type_ = expr.type
     if not expr.items:
         empty = default(type_)
@@ -211,7 +211,9 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def ranges(code: Code, over: typed.Counted | typed.Expr, names: int) -> Callable[[Frame], Iterable[Any]]:
+def ranges(
+    code: Compilation, over: typed.Counted | typed.Expr, names: int
+) -> Callable[[Frame], Iterable[Any]]:
     """What lists the items of a loop, or pairs when it has two names."""
     source, tick = _range(code, over, names), code.tick
 
@@ -223,7 +225,9 @@ def ranges(code: Code, over: typed.Counted | typed.Expr, names: int) -> Callable
     return polled
 
 
-def _range(code: Code, over: typed.Counted | typed.Expr, names: int) -> Callable[[Frame], Iterable[Any]]:
+def _range(
+    code: Compilation, over: typed.Counted | typed.Expr, names: int
+) -> Callable[[Frame], Iterable[Any]]:
     if isinstance(over, typed.Counted):
         low, high = expression(code, over.low), expression(code, over.high)
         return lambda f: range(low(f), high(f))
@@ -241,7 +245,7 @@ def _numbered(value: Callable[[Frame], Iterable[Any]]) -> Callable[[Frame], Iter
     return lambda f: enumerate(value(f))
 
 
-def _comprehension(code: Code, expr: typed.Comprehension) -> Run:
+def _comprehension(code: Compilation, expr: typed.Comprehension) -> Run:
     source, value = ranges(code, expr.range, len(expr.slots)), own(code, expr.value)
     cond = None if expr.cond is None else expression(code, expr.cond)
     if len(expr.slots) == 2:
@@ -270,7 +274,7 @@ def _comprehension(code: Code, expr: typed.Comprehension) -> Run:
 # ---------------------------------------------------------------------------------------------- operations
 
 
-def _apply(code: Code, expr: typed.Apply) -> Run:
+def _apply(code: Compilation, expr: typed.Apply) -> Run:
     operation = OPERATIONS[expr.operation]
     meaning = operation.meaning(tuple(arg.type for arg in expr.args), expr.type)
     if operation.mutates is not None:
@@ -279,7 +283,7 @@ def _apply(code: Code, expr: typed.Apply) -> Run:
     return _guard(_applied(meaning, expr, args), expr)
 
 
-def _argument(code: Code, arg: typed.Expr | typed.Lambda) -> Run:
+def _argument(code: Compilation, arg: typed.Expr | typed.Lambda) -> Run:
     if not isinstance(arg, typed.Lambda):
         return expression(code, arg)
     body, tick = expression(code, arg.body), code.tick
@@ -342,7 +346,7 @@ def _guard(run: Run, expr: typed.Apply) -> Run:
     return guarded
 
 
-def _change(code: Code, expr: typed.Apply, operation: Operation, meaning: Callable[..., Any]) -> Run:
+def _change(code: Compilation, expr: typed.Apply, operation: Operation, meaning: Callable[..., Any]) -> Run:
     target = expr.args[0]
     assert not isinstance(target, typed.Lambda)  # noqa: S101 - by the rule
     where = place(code, target)
@@ -396,7 +400,7 @@ def _change_container(where: Place, container: Reach, args: list[Run], meaning: 
 # ---------------------------------------------------------------------------------------------- calls
 
 
-def _call(code: Code, expr: typed.Call) -> Run:
+def _call(code: Compilation, expr: typed.Call) -> Run:
     fn = code.fns[expr.function]
     refs = [
         (i, place(code, arg)) for i, (arg, p) in enumerate(zip(expr.args, fn.params, strict=True)) if p.ref
@@ -417,7 +421,9 @@ def _call(code: Code, expr: typed.Call) -> Run:
     return call
 
 
-def _call_by_reference(code: Code, expr: typed.Call, refs: dict[int, Place], pad: tuple[None, ...]) -> Run:
+def _call_by_reference(
+    code: Compilation, expr: typed.Call, refs: dict[int, Place], pad: tuple[None, ...]
+) -> Run:
     """A call that lends places: their values move into the callee's slots and back. No other name reaches them meanwhile."""
     functions, number, tick = code.functions, expr.function, code.tick
     args = [None if i in refs else expression(code, arg) for i, arg in enumerate(expr.args)]
@@ -461,7 +467,7 @@ class Place:
     set: Callable[[Frame, Sequence[Any], Any], None]
 
 
-def place(code: Code, expr: typed.Expr) -> Place:
+def place(code: Compilation, expr: typed.Expr) -> Place:
     """The place that `expr` names.
 
     Raises: TypeError if it names none (the checker refuses that).

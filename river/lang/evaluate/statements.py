@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from river.lang import typed
 from river.lang import types as t
-from river.lang.evaluate.code import OUTS, RESULT, RETURN, VARIABLES, Code, Frame, Run, Signal
+from river.lang.evaluate.code import OUTS, RESULT, RETURN, VARIABLES, Compilation, Frame, Run, Signal
 from river.lang.evaluate.expressions import expression, mutable, own, own_result, place, ranges
 from river.lang.evaluate.traps import Trap
 from river.lang.values import Mark, freezer, keyer
@@ -19,7 +19,7 @@ _DROPPED: Final = Signal("dropped")  # in the slot of an entry that is to go
 _ABSENT: Final = Signal("absent")
 
 
-def block(code: Code, body: typed.Block) -> Run:
+def block(code: Compilation, body: typed.Block) -> Run:
     """The statements one after the other."""
     match [statement(code, item) for item in body.items]:
         case []:
@@ -45,7 +45,7 @@ def block(code: Code, body: typed.Block) -> Run:
             return all_of_them
 
 
-def statement(code: Code, item: typed.Stmt) -> Run:
+def statement(code: Compilation, item: typed.Stmt) -> Run:
     """What executes one statement."""
     match item:
         case typed.Let(slot, _, value):
@@ -91,7 +91,7 @@ def _store(slot: int, value: Run) -> Run:
     return store
 
 
-def _assign(code: Code, item: typed.Assign) -> Run:
+def _assign(code: Compilation, item: typed.Assign) -> Run:
     value = own(code, item.value)
     match item.place:
         case typed.Local(_, slot, _, _):
@@ -113,7 +113,7 @@ def _assign(code: Code, item: typed.Assign) -> Run:
     return assign
 
 
-def _with(code: Code, item: typed.With) -> Run:
+def _with(code: Compilation, item: typed.With) -> Run:
     slot, where, body = item.slot, place(code, item.container), block(code, item.body)
     entries_at, key = mutable(where, item.container.type), expression(code, item.key)
     canonical = keyer(t.parts(item.container.type)[0])
@@ -142,7 +142,7 @@ def _with(code: Code, item: typed.With) -> Run:
     return run
 
 
-def _branch(code: Code, item: typed.Branch) -> Run:
+def _branch(code: Compilation, item: typed.Branch) -> Run:
     then = block(code, item.then)
     other = None if item.other is None else block(code, item.other)
     if isinstance(item.cond, typed.Bind):
@@ -162,7 +162,7 @@ def _branch(code: Code, item: typed.Branch) -> Run:
     return lambda f: then(f) if cond(f) else other(f)
 
 
-def _for(code: Code, item: typed.For) -> Run:
+def _for(code: Compilation, item: typed.For) -> Run:
     source, body = ranges(code, item.range, len(item.slots)), block(code, item.body)
     leave, again = code.signal("break", item.loop), code.signal("continue", item.loop)
     if len(item.slots) == 2:
@@ -188,7 +188,7 @@ def _for(code: Code, item: typed.For) -> Run:
     return items
 
 
-def _while(code: Code, item: typed.While) -> Run:
+def _while(code: Compilation, item: typed.While) -> Run:
     cond, body, tick = expression(code, item.cond), block(code, item.body), code.tick
     leave, again = code.signal("break", item.loop), code.signal("continue", item.loop)
 
@@ -203,7 +203,7 @@ def _while(code: Code, item: typed.While) -> Run:
     return loop
 
 
-def _return(code: Code, value: typed.Expr | None) -> Run:
+def _return(code: Compilation, value: typed.Expr | None) -> Run:
     if value is None:
         return lambda _f: RETURN
     result = own_result(code, value)
@@ -215,7 +215,7 @@ def _return(code: Code, value: typed.Expr | None) -> Run:
     return leave
 
 
-def _emit(code: Code, out: int, value: typed.Expr) -> Run:
+def _emit(code: Compilation, out: int, value: typed.Expr) -> Run:
     run, freeze = expression(code, value), freezer(value.type)
     if freeze is None:
 
@@ -251,11 +251,11 @@ def _do(call: Run) -> Run:
     return do
 
 
-def function(code: Code, fn: typed.Fn) -> Run:
+def function(code: Compilation, fn: typed.Fn) -> Run:
     """What runs a function on its frame and returns an owned value."""
     if not isinstance(fn.body, typed.Block):
         return own(code, fn.body)
-    inner = Code(code.fns, code.consts, code.tick, code.functions, owned_slots(fn.body))
+    inner = Compilation(code.fns, code.consts, code.tick, code.functions, owned_slots(fn.body))
     run, result = block(inner, fn.body), itemgetter(RESULT)
 
     def body(f: Frame) -> Any:

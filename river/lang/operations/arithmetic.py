@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import add, mul, neg, sub
 from typing import TYPE_CHECKING, Any, cast
 
 from river.classes import evolve
@@ -344,24 +345,24 @@ def _text(type_: t.Type) -> bool:
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "+", first_of(alike(_text, 2), _plus_time_rule, _decimal_sum_rule, alike(_int_or_float, 2)), _plus,
-        "a + b; traps on overflow", _overflows, "inline", effect=evolve(PURE, measure=Measure.SUM),
+        "a + b; traps on overflow", _overflows, "inline", effect=evolve(PURE, measure=Measure.SUM, whole=add),
     ),
     Operation(
         "-", first_of(_minus_time_rule, _decimal_sum_rule, alike(_int_or_float, 2)), _minus,
-        "a - b; traps on overflow", _overflows, "inline", effect=PURE,
+        "a - b; traps on overflow", _overflows, "inline", effect=evolve(PURE, whole=sub),
     ),
     Operation(
         "*", first_of(_times_duration_rule, _decimal_times_rule, alike(_int_or_float, 2)), _times,
-        "a * b; traps on overflow", _overflows, "inline", effect=PURE,
+        "a * b; traps on overflow", _overflows, "inline", effect=evolve(PURE, whole=mul),
     ),
     Operation("+%", alike(is_integer, 2), _wrapping(lambda a, b: a + b), "a + b, wrapping", native="inline",
-        effect=combining("+%", Neutral.ZERO)),
+        effect=evolve(combining("+%", Neutral.ZERO), whole=add)),
     Operation("-%", alike(is_integer, 2), _wrapping(lambda a, b: a - b), "a - b, wrapping", native="inline",
-        effect=PURE),
+        effect=evolve(PURE, whole=sub)),
     Operation("*%", alike(is_integer, 2), _wrapping(lambda a, b: a * b), "a * b, wrapping", native="inline",
-        effect=combining("*%", Neutral.ONE)),
+        effect=evolve(combining("*%", Neutral.ONE), whole=mul)),
     Operation("neg", alike(_signed, 1), _negate, "-a; traps on overflow", _negates_out, "inline",
-        effect=PURE),
+        effect=evolve(PURE, whole=neg)),
     Operation("neg%", alike(is_integer, 1), wrapping_one(lambda a: -a), "-a, wrapping", native="inline",
         effect=PURE),
     Operation("neg_wrap", alike(is_integer, 1), wrapping_one(lambda a: -a), "-a, wrapping", native="inline",

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from operator import pos
+from typing import TYPE_CHECKING, Any, Final
 
+from river.classes import evolve
 from river.lang import types as t
 from river.lang.operations.arithmetic import bounds, half_up, quotient, wrap
 from river.lang.operations.effects import PURE
@@ -120,6 +122,10 @@ def _checked_i64(value: int) -> int:
     raise TrapSignal("overflow", value)
 
 
+_KEEPS: Final = evolve(PURE, whole=pos)
+"""What is a whole number already stays that number, if the type has it."""
+
+
 def _whole_operations() -> tuple[Operation, ...]:
     found: list[Operation] = []
     for type_ in (t.I32, t.I64, t.U64, t.I128):
@@ -127,12 +133,12 @@ def _whole_operations() -> tuple[Operation, ...]:
         found += [
             Operation(name, from_any(_to_whole, type_), _whole,
                 f"as {name}: exact or a trap; floats lose their fraction",
-                      _whole_traps, "inline", effect=PURE),
+                      _whole_traps, "inline", effect=_KEEPS),
             Operation(f"{name}.sat", from_any(_number_or_bool, type_), _saturated,
                 f"as {name}, or its nearest bound",
-                      native="inline", effect=PURE),
+                      native="inline", effect=_KEEPS),
             Operation(f"{name}.wrap", from_any(_number_or_bool, type_), _wrapped, f"as {name}, wrapping",
-                native="inline", effect=PURE),
+                native="inline", effect=_KEEPS),
         ]  # fmt: skip
     return tuple(found)
 

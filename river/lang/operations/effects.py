@@ -78,7 +78,9 @@ class Effect:
     to items of the second. `measure`: what the result says. `distinct`: different operands have different results. `sorts`:
     the items of the result stand in the order of what the function gives that is the second operand, equal ones as they stood.
     `first`: the result is the first item. `bounds`: items are taken out at one end until no more are left than the second operand
-    says: those that stay are the same whether that is done once for many new items, or again and again.
+    says: those that stay are the same whether that is done once for many new items, or again and again. `whole`: the result of
+    whole numbers as if these had no end, and the result where that is a value of its type; in each operand it rises or falls all
+    along, so that its extremes are those of the operands' extremes.
     """
 
     order: Order = Order.READS
@@ -94,6 +96,7 @@ class Effect:
     sorts: bool = False
     first: bool = False
     bounds: bool = False
+    whole: Callable[..., int] | None = None
 
     @property
     def appends(self) -> bool:

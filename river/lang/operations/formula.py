@@ -11,6 +11,7 @@ import math
 import operator
 import struct
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from river.classes import field, frozen
@@ -304,18 +305,60 @@ _UNARY: Final[dict[str, Callable[[Any], float]]] = {
 _Function = Callable[..., float]
 
 
+OFTEN: Final = 64
+"""Calls after which a formula becomes Python code: making that takes as long as a few dozen calls, which then take a fifth."""
+
+
 def evaluator(formula: Formula, called: Callable[[str], _Function]) -> _Function:
     """The function of a formula on Python numbers; `called`: that of another."""
     steps = [_meaning(step, called) for step in formula.steps]
     constants, result = formula.constants, formula.result
+    calls, written = 0, None
 
     def apply(*args: float) -> float:
+        nonlocal calls, written
+        if written is not None:
+            return written(*args)
+        calls += 1
+        if calls > OFTEN:
+            written = compiled(formula, called)
+            return written(*args)
         found = [*args, *constants]
         for function, operands in steps:
             found.append(function(*operands(found)))
         return found[result]
 
     return apply
+
+
+def compiled(formula: Formula, called: Callable[[str], _Function]) -> _Function:
+    """The same as Python code, a line for each step, with the same operations of Python's."""
+    names: dict[str, Any] = {
+        "divide": _divide, "copysign": math.copysign, "root": _root, "bits": _bits, "real": _real, "called": called,
+    }  # fmt: skip
+    first = formula.operands + len(formula.constants)
+    names.update((f"v{i}", value) for i, value in enumerate(formula.constants, formula.operands))
+    lines = [f"def apply({', '.join(f'v{i}' for i in range(formula.operands))}):"]
+    for place, step in enumerate(formula.steps, first):
+        names[f"t{place}"] = step.table
+        given = {"args": ", ".join(f"v{i}" for i in step.args[2:]), "name": step.called, "place": place}
+        text = _TEXTS[step.operation].format(*(f"v{i}" for i in step.args), **given)
+        lines.append(f"    v{place} = {text}")
+    exec("\n".join([*lines, f"    return v{formula.result}"]), names)  # noqa: S102 - our text
+    return names["apply"]
+
+
+_TEXTS: Final = MappingProxyType({
+    "+": "{0} + {1}", "-": "{0} - {1}", "*": "{0} * {1}", "/": "divide({0}, {1})", "copysign": "copysign({0}, {1})",
+    "<": "{0} < {1}", "<=": "{0} <= {1}", "==": "{0} == {1}", "select": "{1} if {0} else {2}",
+    "select.whole": "{1} if {0} else {2}", "and": "{0} and {1}", "or": "{0} or {1}",
+    "whole.+": f"{{0}} + {{1}} & {_MASK}", "whole.-": f"{{0}} - {{1}} & {_MASK}", "whole.*": f"{{0}} * {{1}} & {_MASK}",
+    "whole.high": "{0} * {1} >> 64", "whole.&": "{0} & {1}", "whole.|": "{0} | {1}", "whole.^": "{0} ^ {1}",
+    "whole.<<": f"{{0}} << {{1}} & {_MASK}", "whole.>>": "{0} >> {1}", "whole.<": "{0} < {1}", "neg": "-{0}",
+    "abs": "abs({0})", "not": "not {0}", "sqrt": "root({0})", "bits": "bits({0})", "real": "real({0})",
+    "entry": "t{place}[{0}]", "rarely": "called({name!r})({args}) if {0} else {1}",
+})  # fmt: skip
+"""The operations as Python text."""
 
 
 def _meaning(

@@ -1,0 +1,306 @@
+"""A run over files that executors read: one or two kinds of tasks, which leave files of rows in the folder of the run.
+
+What the tasks tell decides: only if none of them has refused its part are rows handed to the sinks, in the order of the files.
+Otherwise nothing has happened, and the run goes by stages, which say what is wrong, and where.
+
+Paper: River §4.4, §4.6.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, assert_never
+
+from backends.native.arrow import from_arrow
+from backends.native.egress.sinks import column_sink
+from backends.native.jit import available
+from backends.spark import files, task
+from backends.spark.files import EXCHANGE, TOLD, Errand, Telling
+from backends.spark.lower import by_channel
+from backends.spark.marshal import of_records
+from backends.spark.parts import given_file
+from backends.spark.plan import plan as planned
+from backends.spark.report import uncompiled
+from backends.spark.ways import ByKey, InOneTask, InParts, RowByRow, way
+from river.backend import Summary
+from river.classes import define, evolve, frozen
+from river.driver import Reading, Writer, row_types
+from river.io.batches import ItemSource
+from river.io.schema import arrow
+from river.io.sources import open_source
+from river.platform import here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from backends.spark.parts import GivenFile
+    from backends.spark.plan import Plan
+    from backends.spark.session import Session
+    from backends.spark.ways import KeyedOutputs, Way
+    from river.backend import Sinks, Sources
+
+MEMORY = 1 << 28
+"""Bytes of files whose rows one channel has in memory."""
+
+
+@frozen(eq=False)
+class Direct:
+    """What such a run needs. `late`: how far back in time rows may come."""
+
+    plan: Plan
+    way: Way
+    files: Mapping[str, GivenFile]
+    late: int
+    sources: Mapping[str, Reading]
+    sinks: Mapping[str, Writer]
+
+
+def direct(plan: Plan, sources: Sources, sinks: Sinks) -> Direct | None:
+    """The run over the files behind the sources; None if they are no such files, or the program cannot be run so."""
+    if plan.options.native == "off" or not available():
+        return None
+    found: dict[str, GivenFile] = {}
+    readings: dict[str, Reading] = {}
+    late = 0
+    for name in plan.graph.inputs:
+        reading = sources.get(name)
+        source = reading.source if isinstance(reading, Reading) else None
+        file = given_file(source) if isinstance(source, ItemSource) else None
+        if file is None or not isinstance(source, ItemSource) or not isinstance(reading, Reading):
+            return None
+        found[name], readings[name] = file, reading
+        late = max(late, 0 if source.ordering is None else source.ordering.lateness)
+    writers = {name: sink for name, sink in sinks.items() if isinstance(sink, Writer)}
+    how = way(plan) if len(writers) == len(sinks) else ""
+    if isinstance(how, str) or (late and not isinstance(how, InOneTask)):
+        return None
+    return Direct(plan, how, found, late, readings, writers)
+
+
+def run(
+    work: Direct,
+    spark: Session,
+    folder: Path,
+    watched: Callable[[Callable[[], None]], None],
+    again: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> Summary | None:
+    """Runs, and hands the outputs to their sinks; None if a task has refused its part.
+
+    `watched` runs a job of Spark. `again`: the final variables of a run by stages over sources.
+    """
+    jobs = _Jobs(work, spark, str(folder), watched).all()
+    tellings = list(chain.from_iterable(jobs))
+    if any(telling.refused is not None for telling in tellings):
+        return None
+    for name, sink in work.sinks.items():
+        paths = [path for telling in tellings for output, path in telling.files if output == name]
+        _deliver(work, name, sink, paths)
+    next(iter(work.sources.values())).count(sum(telling.rows for telling in jobs[0]))
+    fired = Counter[str]()
+    for job in jobs:  # of which several may run the same operators on the same rows
+        fired |= sum((telling.fired for telling in job), Counter[str]())
+    graph = work.plan.graph
+    remarks = (
+        uncompiled(graph, range(len(graph.instances))) if any(telling.python for telling in tellings) else ()
+    )
+    return Summary(_Later(work, again), fired, remarks=remarks)
+
+
+@define
+class _Jobs:
+    """Runs of the program over the files, each one job of Spark or two, and what their tasks tell, in the order of parts."""
+
+    work: Direct
+    spark: Session
+    folder: str
+    watched: Callable[[Callable[[], None]], None]
+
+    def all(self) -> list[list[Telling]]:
+        """What the tasks of each run tell."""
+        plan = self.work.plan
+        parts = {name: file.parts(plan.workers) for name, file in self.work.files.items()}
+        match self.work.way:
+            case InOneTask():
+                text = self.errand(plan, self.wanted()).text()
+                return [self.told(self.numbers(1).mapInArrow(partial(files.in_one_task, text), TOLD))]
+            case RowByRow():
+                (count,) = parts.values()
+                text = self.errand(plan, self.wanted()).text()
+                tellings = self.told(self.numbers(count).mapInArrow(partial(files.row_by_row, text), TOLD))
+                return [_in_order(tellings)]
+            case InParts():
+                (count,) = parts.values()
+                text = self.errand(plan, self.wanted() or (plan.graph.views[0].name,)).text()
+                made = self.numbers(count).mapInArrow(partial(files.reduced, text), EXCHANGE)
+                return [self.told(self.met(made, files.united, text, len(plan.graph.variables)))]
+            case ByKey(runs):
+                return [self.by_key(each) for each in runs]
+            case _:
+                assert_never(self.work.way)
+
+    def by_key(self, outputs: KeyedOutputs) -> list[Telling]:
+        """What the tasks tell of outputs that are made together."""
+        plan = planned(outputs.graph, here(), self.work.plan.options)
+        channels = max(plan.workers, sum(file.size for file in self.work.files.values()) // MEMORY)
+        errand = evolve(self.errand(plan, outputs.names), keys=outputs.found.columns, channels=channels)
+        text = errand.text()
+        made = self.numbers(sum(count for _, count in errand.files.values())).mapInArrow(
+            partial(files.scattered, text), EXCHANGE
+        )
+        return self.told(self.met(made, files.gathered, text, channels))
+
+    def wanted(self) -> tuple[str, ...]:
+        """The outputs that have sinks."""
+        return tuple(self.work.sinks)
+
+    def errand(self, plan: Plan, outputs: tuple[str, ...]) -> Errand:
+        found = {name: (file, file.parts(plan.workers)) for name, file in self.work.files.items()}
+        options = plan.options
+        return Errand(
+            task.portable(plan), found, outputs, self.folder, until=options.until, lateness=self.work.late,
+            externs=tuple(options.externs), native=options.native, batch=options.batch,
+        )  # fmt: skip
+
+    def numbers(self, count: int) -> Any:
+        """A frame with the numbers of parts, each in a partition of its own."""
+        return self.spark.range(0, count, 1, count)
+
+    def met(self, made: Any, function: Any, text: str, channels: int) -> Any:
+        """What tasks make of all rows of a channel, in the order of the parts."""
+        rows = by_channel(made, channels).sortWithinPartitions("channel", "part", "place")
+        return rows.mapInArrow(partial(function, text), TOLD)
+
+    def told(self, frame: Any) -> list[Telling]:
+        """Runs a job."""
+        found: list[Telling] = []
+
+        def job() -> None:
+            found.extend(Telling.read(row[0]) for row in frame.collect())
+
+        self.watched(job)
+        return found
+
+
+def _in_order(tellings: list[Telling]) -> list[Telling]:
+    """What parts tell, in their order; all void if keys go back from one to another."""
+    tellings.sort(key=lambda telling: telling.part)
+    if wrong := files.broken(tellings):
+        tellings[0].refused = wrong
+    return tellings
+
+
+# --------------------------------------------------------------------------------------------------------------- out
+
+
+def _deliver(work: Direct, name: str, sink: Writer, paths: Sequence[str]) -> None:
+    """Hands the rows in files to the sink of an output."""
+    type_ = row_types(work.plan.graph)[name]
+    taken: Any = column_sink(Writer(type_, sink.sink))
+    columns = getattr(taken, "columns", None)
+    for records in _by_instant(paths) if isinstance(work.way, ByKey) else _one_by_one(paths):
+        batch = None if columns is None else from_arrow(type_, records)
+        if columns is None or batch is None:
+            taken(of_records(type_, records))
+        else:
+            columns(batch)
+
+
+def _one_by_one(paths: Iterable[str]) -> Iterator[Any]:
+    """The record batches of files, one after the other."""
+    pa, ipc = arrow(), arrow("ipc")
+    for path in paths:
+        with pa.memory_map(path) as file, ipc.open_file(file) as opened:
+            for number in range(opened.num_record_batches):
+                yield opened.get_batch(number)
+
+
+def _by_instant(paths: Sequence[str]) -> Iterator[Any]:
+    """The record batches of change logs of parts of a relation, as one: what goes at an instant stands before what comes."""
+    logs = [_Log(_one_by_one([path])) for path in paths]
+    while logs := [log for log in logs if log.fill()]:
+        bound = min((log.last for log in logs if not log.ended), default=None)
+        ready = [part for log in logs if (part := log.before(bound)).num_rows]
+        if not ready:  # of which more may come
+            for log in logs:
+                if log.last == bound:
+                    log.more()
+            continue
+        table = arrow().concat_tables(ready)
+        instant, sign, *_ = table.column_names
+        yield from table.sort_by([(instant, "ascending"), (sign, "descending")]).combine_chunks().to_batches()
+
+
+@define(eq=False)
+class _Log:
+    """A change log, read batch by batch. `held`: what has been read and not been given out; `last`: its last instant."""
+
+    batches: Iterator[Any]
+    held: Any = None
+    last: int = 0
+    ended: bool = False
+
+    def fill(self) -> bool:
+        """Whether something is held."""
+        while not self.ended and (self.held is None or not self.held.num_rows):
+            self.more()
+        return self.held is not None and self.held.num_rows > 0
+
+    def more(self) -> None:
+        """Reads one more batch."""
+        batch = next(self.batches, None)
+        self.ended = batch is None
+        if batch is not None and batch.num_rows:
+            table = arrow().Table.from_batches([batch])
+            self.held = table if self.held is None else arrow().concat_tables([self.held, table])
+            self.last = _instants(batch.column(0))[batch.num_rows - 1].as_py()
+
+    def before(self, bound: int | None) -> Any:
+        """Takes the rows before an instant; all for None."""
+        compute = arrow("compute")
+        count = self.held.num_rows
+        if bound is not None:
+            count = compute.sum(compute.less(_instants(self.held.column(0)), bound)).as_py() or 0
+        taken, self.held = self.held.slice(0, count), self.held.slice(count)
+        return taken
+
+
+def _instants(column: Any) -> Any:
+    """A column of instants as numbers."""
+    return column.cast(arrow().int64())
+
+
+class _Later(Mapping[str, Any]):
+    """The final variables, which a second run, by stages, gives to whoever asks for one: tasks leave rows only."""
+
+    def __init__(self, work: Direct, again: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+        self._work = work
+        self._again = again
+        self._found: Mapping[str, Any] | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        if self._found is None:
+            graph = self._work.plan.graph
+            sources: dict[str, Any] = {}
+            for input_, file in self._work.files.items():
+                file.check()
+                queue = graph.queues[input_]
+                sources[input_] = open_source(
+                    file.path,
+                    queue.type,
+                    name=input_,
+                    format=file.format,
+                    by=queue.by,
+                    lateness=self._work.late,
+                )
+            self._found = self._again(sources)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (variable.name for variable in self._work.plan.graph.variables)
+
+    def __len__(self) -> int:
+        return len(self._work.plan.graph.variables)

@@ -1,0 +1,441 @@
+"""What runs inside Spark's Python processes where these read the inputs' files: parts of files in, files of outputs' rows out.
+
+Each function is the body of one `mapInArrow`; its first argument is the errand as text. The first ones get numbers of parts.
+Between two of them travel chunks of rows in Arrow's format (`EXCHANGE`); the last ones give one text for each task, which tells
+where its rows are (`Telling`). Nothing is raised for rows that are wrong or for a trap: that stands in what they tell, so that
+Spark does not try again what would fail again.
+
+Paper: River §4.4 (mappers and reducers of one program), §4.6.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from uuid import uuid4
+
+from backends.native.arrow import to_arrow
+from backends.native.jit import available
+from backends.spark.columns import splitter
+from backends.spark.kernels import Copy, parts_of, ready, shown, variable_of
+from backends.spark.marshal import Piece
+from backends.spark.parts import GivenFile, read
+from backends.spark.rowwise import imported
+from backends.spark.task import ShippedProgram, verified
+from river.backend import Options
+from river.classes import define, evolve, field, frozen
+from river.diagnostics import Rejected
+from river.driver import Job, execute
+from river.il.model import needed
+from river.io.errors import STOP
+from river.io.schema import arrow, arrow_schema
+from river.lang import types as t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from backends.native.batch import Batch
+    from river.il.graph import Graph
+
+EXCHANGE: Final = "channel int, part int, place int, items binary, told string"
+"""Rows between two tasks: chunks for a channel in the order of the file, and, with place -1, what the task of a part tells."""
+
+TOLD: Final = "told string"
+
+ROWS: Final = 1 << 17
+"""Rows that are divided among channels at once."""
+
+
+@frozen(hash=False)
+class Errand:
+    """What a task is to do. `files`: of each input, and in how many parts it is read; `outputs`: what is wanted.
+
+    `keys`, `channels`: by which fields the rows of inputs are divided, and among how many. `until`, `lateness`, `native`,
+    `batch`: see `river.backend.Options` and `Job`.
+    """
+
+    program: ShippedProgram
+    files: Mapping[str, tuple[GivenFile, int]]
+    outputs: tuple[str, ...]
+    folder: str
+    keys: Mapping[str, tuple[str, ...]] = field(factory=dict[str, "tuple[str, ...]"])
+    channels: int = 1
+    until: int | None = None
+    lateness: int = 0
+    externs: tuple[str, ...] = ()
+    native: Literal["on", "off", "debug"] = "on"
+    batch: int = Options().batch
+
+    def text(self) -> str:
+        """As JSON."""
+        files = {name: [file.cells(), parts] for name, (file, parts) in self.files.items()}
+        return json.dumps([
+            self.program.text, self.program.namespaces, files, self.outputs, self.folder, self.keys, self.channels, self.until,
+            self.lateness, self.externs, self.native, self.batch,
+        ])  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _errand(text: str) -> Errand:
+    """The errand that a text states."""
+    program, namespaces, files, outputs, folder, keys, channels, until, late, externs, native, batch = (
+        json.loads(text)
+    )
+    given = {name: (GivenFile(*cells), parts) for name, (cells, parts) in files.items()}
+    by = {name: tuple(columns) for name, columns in keys.items()}
+    return Errand(
+        ShippedProgram(program, tuple(namespaces)), given, tuple(outputs), folder, by, channels, until, late,
+        tuple(externs), native, batch,
+    )  # fmt: skip
+
+
+@define
+class Telling:
+    """What a task tells.
+
+    `part`: of the file, or the channel; `rows`: how many were read; `first`, `last`: the keys of the first and the last of
+    them; `files`: of each output the rows' file; `python`: the instances that Python had a part in; `refused`: why all this is
+    void.
+    """
+
+    part: int
+    rows: int = 0
+    first: int | None = None
+    last: int | None = None
+    files: list[tuple[str, str]] = field(factory=list[tuple[str, str]])
+    fired: Counter[str] = field(factory=Counter[str])
+    python: set[str] = field(factory=set[str])
+    refused: str | None = None
+
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps([
+            self.part, self.rows, self.first, self.last, self.files, self.fired, sorted(self.python), self.refused
+        ])  # fmt: skip
+
+    @staticmethod
+    def read(text: str) -> Telling:
+        """What a text tells."""
+        part, rows, first, last, files, fired, python, refused = json.loads(text)
+        return Telling(part, rows, first, last, files, Counter(fired), set(python), refused)
+
+
+# ------------------------------------------------------------------------------------------------------------- tasks
+
+
+def row_by_row(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The outputs' rows for the rows of parts of the only input's file."""
+    errand = _errand(text)
+    ((name, _),) = errand.files.items()
+    for part in _numbers(batches):
+        telling = Telling(part)
+
+        def work(told: Telling = telling) -> None:
+            type_ = verified(errand.program).queues[name].type
+            rows = [to_arrow(type_, batch, copied=True) for batch in _items(errand, name, told)]
+            table = arrow().Table.from_batches(rows, arrow_schema(type_))
+            _run(errand, {name: table}, told)
+
+        yield _told(_tried(telling, work))
+
+
+def in_one_task(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The outputs' rows for all rows of all files."""
+    errand = _errand(text)
+    for part in _numbers(batches):
+        telling = Telling(part)
+
+        def work(told: Telling = telling) -> None:
+            for file, _ in errand.files.values():
+                file.check()
+            _run(errand, {name: file.path for name, (file, _) in errand.files.items()}, told)
+
+        yield _told(_tried(telling, work))
+
+
+def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """What copies of the operators accumulate of parts of the file: a row for each variable, whose number is the channel."""
+    errand = _errand(text)
+    graph = verified(errand.program)
+    for part in _numbers(batches):
+        telling, left = Telling(part), list[tuple[int, bytes]]()
+
+        def work(told: Telling = telling, left: list[tuple[int, bytes]] = left) -> None:
+            found = parts_of(graph, errand.outputs[0])
+            assert found is not None  # noqa: S101 - by who made the plan
+            copy = Copy(errand.program, graph, found, native=errand.native)
+            copy.take(_items(errand, found.input, told))
+            left += copy.left()
+            report = copy.report()
+            told.fired += report.fired
+            told.python |= {graph.instances[index].name for index in report.python} | {*+report.asked}
+
+        _tried(telling, work)
+        shown_by = sorted({variable_of(graph, output) for output in errand.outputs})
+        chunks = [(number, value) for number, value in left if number in shown_by]
+        yield _exchange(part, [(number, 0, value) for number, value in chunks], telling, shown_by)
+
+
+def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The rows of the views of variables, of which the rows have the parts."""
+    errand = _errand(text)
+    graph = verified(errand.program)
+    for number, rows in groupby(_rows(batches), lambda row: row.channel):
+        chunks, tellings = _apart(rows)
+        telling = _summed(errand, number, tellings)
+
+        def work(
+            told: Telling = telling, chunks: list[tuple[int, bytes]] = chunks, number: int = number
+        ) -> None:
+            for output in errand.outputs:
+                if variable_of(graph, output) == number:
+                    told.files.append((output, _shown(errand, graph, output, [part for _, part in chunks])))
+
+        yield _told(_tried(telling, work))
+
+
+def scattered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The rows of parts of the inputs' files, divided among channels by their keys."""
+    errand = _errand(text)
+    for part in _numbers(batches):
+        telling, chunks = Telling(part), list[tuple[int, int, bytes]]()
+
+        def work(told: Telling = telling, chunks: list[tuple[int, int, bytes]] = chunks) -> None:
+            name, _ = _whose(errand, told.part)
+            type_ = verified(errand.program).queues[name].type
+            assert isinstance(type_, t.Record)  # noqa: S101 - its fields are the keys
+            keys = [place for key in errand.keys[name] if (place := type_.index(key)) is not None]
+            split = splitter(type_, keys, errand.channels, rows=False)
+            if split is None:
+                raise _Refused("there is no machine code for the keys")
+            for place, pieces in enumerate(_divided(_items(errand, name, told), split)):
+                chunks.extend(
+                    (channel, place, _stream(type_, records))
+                    for channel, records in enumerate(pieces)
+                    if records
+                )
+
+        _tried(telling, work)
+        yield _exchange(part, chunks, telling, range(errand.channels))
+
+
+def gathered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The outputs' rows for those of a channel, which come input by input, each in the order of its file."""
+    errand = _errand(text)
+    queues = verified(errand.program).queues
+    for channel, rows in groupby(_rows(batches), lambda row: row.channel):
+        chunks, tellings = _apart(rows)
+        telling = _summed(errand, channel, tellings)
+
+        def work(told: Telling = telling, chunks: list[tuple[int, bytes]] = chunks) -> None:
+            if not chunks:
+                return
+            pa, ipc = arrow(), arrow("ipc")
+            found: dict[str, list[Any]] = {name: [] for name in errand.files}
+            for part, chunk in chunks:
+                found[_whose(errand, part)[0]] += ipc.open_stream(pa.py_buffer(chunk))
+            ends = [end for end in (told.last, errand.until) if end is not None]
+            tables = {
+                name: pa.Table.from_batches(parts, arrow_schema(queues[name].type))
+                for name, parts in found.items()
+            }
+            _run(errand, tables, told, until=max(ends, default=None))
+
+        yield _told(_tried(telling, work))
+
+
+# ------------------------------------------------------------------------------------------------------------ pieces
+
+
+class _Refused(Exception):  # noqa: N818 - it says what was found
+    """Why a task cannot do its errand, though nothing is wrong with the data."""
+
+
+def _tried(telling: Telling, work: Callable[[], None]) -> Telling:
+    """What a task tells after its work, whatever came of it."""
+    if not available():
+        telling.refused = "llvmlite is not installed for it"
+    if telling.refused is None:
+        try:
+            work()
+        except Rejected as rejected:
+            telling.refused = str(rejected)
+        except _Refused as refused:
+            telling.refused = str(refused)
+    return telling
+
+
+def _numbers(batches: Iterable[Any]) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
+def _items(errand: Errand, name: str, telling: Telling) -> Iterator[Batch]:
+    """The items of a part, which is told of."""
+    graph = verified(errand.program)
+    queue = graph.queues[name]
+    file, of = errand.files[name]
+    key = queue.key()
+    for batch in read(file, queue, (_whose(errand, telling.part)[1], of), _used(graph, name)):
+        if key is not None and len(batch):
+            telling.first = batch.number(key, 0) if telling.first is None else telling.first
+            telling.last = batch.number(key, len(batch) - 1)
+        telling.rows += len(batch)
+        yield batch
+
+
+def _whose(errand: Errand, part: int) -> tuple[str, int]:
+    """The input whose file a part is of, and its number there: parts are counted through all files."""
+    for name, (_, of) in errand.files.items():
+        if part < of:
+            return name, part
+        part -= of
+    raise AssertionError
+
+
+def _used(graph: Graph, name: str) -> frozenset[str] | None:
+    """The fields of an input that anybody reads or gets; None: all of them."""
+    queue = graph.queues[name]
+    if queue.consumer is None or not isinstance(queue.type, t.Record):
+        return None
+    return needed(graph.instances[queue.consumer.instance])
+
+
+def _run(errand: Errand, inputs: Mapping[str, Any], telling: Telling, until: int | None = None) -> None:
+    """Runs the program, whose outputs go to files. Raises: Rejected."""
+    files = {output: _place(errand) for output in errand.outputs}
+    options = Options(
+        workers=1,
+        batch=errand.batch,
+        native=errand.native,
+        until=errand.until if until is None else until,
+        externs={target: imported(target) for target in errand.externs},
+    )
+    formats = {name: errand.files[name][0].format for name, given in inputs.items() if isinstance(given, str)}
+    job = Job(inputs, files, STOP, formats, lateness=errand.lateness, options=options)
+    found = execute(ready(errand.program), "multicore", job)
+    telling.files += files.items()
+    telling.fired += Counter(found.summary.fired)
+    telling.python |= {name for name, count in found.summary.host_calls.items() if count}
+    if formats:  # else they have been counted
+        telling.rows = found.read
+
+
+def _place(errand: Errand) -> str:
+    """A file of its own for each attempt of a task."""
+    return f"{errand.folder}/{uuid4().hex}.arrow"
+
+
+def _divided(batches: Iterable[Batch], split: Callable[[Piece], list[Piece]]) -> Iterator[list[list[Any]]]:
+    """For each `ROWS` rows, about, the record batches of each channel."""
+    held: list[list[Any]] = []
+    count = 0
+    for batch in batches:
+        pieces = split(Piece(range(len(batch)), batch))
+        held = held or [[] for _ in pieces]
+        for records, piece in zip(held, pieces, strict=True):
+            if len(piece.places):
+                records.append(piece.items)
+        count += len(batch)
+        if count >= ROWS:
+            yield held
+            held, count = [], 0
+    if held:
+        yield held
+
+
+def _stream(type_: t.Type, records: list[Any]) -> bytes:
+    pa, ipc = arrow(), arrow("ipc")
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, arrow_schema(type_)) as writer:
+        for batch in records:
+            writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def _exchange(
+    part: int, chunks: list[tuple[int, int, bytes]], telling: Telling, channels: Iterable[int]
+) -> Any:
+    """Rows as `EXCHANGE` says: the chunks with channel and place, and for each channel what the task tells; counts once."""
+    pa, bare = arrow(), evolve(telling, rows=0, fired=Counter(), python=set())
+    rows = [(channel, place, items, None) for channel, place, items in chunks]
+    rows += [(channel, -1, None, (bare if n else telling).text()) for n, channel in enumerate(channels)]
+    return pa.record_batch(
+        [
+            pa.array([channel for channel, _, _, _ in rows], pa.int32()),
+            pa.array([part] * len(rows), pa.int32()),
+            pa.array([place for _, place, _, _ in rows], pa.int32()),
+            pa.array([items for _, _, items, _ in rows], pa.binary()),
+            pa.array([text for _, _, _, text in rows], pa.string()),
+        ],
+        ["channel", "part", "place", "items", "told"],
+    )
+
+
+class _Sent(NamedTuple):
+    """A row of an exchange: for which channel and of which part; a chunk, or what a task tells."""
+
+    channel: int
+    part: int
+    items: bytes | None
+    told: str | None
+
+
+def _rows(batches: Iterable[Any]) -> Iterator[_Sent]:
+    """The rows of an exchange."""
+    for batch in batches:
+        yield from map(_Sent, *(batch.column(name).to_pylist() for name in _Sent._fields))
+
+
+def _told(telling: Telling) -> Any:
+    """A row as `TOLD` says."""
+    pa = arrow()
+    return pa.record_batch([pa.array([telling.text()], pa.string())], ["told"])
+
+
+def _apart(rows: Iterable[_Sent]) -> tuple[list[tuple[int, bytes]], list[Telling]]:
+    """The chunks of a channel, each with its part, and what the tasks of all parts tell, in the order of the parts."""
+    chunks: list[tuple[int, bytes]] = []
+    tellings: list[Telling] = []
+    for row in rows:
+        if row.items is not None:
+            chunks.append((row.part, row.items))
+        if row.told is not None:
+            tellings.append(Telling.read(row.told))
+    return chunks, tellings
+
+
+def _summed(errand: Errand, channel: int, tellings: list[Telling]) -> Telling:
+    """What the tasks of all parts tell a channel, as one."""
+    refused = next((each.refused for each in tellings if each.refused is not None), None)
+    for _, of_file in groupby(tellings, lambda each: _whose(errand, each.part)[0]):
+        refused = refused or broken(of_file)
+    found = Telling(channel, refused=refused)
+    for each in tellings:
+        found.rows += each.rows
+        found.fired += each.fired
+        found.python |= each.python
+    found.last = max((each.last for each in tellings if each.last is not None), default=None)
+    return found
+
+
+def broken(tellings: Iterable[Telling]) -> str | None:
+    """What is wrong with the order of parts, which stand in that of the file; None if their keys ascend."""
+    last: int | None = None
+    for each in tellings:
+        if each.first is not None and last is not None and each.first < last:
+            return "the time stamps go back from one part of the file to another"
+        last = last if each.last is None else each.last
+    return None
+
+
+def _shown(errand: Errand, graph: Graph, output: str, parts: list[bytes]) -> str:
+    """The file with the rows of a view of a variable, of which there are parts. Raises: Rejected for a trap."""
+    table = shown(graph, output, parts)
+    pa, file = arrow(), _place(errand)
+    with pa.OSFile(file, "wb") as opened, arrow("ipc").new_file(opened, table.schema) as writer:
+        writer.write_table(table)
+    return file

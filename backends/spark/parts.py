@@ -1,0 +1,143 @@
+"""Files as parts that executors read, each by itself, under the rules of all readers.
+
+A part of a text begins behind the first line feed at or after a certain byte, and ends where the next part begins. Whether a
+record begins there nobody needs to know: a part that begins inside quotes follows one that ends inside them, which is an error
+there. So parts of which none has an error are the file; where one has, the file is read as a whole, and the error is told then.
+
+Paper: River §4.4 (mappers read parts of files).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from backends.native.batch import Batch
+from backends.native.ingest import form_of, open_native
+from backends.native.ingest.tables import converted
+from river.classes import frozen
+from river.diagnostics import Diagnostic, Rejected
+from river.io import columnar, order
+from river.io.batches import ItemSource, Origin
+from river.io.errors import STOP, Refusals
+from river.io.sources import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from river.il.graph import Queue
+
+LEAST: Final = 1 << 20
+MOST: Final = 1 << 26
+"""Bytes of a part: fewer are not worth a task, more not worth the memory."""
+
+EACH: Final = 2
+"""Parts for each worker, at least: they are not equally long."""
+
+_TABLES: Final = ("parquet", "arrow")
+_LOOK: Final = 1 << 16
+
+
+@frozen
+class GivenFile:
+    """A file as the driver has seen it: an executor that finds another one under its path must not read that."""
+
+    path: str
+    format: str
+    packed: str | None
+    size: int
+    changed: int
+
+    def cells(self) -> list[Any]:
+        """As JSON has it."""
+        return [self.path, self.format, self.packed, self.size, self.changed]
+
+    def parts(self, workers: int) -> int:
+        """Into how many parts it is divided."""
+        if self.packed is not None:
+            return 1
+        length = min(max(self.size // (EACH * workers), LEAST), MOST)
+        return max(1, -(-self.size // length))
+
+    def check(self) -> None:
+        """Sees that it is here, and the same. Raises: Rejected("data-unreadable")."""
+        try:
+            found = Path(self.path).stat()
+        except OSError as error:
+            raise Rejected([_other(self.path, "it is not there")]) from error
+        if (found.st_size, found.st_mtime_ns) != (self.size, self.changed):
+            raise Rejected([_other(self.path, "it has changed, or is another one here")])
+
+
+def _other(path: str, why: str) -> Diagnostic:
+    return Diagnostic("data-unreadable", f"cannot read `{path}`: {why}")
+
+
+def given_file(source: ItemSource) -> GivenFile | None:
+    """The file behind a source, if parts of it can be read by machine code, under the rules of the source."""
+    found = source.regular
+    if found is None or not (found.format in _TABLES or form_of(source) is not None):
+        return None
+    try:
+        state = Path(found.path).stat()
+    except OSError:  # who opens it says what is wrong
+        return None
+    return GivenFile(
+        str(Path(found.path).absolute()), found.format, found.packed, state.st_size, state.st_mtime_ns
+    )
+
+
+def read(
+    file: GivenFile, queue: Queue, share: columnar.Share, used: frozenset[str] | None = None
+) -> Iterator[Batch]:
+    """The items of an input in one part of its file, of so many. `used`: see `open_native`.
+
+    Raises: Rejected for what is wrong with them, their order among themselves included; what is said of their lines counts
+    from the beginning of the part.
+    """
+    from river.backend import BATCH
+
+    file.check()
+    if file.format in _TABLES:
+        yield from _rows(file, queue, share, BATCH)
+        return
+    source = open_source(file.path, queue.type, name=queue.name, format=file.format, batch=BATCH, by=queue.by)
+    reader = open_native(source, BATCH, used)
+    if reader is None:
+        source.close()
+        raise Rejected([_other(file.path, "there is no machine code for it here")])
+    number, of = share
+    if of > 1:
+        start, stop = (_border(file, file.size * each // of) for each in (number, number + 1))
+        if start == stop:
+            reader.close()
+            return
+        reader.begin(start, 0, None, stop)
+    yield from reader
+
+
+def _border(file: GivenFile, place: int) -> int:
+    """Where the part begins that is to begin at a place: behind the first line feed that does not stand before."""
+    if place in (0, file.size):
+        return place
+    with Path(file.path).open("rb") as opened:
+        opened.seek(place - 1)
+        while block := opened.read(_LOOK):
+            end = block.find(b"\n")
+            if end >= 0:
+                return opened.tell() - len(block) + end + 1
+    return file.size
+
+
+def _rows(file: GivenFile, queue: Queue, share: columnar.Share, size: int) -> Iterator[Batch]:
+    """The items of row groups, or of record batches."""
+    opener = columnar.parquet if file.format == "parquet" else columnar.ipc
+    with Path(file.path).open("rb") as opened:
+        origin = Origin(queue.name, file.path, rows=True)
+        tables = opener(opened, queue.type, origin, size, share)
+        source = ItemSource(queue.type, origin, tables, Refusals(STOP))
+        key = queue.key()
+        if key is not None:
+            source = order.ordered(source, key)
+        for items in converted(source, tables, size):
+            yield items if isinstance(items, Batch) else Batch.of(queue.type, items)

@@ -1,0 +1,359 @@
+"""Runs over files whose parts executors read: their tasks on a stand-in for Spark, against a run in this process."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import nullcontext
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
+pytest.importorskip("pandas", reason="the extra `spark` is not installed")
+
+import river
+from backends.spark import BACKEND as SPARK
+from backends.spark import direct, files, parts
+from backends.spark import run as runs
+from backends.spark.plan import plan
+from backends.spark.ways import ByKey, InOneTask, InParts, RowByRow, told, way
+from river.backend import Options
+from river.classes import evolve
+from river.diagnostics import Rejected
+from river.platform import here
+from river.testing.seeds import chance
+from tests.backends.spark_programs import HEAD
+from tests.backends.spark_stand_in import Session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from river.driver import Compiled
+
+TABLES = """x: {s: string, k: int} = input;
+n: table sum[s: string] of int; top: table maximum(2)[k: int] of s: string weight w: int;
+emit n[x.s] <- x.k; emit top[x.k % 3] <- x.s weight x.k;"""
+GROUPED = """t: {ts: int; k: string; v: int} stream by ts;
+output o: relation = select k, count(*) as n, sum(v) as w from t[range 3] where v <> 7 group by k;
+output p: relation = select v, max(k) as w from t[range 3] where v <> 7 group by v;"""
+ROWS = HEAD + "input a: R; output o: R; output p: R; (b, c) <- both(a); (o) <- keep(b); (p) <- twice(c);"
+BOTH = "operator both(x: R) -> (y: R, z: R) { on x(r) { emit y r; if r.v > 0 { emit z r; } } }\n"
+WINDOW = HEAD + "input a: R; output o: R; (b) <- swap(a); (o) <- window(b);"
+PROGRAMS = {
+    "tables": (TABLES, "sawzall", InParts),
+    "grouped": (GROUPED, "cql", ByKey),
+    "rows": (ROWS.replace("input a", BOTH + "input a"), "river", RowByRow),
+    "window": (WINDOW, "river", InOneTask),
+}
+JOINED = """a: {ts: int; k: int; v: int} stream by ts; b: {ts: int; w: int; j: int} stream by ts;
+output o: relation = select a.k, a.v, b.w from a[range 3], b[range 5] where a.k = b.j;
+output p: relation = select j, count(*) as n, sum(v) as s from a[unbounded], b[now] where k = j group by j;"""
+COMPILED = {"joined": river.compile(JOINED, "cql")} | {
+    name: river.compile(text, language) for name, (text, language, _) in PROGRAMS.items()
+}
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The session is a stand-in, and parts are short. What was run in which way, and whether it was done so."""
+    seen: list[str] = []
+    plain = direct.run
+
+    def run(work: Any, *more: Any) -> Any:
+        found = plain(work, *more)
+        seen.append(f"{type(work.way).__name__}{'' if found is None else ', done'}")
+        return found
+
+    monkeypatch.setattr(direct, "run", run)
+    monkeypatch.setattr(runs, "session", lambda *_: nullcontext(Session(3)))
+    monkeypatch.setattr(parts, "LEAST", 90)
+    return seen
+
+
+def table(count: int, text: str = "x{0}") -> pa.Table:
+    """Rows that all programs can read."""
+    return pa.table(
+        {
+            "ts": [n // 3 + n // 40 for n in range(count)],
+            "k": ["abcd"[n * n % 11 % 4] for n in range(count)],
+            "s": [text.format(n % 7) for n in range(count)],
+            "v": [n * 5 % 13 for n in range(count)],
+        }
+    )
+
+
+def rows_for(name: str, count: int, text: str = "x{0}") -> tuple[str, pa.Table]:
+    """The input of a program, and rows for it."""
+    found = table(count, text)
+    match name:
+        case "tables":
+            return "x", found.select(["s", "v"]).rename_columns(["s", "k"])
+        case "grouped":
+            return "t", found.select(["ts", "k", "v"])
+        case _:
+            return "a", found.select(["ts", "s", "v"]).rename_columns(["k", "s", "v"])
+
+
+def written(rows: pa.Table, place: Path, kind: str) -> str:
+    """The path of a file of rows."""
+    path = str(place / f"rows.{kind}")
+    match kind:
+        case "parquet":
+            pq.write_table(rows, path, row_group_size=7)
+        case "arrow":
+            with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+                writer.write_table(rows, max_chunksize=5)
+        case _:
+            columns = rows.column_names
+            text = "river 1; type R = {" + ", ".join(f"{c}: {_type(rows, c)}" for c in columns) + "};"
+            copy = "operator same(x: R) -> (y: R) { on x(r) { emit y r; } }"
+            program = river.compile(f"{text}\n{copy}\ninput i: R; output o: R; (o) <- same(i);", "river")
+            program.run({"i": rows}, {"o": path}, backend="reference")
+    return path
+
+
+def _type(rows: pa.Table, column: str) -> str:
+    return "i64" if pa.types.is_int64(rows.schema.field(column).type) else "string"
+
+
+def shown(found: pa.Table) -> list[str]:
+    """The rows; of what changes in a relation at one instant the order does not matter, but that deletions come first."""
+    rows = found.to_pylist()
+    if "op" not in found.column_names:
+        return list(map(repr, rows))
+    groups = groupby(rows, lambda row: (row["ts"], row["op"]))
+    return [repr((key, sorted(map(repr, group)))) for key, group in groups]
+
+
+def same(program: Compiled, inputs: dict[str, str], **more: Any) -> None:
+    """Spark gives what the calculus gives."""
+    expected = program.run(inputs, backend="reference", **more)
+    found = program.run(inputs, backend="spark", workers=2, **more)
+    assert {name: shown(found[name]) for name in expected.tables} == {
+        name: shown(expected[name]) for name in expected.tables
+    }
+    assert found.read == expected.read
+    assert [each.message for each in found.warnings] == [each.message for each in expected.warnings]
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("tables", "csv"),
+        ("tables", "parquet"),
+        ("grouped", "csv"),
+        ("grouped", "arrow"),
+        ("rows", "jsonl"),
+        ("rows", "parquet"),
+        ("window", "csv"),
+    ],
+)
+def test_executors_read_parts_of_files(name: str, kind: str, ways: list[str], tmp_path: Path) -> None:
+    input_, rows = rows_for(name, 60)
+    same(COMPILED[name], {input_: written(rows, tmp_path, kind)})
+    assert ways == [f"{PROGRAMS[name][2].__name__}, done"]
+
+
+@pytest.mark.parametrize("last", [0, 9])
+def test_rows_that_meet_by_key_are_sent_to_one_task(last: int, ways: list[str], tmp_path: Path) -> None:
+    """Time goes on for both inputs as far as the one that is `last` says, with rows of other keys."""
+    random = chance("rows that meet", last)
+    inputs: dict[str, str] = {}
+    for name, (key, value), more in (("a", "kv", last), ("b", "jw", 9 - last)):
+        rows = [(random.randrange(20), random.randrange(4), random.randrange(9)) for _ in range(40)]
+        columns = zip(*sorted([*rows, (20 + more, 7, 7)]), strict=True)
+        (tmp_path / name).mkdir()
+        inputs[name] = written(
+            pa.table(dict(zip(("ts", key, value), map(list, columns), strict=True))),
+            tmp_path / name,
+            "arrow" if last else "csv",
+        )
+    same(COMPILED["joined"], inputs)
+    assert ways == ["ByKey, done"]
+    (tmp_path / "b" / "rows.csv").write_text("ts,j,w\n" + "5,1,1\n" * 40 + "4,1,1\n" * 40)
+    inputs["b"] = str(tmp_path / "b" / "rows.csv")
+    with pytest.raises(Rejected, match=r"b/rows.csv:42: error\[data-order\]"):
+        COMPILED["joined"].run(inputs, backend="spark")
+
+
+def test_variables_are_there_for_who_asks(ways: list[str], tmp_path: Path) -> None:
+    input_, rows = rows_for("tables", 30)
+    path = written(rows, tmp_path, "csv")
+    found = COMPILED["tables"].run({input_: path}, backend="spark")
+    expected = COMPILED["tables"].run({input_: path}, backend="reference")
+    assert dict(found.variables["n"]) == dict(expected.variables["n"])
+    assert ways == ["InParts, done"]
+
+
+def text(name: str, broken: str | None = None, text: str = "x{0}") -> str:
+    """Rows of a program as CSV, with one more in their midst."""
+    _, rows = rows_for(name, 60, text)
+    quoted = [
+        [str(cell) if isinstance(cell, int) else f'"{cell}"' for cell in row.values()]
+        for row in rows.to_pylist()
+    ]
+    lines = [",".join(cells) for cells in quoted]
+    return "\n".join(
+        [",".join(rows.column_names), *lines[:50], *([] if broken is None else [broken]), *lines[50:], ""]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "code"),
+    [
+        ("tables", "x1,five", "data-type"),
+        ("rows", '3,"x1,5', "data-syntax"),
+        ("grouped", "3,a,5", "data-order"),
+    ],
+)
+def test_rows_that_are_wrong_are_told_of_as_ever(
+    name: str, broken: str, code: str, ways: list[str], tmp_path: Path
+) -> None:
+    """With their lines in the file: a part does not know how many come before it, so stages find out."""
+    file, letters = tmp_path / "rows.csv", tmp_path / "letters"
+    file.write_text(text(name, broken))
+    (input_,), program = COMPILED[name].graph.inputs, COMPILED[name]
+    said: list[Any] = []
+    for backend in ("reference", "spark"):
+        with pytest.raises(Rejected) as refused:
+            program.run({input_: str(file)}, backend=backend)
+        (found,) = refused.value.diagnostics
+        assert found.code == code
+        program.run({input_: str(file)}, backend=backend, on_error=f"dead-letter={letters}")
+        said.append((found, letters.read_text()))
+    assert said[0] == said[1]
+    same(program, {input_: str(file)}, on_error="skip")
+    assert set(ways) == {PROGRAMS[name][2].__name__}
+
+
+def test_a_part_that_begins_inside_quotes_is_seen_in_the_one_before(ways: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(text("rows", text='a line,\nand {0} ""more""\n'))
+    same(COMPILED["rows"], {"a": str(file)})
+    assert ways == ["RowByRow"]
+
+
+def test_a_trap_is_told_as_ever(ways: list[str], tmp_path: Path) -> None:
+    """The first one, whichever task came upon one first."""
+    program = river.compile(
+        HEAD
+        + """operator risky(x: R) -> (y: R) { on x(r) { emit y {k: r.k, s: r.s, v: div.trunc(6, r.v - 4)}; } }
+        input a: R; output o: R; (o) <- risky(a);""",
+        "river",
+    )
+    path = written(rows_for("rows", 60)[1], tmp_path, "csv")
+    told_: list[Any] = []
+    for backend in ("reference", "spark"):
+        with pytest.raises(Rejected, match="while handling the item") as refused:
+            program.run({"a": path}, backend=backend)
+        told_.append(refused.value.diagnostics)
+    assert told_[0] == told_[1]
+    assert ways == ["RowByRow"]
+
+
+def test_a_file_that_is_another_one_for_executors_is_not_read_there(
+    ways: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(text("rows"))
+    plain = parts.given_file
+    monkeypatch.setattr(direct, "given_file", lambda source: evolve(plain(source), changed=0))
+    same(COMPILED["rows"], {"a": str(file)})
+    assert ways == ["RowByRow"]
+
+
+def test_executors_without_machine_code_read_nothing(
+    ways: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(rows_for("rows", 20)[1], tmp_path, "csv")
+    monkeypatch.setattr(files, "available", lambda: False)
+    same(COMPILED["rows"], {"a": path})
+    assert ways == ["RowByRow"]
+
+
+@pytest.mark.parametrize("name", ["marked.csv", "packed.csv.gz", "header.csv", "none.parquet"])
+def test_files_of_all_sorts(name: str, ways: list[str], tmp_path: Path) -> None:
+    """With a byte order mark and carriage returns; packed; of no rows."""
+    path, rows = tmp_path / name, text("rows").encode()
+    match name:
+        case "marked.csv":
+            path.write_bytes(b"\xef\xbb\xbf" + rows.replace(b"\n", b"\r\n"))
+        case "packed.csv.gz":
+            path.write_bytes(gzip.compress(rows))
+        case "header.csv":
+            path.write_bytes(rows.partition(b"\n")[0])
+        case _:
+            pq.write_table(rows_for("rows", 1)[1][:0], path)
+    same(COMPILED["rows"], {"a": str(path)})
+    assert ways == ["RowByRow, done"]
+
+
+def test_change_logs_of_parts_become_one(tmp_path: Path) -> None:
+    """Also where an instant goes on in the next record batch, and where logs are empty."""
+    logs = [
+        [(1, "+", 1), (1, "+", 2), (3, "-", 1), (3, "+", 3)],
+        [],
+        [(1, "-", 9), (2, "+", 5), (2, "+", 6), (2, "+", 7), (4, "-", 5)],
+    ]
+    paths: list[str] = []
+    for number, log in enumerate(logs):
+        rows = (
+            pa.table(dict(zip(("ts", "op", "k"), map(list, zip(*log, strict=True)), strict=False)))
+            if log
+            else None
+        )
+        schema = pa.schema([("ts", pa.int64()), ("op", pa.string()), ("k", pa.int64())])
+        paths.append(str(tmp_path / f"{number}.arrow"))
+        with pa.OSFile(paths[-1], "wb") as file, pa.ipc.new_file(file, schema) as writer:
+            writer.write_table(schema.empty_table() if rows is None else rows, max_chunksize=2)
+    found = [row for batch in direct._by_instant(paths) for row in batch.to_pylist()]
+    every = sorted((row for log in logs for row in log), key=lambda row: (row[0], row[1] != "-"))
+    assert [tuple(row.values()) for row in found] == every
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(
+        st.sampled_from(["1,a,2", '1,"a\n",2', '1,"a""",2', '2,"\n\n",1', '1,a"b,2', "x,a,1", "", "3,é,4"]),
+        max_size=40,
+    ),
+    least=st.integers(1, 60),
+)
+def test_parts_of_any_text_are_its_rows_or_are_refused(
+    lines: list[str], least: int, ways: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "LEAST", least)
+    file = tmp_path / "rows.csv"
+    file.write_text("k,s,v\n" + "\n".join(lines))
+    same(COMPILED["rows"], {"a": str(file)}, on_error="skip")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tables", "over files: accumulated in one task for each part of the file, then one for each table"),
+        ("grouped", "then one for each channel of keys: `o` by (k); `p` by (v)"),
+        ("joined", "then one for each channel of keys: `o`, `p` by (a.k, b.j)"),
+        ("window", "over files: in one task, because of window#1: reads windows of its input"),
+    ],
+)
+def test_plans_say_how_files_are_read(name: str, text: str) -> None:
+    graph = COMPILED[name].tuned(SPARK.passes).graph
+    assert text in plan(graph, here(), Options(workers=2)).show()
+
+
+def test_programs_that_run_by_stages_say_why() -> None:
+    keyed = "operator last(x: R; $m: map<i64, i64>) -> (y: R) { on x(r) { $m[r.k] = r.v; emit y r; } }\n"
+    graph = river.compile(
+        f"{HEAD}{keyed}input a: R; output o: R; var $m: map<i64, i64> = {{}}; (o, $m) <- last(a, $m);",
+        "river",
+    ).graph
+    assert told(way(plan(graph, here(), Options(workers=2)))).startswith(
+        "over files: by stages, because no operator has to"
+    )
