@@ -140,6 +140,13 @@ CAMPAIGNS: Final = (
         1,
         ("tests/properties/test_streamit.py", "-k", "what_the_actors_do"),
     ),
+    Campaign(
+        "messages",
+        "messages of StreamIt are handled before the firing that the definition by dependences says",
+        500,
+        1,
+        ("tests/properties/test_streamit.py", "-k", "where_the_wavefront_is"),
+    ),
     Campaign("texts", "numbers, times and texts are written and read alike everywhere", 300_000, 6,
              ("tests/backends/test_native_texts.py",)),
 )  # fmt: skip

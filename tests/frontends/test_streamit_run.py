@@ -671,6 +671,20 @@ def test_messages_are_handled_by_the_item(parts: str, latency: str, changed: int
     assert found == [str(n + 100 * (n >= changed)) for n in range(len(found))]
 
 
+def test_items_behind_a_joiner_depend_on_all_that_it_passed_on_before() -> None:
+    """The n-th item of `Last` is no item of `Tell`'s, but comes behind the one of its firing n - 1: SDEP(n) = n - 1."""
+    text = """
+    int->int filter Tell(portal<Last> p) { work pop 1 push 1 { p.add(peek(0)); push(pop()); } }
+    int->int filter Last { int sum; work pop 1 push 1 { pop(); push(sum); } handler add(int x) { sum += x; } }
+    int->int pipeline Main {
+      portal<Last> p;
+      add splitjoin { split duplicate; add Identity<int>(); add Tell(p); join roundrobin; }
+      add splitjoin { split roundrobin; add Last to p; add Identity<int>(); join roundrobin; }
+    }
+    """
+    assert output(text, [1, 10, 100]) == [0, 1, 1, 10, 11, 100]
+
+
 @pytest.mark.parametrize(
     ("parts", "latency"),
     [

@@ -106,11 +106,14 @@ class Joiner(Actor):
             self.at, self.done = (self.at + 1) % len(self.parts), 0
         if not self.parts[self.at][1] or self.allowed == 0:
             return False
-        self.given.append(self.parts[self.at][1].popleft())
+        self.given.append(self.joined(self.parts[self.at][1].popleft()))
         self.done += 1
         if self.allowed is not None:
             self.allowed -= 1
         return True
+
+    def joined(self, item: Any) -> Any:
+        return item
 
 
 @define(eq=False)
@@ -189,12 +192,12 @@ class World:
                     self.wire(part, a, b)
                 if given is not None:
                     joined = [(w, q) for w, q in zip(join, outs, strict=True) if q is not None]
-                    self.actors.append(Joiner(parts=joined, given=given))
+                    self.actors.append(self.joiner(parts=joined, given=given))
             case ty.FeedbackLoop(_, _, _, join, body, loop, split, waiting):
                 joined, made, into = deque(), deque(), deque()
                 back: Queue = deque(waiting)
                 outer = deque() if taken is None else taken
-                joiner = Joiner(parts=[(join[0], outer), (join[1], back)], given=joined)
+                joiner = self.joiner(parts=[(join[0], outer), (join[1], back)], given=joined)
                 self.actors.append(joiner)
                 if taken is None:
                     joiner.allowed, joiner.each = join[1] * self.starts(graph), join[1] * self.firings(graph)
@@ -210,6 +213,10 @@ class World:
     @property
     def kind(self) -> type[Filter]:
         return Filter
+
+    @property
+    def joiner(self) -> type[Joiner]:
+        return Joiner
 
     def post(self, items: dict[str, list[Any]], ticks: int) -> None:
         """Tells filters who sends them messages, and when these are handled: by what firings depend on."""
@@ -277,6 +284,10 @@ class Fronts(World):
     @property
     def kind(self) -> type[Filter]:
         return Front
+
+    @property
+    def joiner(self) -> type[Joiner]:
+        return Meeting
 
     def of(self, filter_: Filter) -> list[dict[int, int]]:
         fronts = (each for each in self.filters if isinstance(each, Front))
@@ -662,14 +673,31 @@ class Front(Filter):
         self.fired += 1
         front = dict(self.history[-1]) if self.history else {}
         for item in list(self.taken)[: max(rates.peek, rates.pop)]:
-            if isinstance(item, dict):
-                front = {key: max(front.get(key, 0), item.get(key, 0)) for key in {*front, *item}}
+            front = later(front, item)
         front[id(self.node)] = self.fired
         self.history.append(front)
         for _ in range(rates.pop):
             self.taken.popleft()
         for _ in range(rates.push or 0):
             self.given.append(front)
+
+
+@define(eq=False)
+class Meeting(Joiner):
+    """A joiner whose items depend on all that went before them, from whichever side these came."""
+
+    front: dict[int, int] = field(factory=dict)
+
+    def joined(self, item: Any) -> Any:
+        self.front = later(self.front, item)
+        return self.front
+
+
+def later(front: dict[int, int], item: Any) -> dict[int, int]:
+    """What depends on both; an item of an input, or one that waits in a loop from the beginning, depends on nothing."""
+    if not isinstance(item, dict):
+        return front
+    return {key: max(front.get(key, 0), item.get(key, 0)) for key in {*front, *item}}
 
 
 def step(state: int) -> int:

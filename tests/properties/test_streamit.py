@@ -392,7 +392,7 @@ def test_sources_fire_so_often_at_each_tick(text: str, ticks: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=3)
+@settings(max_examples=int(os.environ.get("RIVER_CASES", "3")))
 @given(st.composite(lambda draw: Graphs(draw).messages())(), st.lists(words, min_size=10, max_size=60))
 def test_messages_are_handled_where_the_wavefront_is(text: str, items: list[int]) -> None:
     typed = FRONTEND.check(FRONTEND.parse(Source("p.str", text)))
