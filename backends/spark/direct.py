@@ -14,19 +14,18 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, assert_never
 
-from backends.native.arrow import from_arrow
-from backends.native.egress.sinks import column_sink
 from backends.native.jit import available
 from backends.spark import files, task
+from backends.spark.delivery import StagedFolder, hand_over
 from backends.spark.files import EXCHANGE, TOLD, Errand, Telling
 from backends.spark.lower import by_channel
-from backends.spark.marshal import of_records
 from backends.spark.parts import given_file
 from backends.spark.plan import plan as planned
 from backends.spark.report import uncompiled
 from backends.spark.ways import ByKey, InOneTask, InParts, RowByRow, way
 from river.backend import Summary
 from river.classes import define, evolve, frozen
+from river.diagnostics import Diagnostic, Rejected
 from river.driver import Reading, Writer, row_types
 from river.io.batches import ItemSource
 from river.io.schema import arrow
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from backends.spark.session import Session
     from backends.spark.ways import KeyedOutputs, Way
     from river.backend import Sinks, Sources
+    from river.io.folders import FolderOutput
 
 MEMORY = 1 << 28
 """Bytes of files whose rows one channel has in memory."""
@@ -91,14 +91,19 @@ def run(
     """Runs, and hands the outputs to their sinks; None if a task has refused its part.
 
     `watched` runs a job of Spark. `again`: the final variables of a run by stages over sources.
+
+    Raises: Rejected("spark-folder") for folders of outputs that executors do not see.
     """
     jobs = _Jobs(work, spark, str(folder), watched).all()
     tellings = list(chain.from_iterable(jobs))
+    if unseen := next((telling.unseen for telling in tellings if telling.unseen is not None), None):
+        raise Rejected([_unseen(work, unseen)])
     if any(telling.refused is not None for telling in tellings):
         return None
     for name, sink in work.sinks.items():
-        paths = [path for telling in tellings for output, path in telling.files if output == name]
-        _deliver(work, name, sink, paths)
+        in_order = sorted(tellings, key=lambda telling: telling.part)
+        found = [(path, rows) for told in in_order for output, path, rows in told.files if output == name]
+        _deliver(work, name, sink, found)
     next(iter(work.sources.values())).count(sum(telling.rows for telling in jobs[0]))
     fired = Counter[str]()
     for job in jobs:  # of which several may run the same operators on the same rows
@@ -108,6 +113,17 @@ def run(
         uncompiled(graph, range(len(graph.instances))) if any(telling.python for telling in tellings) else ()
     )
     return Summary(_Later(work, again), fired, remarks=remarks)
+
+
+def _unseen(work: Direct, path: str) -> Diagnostic:
+    names = (
+        folder.folder
+        for sink in work.sinks.values()
+        if (folder := folder_of(sink)) and str(folder.staging) == path
+    )
+    message = f"the executors of Spark do not see the folder to which `{next(names)}` belongs"
+    help_ = "name one that your machine and all executors have under that path"
+    return Diagnostic("spark-folder", message, help=help_)
 
 
 @define
@@ -160,9 +176,14 @@ class _Jobs:
     def errand(self, plan: Plan, outputs: tuple[str, ...]) -> Errand:
         found = {name: (file, file.parts(plan.workers)) for name, file in self.work.files.items()}
         options = plan.options
+        folders = {name: folder_of(sink) for name, sink in self.work.sinks.items()}
         return Errand(
             task.portable(plan), found, outputs, self.folder, until=options.until, lateness=self.work.late,
             externs=tuple(options.externs), native=options.native, batch=options.batch,
+            folders={
+                name: StagedFolder(str(folder.staging), folder.format)
+                for name, folder in folders.items() if folder is not None
+            },
         )  # fmt: skip
 
     def numbers(self, count: int) -> Any:
@@ -196,17 +217,20 @@ def _in_order(tellings: list[Telling]) -> list[Telling]:
 # --------------------------------------------------------------------------------------------------------------- out
 
 
-def _deliver(work: Direct, name: str, sink: Writer, paths: Sequence[str]) -> None:
-    """Hands the rows in files to the sink of an output."""
-    type_ = row_types(work.plan.graph)[name]
-    taken: Any = column_sink(Writer(type_, sink.sink))
-    columns = getattr(taken, "columns", None)
-    for records in _by_instant(paths) if isinstance(work.way, ByKey) else _one_by_one(paths):
-        batch = None if columns is None else from_arrow(type_, records)
-        if columns is None or batch is None:
-            taken(of_records(type_, records))
-        else:
-            columns(batch)
+def _deliver(work: Direct, name: str, sink: Writer, files: Sequence[tuple[str, int]]) -> None:
+    """Hands the rows in files, of which the numbers are known, to the sink of an output."""
+    if (folder := folder_of(sink)) is not None:
+        folder.adopt(files)
+        sink.sink.rows += sum(rows for _, rows in files)
+        return
+    paths = [path for path, _ in files]
+    batches = _by_instant(paths) if isinstance(work.way, ByKey) else _one_by_one(paths)
+    hand_over(Writer(row_types(work.plan.graph)[name], sink.sink), batches)
+
+
+def folder_of(sink: Writer) -> FolderOutput | None:
+    """The folder to which executors bring the files of an output; None for other sinks, and where not all rows are wanted."""
+    return sink.sink.folder if sink.sink.most is None else None
 
 
 def _one_by_one(paths: Iterable[str]) -> Iterator[Any]:

@@ -20,6 +20,7 @@ from uuid import uuid4
 from backends.native.arrow import to_arrow
 from backends.native.jit import available
 from backends.spark.columns import splitter
+from backends.spark.delivery import StagedFolder
 from backends.spark.kernels import Copy, parts_of, ready, shown, variable_of
 from backends.spark.marshal import Piece
 from backends.spark.parts import GivenFile, read
@@ -28,7 +29,7 @@ from backends.spark.task import ShippedProgram, verified
 from river.backend import Options
 from river.classes import define, evolve, field, frozen
 from river.diagnostics import Rejected
-from river.driver import Job, execute
+from river.driver import Job, execute, row_types
 from river.il.model import needed
 from river.io.errors import STOP
 from river.io.schema import arrow, arrow_schema
@@ -54,7 +55,7 @@ class Errand:
     """What a task is to do. `files`: of each input, and in how many parts it is read; `outputs`: what is wanted.
 
     `keys`, `channels`: by which fields the rows of inputs are divided, and among how many. `until`, `lateness`, `native`,
-    `batch`: see `river.backend.Options` and `Job`.
+    `batch`: see `river.backend.Options` and `Job`. `folders`: where the files of outputs belong; of others, in `folder`.
     """
 
     program: ShippedProgram
@@ -68,6 +69,7 @@ class Errand:
     externs: tuple[str, ...] = ()
     native: Literal["on", "off", "debug"] = "on"
     batch: int = Options().batch
+    folders: Mapping[str, StagedFolder] = field(factory=dict[str, StagedFolder])
 
     def text(self) -> str:
         """As JSON."""
@@ -75,20 +77,33 @@ class Errand:
         return json.dumps([
             self.program.text, self.program.namespaces, files, self.outputs, self.folder, self.keys, self.channels, self.until,
             self.lateness, self.externs, self.native, self.batch,
+            {name: [folder.path, folder.format] for name, folder in self.folders.items()},
         ])  # fmt: skip
 
 
 @lru_cache(maxsize=64)
 def _errand(text: str) -> Errand:
     """The errand that a text states."""
-    program, namespaces, files, outputs, folder, keys, channels, until, late, externs, native, batch = (
-        json.loads(text)
-    )
+    (
+        program,
+        namespaces,
+        files,
+        outputs,
+        folder,
+        keys,
+        channels,
+        until,
+        late,
+        externs,
+        native,
+        batch,
+        folders,
+    ) = json.loads(text)
     given = {name: (GivenFile(*cells), parts) for name, (cells, parts) in files.items()}
     by = {name: tuple(columns) for name, columns in keys.items()}
     return Errand(
         ShippedProgram(program, tuple(namespaces)), given, tuple(outputs), folder, by, channels, until, late,
-        tuple(externs), native, batch,
+        tuple(externs), native, batch, {name: StagedFolder(*cells) for name, cells in folders.items()},
     )  # fmt: skip
 
 
@@ -97,30 +112,32 @@ class Telling:
     """What a task tells.
 
     `part`: of the file, or the channel; `rows`: how many were read; `first`, `last`: the keys of the first and the last of
-    them; `files`: of each output the rows' file; `python`: the instances that Python had a part in; `refused`: why all this is
-    void.
+    them; `files`: of each output the rows' file, and how many there are; `python`: the instances that Python had a part in;
+    `refused`: why all this is void; `unseen`: a folder that is not there for the task.
     """
 
     part: int
     rows: int = 0
     first: int | None = None
     last: int | None = None
-    files: list[tuple[str, str]] = field(factory=list[tuple[str, str]])
+    files: list[tuple[str, str, int]] = field(factory=list[tuple[str, str, int]])
     fired: Counter[str] = field(factory=Counter[str])
     python: set[str] = field(factory=set[str])
     refused: str | None = None
+    unseen: str | None = None
 
     def text(self) -> str:
         """As JSON."""
         return json.dumps([
-            self.part, self.rows, self.first, self.last, self.files, self.fired, sorted(self.python), self.refused
+            self.part, self.rows, self.first, self.last, self.files, self.fired, sorted(self.python), self.refused,
+            self.unseen,
         ])  # fmt: skip
 
     @staticmethod
     def read(text: str) -> Telling:
         """What a text tells."""
-        part, rows, first, last, files, fired, python, refused = json.loads(text)
-        return Telling(part, rows, first, last, files, Counter(fired), set(python), refused)
+        part, rows, first, last, files, fired, python, refused, unseen = json.loads(text)
+        return Telling(part, rows, first, last, files, Counter(fired), set(python), refused, unseen)
 
 
 # ------------------------------------------------------------------------------------------------------------- tasks
@@ -139,7 +156,7 @@ def row_by_row(text: str, batches: Iterable[Any]) -> Iterator[Any]:
             table = arrow().Table.from_batches(rows, arrow_schema(type_))
             _run(errand, {name: table}, told)
 
-        yield _told(_tried(telling, work))
+        yield _told(_tried(errand, telling, work))
 
 
 def in_one_task(text: str, batches: Iterable[Any]) -> Iterator[Any]:
@@ -153,7 +170,7 @@ def in_one_task(text: str, batches: Iterable[Any]) -> Iterator[Any]:
                 file.check()
             _run(errand, {name: file.path for name, (file, _) in errand.files.items()}, told)
 
-        yield _told(_tried(telling, work))
+        yield _told(_tried(errand, telling, work))
 
 
 def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
@@ -173,7 +190,7 @@ def reduced(text: str, batches: Iterable[Any]) -> Iterator[Any]:
             told.fired += report.fired
             told.python |= {graph.instances[index].name for index in report.python} | {*+report.asked}
 
-        _tried(telling, work)
+        _tried(errand, telling, work)
         shown_by = sorted({variable_of(graph, output) for output in errand.outputs})
         chunks = [(number, value) for number, value in left if number in shown_by]
         yield _exchange(part, [(number, 0, value) for number, value in chunks], telling, shown_by)
@@ -192,9 +209,9 @@ def united(text: str, batches: Iterable[Any]) -> Iterator[Any]:
         ) -> None:
             for output in errand.outputs:
                 if variable_of(graph, output) == number:
-                    told.files.append((output, _shown(errand, graph, output, [part for _, part in chunks])))
+                    told.files.append((output, *_shown(errand, graph, output, [part for _, part in chunks])))
 
-        yield _told(_tried(telling, work))
+        yield _told(_tried(errand, telling, work))
 
 
 def scattered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
@@ -218,7 +235,7 @@ def scattered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
                     if records
                 )
 
-        _tried(telling, work)
+        _tried(errand, telling, work)
         yield _exchange(part, chunks, telling, range(errand.channels))
 
 
@@ -244,7 +261,7 @@ def gathered(text: str, batches: Iterable[Any]) -> Iterator[Any]:
             }
             _run(errand, tables, told, until=max(ends, default=None))
 
-        yield _told(_tried(telling, work))
+        yield _told(_tried(errand, telling, work))
 
 
 # ------------------------------------------------------------------------------------------------------------ pieces
@@ -254,10 +271,14 @@ class _Refused(Exception):  # noqa: N818 - it says what was found
     """Why a task cannot do its errand, though nothing is wrong with the data."""
 
 
-def _tried(telling: Telling, work: Callable[[], None]) -> Telling:
+def _tried(errand: Errand, telling: Telling, work: Callable[[], None]) -> Telling:
     """What a task tells after its work, whatever came of it."""
     if not available():
         telling.refused = "llvmlite is not installed for it"
+    unseen = (folder.path for folder in errand.folders.values() if not folder.seen())
+    telling.unseen = telling.unseen or next(unseen, None)
+    if telling.unseen is not None:
+        telling.refused = "a folder is not there for it"
     if telling.refused is None:
         try:
             work()
@@ -306,7 +327,7 @@ def _used(graph: Graph, name: str) -> frozenset[str] | None:
 
 def _run(errand: Errand, inputs: Mapping[str, Any], telling: Telling, until: int | None = None) -> None:
     """Runs the program, whose outputs go to files. Raises: Rejected."""
-    files = {output: _place(errand) for output in errand.outputs}
+    files = {output: _place(errand, output) for output in errand.outputs}
     options = Options(
         workers=1,
         batch=errand.batch,
@@ -317,16 +338,17 @@ def _run(errand: Errand, inputs: Mapping[str, Any], telling: Telling, until: int
     formats = {name: errand.files[name][0].format for name, given in inputs.items() if isinstance(given, str)}
     job = Job(inputs, files, STOP, formats, lateness=errand.lateness, options=options)
     found = execute(ready(errand.program), "multicore", job)
-    telling.files += files.items()
+    telling.files += [(output, path, found.rows[output]) for output, path in files.items()]
     telling.fired += Counter(found.summary.fired)
     telling.python |= {name for name, count in found.summary.host_calls.items() if count}
     if formats:  # else they have been counted
         telling.rows = found.read
 
 
-def _place(errand: Errand) -> str:
+def _place(errand: Errand, output: str) -> str:
     """A file of its own for each attempt of a task."""
-    return f"{errand.folder}/{uuid4().hex}.arrow"
+    folder = errand.folders.get(output)
+    return f"{errand.folder}/{uuid4().hex}.arrow" if folder is None else folder.file()
 
 
 def _divided(batches: Iterable[Batch], split: Callable[[Piece], list[Piece]]) -> Iterator[list[list[Any]]]:
@@ -411,9 +433,10 @@ def _apart(rows: Iterable[_Sent]) -> tuple[list[tuple[int, bytes]], list[Telling
 def _summed(errand: Errand, channel: int, tellings: list[Telling]) -> Telling:
     """What the tasks of all parts tell a channel, as one."""
     refused = next((each.refused for each in tellings if each.refused is not None), None)
+    unseen = next((each.unseen for each in tellings if each.unseen is not None), None)
     for _, of_file in groupby(tellings, lambda each: _whose(errand, each.part)[0]):
         refused = refused or broken(of_file)
-    found = Telling(channel, refused=refused)
+    found = Telling(channel, refused=refused, unseen=unseen)
     for each in tellings:
         found.rows += each.rows
         found.fired += each.fired
@@ -432,10 +455,12 @@ def broken(tellings: Iterable[Telling]) -> str | None:
     return None
 
 
-def _shown(errand: Errand, graph: Graph, output: str, parts: list[bytes]) -> str:
-    """The file with the rows of a view of a variable, of which there are parts. Raises: Rejected for a trap."""
+def _shown(errand: Errand, graph: Graph, output: str, parts: list[bytes]) -> tuple[str, int]:
+    """The file with the rows of a view of a variable of which there are parts, and their number. Raises: Rejected for a trap."""
     table = shown(graph, output, parts)
-    pa, file = arrow(), _place(errand)
+    if (folder := errand.folders.get(output)) is not None:
+        return folder.write(output, row_types(graph)[output], table.to_batches())
+    pa, file = arrow(), _place(errand, output)
     with pa.OSFile(file, "wb") as opened, arrow("ipc").new_file(opened, table.schema) as writer:
         writer.write_table(table)
-    return file
+    return file, table.num_rows

@@ -459,6 +459,11 @@ SPARK_CONF = click.option(
 IN_PLACE = click.option(
     "--in-place", is_flag=True, help="an output may replace the file of an input, when the run has ended well"
 )
+MODE = click.option(
+    "--mode",
+    type=click.Choice(["error", "overwrite", "append"]),
+    help="what becomes of a folder that outputs go to and that holds files  [default: error]",
+)
 EXTERN = click.option(
     "--extern",
     "externs",

@@ -30,6 +30,7 @@ from river.cli.arguments import (
     LOAD,
     MAIN,
     METRICS,
+    MODE,
     NATIVE,
     ON_ERROR,
     OPTIMIZE,
@@ -96,13 +97,14 @@ LINES = 12
     "outs",
     multiple=True,
     metavar="NAME=FILE",
-    help="where an output goes; without it, standard output",
+    help="where an output goes, a file or a `folder/`; without it, standard output",
 )
 @click.option(
     "--out-dir", metavar="DIR", help="where files are that the program names itself; it names none outside"
 )
 @click.option("--allow-proc", is_flag=True, help="run the commands to which the program sends data")
 @IN_PLACE
+@MODE
 @FORMAT_IN
 @click.option(
     "--out-format",
@@ -234,6 +236,7 @@ def run_(
         options=evolve(job.options, observe=progress.observe if progress.visible else None),
         metrics=given["metrics"],
         in_place=given["in_place"],
+        mode=given["mode"],
         written=(Endpoint("standard output", streams.stdout),) if printed else (),
     )
     try:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from river.il.graph import Graph
     from river.il.program import Program
     from river.il.templates import Library
+    from river.io.folders import Mode
     from river.io.live import Live
     from river.lang.types import Type
     from river.platform import Platform
@@ -136,6 +137,7 @@ class Compiled:
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         metrics: str | os.PathLike[str] | None = None,
         in_place: bool = False,
+        mode: Mode | None = None,
         **options: Any,
     ) -> Results:
         """Runs the program over `inputs`; outputs without a target in `outputs`, or in the program, are collected in memory.
@@ -147,8 +149,9 @@ class Compiled:
         and ends whose inputs do (`river.follow`, `tcp://...`, pipes, iterators that wait). `checkpoint`: a folder
         where the state of the run is kept, so that the same call goes on there after a crash (`river.Checkpoint` says
         how often). `metrics`: a file that gets a JSON object a second (docs/cli.md). `in_place`: an output may take
-        the place of an input when the run has ended well; else no file that is read is written. Further keywords: see
-        `river.backend.Options`.
+        the place of an input when the run has ended well; else no file that is read is written. An output `folder/` gets
+        files of its own there; what becomes of a folder that is not empty says `mode`: `error`, `overwrite`, `append`.
+        Further keywords: see `river.backend.Options`.
 
         Raises: Rejected for everything that is wrong with the program, the data or the arguments.
         """
@@ -166,6 +169,7 @@ class Compiled:
             checkpoint=Wanted(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint,
             metrics=metrics,
             in_place=in_place,
+            mode=mode,
             read=tuple(program_place(name) for name in (self.name, *self.more) if name is not None),
         )
         return execute(self, backend, job)

@@ -25,7 +25,7 @@ from river.driver.inputs import (
 )
 from river.driver.instants import timed
 from river.driver.job import Job, Results
-from river.driver.outputs import CountedSink, Writer, open_output
+from river.driver.outputs import CountedSink, Writer, check_folders, open_output
 from river.driver.places import check_job
 from river.il.annotations import private
 from river.platform import here
@@ -78,6 +78,7 @@ def execute(compiled: Compiled, backend: str, job: Job) -> Results:
         message = f"the backend `{platform.name}` has no platform beneath that `{min(job.options.settings)}` could be set for"
         raise Rejected([Diagnostic("run-settings", message, help="use `spark`")])
     job, live = live_job(job, platform)
+    check_folders(job)
     keeper = keeper_of(compiled, platform, job)
     if keeper is None:
         return _execute(compiled, platform, job, live, None)

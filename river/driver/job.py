@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from river.diagnostics import Diagnostic
     from river.driver.places import Endpoint
     from river.io.errors import OnError
+    from river.io.folders import Mode
     from river.io.live import Live
     from river.io.sinks import Collector
     from river.lang.types import Type
@@ -34,7 +35,7 @@ class Job:
     `watch` is called with the number of items read so far. `live`: the inputs go on, and outputs are written as they come.
     `checkpoint`: the state of the run is kept, and it goes on from there. `metrics`: a file for what the run tells of itself.
     `stated`: the lateness (in place of the number) and the end of time as people say them, by the names of their options.
-    `in_place`: outputs may take the place of inputs.
+    `in_place`: outputs may take the place of inputs. `mode`: what becomes of folders to which outputs go (None: `error`).
     `read`, `written`: what else is, for `river.driver.places`. `indices`: how many of the first fields of an output are an index.
     """
 
@@ -52,6 +53,7 @@ class Job:
     checkpoint: Checkpoint | None = None
     metrics: str | os.PathLike[str] | None = None
     in_place: bool = False
+    mode: Mode | None = None
     indices: Mapping[str, int] = field(factory=dict[str, int])
     read: tuple[Endpoint, ...] = ()
     written: tuple[Endpoint, ...] = ()

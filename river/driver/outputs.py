@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, cast
 
 from river.classes import define
+from river.diagnostics import Diagnostic, Rejected
 
 if TYPE_CHECKING:
     from river.backend import Items
     from river.driver.job import Job
     from river.il.graph import Graph
+    from river.io.folders import FolderOutput
     from river.io.sinks import ArrowSink, Sink, TextSink
     from river.lang.types import Type
     from river.restart import RunKeeper
@@ -28,12 +31,15 @@ def open_output(
     job: Job, name: str, type_: Type, keeper: RunKeeper | None, most: int | None = None
 ) -> CountedSink:
     """The sink of output `name`, for so many rows at most; one that goes on, from where the checkpoint says."""
+    from river.io.folders import is_folder
     from river.io.sinks import open_sink
 
     position, rows = (None, 0) if keeper is None else keeper.position(name)
     if name not in job.outputs and job.default is not None:
         return CountedSink(job.default(name, type_), rows, most)
     target, format_ = job.outputs.get(name), job.formats.get(name)
+    if target is not None and is_folder(target):
+        return _in_folder(job, name, type_, most)
     in_place = job.live is not None or keeper is not None
     index = job.indices.get(name, 0)
     sink = open_sink(
@@ -42,13 +48,55 @@ def open_output(
     return CountedSink(sink, rows, most)
 
 
+def check_folders(job: Job) -> None:
+    """Checks that what is asked of outputs which are folders can be done.
+
+    Raises: Rejected("data-folder") for runs that go on, ("usage") for a mode that is none, or where there are none.
+    """
+    from river.io.folders import MODES, is_folder
+
+    if job.mode is not None and job.mode not in MODES:
+        raise Rejected(
+            [Diagnostic("usage", f"there is no mode `{job.mode}`", help=f"use {', '.join(MODES)}")]
+        )
+    folders = [name for name, target in job.outputs.items() if is_folder(target)]
+    if job.mode is not None and not folders:
+        message = f"`--mode {job.mode}` is for outputs that are folders, and none is"
+        raise Rejected(
+            [Diagnostic("usage", message, help="write a slash behind the folder: `--out NAME=FOLDER/`")]
+        )
+    if folders and (job.live is not None or job.checkpoint is not None):
+        message = f"output `{folders[0]}`: a folder gets its files when the run has ended, and this one is written as it goes"
+        raise Rejected([Diagnostic("data-folder", message, help="name a file for it")])
+
+
+def _in_folder(job: Job, name: str, type_: Type, most: int | None) -> CountedSink:
+    """The sink of an output whose file, or files, go to a folder."""
+    from river.io.folders import FolderOutput, format_in
+    from river.io.sinks import open_sink
+
+    target = os.fspath(cast("str | os.PathLike[str]", job.outputs[name]))
+    kind = format_in(target, job.formats.get(name), name)
+    output = FolderOutput(target, kind, job.mode or "error")
+    try:
+        sink = open_sink(output, type_, name=name, format=kind)
+    except BaseException:
+        output.abort()
+        raise
+    return CountedSink(sink, 0, most, output)
+
+
 @define
 class CountedSink:
-    """A sink that knows how many rows it got; what comes behind the first `most` is no part of the output."""
+    """A sink that knows how many rows it got; what comes behind the first `most` is no part of the output.
+
+    `folder`: where its file is to be, if that is a folder, for those who bring files there by themselves.
+    """
 
     sink: Sink
     rows: int = 0
     most: int | None = None
+    folder: FolderOutput | None = None
 
     def write(self, items: Items) -> None:
         """Passes the rows on."""

@@ -150,11 +150,7 @@ def check_job(job: Job) -> None:
     if live and job.in_place:
         message = "`--in-place` is for runs that end before their outputs appear, and this one writes them as it goes"
         raise Rejected([Diagnostic("usage", message, help="name another file")])
-    written = [
-        Endpoint(f"`--out {name}={_shown(target)}`", _target(target), whole=not live)
-        for name, target in job.outputs.items()
-        if target is not None
-    ]
+    written = [_output(name, target, live=live) for name, target in job.outputs.items() if target is not None]
     for option, path in (("on-error dead-letter=", job.on_error.path), ("metrics ", job.metrics)):
         if path is not None:
             written.append(Endpoint(f"`--{option}{_shown(path)}`", _target(path)))
@@ -189,6 +185,17 @@ def _input(name: str, spec: object, job: Job) -> Endpoint | None:
         return None
     path = _target(cast("object", spec))
     return Endpoint(f"`--in {name}={_shown(path)}`", path, whole=job.live is None)
+
+
+def _output(name: str, target: object, *, live: bool) -> Endpoint:
+    from river.io.folders import is_folder
+
+    takes = _everything if is_folder(target) else None
+    return Endpoint(f"`--out {name}={_shown(target)}`", _target(target), takes, whole=not live)
+
+
+def _everything(_name: str) -> bool:
+    return True
 
 
 def _shown(target: object) -> str:

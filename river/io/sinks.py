@@ -287,7 +287,8 @@ def open_sink(
 ) -> Sink:
     """A sink for items of `type` of the output `name`; `target` is a path, `-`, an open file, or None to collect.
 
-    A file appears when it is complete, or `in_place` as it is written, but for Parquet, which cannot be read before its end.
+    It may be an output that is open already, whose format is stated. A file appears when it is complete, or `in_place` as it is
+    written, but for Parquet, which cannot be read before its end.
     `resume`: lines are appended to the first so many bytes of the file. `index`: how many of the first fields are an index.
 
     Raises: Rejected("data-format") for a format that is not known or cannot hold the type, ("data-output").
@@ -306,7 +307,10 @@ def open_sink(
     if kind == "text" and not scalars.is_scalar(type):
         message = f"output `{name}`: lines of text hold single values, not `{show(type)}`"
         raise Rejected([Diagnostic("data-format", message, help="use csv or jsonl")])
-    output = AtomicOutput(target, in_place=in_place and kind != "parquet", resume=resume)
+    if isinstance(target, AtomicOutput):
+        output = target
+    else:
+        output = AtomicOutput(target, in_place=in_place and kind != "parquet", resume=resume)
     if kind == "entries":
         return _TextSink(output, type, kind, "", entries(name, type, index))
     return _open(output, kind, type, begun=resume is not None)

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
@@ -235,7 +237,9 @@ def test_what_fails_in_spark_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) ->
     assert any("AssertionError" in note.message for note in found.notes)
 
 
-def test_executors_read_the_files_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executors_read_the_files_themselves_and_write_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Windows by key, and tables."""
     monkeypatch.setattr(parts, "LEAST", 1 << 14)
     monkeypatch.setattr(runs, "_by_stages", None)  # which nothing needs
@@ -243,11 +247,15 @@ def test_executors_read_the_files_themselves(monkeypatch: pytest.MonkeyPatch) ->
     log = [ROOT / "examples/log_analyzer" / name for name in ("query_log.szl", "queries.csv")]
     for program, file, input_ in (*flights, "flights"), (*log, "logRecord"):
         compiled = compile_source(read_source(str(program)))
-        expected, found = (
-            compiled.run({input_: str(file)}, backend=name, workers=2) for name in ("multicore", "spark")
-        )
-        for name in expected.tables:
-            rows = [sorted(map(str, each[name].to_pylist())) for each in (expected, found)]
+        expected = compiled.run({input_: str(file)})
+        targets = {name: f"{tmp_path}/{name}/" for name in compiled.outputs}
+        found = compiled.run({input_: str(file)}, targets, backend="spark", workers=2)
+        for name, target in targets.items():
+            parts_of_it = [pq.read_table(path) for path in Path(target).iterdir()]
+            assert len(parts_of_it) == (2 if program.suffix == ".cql" else 1)
+            rows = [
+                sorted(map(str, each.to_pylist())) for each in (expected[name], pa.concat_tables(parts_of_it))
+            ]
             assert rows[0] == rows[1]
         assert found.read == expected.read
 

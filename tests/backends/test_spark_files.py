@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 from contextlib import nullcontext
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,8 +33,6 @@ from tests.backends.spark_programs import HEAD
 from tests.backends.spark_stand_in import Session
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from river.driver import Compiled
 
 TABLES = """x: {s: string, k: int} = input;
@@ -180,6 +180,102 @@ def test_rows_that_meet_by_key_are_sent_to_one_task(last: int, ways: list[str], 
     inputs["b"] = str(tmp_path / "b" / "rows.csv")
     with pytest.raises(Rejected, match=r"b/rows.csv:42: error\[data-order\]"):
         COMPILED["joined"].run(inputs, backend="spark")
+
+
+def lines(path: Path, kind: str) -> list[str]:
+    """The rows of a file, as lines; those of texts as they stand there."""
+    match kind:
+        case "csv":
+            return path.read_text().splitlines()[1:]
+        case "jsonl":
+            return path.read_text().splitlines()
+        case "parquet":
+            table = pq.read_table(path)
+        case _:
+            table = pa.ipc.open_file(path).read_all()
+    return [str(table.schema), *map(str, table.to_pylist())]
+
+
+def instants(path: Path) -> list[int]:
+    """The instants of a change log in lines of JSON."""
+    return [json.loads(line)["ts"] for line in lines(path, "jsonl")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "count"),
+    [("tables", "parquet", 1), ("grouped", "jsonl", 2), ("rows", "csv", 5), ("window", "arrow", 1)],
+)
+def test_executors_write_the_files_of_a_folder(
+    name: str, kind: str, count: int, ways: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver hands nothing over, and the rows are those that the calculus writes to a file, in their order by name."""
+    monkeypatch.setattr(direct, "hand_over", None)
+    input_, rows = rows_for(name, 60)
+    inputs, program = {input_: written(rows, tmp_path, "csv")}, COMPILED[name]
+    (tmp_path / "out").mkdir()
+    files = {each: tmp_path / f"{each}.{kind}" for each in program.outputs}
+    folders = {each: tmp_path / "out" / path.name for each, path in files.items()}
+    expected = program.run(inputs, files, backend="reference")
+    found = program.run(
+        inputs, {each: f"{path}/" for each, path in folders.items()}, backend="spark", workers=2
+    )
+    assert ways == [f"{PROGRAMS[name][2].__name__}, done"]
+    assert found.rows == expected.rows
+    for each, file in files.items():
+        paths = sorted(folders[each].iterdir())
+        assert len(paths) == count
+        told_ = [line for path in paths for line in lines(path, kind)]
+        expected_ = lines(file, kind)
+        if name == "grouped":  # of which each file has the rows of some keys
+            assert all(instants(path) == sorted(instants(path)) for path in paths)
+            told_, expected_ = sorted(told_), sorted(expected_)
+        assert told_ == expected_
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_a_run_that_is_refused_writes_one_file_of_a_folder(
+    name: str, ways: list[str], tmp_path: Path
+) -> None:
+    """By stages, through the driver; or none, where something is wrong for them, too."""
+    (tmp_path / "rows.csv").write_text(text(name, "x,y,z,1"))
+    (input_,), program = COMPILED[name].graph.inputs, COMPILED[name]
+    targets = {each: f"{tmp_path}/out/{each}/" for each in program.outputs}
+    (tmp_path / "out").mkdir()
+    with pytest.raises(Rejected):
+        program.run({input_: str(tmp_path / "rows.csv")}, targets, backend="spark")
+    assert not any((tmp_path / "out").iterdir())
+    found = program.run({input_: str(tmp_path / "rows.csv")}, targets, backend="spark", on_error="skip")
+    for each in program.outputs:
+        (path,) = (tmp_path / "out" / each).iterdir()
+        assert len(lines(path, "parquet")) == 1 + found.rows[each]
+    assert ways == [PROGRAMS[name][2].__name__] * 2
+
+
+def test_executors_that_do_not_see_a_folder_are_told_of(
+    ways: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files.StagedFolder, "seen", lambda _: False)
+    for name in PROGRAMS:
+        input_, rows = rows_for(name, 20)
+        targets = {each: f"{tmp_path}/{each}/" for each in COMPILED[name].outputs}
+        with pytest.raises(Rejected) as refused:
+            COMPILED[name].run({input_: written(rows, tmp_path, "csv")}, targets, backend="spark")
+        (found,) = refused.value.diagnostics
+        assert found.code == "spark-folder"
+        assert f"to which `{tmp_path}/" in found.message
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
+def test_a_folder_without_rows_has_a_file_that_tells_the_columns(ways: list[str], tmp_path: Path) -> None:
+    for name in PROGRAMS:
+        input_, rows = rows_for(name, 20)
+        targets = {each: f"{tmp_path}/{name}-{each}/" for each in COMPILED[name].outputs}
+        COMPILED[name].run({input_: written(rows[:0], tmp_path, "csv")}, targets, backend="spark")
+        for target in targets.values():
+            (path,) = Path(target).iterdir()
+            assert len(lines(path, "parquet")) == 1
+    assert ways == [f"{way.__name__}, done" for _, _, way in PROGRAMS.values()]
 
 
 def test_variables_are_there_for_who_asks(ways: list[str], tmp_path: Path) -> None:

@@ -1235,6 +1235,22 @@ SPARK: Final = (
         "tests/backends/test_spark_files.py::test_rows_that_meet_by_key_are_sent_to_one_task",
     ),
     Mutant(
+        "unfinished-appends-are-dropped",
+        "files that a killed process had begun to add to a folder are removed, though some of them are there",
+        "river/io/folders.py",
+        "if hidden.parent == place and (hidden / _WHOLE).is_dir():",
+        "if hidden.parent != place and (hidden / _WHOLE).is_dir():",
+        "tests/river/test_folders.py::test_whoever_is_killed_leaves_all_or_nothing",
+    ),
+    Mutant(
+        "empty-files-are-taken",
+        "files without rows are taken into a folder, too",
+        "river/io/folders.py",
+        "full = [path for path, rows in found if rows]",
+        "full = [path for path, _ in found]",
+        "tests/river/test_folders.py::test_files_of_others_are_taken_and_those_that_come_late_are_not",
+    ),
+    Mutant(
         "rows-counted-for-each-output",
         "the rows of a file are counted as often as they are read",
         "backends/spark/direct.py",

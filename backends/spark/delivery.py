@@ -1,0 +1,56 @@
+"""Rows of outputs on their way from Arrow's record batches to sinks, in the driver's process or in an executor's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from backends.native.arrow import from_arrow
+from backends.native.egress.sinks import column_sink
+from backends.spark.marshal import of_records
+from river.classes import frozen
+from river.driver import CountedSink, Writer
+from river.io.folders import FORMATS
+from river.io.sinks import open_sink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from river.lang import types as t
+
+
+@frozen
+class StagedFolder:
+    """Where executors leave the files of an output that goes to a folder: hidden until the run has ended well."""
+
+    path: str
+    format: str
+
+    def file(self) -> str:
+        """The path of a file, which is that of one attempt of a task."""
+        return f"{self.path}/{uuid4().hex}.{FORMATS[self.format]}"
+
+    def seen(self) -> bool:
+        """Whether it is the same folder here as for who made it: its name was drawn at random."""
+        return Path(self.path).is_dir()
+
+    def write(self, name: str, type_: t.Type, batches: Iterable[Any]) -> tuple[str, int]:
+        """A file with the rows of output `name`, and how many there are. Raises: Rejected."""
+        path = self.file()
+        with open_sink(path, type_, name=name, format=self.format) as sink:
+            counted = CountedSink(sink)
+            hand_over(Writer(type_, counted), batches)
+        return path, counted.rows
+
+
+def hand_over(sink: Writer, batches: Iterable[Any]) -> None:
+    """Hands record batches of rows to a sink of such rows."""
+    taken: Any = column_sink(sink)
+    columns = getattr(taken, "columns", None)
+    for records in batches:
+        batch = None if columns is None else from_arrow(sink.type, records)
+        if columns is None or batch is None:
+            taken(of_records(sink.type, records))
+        else:
+            columns(batch)
