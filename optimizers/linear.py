@@ -20,7 +20,7 @@ from functools import partial
 from math import gcd, isfinite, lcm
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from optimizers.affine import NotAffine, sent
+from optimizers.affine import sent
 from optimizers.numbers import plain_duplicate
 from optimizers.queries import Names, again, changed, topological, type_text
 from river.classes import define, evolve, field, frozen
@@ -28,6 +28,7 @@ from river.il.program import Instance, Program, Queue, Use
 from river.lang import syntax as s
 from river.lang import typed
 from river.lang import types as t
+from river.lang.unknowns import Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -314,7 +315,7 @@ def _computed(op: typed.Operator) -> Mapping[int, tuple[LinearItem, ...]] | None
         return None
     try:
         outs = sent(op, handler)
-    except NotAffine:
+    except Undecided:
         return None
     needs = {str(rate.port): rate.peek for rate in rates}
     found: dict[int, tuple[LinearItem, ...]] = {}

@@ -15,6 +15,7 @@ from frontends.streamit.operators import Used, operators
 from frontends.streamit.paths import parts, paths
 from frontends.streamit.routines import ROUTINES, routines
 from frontends.streamit.translate import literal, message_type
+from frontends.streamit.windows import windowed
 from river.classes import define, evolve, field
 from river.il import program as p
 from river.il.standard import GROUP, WIDE
@@ -95,7 +96,8 @@ class _Lowering:
         variables = [variable for node in nodes for variable in self.used[id(node)].variables]
         variables += self.counters
         fns += routines(self.routines, [*bodies, *variables])
-        return p.Program((*self.borders, *variables, *fns, *bodies, *self.instances.values(), *self.uses))
+        made = p.Program((*self.borders, *variables, *fns, *bodies, *self.instances.values(), *self.uses))
+        return made if self.typed.channels else windowed(made, frozenset(self.looping()))
 
     # -- filters
 
@@ -144,6 +146,19 @@ class _Lowering:
         first = begins + sum(self.typed.starts[id(part)] for part in parts)
         each = sum(self.typed.firings[id(part)] for part in parts)
         return (p.Annotation("Steady", (s.Int(first), s.Int(each))),)
+
+    def looping(self) -> set[str]:
+        """The variables of filters in feedback loops: what their windows look back to would be more that waits there."""
+        found: set[str] = set()
+        stack = [self.typed.graph]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, ty.FeedbackLoop):
+                inside = (leaf for leaf in leaves(part) if isinstance(leaf, ty.Node))
+                found.update(variable.name for leaf in inside for variable in self.used[id(leaf)].variables)
+            else:
+                stack += parts(part)
+        return found
 
     # -- queues and uses
 

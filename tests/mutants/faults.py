@@ -543,6 +543,14 @@ FRONTENDS: Final = (
         "tests/frontends/test_sawzall_run.py::test_samples_are_even_and_weights_count",
     ),
     Mutant(
+        "remembered-ahead",
+        "state that holds an item to come begins with that item, too",
+        "frontends/streamit/windows.py",
+        "item.offset < 0",
+        "item.offset < 9",
+        "tests/frontends/test_streamit_windows.py::test_other_state_stays",
+    ),
+    Mutant(
         "a-try-counts",
         "a firing that asks for items changes the state before it has enough of them",
         "frontends/streamit/operators.py",
