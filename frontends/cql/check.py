@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from frontends.cql import closed, windows
 from frontends.cql import syntax as c
@@ -71,8 +72,8 @@ def check(program: c.Program) -> ty.Program:
     Raises: Rejected with every error found (codes cql-*, sql-*, lang-*).
     """
     report = Report()
-    functions = decimals.functions(program)
-    known = scope().extended({}, functions)
+    functions = decimals.Functions()
+    known = Scope(TYPES, ChainMap(*(cast("dict[str, s.Fn]", each) for each in (functions, scope().fns))))
     return _Checker(
         flat(with_tables(inlined(program, known, report), report)), report, known, functions
     ).program()
@@ -96,7 +97,7 @@ class _Checker:
     report: Report
     scope: Scope
     """What expressions may name."""
-    functions: tuple[s.Fn, ...]
+    functions: decimals.Functions
     """Those of `scope` that are the program's own."""
     decls: dict[str, c.Decl] = field(factory=dict[str, c.Decl])
     named: dict[str, _Named] = field(factory=dict[str, _Named])
@@ -108,9 +109,8 @@ class _Checker:
     def program(self) -> ty.Program:
         """The whole program."""
         report = self.report
-        own = {function.name for function in self.functions}
         for decl in self.ast.decls:
-            if decl.name in self.decls or decl.name in own:
+            if decl.name in self.decls or decimals.is_cast(decl.name):
                 report.error("cql-duplicate-name", f"`{decl.name}` is declared twice", decl.name_span)
             self.decls.setdefault(decl.name, decl)
         for decl in assumed(tuple(self.decls.values()), report):
@@ -132,7 +132,13 @@ class _Checker:
         for unused in (i for i in found if i.name not in used):
             report.warn("cql-unused-input", f"no query uses `{unused.name}`", unused.span)
         views = narrowed(tuple(self.views))
-        return ty.Program(self.tau, inputs, views, self.functions, report.remarks(), span=self.ast.span)
+        for each in (*inputs, *views):
+            for node in walk(each):
+                if isinstance(node, s.Call):
+                    self.functions.get(node.function)  # those that an expression was made of, unchecked
+        return ty.Program(
+            self.tau, inputs, views, tuple(self.functions.made.values()), report.remarks(), span=self.ast.span
+        )
 
     def used(self) -> set[str]:
         """The names that queries read. An inner query that nobody reads is forgotten, with a warning."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frontends.sql import typed as r
-from frontends.sql.expressions import Found, convert, promote, spelled, strip
+from frontends.sql.expressions import Found, as_decimal, common, convert, spelled, strip
 from river.lang import syntax as s
 from river.lang import types as t
 from river.report import Failed
@@ -53,7 +53,7 @@ def combined(
 
 def _common(a: t.Type, b: t.Type) -> t.Type | None:
     """The type of a column that is of both types, or None."""
-    one, other = promote(Found(s.Name("a"), strip(a)), Found(s.Name("b"), strip(b)))
+    one, other = common(Found(s.Name("a"), strip(a)), Found(s.Name("b"), strip(b)))
     if one.type != other.type:
         return None
     loose = isinstance(a, t.Optional) or isinstance(b, t.Optional)
@@ -68,7 +68,11 @@ def _alike(side: r.Input, row: t.Record) -> r.Relation:
     for (own, kind), (name, wanted) in zip(side.row.fields, row.fields, strict=True):
         column = Found(s.Member(s.Name("r"), own), kind)
         inner = strip(wanted)
-        made = convert(column, inner) if isinstance(inner, t.Primitive) and strip(kind) != inner else column
-        values.append((name, made.expr))
+        if isinstance(inner, t.Decimal):
+            column, _ = common(column, Found(s.Name("wanted"), inner))
+            column = as_decimal(column, inner)
+        elif isinstance(inner, t.Primitive) and strip(kind) != inner:
+            column = convert(column, inner)
+        values.append((name, column.expr))
     make = s.Lambda(("r",), s.RecordValue(tuple(s.FieldValue(name, value) for name, value in values)))
     return r.Filter(side, row, r.ALL, make, span=side.span)

@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
     from frontends.sql import typed as r
 
-KEPT = ("Sums", "FSums", "Orders", "Options", "Decimals", "Distinct", "FDistinct", "Ranks", "Folds")
+KEPT = (
+    "Sums",
+    "FSums",
+    "Orders",
+    "Options",
+    "Decimals",
+    "Distinct",
+    "FDistinct",
+    "DDistinct",
+    "Ranks",
+    "Folds",
+)
 """The kinds of fields."""
 KINDS = (*KEPT, "Folded")
 """The parameters of the template: what a row is to each field, and what is done to a state behind the rows of an instant."""
@@ -99,7 +110,9 @@ class Accumulator:
                 total, count = s.Member(place, "sum"), s.Call("len", (s.Member(place, "seen"),))
                 if kind in t.FLOATS:
                     total = s.Call("value", (total,))
-                if function == "avg":
+                if function == "avg" and isinstance(kind, t.Decimal):
+                    value = s.Binary("/", total, s.Call("cql.decimal_of", (count,)))
+                elif function == "avg":
                     value = s.Binary("/", _real(total, kind), s.Call("f64", (count,)))
                 elif kind == t.U64:
                     value = s.Call("u64", (total,), span=aggregate.span)
@@ -241,6 +254,8 @@ class Accumulator:
     def different(self, argument: s.Expr, title: str, kind: t.Type, *, loose: bool) -> s.Expr:
         """The different values, counted, and their sum."""
         name, total = ("FDistinct", t.FSUM) if kind in t.FLOATS else ("Distinct", t.I128)
+        if isinstance(kind, t.Decimal):
+            name, total = "DDistinct", kind
         type_ = t.Record((("seen", t.OMap(kind, t.I64)), ("sum", total)))
         value = argument if loose else _perhaps(argument, argument, loose=False)
         return self.place(name, f"different_{title}", type_, value)
@@ -337,7 +352,7 @@ def _kept(kind: str, type_: s.TypeExpr) -> s.TypeExpr:
             return expression(t.I128)
         case "FSums":
             return expression(t.FSUM)
-        case "Decimals" | "Distinct" | "FDistinct" | "Ranks" | "Folds":
+        case "Decimals" | "Distinct" | "FDistinct" | "DDistinct" | "Ranks" | "Folds":
             return type_
         case _:
             return s.TypeName("omap", (type_, expression(t.I64)))
@@ -349,8 +364,8 @@ def _empty(kind: str) -> s.Expr:
             return s.RecordValue(
                 (s.FieldValue("state", s.NoneValue()), s.FieldValue("changes", s.MapValue(())))
             )
-        case "Distinct" | "FDistinct":
-            none = s.Int(0) if kind == "Distinct" else s.Call("zero", ())
+        case "Distinct" | "FDistinct" | "DDistinct":
+            none = s.Call("zero", ()) if kind == "FDistinct" else s.Int(0)
             return s.RecordValue((s.FieldValue("seen", s.MapValue(())), s.FieldValue("sum", none)))
         case "Ranks":
             return s.RecordValue(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from frontends.sql import decimals
 from frontends.sql import syntax as q
 from frontends.sql import typed as r
 from frontends.sql.bands import bands
@@ -14,7 +15,9 @@ from frontends.sql.expressions import (
     Groups,
     RowExpressions,
     aggregate_of,
+    as_decimal,
     columns,
+    common,
     convert,
     has_aggregate,
     sources,
@@ -467,6 +470,11 @@ class _Select:
             return convert(found, wanted)
         if (kind, wanted) == (DATE, t.TIME):
             return self.over_rows("here").as_time(found)
+        if isinstance(wanted, t.Decimal):
+            made, _ = common(found, Found(s.Name("wanted"), wanted))
+            own = strip(made.type)
+            if isinstance(own, t.Decimal) and own.scale <= wanted.scale:
+                return as_decimal(made, wanted)
         message = f"`{name}` is declared as `{spelled(type_)}`, this is `{spelled(found.type)}`"
         help_line = "write `cast(... as date)`" if (kind, wanted) == (t.TIME, DATE) else None
         raise self.report.error("sql-column-type", message, span, help_line)
@@ -862,7 +870,11 @@ class _Joins:
                 over = self.select.seen(index)
                 pair = _Pair(over.typed(left), over.typed(right), same)
                 if strip(pair.left.type) != strip(pair.right.type):  # decimals of different types
-                    return None
+                    one, other = common(pair.left, pair.right)
+                    wide = strip(one.type)
+                    if same or not isinstance(wide, t.Decimal) or wide.precision == decimals.DIGITS:
+                        return None
+                    pair = _Pair(one, other)
                 kind = strip(pair.left.type)
                 if same:
                     return pair if pair.left.type == pair.right.type and t.is_key(kind) else None

@@ -10,7 +10,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from frontends.sql import dates, json_paths
+from frontends.sql import dates, decimals, json_paths
 from frontends.sql import syntax as q
 from frontends.sql.absent import ABSENT
 from frontends.sql.dates import DATE
@@ -310,7 +310,7 @@ class RowExpressions:
             value = self.find(other if nones[0] else then)
             sides = (then, value.expr) if nones[0] else (value.expr, other)
             return Found(s.IfExpr(condition, *sides, span=expr.span), t.Optional(strip(value.type)))
-        a, b = promote(*self.both(then, other))
+        a, b = common(*self.both(then, other))
         made = s.IfExpr(condition, a.expr, b.expr, span=expr.span)
         if strip(a.type) != strip(b.type):
             return self.typed(made)
@@ -1064,6 +1064,8 @@ class Groups(RowExpressions):
         if not t.is_key(kind):
             message = f"values of `{spelled(argument.type)}` cannot be compared"
             raise self.report.error("sql-aggregate-argument", message, expr.span)
+        if function in ("sum_distinct", "avg_distinct") and isinstance(type_, t.Decimal):
+            argument = as_decimal(argument, type_)
         if function.removesuffix("_distinct") in IN_ORDER:
             argument, parameters = self.in_order(function, argument, parameters, (by, down), expr, inside)
         result = t.Optional(type_) if loose or function.endswith("_samp") or function in PAIRS else type_
@@ -1161,9 +1163,7 @@ class Groups(RowExpressions):
                     raise self.report.error("sql-aggregate-argument", message, expr.span)
                 return inside.as_text(first), (operands[1].expr,)
             case "quantile" | "median" | "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
-                number = strip(first.type) in (*t.INTEGERS, *t.FLOATS) or isinstance(
-                    strip(first.type), t.Decimal
-                )
+                number = _is_number(strip(first.type))
                 if not number or plain != function:
                     message = f"`{plain}` takes numbers, this is `{spelled(first.type)}`"
                     if number:
@@ -1177,8 +1177,7 @@ class Groups(RowExpressions):
                     raise self.report.error("sql-aggregate-argument", message, expr.span)
                 return convert(first, t.F64), (s.Float(float(part.value)),)
             case _ if plain in PAIRS:
-                kinds = [strip(each.type) for each in operands]
-                if plain != function or not all(kind in (*t.INTEGERS, *t.FLOATS) for kind in kinds):
+                if plain != function or not all(_is_number(strip(each.type)) for each in operands):
                     message = f"`{plain}` takes two numbers, and no `distinct`"
                     raise self.report.error("sql-aggregate-argument", message, expr.span)
                 numbers = tuple(convert(each, t.F64) for each in operands)
@@ -1188,7 +1187,7 @@ class Groups(RowExpressions):
 
     def summary_type(self, function: str, kind: t.Type, expr: s.Call, argument: Found) -> t.Type:
         """The type of an aggregate of values of `kind`, where there are any."""
-        function, distinct = function.removesuffix("_distinct"), function.endswith("_distinct")
+        function = function.removesuffix("_distinct")
         match function:
             case "count":
                 return t.I64
@@ -1208,9 +1207,9 @@ class Groups(RowExpressions):
                 return t.I64
             case "sum" if kind == t.U64:
                 return t.U64
-            case "sum" if isinstance(kind, t.Decimal) and not distinct:
+            case "sum" if isinstance(kind, t.Decimal):
                 return t.Decimal(38, kind.scale)
-            case "avg" if isinstance(kind, t.Decimal) and not distinct:
+            case "avg" if isinstance(kind, t.Decimal):
                 return mean_type(kind)
             case "sum" | "avg" if kind in t.FLOATS or (function == "avg" and kind in (t.I32, t.I64, t.U64)):
                 return t.F64
@@ -1220,6 +1219,10 @@ class Groups(RowExpressions):
                 wanted = "conditions" if function in ("bool_and", "bool_or") else "numbers"
                 message = f"`{function}` takes {wanted}, this is `{spelled(argument.type)}`"
                 raise self.report.error("sql-aggregate-argument", message, expr.span)
+
+
+def _is_number(type_: t.Type) -> bool:
+    return type_ in t.INTEGERS or type_ in t.FLOATS or isinstance(type_, t.Decimal)
 
 
 def _is_whole(type_: t.Type) -> bool:
@@ -1267,16 +1270,49 @@ def promote(left: Found, right: Found) -> tuple[Found, Found]:
     return convert(left, wide), convert(right, wide)
 
 
+def common(left: Found, right: Found) -> tuple[Found, Found]:
+    """Two operands as values of one type, where decimals of different types are those of a type that holds both."""
+    left, right = promote(left, right)
+    a, b = strip(left.type), strip(right.type)
+    if not isinstance(a, t.Decimal) or not isinstance(b, t.Decimal) or a == b:
+        return left, right
+    wide = decimals.common(a, b)
+    return as_decimal(left, wide), as_decimal(right, wide)
+
+
+def as_decimal(found: Found, kind: t.Decimal) -> Found:
+    """A decimal as one of another type; none stays none, and digits behind the last are rounded."""
+    if strip(found.type) == kind:
+        return found
+    own = decimals.written(found.expr)
+    if own is not None and decimals.holds(kind, own):
+        return Found(found.expr, kind)
+
+    def made(value: s.Expr) -> s.Expr:
+        return cast("s.Expr", decimals.made(value, strip(found.type), kind))
+
+    if not isinstance(found.type, t.Optional):
+        return Found(made(found.expr), kind)
+    test, value = s.IsNone(found.expr), s.Force(found.expr)
+    return Found(s.IfExpr(test, s.NoneValue(), made(value), span=found.expr.span), t.Optional(kind))
+
+
 def _beside_decimal(found: Found, other: Found) -> Found:
     """A number as what it is beside a number of which one is a decimal: a decimal too, or both floats.
 
-    Literals take the type of the decimal by themselves.
+    Numbers that are written out take the type of the decimal by themselves, or have one of their own.
     """
     kind, beside = strip(found.type), strip(other.type)
     if isinstance(kind, t.Decimal):
-        literal = isinstance(other.expr, s.Float | s.Unary)
-        return convert(found, t.F64) if beside in t.FLOATS and not literal else found
-    if kind not in WHOLE or isinstance(found.expr, s.Int | s.Unary):
+        if beside not in t.FLOATS or decimals.written(other.expr) is not None:
+            return found
+        return convert(found, t.F64)
+    own = decimals.written(found.expr)
+    if own is not None and isinstance(beside, t.Decimal):
+        if decimals.holds(beside, own):
+            return Found(found.expr, beside)
+        return Found(s.Call(decimals.holder(own), (found.expr,), span=found.expr.span), own)
+    if kind not in WHOLE:
         return found
     whole = convert(found, t.I64)
     if isinstance(whole.type, t.Optional):
@@ -1309,14 +1345,14 @@ def alike(found: tuple[Found, ...]) -> tuple[Found, ...]:
     """Operands as numbers of one type, if they are numbers."""
     widest = found[0]
     for one in found[1:]:
-        widest, _ = promote(widest, one)
-    return tuple(promote(one, widest)[0] for one in found)
+        widest, _ = common(widest, one)
+    return tuple(common(one, widest)[0] for one in found)
 
 
 def _fitted(found: Found, kind: str) -> Found | None:
     """An operand as a function takes it, or None."""
     type_ = strip(found.type)
-    number = type_ in t.INTEGERS or type_ in t.FLOATS or isinstance(type_, t.Decimal)
+    number = _is_number(type_)
     match kind:
         case "text":
             return found if type_ == t.STRING else None

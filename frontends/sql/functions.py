@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from frontends.sql.decimals import decimal_named, made
+from frontends.sql.decimals import DIGITS, decimal_named, made
 from frontends.sql.time_formats import named
 from river.classes import frozen
 from river.lang import syntax as s
@@ -86,6 +86,12 @@ def _position(parts: Parts, _type: t.Type) -> s.Expr:
 
 
 def _round(parts: Parts, type_: t.Type) -> s.Expr:
+    match parts, type_:
+        case (value, s.Int(digits)), t.Decimal(precision, scale):  # exactly
+            kind = t.Decimal(min(precision - scale + digits + 1, DIGITS), digits)
+            return value if digits >= scale else made(value, type_, kind) or value
+        case _:
+            pass
     if len(parts) == 2:
         return s.Call("cql.round_to", (s.Call("f64", parts[:1]) if type_ != t.F64 else parts[0], parts[1]))
     return _whole("round")(parts, type_)

@@ -127,6 +127,7 @@ def test_figure_3b() -> None:
           Decimals = {},
           Distinct = {},
           FDistinct = {},
+          DDistinct = {},
           Ranks = {},
           Folds = {},
           Folded = {},
