@@ -111,6 +111,7 @@ class ByRowsOperate(ShardedOperate):
         part: int,
     ) -> None:
         super().__init__(index, machine, instance.name, variables, native, region, choices, (), part)
+        machine.batch = self._tried
         self.use = instance
         self._store = store
         self._degree = region.degree

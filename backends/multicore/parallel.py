@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 WORTH: Final = 150e-6
 """Seconds that the firings on one batch must take for others to be let in: several times what handing out costs."""
 
+FIRST: Final = 8
+"""Items that are fired on first, to see whether that is worth handing out; then eight times as many, if it is not."""
+
 LOOK: Final = 8
 """Steps of which one is timed: to ask for the time of a thread takes microseconds."""
 
@@ -100,7 +103,8 @@ class Parallel(Operate, Divided):
         super().__init__(index, instance, name, variables)
         self._part = part = min(part, instance.batch)
         self._whole = instance.batch
-        instance.batch = max(1, part // 8)  # until it is known how long that takes
+        self._tried = max(1, part // 8)
+        instance.batch = min(FIRST, part)  # until it is known how long that takes
         self.machine = instance
         self._clones = deque(clones)
         self._natives = tuple(clones)
@@ -284,9 +288,21 @@ class Parallel(Operate, Divided):
 
     def _took(self, began: float, firings: int) -> None:
         """So many firings have taken since `began`: not by the clock, which others may have had a part of."""
-        self._spent += (time.thread_time() - began - self._spent) / 8
-        self._fired += (firings - self._fired) / 8
-        self.machine.batch = self._part if self._worth else self._whole
+        took, machine = time.thread_time() - began, self.machine
+        if self._fired:
+            self._spent += (took - self._spent) / 8
+            self._fired += (firings - self._fired) / 8
+        else:
+            self._spent, self._fired = took, firings
+        if self._worth:
+            machine.batch = self._part
+        elif (
+            machine.batch < self._tried
+        ):  # of so few items nothing is known but that they do not take very long
+            machine.batch = min(8 * machine.batch, self._tried)
+            self._spent = self._fired = 0.0
+        else:
+            machine.batch = self._whole
 
     def _item(self, firings: Firings, row: int) -> Any:
         """What was handled in a row that trapped; a window is not shown."""

@@ -595,3 +595,19 @@ def test_so_much_is_handed_out_as_takes_a_slice(most: int, firings: int, seconds
         assert found * seconds / firings <= aim * 1.001
     if firings and found < most:
         assert (found + 1) * seconds / firings >= aim * 0.999
+
+
+@pytest.mark.parametrize("state", ["", "; $m: map<i64, i64>"])
+def test_few_items_are_tried_before_many_so_that_what_takes_long_is_shared_from_the_start(state: str) -> None:
+    """All 300 lie in one batch; whatever a firing takes, the first step must not take them all."""
+    counted = "with n = $m[v.k] else 0 { n = n + 1; }" if state else ""
+    text = f"""river 1;
+    input x: {{k: i64}}; output y: i64; {"var $m: map<i64, i64> = {};" if state else ""}
+    operator f(x: {{k: i64}}{state}) -> (y: i64) {{ on x(v) {{ {counted} emit y v.k * 2; }} }}
+    (y{", $m" if state else ""}) <- f(x{", $m" if state else ""});
+    """
+    results = compile_source(Source("tried.river", text)).run({"x": [(i,) for i in range(300)]}, workers=2)
+    assert results["y"].column(0).to_pylist() == [2 * i for i in range(300)]
+    metrics = results.summary.metrics
+    assert metrics is not None
+    assert metrics.operators["f#0"].batches > 1

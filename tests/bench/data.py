@@ -146,12 +146,65 @@ def samples(rows: int, *, seed: int = SEED) -> Iterator[Row]:
         yield (math.cos(phase) + rng.gauss(0, 0.05),)
 
 
+def visits(rows: int, *, seed: int = SEED, servers: int = 200, users: int = 5_000) -> Iterator[Row]:
+    """What users ask servers for: server, user, size. A tenth of all is much larger than what its server is asked for else."""
+    rng = random.Random(seed)
+    usual = [rng.randrange(500, 4_000) for _ in range(servers)]
+    for user in zipf(rng, users, 0.8, rows):
+        server = rng.randrange(servers)
+        large = 5_000 if rng.random() < 0.1 else 0
+        yield server, user, max(1, round(rng.gauss(usual[server], 200))) + large
+
+
+def tweets(rows: int, *, seed: int = SEED, authors: int = 300) -> Iterator[Row]:
+    """Tweets of ten to twenty words, some of them hash-tags: ts, author, text. Most authors keep to their tags for a while."""
+    rng = random.Random(seed)
+    sounds = ("ka", "lo", "mi", "ren", "tus", "ver", "on", "da", "Sel", "pri")
+    words = ["".join(rng.choices(sounds, k=rng.randrange(1, 4))) for _ in range(2_000)]
+    tags = ["#" + word for word in words[:50]]
+    used = [rng.sample(tags, 2) for _ in range(authors)]
+    for i, author in enumerate(zipf(rng, authors, 0.6, rows)):
+        if rng.random() < 0.15:
+            used[author] = rng.sample(tags, 2)
+        said = rng.choices(words, k=rng.randrange(8, 19)) + used[author]
+        rng.shuffle(said)
+        yield i, f"user{author}", " ".join(said)
+
+
+def documents(rows: int, *, seed: int = SEED, authors: int = 300) -> Iterator[Row]:
+    """The same tweets in XML, each a text."""
+    for ts, author, text in tweets(rows, seed=seed, authors=authors):
+        yield (f"<tweet><author>{author}</author><time>{ts}</time><text>{text}</text></tweet>",)
+
+
+def trades(rows: int, *, seed: int = SEED, symbols: int = 500, kind: str = "t") -> Iterator[Row]:
+    """The trades among so many ticks: ts, sym, price, size."""
+    made = ticks(rows, seed=seed, symbols=symbols)
+    return ((ts, sym, price, size) for ts, each, sym, price, size in made if each == kind)
+
+
+def quotes(rows: int, *, seed: int = SEED, symbols: int = 500) -> Iterator[Row]:
+    """The quotes among so many ticks: ts, sym, price, size."""
+    return trades(rows, seed=seed, symbols=symbols, kind="q")
+
+
+def webs(rows: int, *, seed: int = SEED, pages: int = 30_000, links: int = 200) -> Iterator[Row]:
+    """Graphs whose links are drawn at random: pages, links of each, a number to draw by."""
+    return ((pages, links, seed + i) for i in range(rows))
+
+
 KINDS: Mapping[str, tuple[Callable[..., Iterator[Row]], Sequence[str]]] = {
     "queries": (queries, ("origin", "target")),
     "requests": (requests, ("ts", "server", "origin")),
     "reports": (reports, ("ts", "vid", "speed", "xway", "lane", "dir", "seg", "pos")),
     "ticks": (ticks, ("ts", "kind", "sym", "price", "size")),
     "samples": (samples, ("value",)),
+    "visits": (visits, ("server", "user", "size")),
+    "tweets": (tweets, ("ts", "author", "text")),
+    "documents": (documents, ("text",)),
+    "trades": (trades, ("ts", "sym", "price", "size")),
+    "quotes": (quotes, ("ts", "sym", "price", "size")),
+    "webs": (webs, ("pages", "links", "seed")),
 }
 
 
