@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never, cast
 from frontends.sawzall import typed as z
 from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import CLOSE, OPEN, OPERATIONS
-from frontends.sawzall.reduce import hidden
+from frontends.sawzall.reduce import hidden, weighed, weight_parts
 from frontends.sawzall.types import Proto, expression
 from frontends.sawzall.values import (
     BOOL,
@@ -188,7 +188,7 @@ class BodyWriter(Values):
             with self.block() as found:
                 for part in expr.body:
                     self.stmt(part)
-                if not isinstance(last, z.Result):
+                if not z.leaves(expr.body):
                     found += self.leave(expr.span, f"`{text_of(expr.span)}`: there is no result")
             self.results.pop()
         self.out.append(s.While(loop.written(), TRUE, s.Block(tuple(found))))
@@ -513,7 +513,11 @@ class BodyWriter(Values):
                 values.append(self.seeded(seed))
                 fields = (*table.index, *table.value)
             case _, heavy:
-                values.append(heavy)
+                if len(weighed(table)) > 1:
+                    heavy = self.bound(heavy, table.weight[0][1], "weight")
+                parts = weight_parts(table, heavy)
+                values += [parts[name] for name, _ in weighed(table)]
+                fields = (*table.index, *table.value, *weighed(table))
         row = t.Record((*fields, *hidden(table)))
         self.out.append(s.Emit(table.name, record(row, tuple(values)), span=stmt.span))
 
@@ -658,7 +662,7 @@ class BodyWriter(Values):
     def switch(self, stmt: z.Switch) -> None:
         """`switch`: a chain of tests; in a loop that is left at once, where a `break` needs one."""
         value = self.bound(self.expr(stmt.value), stmt.value.type, "value")
-        if not any(map(_breaks, (*(part for case in stmt.cases for part in case.body), *stmt.default))):
+        if not any(map(z.breaks, (*(part for case in stmt.cases for part in case.body), *stmt.default))):
             self.targets.append(Target(Loop(""), None))
             self.cases(value, stmt.cases, stmt.default)
             self.targets.pop()
@@ -859,19 +863,6 @@ def _continues(stmt: z.Stmt) -> bool:
             return any(map(_continues, (*(part for case in cases for part in case.body), *default)))
         case z.When(_, _, body):
             return any(map(_continues, body))
-        case _:
-            return False
-
-
-def _breaks(stmt: z.Stmt) -> bool:
-    """Whether a `break` inside belongs to the loop or switch around the statement."""
-    match stmt:
-        case z.Break():
-            return True
-        case z.If(_, then, other):
-            return any(map(_breaks, (*then, *other)))
-        case z.When(_, _, body):
-            return any(map(_breaks, body))
         case _:
             return False
 

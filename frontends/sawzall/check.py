@@ -269,7 +269,7 @@ class _Checker:
         return kind or PACKED[item][0]
 
     def numbered(self, found: t.Record, span: Span | None) -> Proto:
-        """`proto T`: a tuple whose fields have the numbers from 1 as tags."""
+        """`proto T`: a message whose fields have the numbers from 1 as tags."""
         if isinstance(found, Proto):
             return found
         fields = tuple(
@@ -277,7 +277,7 @@ class _Checker:
             for name, type_ in found.fields
         )
         kinds = tuple(self.packed(type_, None, span) for _, type_ in fields)
-        return Proto(fields, tuple(range(1, len(fields) + 1)), kinds, (None,) * len(fields))
+        return Proto(fields, tuple(range(1, len(fields) + 1)), kinds, (None,) * len(fields), message=True)
 
     def tags(self, expr: a.TupleType) -> tuple[object, ...]:
         """The values that fields have where they are not there, None if it is not said.
@@ -349,11 +349,18 @@ class _Checker:
             if isinstance(item.type, a.FunctionType):
                 self.functional[len(names.types)] = item.type
             names.types.append(found)
+            index = len(names.types) - 1
+            with names.scope():
+                for member in item.members:
+                    self.statement(member)
+                if item.members:
+                    names.members[index] = names.frame.scopes[-1]
             return
         own, later = fields, item.type.members
         with names.scope():
             nodes = (node for member in later for node in walk(member))
-            if any(isinstance(node, s.TypeName) and node.name == item.name for node in nodes):
+            inner = any(isinstance(member, a.TypeDecl) and member.name == item.name for member in later)
+            if not inner and any(isinstance(node, s.TypeName) and node.name == item.name for node in nodes):
                 for (
                     member
                 ) in later:  # static functions of the tuple take it: the type is known before they are
@@ -368,7 +375,9 @@ class _Checker:
                 index = None
             for member in later:
                 self.statement(member)
-            members = {name: known for name, known in names.frame.scopes[-1].items() if name != item.name}
+            members = dict(names.frame.scopes[-1])
+            if not inner:
+                members.pop(item.name, None)
             if index is None:
                 names.types.append(self.type(own))
                 index = len(names.types) - 1
@@ -1175,7 +1184,7 @@ class _Checker:
         """`when`."""
         names = self.names
         bound: list[z.Quantifier] = []
-        inner = frozenset(node.name for node in walk(item.cond) if isinstance(node, a.Declare))
+        inner = frozenset(node.name for node in walk(item.cond) if isinstance(node, a.Declare | a.StaticDecl))
         if not item.quantifiers:
             self.report.warn(
                 "sawzall-no-quantifier", "this `when` has no quantifier", item.span, "write `if`"

@@ -401,6 +401,11 @@ class Expressions:
                 if isinstance(over, t.Map):
                     raise self.error("sawzall-dollar", "a map has no last key", span, "write `len(...)`")
                 return z.Length(t.I64, span=span)
+            case a.CallValue(callee, (value, *rest)) if (
+                wanted_type := self.declared_type(callee)
+            ) is not None:
+                given = cast("tuple[s.Argument, ...]", (value, *rest))
+                return self.conversion(wanted_type, given[0], given[1:], span)
             case a.CallValue(callee, args):
                 found = self.invoke(callee, args, span)
                 if found.type == t.UNIT:
@@ -464,22 +469,36 @@ class Expressions:
     def member(self, value: a.Expr, name: str) -> Known | None:
         """What the tuple type that `value` names, or its type, declares as `name`, if it does."""
         names = self.names
-        known = names.known(value.name) if isinstance(value, s.Name) else None
-        match value:
-            case s.Name() if known is not None and known.what == "type":
-                return names.members.get(known.index, {}).get(name)
-            case s.Name() if known is not None and known.what == "variable":
-                type_ = names.variables[known.index].type
-                for index, members in names.members.items():
-                    if names.types[index] == type_ and name in members:
-                        return members[name]
-                return None
-            case s.Member(inner, part) if (
-                known := self.member(inner, part)
-            ) is not None and known.what == "type":
-                return names.members.get(known.index, {}).get(name)
+        known = self.declared(value)
+        if known is None:
+            return None
+        if known.what == "type":
+            return names.members.get(known.index, {}).get(name)
+        if known.what == "variable" and isinstance(value, s.Name):
+            type_ = names.variables[known.index].type
+            for index, members in names.members.items():
+                if names.types[index] == type_ and name in members:
+                    return members[name]
+        return None
+
+    def declared(self, expr: a.Expr) -> Known | None:
+        """What a name stands for, with the name of its package or of the tuples that it is declared in, if it has one."""
+        match expr:
+            case s.Name(name):
+                return self.names.known(name)
+            case s.Member(inner, name):
+                path = _path(expr)
+                found = None if path is None else self.names.known(path)
+                return found or self.member(inner, name)
             case _:
                 return None
+
+    def declared_type(self, expr: a.Expr) -> t.Type | None:
+        """The type that a name stands for, if it does."""
+        if isinstance(expr, s.Name):
+            return self.names.type(expr.name)
+        known = self.declared(expr)
+        return self.names.types[known.index] if known is not None and known.what == "type" else None
 
     def function_of(self, index: int, span: Span | None) -> z.Expr:
         """A function of the program as a value."""
@@ -723,8 +742,8 @@ class Expressions:
         match arg:
             case a.TypeValue(type_):
                 return self.type(type_)
-            case s.Name(name):
-                return self.names.type(name)
+            case s.Name() | s.Member():
+                return self.declared_type(arg)
             case _:
                 return None
 
@@ -1256,6 +1275,18 @@ def _before_a_line_end(pattern: str) -> str:
     if "(?" in pattern.replace("(?:", "") or "\\Q" in pattern:
         return pattern
     return _DOLLAR.sub(lambda found: r"(?:\n?\z)" if found[0] == "$" else found[0], pattern)
+
+
+def _path(expr: a.Expr) -> str | None:
+    """`a.b.c` as it is written, if an expression is nothing but names."""
+    match expr:
+        case s.Name(name):
+            return name
+        case s.Member(inner, name):
+            path = _path(inner)
+            return None if path is None else f"{path}.{name}"
+        case _:
+            return None
 
 
 def composite(expr: a.Expr) -> bool:

@@ -5,19 +5,20 @@ Paper: River section 3.4; the annotations say what Sawzall makes safe by constru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from frontends.sawzall import typed as z
 from frontends.sawzall.body import PRINTS, binary, handler, local_function, port, static
 from frontends.sawzall.calls import drawing, draws, emitting, reached
 from frontends.sawzall.check import UNDEFINED
-from frontends.sawzall.library import PREFIX, needed
+from frontends.sawzall.library import needed
+from frontends.sawzall.messages import LOCALS as MESSAGE_LOCALS
 from frontends.sawzall.messages import functions as messages
+from frontends.sawzall.recursive import LOCALS
 from frontends.sawzall.recursive import functions as recursive
 from frontends.sawzall.reduce import Reducer, indexed, item_type, reducer
 from frontends.sawzall.tables import DIRECT
 from frontends.sawzall.typed import Inside, inside
 from frontends.sawzall.types import expression
-from frontends.sawzall.values import Consts
+from frontends.sawzall.values import Consts, owned
 from river.classes import define, field
 from river.il import program as p
 from river.il.trees import fresh
@@ -25,9 +26,6 @@ from river.lang import syntax as s
 from river.lang import types as t
 from river.lang.operations import OPERATIONS
 from river.lang.parse import RESERVED
-
-if TYPE_CHECKING:
-    from frontends.sawzall import typed as z
 
 REPORT = s.RecordType((s.FieldType("at", s.TypeName("string")), s.FieldType("why", s.TypeName("string"))))
 """The rows of the output `undefined`: line and column in the program, and the reason."""
@@ -162,15 +160,23 @@ class _Lowering:
         annotations = (p.Annotation("Parallel"), *(() if ordered else (p.Annotation("Commutative"),)))
         return p.Use(outs, operator, (records,), annotations, span=self.typed.span)
 
+    def locals(self) -> frozenset[str]:
+        """The names in functions that are written for types, which no function and no static value has then."""
+        typed = self.typed
+        bodies = (typed.body, *(function.body for function in typed.functions))
+        parts = (*map(inside, bodies), Inside([value for _, value in typed.statics]))
+        packs = any(part.of(z.Packed) or part.of(z.Unpacked) for part in parts)
+        nothing = frozenset[str]()
+        return (MESSAGE_LOCALS if packs else nothing) | (LOCALS if typed.recursive else nothing)
+
     def map(self) -> tuple[s.Operator, bool]:
         """The map operator, and whether it reports undefined values."""
         typed = self.typed
         source = typed.variables[typed.input]
-        names = {*OPERATIONS, *RESERVED, source.name}
+        names = {*OPERATIONS, *RESERVED, source.name, *self.locals()}
         fns: dict[int, str] = {}
         for i, function in enumerate(typed.functions):
-            own = f"own_{function.name}" if function.name.startswith(PREFIX) else function.name
-            fns[i] = fresh(own, names)
+            fns[i] = fresh(owned(function.name), names)
             names.add(fns[i])
         frozen: dict[int, str] = {}
         called = Inside([value for _, value in typed.statics]).called
@@ -178,7 +184,7 @@ class _Lowering:
             frozen[i] = fresh(f"static_{typed.functions[i].name}", names)
             names.add(frozen[i])
         found = emitting(typed.functions)
-        taken = {*fns.values(), *frozen.values(), *RESERVED}
+        taken = {*fns.values(), *frozen.values(), *RESERVED, *self.locals()}
         consts = Consts(
             typed, fns, frozen, found, taken, binary=self.printed() == t.BYTES,
             drawing=drawing(typed.functions, typed.tables), draws=self.draws,

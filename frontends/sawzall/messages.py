@@ -28,6 +28,9 @@ _WIRES: Mapping[str, int] = MappingProxyType({
 
 _LENGTH, _BEGIN, _END = 2, 3, 4
 
+LOCALS = frozenset({"x", "out", "each", "found", "data", "at", "one", "inner", "text", "next", "part"})
+"""The names in these functions."""
+
 
 def functions(consts: Consts) -> tuple[s.Fn, ...]:
     """The functions that were asked for in `consts.messages`, and those that they call."""

@@ -125,7 +125,7 @@ def _sorted_indices(types: Known) -> Signature | None:
 def _places(args: Args, _types: Types) -> s.Expr:
     """The indices of a list, sorted by its items, equal ones as they stand."""
     (whole,) = args
-    at = s.Name("place")  # no variable is called so
+    at = s.Name(f"{PREFIX}place")  # no variable is called so
     every = s.Comprehension(at, (at.name,), s.Range(s.Int(0), s.Call("len", (whole,))))
     return s.Call("sort_by", (every, s.Lambda((at.name,), s.TupleValue((s.Index(whole, at), at)))))
 
@@ -296,7 +296,7 @@ def _in_form(args: Args, types: Types) -> s.Expr:
 def _filled_array(args: Args, _types: Types) -> s.Expr:
     count, value = args
     return s.Comprehension(
-        value, ("each",), s.Range(s.Int(0), s.Call("max", (count, s.Int(0))))
+        value, (f"{PREFIX}each",), s.Range(s.Int(0), s.Call("max", (count, s.Int(0))))
     )  # no variable is called so
 
 
@@ -419,7 +419,7 @@ def shown_as(value: s.Expr, type_: t.Type) -> s.Expr:
 
 def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
     """The text of a value that stands in another one, as the program would write it; maps by ascending keys."""
-    name = f"part{depth}"
+    name = f"{PREFIX}part{depth}"
     part = s.Name(name)
     match type_:
         case t.STRING:
@@ -457,15 +457,38 @@ def _shown(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
 
 def _print(value: s.Expr, type_: t.Type, depth: int) -> s.Expr:
     """The fingerprint of a value."""
-    if not isinstance(type_, t.List):
-        return s.Call("hash64", (value,))
-    so_far, item = f"so_far{depth}", f"item{depth}"
-    parts = (
-        s.FieldValue("first", s.Name(so_far)),
-        s.FieldValue("second", _print(s.Name(item), type_.item, depth + 1)),
-    )
-    each = s.Lambda((so_far, item), s.Call("hash64", (s.RecordValue(parts),)))
-    return s.Call("fold", (value, s.Call("hash64", (s.Call("i64", (s.Int(0),)),)), each))
+    if isinstance(type_, t.Map):
+        key = s.Name(f"{PREFIX}item{depth}")
+        entry = _both(_print(key, type_.key, depth + 1), _print(s.Index(value, key), type_.value, depth + 1))
+        return _folded(s.Call("sort", (s.Call("keys", (value,)),)), key.name, entry, depth)
+    if isinstance(type_, t.List):
+        item = s.Name(f"{PREFIX}item{depth}")
+        return _folded(value, item.name, _print(item, type_.item, depth + 1), depth)
+    if isinstance(type_, t.Record) and not t.is_key(type_):
+        found = _EMPTY_PRINT
+        for field, inner in type_.fields:
+            found = _both(found, _print(s.Member(value, field), inner, depth))
+        return found
+    return s.Call("hash64", (value,))
+
+
+_EMPTY_PRINT = s.Call("hash64", (s.Call("i64", (s.Int(0),)),))
+
+
+def _both(first: s.Expr, second: s.Expr) -> s.Expr:
+    """The fingerprint of two in this order."""
+    return s.Call("hash64", (s.RecordValue((s.FieldValue("first", first), s.FieldValue("second", second))),))
+
+
+def _folded(items: s.Expr, name: str, item: s.Expr, depth: int) -> s.Expr:
+    """The fingerprint of those of items, one behind the other."""
+    so_far = s.Name(f"{PREFIX}so_far{depth}")
+    return s.Call("fold", (items, _EMPTY_PRINT, s.Lambda((so_far.name, name), _both(so_far, item))))
+
+
+def _printed(type_: t.Type) -> bool:
+    """Whether values of a type have fingerprints."""
+    return not t.contains(type_, t.Function)
 
 
 def _empty(value: s.Expr, text: str, otherwise: s.Expr) -> s.Expr:
@@ -685,8 +708,9 @@ FUNCTIONS: tuple[Operation, ...] = (
     Operation("haskey", _has_key, _call("has"), "whether there is such a key"),
     Operation("lookup", _lookup, _call("get"), "the value of a key, or the third operand"),
     Operation(
-        "fingerprintof", _any(FINGERPRINT, t.is_key), lambda args, types: _print(args[0], types[0], 0),
-        "a stable hash; of an array, `fingerprintof(0)` combined with that of each item",
+        "fingerprintof", _any(FINGERPRINT, _printed), lambda args, types: _print(args[0], types[0], 0),
+        "a stable hash; of an array, `fingerprintof(0)` combined with that of each item; a map is one of its entries",
+        repeats=True,
     ),
     *(
         Operation(name, _fixed(t.F64, t.F64), _call(river), doc)

@@ -205,7 +205,17 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return z.FunctionDecl(str(name), type_.params, type_.result, body.body, span=self.token_span(name))
 
     def type_member(self, tree: Tree[Token], args: Args) -> z.Stmt:
-        return z.TypeDecl(str(args[0]), args[1], span=self.span(tree))
+        type_ = args[1]
+        message = isinstance(type_, z.ProtoOf) or (isinstance(type_, z.TupleType) and type_.word is not None)
+        return z.TypeDecl(self.packaged(tree, str(args[0]), message=message), type_, span=self.span(tree))
+
+    def packaged(self, tree: Tree[Token], name: str, *, message: bool) -> str:
+        """The name of a type, which is that of a package, too, if it is of a protocol buffer."""
+        if "." in name and not message:
+            hint = "`type package.T = parsedmessage { ... };`"
+            span = self.tree_span(tree.children[0])
+            self.report("sawzall-type", "only a protocol buffer has the name of a package", span, hint)
+        return name
 
     def include_stmt(self, tree: Tree[Token], args: Args) -> z.Stmt:
         return z.Include("include", self.quoted(args[0], 0), span=self.span(tree))
@@ -227,7 +237,9 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
         return z.TableDecl(str(args[0]), args[1], span=self.span(tree))
 
     def table_type_decl(self, tree: Tree[Token], args: Args) -> z.Stmt:
-        return z.TableTypeDecl(str(args[0]), args[1], span=self.span(tree))
+        return z.TableTypeDecl(
+            self.packaged(tree, str(args[0]), message=False), args[1], span=self.span(tree)
+        )
 
     def table(self, tree: Tree[Token], args: Args) -> z.TableType:
         kind, limit, *rest = args
@@ -309,6 +321,13 @@ class SawzallBuilder(TypesBuilder, ExprBuilder):
     def emit(self, tree: Tree[Token], args: Args) -> z.Stmt:
         name, *index, value, weight = args
         return z.Emit(str(name), tuple(index), value, weight, self.token_span(name), span=self.span(tree))
+
+    def unsent(self, tree: Tree[Token], args: Args) -> tuple[z.Stmt, ...]:
+        """A value for a table without the word `emit`."""
+        to = self.tree_span(tree.children[0])
+        hint = "`emit t <- v;` sends a value; write `a < -1` to compare"
+        self.report("sawzall-emit", f"`emit` is missing in front of `{to.text}`", to, hint)
+        return ()
 
     def emit_index(self, tree: Tree[Token], args: Args) -> s.Expr:
         return args[0]

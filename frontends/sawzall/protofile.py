@@ -404,13 +404,25 @@ class _Writer:
             return [z.TypeDecl(part.name, self.tuple(part, (*scope, part.name), "parsedmessage"), span=span)]
         whole = s.TypeName("int", span=span)
         values = [z.StaticDecl(name, whole, _number(value, span), span=span) for name, value in part.values]
-        return [z.TypeDecl(part.name, whole, span=span), *values]
+        names = s.MapValue(
+            tuple((_number(value, span), s.String(name, span=span)) for name, value in part.values), span=span
+        )
+        of = s.TypeName("map", (whole, s.TypeName("string", span=span)), span=span)
+        values.append(z.StaticDecl(f"{part.name}_names", of, names, span=span))
+        if scope != self.package:  # the message around it has them as members
+            return [z.TypeDecl(part.name, whole, span=span), *values]
+        members = (z.TypeDecl(part.name, whole, span=span), *values)
+        return [z.TypeDecl(part.name, whole, members, span=span), *values[:-1]]
 
     def tuple(self, message: _Message, scope: Path, word: Literal["parsedmessage"] | None) -> z.TupleType:
         """The type of a message."""
         members: list[z.TypeDecl | z.StaticDecl] = []
         for part in self.ordered(message.parts, scope):
             members += self.statements(part, scope)
+        for each in message.fields:
+            if each.group is not None:
+                own = self.tuple(each.group, (*scope, each.group.name), None)
+                members.append(z.TypeDecl(each.group.name, own, span=each.span))
         fields = [self.field(each, scope) for each in message.fields]
         return z.TupleType(tuple(fields), tuple(members), word, span=message.span)
 
@@ -419,7 +431,7 @@ class _Writer:
         span, kind = found.span, found.type if found.type in SCALARS else None
         type_: z.TypeExpr
         if found.group is not None:
-            type_ = self.tuple(found.group, (*scope, found.group.name), None)
+            type_ = s.TypeName(found.group.name, span=span)
         elif found.entry is not None:
             parts = tuple(
                 z.Tagged(

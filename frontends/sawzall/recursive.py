@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from frontends.sawzall.library import PREFIX
 from frontends.sawzall.operations import CLOSE, OPEN, SHOWN, shown_as
 from frontends.sawzall.types import expression, lowered
 from frontends.sawzall.values import BYTES, STRING, Values
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from frontends.sawzall.values import Consts
+
+LOCALS = frozenset({"x", "out", "data", "at", "value"})
+"""The names in these functions; there are also names that begin as those of the library, with numbers."""
 
 
 def functions(consts: Consts, nodes: Iterable[s.Node]) -> tuple[s.Fn, ...]:
@@ -85,13 +89,13 @@ def _put(value: str, type_: t.Type, depth: int) -> Iterator[str]:
             for field, inner in fields:
                 yield from _put(f"{value}.{field}", inner, depth)
         case t.List(item):
-            yield f"out = out + sawzall_varint(len({value})); for item{depth} in {value} {{"
-            yield from _put(f"item{depth}", item, depth + 1)
+            yield f"out = out + sawzall_varint(len({value})); for {PREFIX}item{depth} in {value} {{"
+            yield from _put(f"{PREFIX}item{depth}", item, depth + 1)
             yield "}"
         case t.Map(key, item):
-            yield f"out = out + sawzall_varint(len({value})); for key{depth} in sort(keys({value})) {{"
-            yield from _put(f"key{depth}", key, depth + 1)
-            yield from _put(f"{value}[key{depth}]", item, depth + 1)
+            yield f"out = out + sawzall_varint(len({value})); for {PREFIX}key{depth} in sort(keys({value})) {{"
+            yield from _put(f"{PREFIX}key{depth}", key, depth + 1)
+            yield from _put(f"{value}[{PREFIX}key{depth}]", item, depth + 1)
             yield "}"
         case t.STRING:
             yield f"out = out + sawzall_recorded(encode({value}));"
@@ -129,7 +133,7 @@ class _Reader:
 
     def name(self, hint: str) -> str:
         self.names += 1
-        return f"{hint}{self.names}"
+        return f"{PREFIX}{hint}{self.names}"
 
     def number(self, wire: int = 0) -> str:
         """A number, and what is behind it."""

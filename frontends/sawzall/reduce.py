@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from frontends.sawzall.operations import NUMBERS
 from frontends.sawzall.sums import accumulating, gathered, kept_sums
@@ -62,8 +62,72 @@ def item_type(table: z.Table) -> s.TypeExpr:
         value = (*ints, *floats)
     if table.kind == "recordio":
         value = ((value[0][0], t.BYTES),)
-    weight = () if table.kind == "bootstrapsum" else table.weight
+    weight = () if table.kind == "bootstrapsum" else weighed(table)
     return _record((*table.index, *value, *weight, *hidden(table)))
+
+
+def weighed(table: z.Table) -> z.Fields:
+    """The fields of the items of a table that hold the weight: its numbers one by one, where weights are summed."""
+    if table.kind not in WEIGHED:
+        return table.weight
+    ints, floats = _apart(
+        tuple((name, t.I64 if type_ == t.TIME else type_) for name, type_, _ in _weights(table))
+    )
+    return (*ints, *floats)
+
+
+def weight_parts(table: z.Table, weight: s.Expr) -> dict[str, s.Expr]:
+    """The values of these fields of a weight, which may be named more than once, in the order of the weight."""
+    found: dict[str, s.Expr] = {}
+    for name, type_, path in _weights(table):
+        part = weight
+        for field in path:
+            part = _member(part, field)
+        found[name] = s.Call("micros", (part,)) if type_ == t.TIME and table.kind in WEIGHED else part
+    return found
+
+
+WEIGHED = frozenset({"top", "distinctsample", "inversehistogram"})
+"""Kinds that sum weights."""
+
+
+def _weights(table: z.Table) -> list[tuple[str, t.Type, tuple[str, ...]]]:
+    """The numbers of a weight that is summed: their names in items, and where they are in it; of others all of it."""
+    taken = {name for name, _ in (*table.index, *table.value, *table.weight)}
+
+    def inside(type_: t.Type, path: tuple[str, ...]) -> Iterable[tuple[t.Type, tuple[str, ...]]]:
+        if isinstance(type_, t.Record) and table.kind in WEIGHED:
+            for name, inner in type_.fields:
+                yield from inside(inner, (*path, name))
+        else:
+            yield type_, path
+
+    found: list[tuple[str, t.Type, tuple[str, ...]]] = []
+    for weight, type_ in table.weight:
+        for part, path in inside(type_, ()):
+            name = fresh("_".join((weight, *path)), taken) if path else weight
+            taken.add(name)
+            found.append((name, part, path))
+    return found
+
+
+def _weight(table: z.Table, total: str) -> str:
+    """The weight whose numbers are summed in `total`, in the operator language."""
+    names = iter(_weights(table))
+
+    def made(type_: t.Type) -> str:
+        match type_:
+            case t.Record(fields):
+                return "{" + ", ".join(f"{name}: {made(inner)}" for name, inner in fields) + "}"
+            case t.F64:
+                return f"value({total}.{next(names)[0]})"
+            case t.TIME:
+                return f"time({total}.{next(names)[0]})"
+            case _:
+                return f"{total}.{next(names)[0]}"
+
+    ((_, type_),) = table.weight
+    return made(type_)
 
 
 def indexed(table: z.Table) -> tuple[p.Annotation, ...]:
@@ -149,7 +213,7 @@ def shown_fields(table: z.Table) -> z.Fields:
 
 def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) -> _Reduction:
     """What is kept of some values, or tells of all: of these tables the rows are written in the operator language."""
-    ints, floats = _apart(table.weight)
+    ints, floats = _apart(weighed(table))
     sums = (("Ints", _record(ints)), ("Floats", _record(floats)))
     key = s.RecordType((s.FieldType("hash", s.TypeName("u64")), s.FieldType("value", _record(table.value))))
     distinct = s.RecordType((
@@ -159,10 +223,6 @@ def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) 
     at = "".join(f"{name}: k.{name}, " for name, _ in table.index)
     of = "".join(f"{name}: @VALUE@.{name}, " for name, _ in table.value)
     named = {"IX": at, "N": str(table.limit), "VALUE": "v"}
-
-    def weight(total: str) -> str:
-        ((name, type_),) = table.weight
-        return f"value({total}.{name})" if type_ == t.F64 else f"{total}.{name}"
 
     def kept(
         template: str,
@@ -183,14 +243,14 @@ def _sampled(table: z.Table, values: tuple[str, s.TemplateArg], number: s.Expr) 
             return kept("count_table", (values,), type_, shown_fields(table), _QUANTILES.replace("@VS@", of))
         case "distinctsample":
             ((name, _),) = table.weight
-            row = f"{{@IX@ {of.replace('@VALUE@', 'e.value')} {name}: {weight('w')}}}"
+            row = f"{{@IX@ {of.replace('@VALUE@', 'e.value')} {name}: {_weight(table, 'w')}}}"
             fields = (*shown_fields(table), *table.weight)
             text = f"return [{row} for e, w in a.kept];"
             return kept("distinct_table", (values, *sums, ("n", number)), distinct, fields, text)
         case "inversehistogram":
             ((name, type_),) = table.weight
             fraction = fresh("fraction", {name, *(n for n, _ in table.index)})
-            text = _HISTOGRAM.replace("@WEIGHT@", weight("w")).replace("@TYPE@", show(type_))
+            text = _HISTOGRAM.replace("@WEIGHT@", _weight(table, "w")).replace("@TYPE@", show(lowered(type_)))
             text = text.replace("@NAME@", name).replace("@FRACTION@", fraction)
             fields = (*table.index, (name, type_), (fraction, t.F64))
             return kept("distinct_table", (values, *sums, ("n", number)), distinct, fields, text)
@@ -311,19 +371,20 @@ def _sum(table: z.Table) -> _Reduction:
 
 def _top(table: z.Table, values: tuple[str, s.TemplateArg]) -> _Reduction:
     """The `limit` values of greatest total weight; among equal weights the least values."""
-    ints, floats = _apart(table.weight)
-    (weight, type_) = table.weight[0]
+    ints, floats = _apart(weighed(table))
+    ((weight, _),) = table.weight
     kept = s.TypeName("map", (_record(table.value), _accumulator(ints, floats)))
-    row = s.RecordValue(
-        (*_row((table.index, K), (table.value, s.Name("v"))).fields, *_sums(table.weight, s.Name("w")))
-    )
-    every = s.Comprehension(row, ("v", "w"), A)
-    heaviest = s.Unary(
-        "-" if type_ == t.F64 else "~", _member(s.Name("r"), weight)
-    )  # ~ turns the order round, MIN too
-    order = s.Lambda(
-        ("r",), s.TupleValue((heaviest, *(_member(s.Name("r"), name) for name, _ in table.value)))
-    )
+    fields = [f"{n}: k.{n}" for n, _ in table.index] + [f"{n}: v.{n}" for n, _ in table.value]
+    row = ", ".join((*fields, f"{weight}: {_weight(table, 'w')}"))
+    every = cast("s.Return", block(f"return [{{{row}}} for v, w in a];").items[0]).value
+    r = s.Name("r")
+    types = dict(weighed(table))
+    heaviest = [
+        s.Unary("-" if types[name] == t.F64 else "~", part)  # ~ turns the order round, MIN too
+        for name, part in weight_parts(table, _member(r, weight)).items()
+    ]
+    order = s.Lambda((r.name,), s.TupleValue((*heaviest, *(_member(r, name) for name, _ in table.value))))
+    assert every is not None  # noqa: S101 - the text says so
     body = s.Call("take", (s.Call("sort_by", (every, order)), s.Int(table.limit or 0)))
     args = (values, ("Ints", _record(ints)), ("Floats", _record(floats)))
     fields = (*table.index, *table.value, *table.weight)

@@ -131,10 +131,11 @@ TypeExpr = s.TypeExpr | FunctionType | TupleType | ProtoOf
 
 @frozen
 class TypeDecl(s.Node):
-    """`type T = ...;`."""
+    """`type T = ...;`. `members`: what an enumeration declares, whose type is no tuple."""
 
     name: str
     type: TypeExpr
+    members: tuple[TypeDecl | StaticDecl, ...] = ()
 
 
 @frozen

@@ -41,8 +41,17 @@ def summable(type_: t.Type) -> bool:
             return type_ in (*NUMBERS, t.TIME)
 
 
-def _number(type_: t.Type) -> bool:
-    return type_ in NUMBERS
+def _weighing(*numbers: t.Type) -> Callable[[t.Type], bool]:
+    """Whether weights are such numbers, or tuples of them."""
+
+    def fits(type_: t.Type) -> bool:
+        match type_:
+            case t.Record(fields):
+                return bool(fields) and all(fits(field) for _, field in fields)
+            case _:
+                return type_ in numbers
+
+    return fits
 
 
 def _drawn(type_: t.Type) -> bool:
@@ -60,12 +69,12 @@ KINDS: Mapping[str, TableKind] = MappingProxyType({
     "collection": TableKind("never", t.is_item, "anything"),
     "maximum": TableKind("must", t.is_key, "anything but maps", t.is_key),
     "minimum": TableKind("must", t.is_key, "anything but maps", t.is_key),
-    "top": TableKind("must", t.is_key, "anything but maps", _number),
+    "top": TableKind("must", t.is_key, "anything but maps", _weighing(*NUMBERS)),
     "set": TableKind("may", t.is_key, "anything but maps"),
     "unique": TableKind("may", t.is_key, "anything but maps"),
     "quantile": TableKind("must", t.is_key, "anything but maps", least=2),
-    "distinctsample": TableKind("must", t.is_key, "anything but maps", _number),
-    "inversehistogram": TableKind("must", t.is_key, "anything but maps", _number),
+    "distinctsample": TableKind("must", t.is_key, "anything but maps", _weighing(*NUMBERS, t.TIME)),
+    "inversehistogram": TableKind("must", t.is_key, "anything but maps", _weighing(*NUMBERS, t.TIME)),
     "sample": TableKind("must", t.is_key, "anything but maps"),
     "weightedsample": TableKind("must", t.is_key, "anything but maps", lambda type_: type_ in (t.I64, t.F64)),
     "bootstrapsum": TableKind("must", _drawn, "int, float, or tuples of them", lambda type_: type_ == FINGERPRINT),

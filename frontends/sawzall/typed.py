@@ -543,6 +543,8 @@ def may_fail(node: s.Node, failing: frozenset[int]) -> bool:
             return True
         case Invoke():
             return True
+        case StatementValue(_, body) if not leaves(body):
+            return True
         case Assign(Item(_, value, index), assigned) if isinstance(value.type, t.Map):
             return may_fail(value, failing) or may_fail(index, failing) or may_fail(assigned, failing)
         case Assign(Read(), value):
@@ -601,12 +603,28 @@ def tested(cond: Expr, *, whether: bool) -> frozenset[int]:
 
 
 def leaves(body: tuple[Stmt, ...]) -> bool:
-    """Whether control never reaches the end of the statements: every path returns."""
+    """Whether control never reaches the end of the statements: every path returns, or in `?{...}` has a result."""
     match body[-1:]:
-        case (Return(),):
+        case (Return() | Result(),):
             return True
         case (If(_, then, other),):
             return leaves(then) and leaves(other)
+        case (Switch(_, cases, default),):
+            blocks = (*(case.body for case in cases), default)
+            return all(leaves(block) and not any(map(breaks, block)) for block in blocks)
+        case _:
+            return False
+
+
+def breaks(stmt: Stmt) -> bool:
+    """Whether a `break` inside belongs to the loop or switch around the statement."""
+    match stmt:
+        case Break():
+            return True
+        case If(_, then, other):
+            return any(map(breaks, (*then, *other)))
+        case When(_, _, body):
+            return any(map(breaks, body))
         case _:
             return False
 

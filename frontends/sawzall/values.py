@@ -44,6 +44,11 @@ Message = Literal["read", "write", "count"]
 TRUE, FALSE = s.Bool(value=True), s.Bool(value=False)
 
 
+def owned(name: str) -> str:
+    """A name of the program that no name of the library is."""
+    return f"own_{name}" if name.startswith(PREFIX) else name
+
+
 @define
 class Consts:
     """What all bodies of the map operator share: names of functions, constants, and patterns.
@@ -77,7 +82,7 @@ class Consts:
 
     def unused(self, name: str) -> str:
         """A name that is free in all bodies."""
-        found = fresh(name, self.taken)
+        found = fresh(owned(name), self.taken)
         self.taken.add(found)
         return found
 
@@ -189,7 +194,7 @@ class Values:
 
     def unused(self, name: str) -> str:
         """A name that is free in this body, and that no constant has."""
-        found = name
+        found = name = owned(name)
         while found in self.taken or found in self.consts.taken:
             found = fresh(name, self.taken | self.consts.taken)
         self.taken.add(found)

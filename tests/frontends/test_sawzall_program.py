@@ -6,6 +6,7 @@ import gzip
 import io
 import time
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,32 @@ def test_tables_say_where_their_values_go(backend: str, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+WEIGHTS = """
+t: table top(1)[k: string] of s: string weight w: { n: int, x: { float, uint } };
+emit t["k"] <- "a" weight { 1, { 2.0, 3U } };
+emit t["k"] <- "b" weight { 2, { 1.0, 1U } };
+emit t["k"] <- "a" weight { 1, { 0.5, 4U } };
+d: table distinctsample(9) of s: string weight w: time;
+emit d <- "x" weight 3T;
+emit d <- "x" weight 4T;
+h: table inversehistogram(9) of s: int weight w: { n: int, at: time };
+emit h <- 1 weight { 1, 2T };
+"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_weights_are_tuples_and_times(backend: str) -> None:
+    def at(micros: int) -> datetime:
+        return datetime(1970, 1, 1, microsecond=micros, tzinfo=UTC)
+
+    found = river.compile(WEIGHTS, lang="sawzall").run({}, backend=backend)
+    assert found["t"].to_pylist() == [{"k": "k", "s": "a", "w": {"n": 2, "x": {"_0": 2.5, "_1": 7}}}]
+    assert found["d"].to_pylist() == [{"s": "x", "w": at(7)}]
+    assert found["h"].to_pylist() == [
+        {"w": {"n": 0, "at": at(0)}, "fraction": 1.0}, {"w": {"n": 1, "at": at(2)}, "fraction": 1.0}
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("place", ["../escaped", "/tmp/elsewhere.txt", "a/../../escaped", "."])  # noqa: S108 - refused
 def test_no_file_is_written_outside_of_the_folder(place: str, tmp_path: Path) -> None:
     script = tmp_path / "escapes.szl"
@@ -404,6 +431,10 @@ assert(string(bytes(q), "hex") == wire);
 l: Order.Line = { "x", 1.0 };
 o.by = o.by + { { "k", l } };
 p: shapes.Point = o.at;
+assert(Order.State_names[o.state] + Kind.Kind_names[Kind.BAD] + shop.Order.State_names[shop.Order.LOST] == "PAIDBADLOST");
+e: shop.Order.Extra = o.extra;
+k: Kind.Kind = shop.Kind.GOOD;
+assert(e.f == 3U && k == GOOD);
 """
 
 
