@@ -688,6 +688,20 @@ class Expressions:
                 pass
         if name in OPERATIONS and OPERATIONS[name].zoned:
             args = (*args, *_left_out(name, len(args)))
+        if (
+            name in ("string", "bytes")
+            and len(args) == 1
+            and isinstance(args[0], s.ListValue)
+            and args[0].items
+        ):
+            to = BASIC[name]
+            found = self.tried(lambda: self.check(args[0], to))  # of characters or bytes, as szl takes it
+            if found is not None:
+                return found
+        if name == "time" and len(args) == 1 and isinstance(args[0], s.String):
+            at = microseconds(args[0].value)
+            if at is not None:
+                return z.Constant(t.TIME, at, span=span)
         if name in CONVERTERS or name in OPERATIONS:
             return self.operation(name, args, wanted, span)
         known = [*OPERATIONS, *CONVERTERS, *MATCHES, *SHAPED, *(f.name for f in self.functions)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -46,12 +47,20 @@ def default_zone() -> str:
     return name if name and zone(name) is not None else "UTC"
 
 
+_OFFSET = re.compile("([-+])([0-9]{1,2})([0-9]{2})")
+"""A zone that is so far ahead of UTC, `+0530`, or behind it, `-500`."""
+
+
 @lru_cache(maxsize=64)
 def zone(name: str) -> Zone | None:
     """The clocks of a zone of a name; None if there is none."""
     from datetime import UTC, datetime, timedelta
     from zoneinfo import ZoneInfo
 
+    if (ahead := _OFFSET.fullmatch(name)) is not None:
+        sign, hours, minutes = ahead.groups()
+        seconds = (int(hours) * 60 + int(minutes)) * (-60 if sign == "-" else 60)
+        return Zone((), (seconds,), (name,)) if abs(seconds) < 86_400 and int(minutes) < 60 else None
     try:
         info = ZoneInfo(REGIONS.get(name, name))
     except (ValueError, KeyError, OSError):  # no zone
@@ -93,8 +102,11 @@ def microseconds(text: str) -> int | None:
     if len(words) != 6:
         return None
     *rest, zone, year = words
+    clock, _, fraction = rest[-1].partition(".")
+    fraction = fraction or "0"  # of a second
+    shown = " ".join((*rest[:-1], clock, year, fraction))
     try:
-        local = datetime.strptime(" ".join((*rest, year)), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
+        local = datetime.strptime(shown, "%a %b %d %H:%M:%S %Y %f").replace(tzinfo=UTC)
         ahead = ZONES.get(zone)
         at = local.replace(tzinfo=ZoneInfo(zone)) if ahead is None else local - timedelta(hours=ahead)
     except (ValueError, KeyError, OSError):  # no time, no zone
