@@ -37,6 +37,9 @@ ONE_WORKER = "is in a group that one worker runs"
 ROW = 64
 """Bytes of an item for which batches and bounds are meant that nobody stated."""
 
+TIMES = 4
+"""Of a batch, where operators fire at stated rates."""
+
 
 @frozen
 class Edge:
@@ -193,7 +196,7 @@ def plan(graph: Graph, platform: Platform, options: Options, scheme: Scheme = cl
         locks,
         workers,
         options,
-        options.batch * many,
+        options.batch * many * _busy(graph, options),
         choices,
         _partials(graph, platform, groups, workers, options, choices),
         tuple(_remarks(nodes, groups)),
@@ -238,6 +241,21 @@ def _narrow(graph: Graph, options: Options) -> int:
     types = {queue.type for queue in graph.queues.values()}
     widest = max((sum(strides(each)) for each in types), default=0) if all(map(is_plain, types)) else ROW
     return max(1, ROW // widest) if widest else 1
+
+
+def _busy(graph: Graph, options: Options) -> int:
+    """How many times as many items a call takes where firings are of many: they compute longer than it takes to bring the items.
+
+    Bounds stay as they are: what waits need not be as much.
+    """
+    stated = any(
+        isinstance(each.operator, typed.Operator) and each.operator.rated for each in graph.instances
+    )
+    return (
+        TIMES
+        if stated and (options.batch, options.bound) == (BATCH, BOUND) and options.native != "off"
+        else 1
+    )
 
 
 def _region(

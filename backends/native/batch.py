@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 import weakref
 from array import array
-from collections import deque
+from collections import defaultdict, deque
 from functools import cache
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
 from backends.native.kernels import first_fall, shifted
 from backends.native.layout import SUM_WORDS, ColumnKind, Unsupported, columns, widths
 from river.classes import define, field
+from river.lang import memory
 from river.lang import types as t
 from river.lang.patterns import compile_pattern
 from river.lang.values import MASK64, NAN, default, frozen_form
@@ -34,6 +36,8 @@ _SMALL: Final = 1 << 12  # bytes
 _libc: Final = ctypes.CDLL(None)
 _libc.free.argtypes = [ctypes.c_void_p]
 _libc.malloc.argtypes, _libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+_libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def address_of(buffer: Any) -> int:
@@ -513,7 +517,8 @@ class _Pool:
                 continue
             # As growing makes it, so that limits are met at the same size.
             room = 1 << (like[first] - 1).bit_length()
-            data = [_libc.malloc((room + (kind is ColumnKind.OFFSETS)) * kind.size) for kind in kinds]
+            sizes = [(room + (kind is ColumnKind.OFFSETS)) * kind.size for kind in kinds]
+            data = [_room(size, like[first] * kind.size) for size, kind in zip(sizes, kinds, strict=True)]
             if not all(data):
                 for each in data:
                     _libc.free(each)
@@ -524,6 +529,19 @@ class _Pool:
             words[first + 1], words[first + 3 : first + 3 + len(data)] = room, data
         return words
 
+    def copy(self, words: Any) -> Any:
+        """Tables with what is in those of `words`, and no room: so large ones with little in them stay with who fills them."""
+        made = (ctypes.c_int64 * self.size)()
+        for (first, _), kinds in zip(self._firsts, self._kinds, strict=True):
+            made[first] = made[first + 1] = rows = words[first]
+            for i, kind in enumerate(kinds):
+                size = (rows + (kind is ColumnKind.OFFSETS)) * kind.size
+                place = made[first + 3 + i] = _libc.malloc(max(size, 1)) or 0
+                if not place:
+                    raise MemoryError
+                ctypes.memmove(place, words[first + 3 + i], size)
+        return made
+
     def put(self, words: Any) -> None:
         """Gives tables back."""
         if len(self._spare) < _SPARE:
@@ -531,29 +549,42 @@ class _Pool:
                 words[first] = 0
             self._spare.append(words)
         else:
-            _freed(words, self._firsts)
+            self.free(words)
+
+    def free(self, words: Any) -> None:
+        """Gives the memory of tables back."""
+        _freed(words, self._firsts, self._kinds)
 
     def __del__(self) -> None:
         for words in self._spare:
-            _freed(words, self._firsts)
+            self.free(words)
 
 
 _SPARE: Final = 4
+_LARGE_PAGE: Final = 1 << 21
+_ROOMY: Final = 1 << 14  # rows of a table that is kept where there are hardly any in it
+_KEPT_FROM: Final = 1 << 20  # bytes of memory that is kept for others
+_KEPT: Final = 1 << 25  # bytes of it, at most, of each size
+_ADVICE: Final[int | None] = getattr(mmap, "MADV_HUGEPAGE", None)
 _MANY: Final = 1024  # rows of a table that is not left to grow
 
 
 class _Taken:
     """Tables that batches lie in, and what else these need."""
 
-    __slots__ = ("_pool", "_texts", "_words")
+    __slots__ = ("_again", "_pool", "_texts", "_words")
 
-    def __init__(self, pool: _Pool, words: Any, texts: Any) -> None:
+    def __init__(self, pool: _Pool, words: Any, texts: Any, *, again: bool) -> None:
         self._pool = pool
         self._words = words
         self._texts = texts
+        self._again = again  # whether the tables are worth being filled again
 
     def __del__(self) -> None:
-        self._pool.put(self._words)
+        if self._again:
+            self._pool.put(self._words)
+        else:
+            self._pool.free(self._words)
 
 
 @define(eq=False)
@@ -578,7 +609,7 @@ class OutputBlock:
             seen[column.table] += 1
         self._places = tuple(places)
         self._pool = _Pool(len(self.words), self.firsts, kinds)
-        weakref.finalize(self, _freed, self.words, self.firsts)
+        weakref.finalize(self, _freed, self.words, self.firsts, kinds)
 
     @property
     def address(self) -> int:
@@ -597,10 +628,16 @@ class OutputBlock:
 
     def take(self, texts: Any = None) -> Batch:
         """What there is, as a batch of its own; the block is empty then. `texts`: what its views point into."""
-        words, taken = self.words, self._pool.get(self.words)
-        rows, addresses = words[0], tuple([words[place] for place in self._places])
-        words[:], taken[:] = taken[:], words[:]
-        return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts))
+        words = self.words
+        few = words[1] >= _ROOMY and all(words[first] < _MANY for first, _ in self.firsts)
+        taken = self._pool.copy(words) if few else self._pool.get(words)
+        if not few:
+            words[:], taken[:] = taken[:], words[:]
+        addresses = tuple([taken[place] for place in self._places])
+        rows = taken[0]
+        if few:
+            self.clear()
+        return Batch(self.type, rows, addresses, _Taken(self._pool, taken, texts, again=not few))
 
     def clear(self) -> None:
         """Empties the block; the room stays."""
@@ -608,10 +645,42 @@ class OutputBlock:
             self.words[first] = 0
 
 
-def _freed(words: Any, firsts: list[tuple[int, int]]) -> None:
-    for first, count in firsts:
-        for i in range(count):
-            _libc.free(words[first + 3 + i])
+_waiting: Final = defaultdict[int, "deque[int]"](deque)
+"""By size, memory that no tables lie in any more: pages that have been touched."""
+
+
+def _room(size: int, used: int) -> int:
+    """Memory of so many bytes, of which so many will be used; 0 if there is none. Large pages are sooner touched.
+
+    Not where memory is limited: to begin at such a page takes room that counts.
+    """
+    try:
+        return _waiting[size].pop() if size >= _KEPT_FROM else _libc.malloc(size) or 0
+    except IndexError:
+        pass
+    if used < _LARGE_PAGE or _ADVICE is None or memory.limited() is not None:
+        return _libc.malloc(size) or 0
+    place = ctypes.c_void_p()
+    if _libc.posix_memalign(ctypes.byref(place), _LARGE_PAGE, size):
+        return 0
+    _libc.madvise(place, size, _ADVICE)  # the system may have none: then it is memory like any other
+    return place.value or 0
+
+
+def _freed(words: Any, firsts: list[tuple[int, int]], kinds: list[list[ColumnKind]]) -> None:
+    """Gives the memory of tables back, or keeps it for others."""
+    for (first, _), columns_ in zip(firsts, kinds, strict=True):
+        room = words[first + 1]
+        for i, kind in enumerate(columns_):
+            size, place = (room + (kind is ColumnKind.OFFSETS)) * kind.size, words[first + 3 + i]
+            if (
+                _KEPT_FROM <= size <= _KEPT
+                and len(_waiting[size]) < _KEPT // size
+                and memory.limited() is None
+            ):
+                _waiting[size].append(place)
+            else:
+                _libc.free(place)
 
 
 __all__ = ["Batch", "ColumnKind", "OutputBlock", "address_of", "concat", "is_number", "pointers", "strides"]

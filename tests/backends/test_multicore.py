@@ -551,6 +551,18 @@ def test_more_narrow_items_are_handled_at_once(type_, options, batch):
     assert {edge.bound for edge in made.edges} == {stated * batch // BATCH if batch > BATCH else stated}
 
 
+@pytest.mark.parametrize(
+    ("options", "batch"),
+    [({}, 64 * BATCH), ({"batch": 4}, 4), ({"bound": 4}, BATCH), ({"native": "off"}, BATCH)],
+)
+def test_filters_take_more_items_at_once(options, batch):
+    program = graph(
+        "operator mean(x: f32) -> (y: f32) { on x[peek 2, pop 1](w) { emit y (w[0] + w[1]) / 2.0; } }",
+        "input xs: f32;", "output ys: f32;", "(ys) <- mean(xs);",
+    )  # fmt: skip
+    assert BACKEND.plan(program, MACHINE, Options(**options)).batch == batch
+
+
 @pytest.mark.parametrize("options", [{"batch": 0}, {"bound": 0}, {"workers": -1}])
 def test_options_out_of_range(options):
     with pytest.raises(ValueError, match="must be at least 1"):

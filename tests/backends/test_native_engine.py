@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import shutil
 import subprocess
 import sys
+from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from backends.native import Batch, NativeOperator, cache, compile_native
+from backends.native import batch as batch_module
 from backends.native.rtlang import RuntimeSourceError, Unit, compile_tree
 from backends.native.shared import compile_text
 from river.diagnostics import InternalError
@@ -268,3 +271,50 @@ def test_the_older_half_goes_when_there_are_too_many(tmp_path, monkeypatch):
         newest = max((tmp_path / "native").iterdir(), key=lambda file: file.stat().st_mtime_ns)
         os.utime(newest, ns=(i, i))
     assert len(list((tmp_path / "native").iterdir())) == 3
+
+
+SENDS = """input t: i64; output o: {n: i64, l: list<i64>, s: string};
+operator f(t: i64) -> (o: {n: i64, l: list<i64>, s: string}) {
+  on t(x) { emit o {n: x, l: [i for i in 0 .. rem.trunc(x, 5)], s: string(x)}; }
+}
+(o) <- f(t);"""
+
+
+def test_few_rows_of_large_tables_are_taken_as_copies() -> None:
+    """What keeps them does not keep the memory of many, which is filled again."""
+    op = native(SENDS)
+    rows = [{"n": i, "l": list(range(i % 5)), "s": str(i)} for i in range(40_000)]
+    taken: list[Batch] = []
+    for first, last in ((0, 30_000), (30_000, 30_900), (30_900, 31_000), (31_000, 31_000), (31_000, 40_000)):
+        batch = Batch.of(op.handlers[0].slots[0], list(range(first, last)))
+        assert op.fire("item.0", batch.addresses, 0, last - first).row == last - first
+        ((_, found, _),) = list(op.take()) or [(0, None, None)]
+        if found is not None:
+            taken.append(found)
+    where = [each.addresses[0] for each in taken]
+    assert len(set(where)) == 4
+    values = [row for each in taken for row in each.values()]
+    assert [dict(zip(("n", "l", "s"), map(_plain, row), strict=True)) for row in values] == rows
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def test_large_memory_is_kept_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_module, "_waiting", defaultdict[int, "deque[int]"](deque))
+    op = native(
+        "input t: i64; output o: i64; operator f(t: i64) -> (o: i64) { on t(x) { emit o x + 1; } } (o) <- f(t);"
+    )
+    items = Batch.of(op.handlers[0].slots[0], list(range(1 << 18)))
+    kept: list[Batch] = []
+    for _ in range(3):
+        op.fire("item.0", items.addresses, 0, 1 << 18)
+        kept += [batch for _, batch, _ in op.take()]
+    assert [batch.values()[-1] for batch in kept] == [1 << 18] * 3
+    where = {batch.addresses[0] for batch in kept}
+    assert len(where) == 3
+    del kept[:], op
+    gc.collect()
+    assert set(batch_module._waiting[1 << 21]) >= where
+    assert batch_module._room(1 << 21, 1 << 21) in where
