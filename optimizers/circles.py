@@ -354,7 +354,8 @@ def circled(verified: Verified, circle: Circle) -> Program:
 def said(members: Sequence[g.Instance]) -> tuple[a.Annotation, ...]:
     """What holds of all: where it is placed, and what nobody here understands."""
     every = dict.fromkeys(said for member in members for said in member.use.annotations)
-    return tuple(one for one in every if one.name == "Group" or one.name not in a.NAMES)
+    kept = (one for one in every if one.name == "Group" or one.name not in a.NAMES)
+    return (*kept, *a.together([member.use for member in members]))
 
 
 @define

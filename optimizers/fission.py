@@ -21,6 +21,7 @@ rows relies on.
 These are the rules of the papers, by which `expand` can write a region out (`rules=paper`). A platform whose runtime gives every
 firing a serial number, and sends what firings made in that order, can do more (`rules=runtime`): each operator is a region of its
 own, its queues may be ordered, it may have several outputs, which all keep their order, and be part of a loop if it has no state.
+Where it is known what operators take (`@Cost`), a region has as many workers as it keeps busy, and what nobody waits for is none.
 Where it divides deltas by their rows, these carry tags by which it puts them in order again (`time_merge`). Neighbours that can
 be divided by one key are one region then, windows included: rows are dealt once, and put in order once.
 
@@ -41,6 +42,7 @@ from river.diagnostics import Note
 from river.il import annotations as a
 from river.il.annotations import annotated, annotation, row_type
 from river.il.carried import carries
+from river.il.costs import costs
 from river.il.flow import item_findings
 from river.il.groups import core_sets, cores_of
 from river.il.model import Keyed, Selectivity, Stateless, Unknown, instance_model
@@ -137,13 +139,15 @@ class Fission:
                 members = found.members
                 if not all(annotated(graph.instances[i].use).combined for i in members):
                     yield Site(members, 1, blocks=True)
-        seen = set[int]()
+        seen, taken = set[int](), costs(graph)
         for index in topological(graph):
             if index in seen:
                 continue
             degree = degrees[index]
             members = (index,) if degree == 1 else self.by_one_key(graph, index, degrees)
             seen.update(members)
+            if degree > 1 and not any(_fixed(graph.instances[m]) for m in members):
+                degree = taken.degree(members, degree, own[index])
             told = self.asked(graph, members) and index not in gathering
             if degree > 1 and (told or isinstance(self.serially(graph, members), Plan)):
                 yield Site(members, degree)
@@ -230,6 +234,12 @@ class Fission:
             return evolve(use, annotations=(*map(annotation, known), *use.annotations)) if known else decl
 
         return Program(tuple(map(change, verified.program.decls)))
+
+
+def _fixed(instance: g.Instance) -> bool:
+    """Whether somebody has said how many workers are to be at an operator."""
+    said = annotated(instance.use).parallel
+    return said is not None and said.degree is not None
 
 
 def _fresh(graph: g.Graph) -> Iterator[str]:

@@ -11,6 +11,7 @@ Paper: River §4.3 (fusion optimizer).
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -36,6 +37,7 @@ from river.classes import evolve, frozen
 from river.diagnostics import Note, Rejected
 from river.il import annotations as a
 from river.il.annotations import row_type
+from river.il.costs import costs
 from river.il.forwards import forwarded
 from river.il.model import instance_model
 from river.il.program import Annotation, Program, Queue, Use
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from river.il import graph as g
+    from river.il.costs import Costs
     from river.il.program import Decl
     from river.passes import Verified
     from river.platform import Platform
@@ -70,9 +73,10 @@ class Fusion:
     """`fusion`: operators of one `@Fuse(id)` become one; `auto`: straight pipelines do so unasked.
 
     `light`: of those that fire at no stated rates only such as are soon done with an item, have no variables and send at most
-    one: to others it matters more that several workers can be at them. `loops`: operators at stated rates that feed one another
-    in a circle become one unasked. `steady`: operators between a split and the queue that leads out of what follows it become one
-    unasked, which does a whole steady state at each firing.
+    one: to others it matters more that several workers can be at them. Where it is known what operators take (`@Cost`), those
+    that take long for an item stay apart, and what keeps state may be with what feeds it if nobody waits for both. `loops`:
+    operators at stated rates that feed one another in a circle become one unasked. `steady`: operators between a split and the
+    queue that leads out of what follows it become one unasked, which does a whole steady state at each firing.
     """
 
     name: ClassVar[str] = "fusion"
@@ -88,10 +92,12 @@ class Fusion:
         order = {index: rank for rank, index in enumerate(topological(graph))}
         ids = _ids(graph)
         found: dict[Site, None] = {}
+        taken = costs(graph)
         for first in order:
             for second in sorted(successors(graph, graph.instances[first]), key=order.__getitem__):
                 asked = first in ids and ids[first] == ids.get(second)
-                if asked or (self.auto and _straight(graph, first, second, light=self.light)):
+                soon = _soon(taken, first, second, platform)
+                if asked or (self.auto and _straight(graph, first, second, light=self.light, soon=soon)):
                     found[Site(first, second)] = None
         connected = {end for site in found for end in (site.first, site.second)}
         for id_ in dict.fromkeys(ids.values()):
@@ -209,29 +215,75 @@ def _ids(graph: g.Graph) -> dict[int, str]:
     return {index: fuse.id for index, fuse in found if fuse is not None}
 
 
-def _straight(graph: g.Graph, first: int, second: int, *, light: bool) -> bool:
+SOON: Final = 2_000
+"""Nanoseconds for an item of two operators, of which handing it over is no part that matters."""
+
+LIGHT: Final = 200
+"""Nanoseconds for an item of two operators, of which handing it over is a large part."""
+
+
+class _Soon(Enum):
+    """What is known of the time that two neighbours take for an item."""
+
+    UNKNOWN = auto()
+    NO = auto()
+    YES = auto()
+    STATE_TOO = auto()
+    """So little, of what nobody waits for, that one of them may keep state."""
+
+
+def _soon(taken: Costs, first: int, second: int, platform: Platform) -> _Soon:
+    one, other = taken.each[first], taken.each[second]
+    if one is None or other is None or not other.items:
+        return _Soon.UNKNOWN
+    each = (one.nanoseconds + other.nanoseconds) / other.items
+    if each > SOON:
+        return _Soon.NO
+    waited = taken.waited_for((first, second), platform.cores)
+    return _Soon.STATE_TOO if each <= LIGHT and not waited else _Soon.YES
+
+
+def _straight(graph: g.Graph, first: int, second: int, *, light: bool, soon: _Soon) -> bool:
     """Whether two operators are neighbours in a pipeline, and keep their variables to themselves.
 
     At stated rates, several pipelines may end in one operator: the windows keep step. What does much already gains nothing.
     """
     one, other = graph.instances[first], graph.instances[second]
     rated = any(isinstance(i.operator, typed.Operator) and i.operator.rated for i in (one, other))
-    if light and not rated and not (_light(one) and _light(other) and _few(one, other)):
-        return False
+    if light and not rated:
+        state = soon is _Soon.STATE_TOO and bool(other.outs) and not _skipped(one, other)
+        if soon is _Soon.NO or not (
+            all(_light(each, state=state) for each in (one, other)) and _few(one, other)
+        ):
+            return False
     alone = len(one.outs) == 1 and (small(one.operator, other.operator) if rated else len(other.ins) == 1)
     private = all(len(users(graph, v)) == 1 for v in (*one.variables, *other.variables))
     return alone and private and _obstacle(graph, one, other) is None
 
 
-def _light(instance: g.Instance) -> bool:
-    """Whether an operator does little with each item, by itself, and would be fired for that."""
+def _light(instance: g.Instance, *, state: bool = False) -> bool:
+    """Whether an operator does little with each item, by itself, and would be fired for that; `state`: it may keep some."""
     op = instance.operator
-    if not isinstance(op, typed.Operator) or op.vars or len(op.items) != 1 or len(op.ports) != 1 or op.mark:
+    if (
+        not isinstance(op, typed.Operator)
+        or (op.vars and not state)
+        or len(op.items) != 1
+        or len(op.ports) != 1
+        or op.mark
+    ):
         return False
     if any(end.by is not None or row_type(end.type) is not None for end in (*op.ports, *op.outs)):
         return False
     rates = instance_model(instance).selectivity
     return all(rate.most == 1 for rate in rates) and forwarded(op) is None
+
+
+def _skipped(one: g.Instance, other: g.Instance) -> bool:
+    """Whether an item at which an operator traps may be left out as long as this keeps no state, which the other one does."""
+    pair = (one, other)
+    return any(each.operator.vars for each in pair) and any(
+        not each.operator.vars and instance_model(each).can_trap for each in pair
+    )
 
 
 def _few(one: g.Instance, other: g.Instance) -> bool:
@@ -424,6 +476,7 @@ def _annotations(members: Sequence[g.Instance], *, keep_fuse: bool) -> tuple[Ann
     kept = members[0].use.annotations
     for member in members[1:]:
         kept = tuple(_kept(kept, member.use.annotations, keep_fuse=keep_fuse))
+    kept = (*kept, *a.together([member.use for member in members]))
     told = any(isinstance(each.operator, typed.Operator) and each.operator.mark for each in members)
     return (*kept, a.annotation(a.Steady())) if told else kept
 
@@ -438,7 +491,7 @@ def _kept(one: Sequence[Annotation], other: Sequence[Annotation], *, keep_fuse: 
                 if said in other:
                     yield said
             case (
-                "Steady" | "Apart"
+                "Steady" | "Apart" | "Cost"
             ):  # what the first promises of its rows says nothing of what is made of them
                 pass
             case _:
@@ -446,5 +499,6 @@ def _kept(one: Sequence[Annotation], other: Sequence[Annotation], *, keep_fuse: 
     yield from (
         said
         for said in other
-        if said not in one and said.name not in ("Fuse", "Parallel", "Commutative", "Keys", "Steady", "Apart")
+        if said not in one
+        and said.name not in ("Fuse", "Parallel", "Commutative", "Keys", "Steady", "Apart", "Cost")
     )

@@ -24,6 +24,7 @@ from optimizers.affine import sent
 from optimizers.numbers import plain_duplicate
 from optimizers.queries import Names, again, changed, topological, type_text
 from river.classes import define, evolve, field, frozen
+from river.il.annotations import directives
 from river.il.program import Instance, Program, Queue, Use
 from river.lang import syntax as s
 from river.lang import typed
@@ -166,7 +167,7 @@ class _Search:
         known: dict[int, Mapping[int, tuple[LinearItem, ...]] | None] = {}
         for index in order:
             instance = self.graph.instances[index]
-            if index not in self.graph.looping and not instance.use.annotations:
+            if index not in self.graph.looping and not directives(instance.use):
                 if plain_duplicate(self.graph, instance) and _floats(instance.operator):
                     self.copies |= dict.fromkeys(instance.outs, instance.ins[0])
                 elif (firing := _firing(instance, known)) is not None:

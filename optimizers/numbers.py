@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from optimizers.queries import topological, users
 from river.classes import define, field, fields, has_fields
-from river.il.annotations import annotated
+from river.il.annotations import annotated, directives
 from river.lang import typed
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def plain_duplicate(graph: g.Graph, instance: g.Instance) -> bool:
         or len(op.ports) != 1
         or not op.outs
         or op.vars
-        or instance.use.annotations
+        or directives(instance.use)
     ):
         return False
     port = op.ports[0]
@@ -187,7 +187,7 @@ def obstacle(graph: g.Graph, one: g.Instance, other: g.Instance) -> str | None:
     op = one.operator
     if isinstance(op, typed.Extern):
         return "what an extern does is not known"
-    if one.use.annotations != other.use.annotations:
+    if directives(one.use) != directives(other.use):
         return "their annotations differ"
     if annotated(one.use).regions:
         return "they are parts of parallel regions"

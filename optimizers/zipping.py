@@ -16,7 +16,7 @@ from optimizers.queries import Names, again, changed, downstream, joint, source,
 from optimizers.windows import filled, sent
 from river.classes import evolve, frozen
 from river.diagnostics import Note
-from river.il.annotations import annotated
+from river.il.annotations import annotated, together
 from river.il.program import Program, Queue, Use
 from river.il.standard import WIDE
 from river.il.trees import fresh, names, rebuild
@@ -246,7 +246,10 @@ def _put(verified: Verified, first: g.Instance, second: g.Instance, made: _Zippe
         if param.written
     )
     every = dict.fromkeys((*first.use.annotations, *second.use.annotations))
-    said = tuple(each for each in every if each.name != "Apart")  # which speaks of the items of one of them
+    kept = (
+        each for each in every if each.name not in ("Apart", "Cost")
+    )  # which speak of the items of one of them
+    said = (*kept, *together((first.use, second.use)))
     use = Use(
         (*made.outs, *written),
         known or operator.name,

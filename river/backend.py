@@ -84,8 +84,9 @@ class Options:
     applied first, and before them `passes`; `keeper`: where the state of the run is kept, and what it goes on from; `observe`
     is called a few times a second with what the run tells of itself; `experiment`: ways to run that the backend offers for
     comparison, by name (`Backend.experiments`); `deadline`: seconds that the firing for one item may take, else it traps;
-    `until`: behind the last items time goes on to this instant, if it has not come so far; `settings`: of the platform
-    beneath, by the names that it gives them (Spark's `spark.executor.memory`).
+    `alone`: what operators take is told in seconds of a processor, not of the clock; `until`: behind the last items time goes on
+    to this instant, if it has not come so far; `settings`: of the platform beneath, by the names that it gives them (Spark's
+    `spark.executor.memory`).
     """
 
     workers: int | None = None
@@ -102,6 +103,7 @@ class Options:
     observe: Callable[[Metrics], None] | None = None
     experiment: Mapping[str, str] = field(factory=dict[str, str])
     deadline: float | None = None
+    alone: bool = False
     until: int | None = None
     settings: Mapping[str, str] = field(factory=dict[str, str])
 

@@ -49,13 +49,16 @@ class OutputFigures:
 class QueueFigures:
     """A queue: items and marks in it now, at most, and at most at a time (`bound`, None: no bound).
 
-    `blocked`: how long its producer waited for room.
+    `blocked`: how long its producer waited for room. `items`: all that were ever in it;
+    `bytes`: what these took in columns, without what is in texts and lists.
     """
 
     length: int
     peak: int
     bound: int | None
     blocked: float
+    items: int
+    bytes: int
 
 
 @frozen
@@ -154,6 +157,8 @@ class Metrics:
                     "peak": each.peak,
                     "bound": each.bound,
                     "blocked": round(each.blocked, 6),
+                    "items": each.items,
+                    "bytes": each.bytes,
                 }
                 for name, each in self.queues.items()
             },

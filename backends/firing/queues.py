@@ -30,12 +30,12 @@ class Queue:
 
     `bound`: soft, the scheduler raises it where all would wait for each other (il.md P8). `wanted`: the producer waits
     for room; read and written under the scheduler's lock, as are `blocked`, how long it waited so far, and `peak`, how
-    long the queue was. `closed`: the consumer has stopped, what comes is dropped.
+    long the queue was. `items`: that were put, without the marks. `closed`: the consumer has stopped, what comes is dropped.
     """
 
     __slots__ = (
-        "_chunks", "_heavy", "_light", "_put", "_since", "_taken", "blocked", "bound", "closed", "consumer", "limit",
-        "name", "peak", "producer", "wanted",
+        "_chunks", "_heavy", "_light", "_put", "_since", "_taken", "blocked", "bound", "closed", "consumer", "items",
+        "limit", "name", "peak", "producer", "wanted",
     )  # fmt: skip
 
     def __init__(self, name: str, bound: int, producer: int | None, consumer: int) -> None:
@@ -52,6 +52,7 @@ class Queue:
         self._heavy = 0  # rows put, and rows that the consumer has let go, each counted by one thread
         self._light = 0
         self.peak = 0
+        self.items = 0
         self.blocked = 0.0
         self._since: float | None = None
 
@@ -112,8 +113,12 @@ class Queue:
         """Appends a chunk, which is not empty and for which there is room."""
         if self.closed:
             return
-        self._put += 1 if isinstance(chunk, Mark) else len(chunk)
-        self._heavy += 0 if isinstance(chunk, Mark | list) else chunk.weight
+        if isinstance(chunk, Mark):
+            self._put += 1
+        else:
+            self._put += len(chunk)
+            self.items += len(chunk)
+            self._heavy += 0 if isinstance(chunk, list) else chunk.weight
         self._chunks.append(chunk)
 
     def take(self) -> Chunk | None:

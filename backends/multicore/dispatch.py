@@ -87,27 +87,27 @@ class Dispatcher:
 
     def _perform(self, task: Task, who: int) -> Task | None:
         """A step of a task. Returns what to run next."""
-        began = perf_counter()
+        began, before = perf_counter(), self.meter.clock()
         outcome = task.step(self)
-        now = perf_counter()
+        spent, now = self.meter.clock() - before, perf_counter()
         if outcome is not Outcome.SPLIT or not isinstance(task, Divided):
             with self.lock:
-                self._stepped(task, outcome, now - began, now)
+                self._stepped(task, outcome, spent, now - began, now)
                 return self.next(who, now)
         detached, ticket = task.detached, task.ticket
         with self.lock:
-            self._stepped(task, outcome, now - began, now)
+            self._stepped(task, outcome, spent, now - began, now)
             self.obey()
-        began = perf_counter()
+        before = self.meter.clock()
         task.work(detached, ticket, self)
-        now = perf_counter()
+        spent, now = self.meter.clock() - before, perf_counter()
         with self.lock:
-            self.meter.stepped(task, Outcome.SPLIT, now - began)
+            self.meter.stepped(task, Outcome.SPLIT, spent)
             self.scheduler.rejoined(task, now)
             return self.next(who, now)
 
-    def _stepped(self, task: Task, outcome: Outcome, seconds: float, now: float) -> None:
-        empty = self.meter.stepped(task, outcome, seconds)
+    def _stepped(self, task: Task, outcome: Outcome, spent: float, seconds: float, now: float) -> None:
+        empty = self.meter.stepped(task, outcome, spent)
         self.scheduler.stepped(task, outcome, seconds, now, empty=empty)
 
     # -- what a task says while it runs

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from backends.firing.queues import UNBOUNDED
 from backends.multicore.scheduling.task import Divided, Outcome, State
 from backends.multicore.tasks import Deliver, Operate
+from backends.native.batch import strides
+from backends.native.layout import Unsupported
 from river.classes import define, field
 from river.metrics import Durations, Metrics, OperatorFigures, OutputFigures, QueueFigures
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from backends.firing.queues import Queue
     from backends.multicore.compiled import NativeCode
     from backends.multicore.scheduling.task import Task
+    from river.il.graph import Graph
     from river.ingress import Turn
 
 
@@ -44,18 +47,27 @@ class Meter:
     """The counts of a run.
 
     A turn has passed a task when the task has taken what came of the turn, or can do nothing more before something else
-    comes; one turn is followed at a time. `order`: of the tasks, in the direction of the data.
+    comes; one turn is followed at a time. `order`: of the tasks, in the direction of the data. `clock`: tells what steps take.
     """
 
+    graph: Graph
     tasks: Sequence[Task]
     order: Sequence[int]
     queues: Mapping[str, Queue]
     compiled: NativeCode
+    clock: Callable[[], float] = perf_counter
     began: float = field(factory=perf_counter)
     inputs: dict[str, int] = field(factory=dict[str, int])
     durations: Durations = field(factory=Durations)
     _probe: Probe | None = None
     _next: float = 0.0  # when a turn may be followed again
+
+    def _width(self, name: str) -> int:
+        """How many bytes an item of a queue takes in columns; 0 where its type has none."""
+        try:
+            return sum(strides(self.graph.queues[name].type))
+        except Unsupported:
+            return 0
 
     def sending(self, turn: Turn, entries: Mapping[str, Out]) -> None:
         """A turn has been read and is in the outs of the reader."""
@@ -152,7 +164,12 @@ class Meter:
         now = perf_counter()
         queues = {
             name: QueueFigures(
-                queue.size, queue.peak, None if queue.bound >= UNBOUNDED else queue.bound, queue.waited(now)
+                queue.size,
+                queue.peak,
+                None if queue.bound >= UNBOUNDED else queue.bound,
+                queue.waited(now),
+                queue.items,
+                queue.items * self._width(name),
             )
             for name, queue in self.queues.items()
         }

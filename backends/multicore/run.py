@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import nullcontext as nothing
 from math import inf
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
 from backends.multicore.assembly import assemble
@@ -94,7 +94,8 @@ class Engine:
         self._operators = parts.operators
         self._store = parts.store
         self._blocks = parts.blocks
-        self._meter = Meter(parts.tasks, parts.order, parts.queues, self._compiled)
+        clock = thread_time if plan.options.alone else perf_counter
+        self._meter = Meter(plan.graph, parts.tasks, parts.order, parts.queues, self._compiled, clock)
         cores = here().cores
         self._scheduler = Scheduler(
             parts.tasks,

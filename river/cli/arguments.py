@@ -60,10 +60,12 @@ def program_of(
     run: Run | None = None,
     params: Iterable[str] = (),
     given: Mapping[str, Any] = MappingProxyType({}),
+    profile: str | None = None,
 ) -> Compiled:
     """The program at `paths` (`-`: standard input), compiled; its warnings are printed. `run`: it is only to run so.
 
     `params`: values of its parameters, as `NAME=VALUE`. `given`: what else the command line says, as `--undefined skip`.
+    `profile`: the file of one.
 
     Raises: Rejected.
     """
@@ -84,7 +86,9 @@ def program_of(
     source, *more = (read_source(path, _piped(streams) if path == "-" else None) for path in paths)
     source = _with_parameters(source, lang, pairs("--param", tuple(params)))
     source = _with_options(source, lang, given)
-    if run is None:
+    if profile is not None:
+        compiled = compile_once(source, lang, more=more, main=main).profiled(profile)
+    elif run is None:
         compiled = compile_source(source, lang, more=more, main=main)
     else:
         compiled = compile_once(source, lang, more=more, main=main, passes=run[0], platform=run[1])
@@ -356,6 +360,12 @@ PASSES = click.option(
     "--passes",
     metavar="PASSES",
     help="apply these passes first, before those that the backend asks for",
+)
+PROFILE = click.option(
+    "--profile",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="what operators take, as `river profile` has measured it: passes go by it",
 )
 DEBUG_NATIVE = click.option(
     "--debug-native",

@@ -36,6 +36,7 @@ from river.cli.arguments import (
     OPTIMIZE,
     PARAM,
     PASSES,
+    PROFILE,
     PROGRAM,
     RESTART,
     SEED,
@@ -154,6 +155,7 @@ LINES = 12
 @IDLE_EXIT
 @OPTIMIZE
 @PASSES
+@PROFILE
 @EXPERIMENT
 @SPARK_MASTER
 @SPARK_CONF
@@ -196,7 +198,9 @@ def run_(
     if job.live is not None:
         job.live.tell = lambda diagnostic: say(streams, (diagnostic,))
     run = passes_of(given["backend"], job.options)
-    compiled = program_of(streams, program, lang, main, run, params=given["params"], given=given)
+    compiled = program_of(
+        streams, program, lang, main, run, params=given["params"], given=given, profile=given["profile"]
+    )
     targets = pairs("--out", given["outs"])
     outputs: dict[str, Any] = {name: path for name, path in targets.items() if path != "-"}
     formats = {**job.formats, **pairs("--out-format", given["out_formats"])}

@@ -13,6 +13,7 @@ from river.cli.arguments import (
     MAIN,
     OPTIMIZE,
     PARAM,
+    PROFILE,
     PROGRAM,
     WORKERS,
     backends,
@@ -168,6 +169,7 @@ def _plan(compiled: Compiled, backend: str, modules: tuple[str, ...], workers: i
 @WORKERS
 @EXTERN
 @OPTIMIZE
+@PROFILE
 @click.option(
     "--native", is_flag=True, help="which operators run as machine code and how, and why others do not"
 )
@@ -186,6 +188,7 @@ def explain_(
     passes: str | None,
     workers: int | None,
     externs: tuple[str, ...],
+    profile: str | None,
     *,
     optimize: bool,
     native: bool,
@@ -205,6 +208,7 @@ def explain_(
       river explain delays.cql --no-optimize
       river explain delays.cql -p fission,fusion
       river explain delays.cql --native
+      river explain delays.cql --profile delays.profile
       river explain delays.cql --json
       river explain delays.cql --algebra
     """  # noqa: D301
@@ -218,7 +222,8 @@ def explain_(
         streams.stdout.write(algebra_of(program_of(streams, program, lang, main, params=params)))
         return
     run = passes_of(backend or "multicore", Options(workers=workers, optimize=optimize))
-    compiled = _passed(program_of(streams, program, lang, main, params=params), passes, run)
+    read = program_of(streams, program, lang, main, params=params, profile=profile)
+    compiled = _passed(read, passes, run)
     several = passes is None and run[0] is not None and run[1].cores > 1
     cores = run[1].cores if backend in (None, "multicore") else 1
     found = explain(compiled.graph, program[0], several=several, cores=cores)

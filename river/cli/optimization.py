@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from river.cli.arguments import LANG, MAIN, PARAM, PROGRAM, backends, check_output, one_of, program_of
+from river.cli.arguments import (
+    LANG,
+    MAIN,
+    PARAM,
+    PROFILE,
+    PROGRAM,
+    backends,
+    check_output,
+    one_of,
+    program_of,
+)
 from river.cli.limits import MEMORY, TIME
 from river.cli.terminal import say, write
 
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--cores", type=click.IntRange(1, 4096), help="of one machine; without it, those of this one")
 @click.option("--machines", type=click.IntRange(1, 4096), default=1, show_default=True, help="machines alike")
 @click.option("-o", "--output", metavar="FILE", help="where the River IL goes; without it, standard output")
+@PROFILE
 @click.option("-q", "--quiet", is_flag=True, help="say nothing of what was refused")
 @TIME
 @MEMORY
@@ -48,6 +59,7 @@ def opt_(
     cores: int | None,
     machines: int,
     output: str | None,
+    profile: str | None,
     *,
     quiet: bool,
 ) -> None:
@@ -70,7 +82,7 @@ def opt_(
     check_output(streams, program, output)
     wanted: str = getattr(plugins.backend(backend), "passes", "") if passes is None else passes
     found = pipeline(wanted, plugins.pass_) if wanted else ()
-    compiled = program_of(streams, program, lang, main, params=params)
+    compiled = program_of(streams, program, lang, main, params=params, profile=profile)
     platform = Platform(here().cores if cores is None else cores, machines)
     applied = apply(compiled.program, found, platform, compiled.library)
     if not quiet:

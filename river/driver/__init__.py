@@ -11,6 +11,7 @@ from river.driver.execution import execute, trap_diagnostic, traps_told
 from river.driver.inputs import Reading, check_names, given_type
 from river.driver.job import Inputs, Job, Results
 from river.driver.outputs import CountedSink, Writer, row_types
+from river.driver.profiling import profiled
 from river.driver.schedules import Parting, Schedules, schedules
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "library",
     "observe",
     "placed",
+    "profiled",
     "read_source",
     "row_types",
     "schedules",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from river.io.live import Live
     from river.lang.types import Type
     from river.platform import Platform
+    from river.profile import Profile
     from river.verified import Stored
 
 IL_SUFFIX = ".river"
@@ -173,6 +174,33 @@ class Compiled:
             read=tuple(program_place(name) for name in (self.name, *self.more) if name is not None),
         )
         return execute(self, backend, job)
+
+    def profile(self, inputs: Inputs, *, iterations: int | None = None, **options: Any) -> Profile:
+        """What each operator takes over `inputs`, for `profiled`: outputs are dropped, one worker runs.
+
+        Raises: Rejected, as `run` does.
+        """
+        from river.driver.profiling import profiled
+        from river.io.errors import OnError as Policy
+
+        job = Job(inputs, {}, Policy.parse("stop"), iterations=iterations, options=Options(**options))
+        return profiled(self, job)
+
+    def profiled(self, profile: Profile | str | os.PathLike[str]) -> Compiled:
+        """The program for which passes know what its operators take: a profile, or the file of one. Results stay what they are.
+
+        Raises: Rejected("missing-file"), ("profile-format").
+        """
+        from river.profile import Profile as Known
+        from river.profile import costed, parse
+
+        found = profile if isinstance(profile, Known) else parse(read_source(os.fspath(profile)))
+        program, warnings = costed(self.program, found)
+        texts = self.texts
+        if texts is not None:
+            texts = evolve(texts, texts=(*texts.texts, Source("profile", found.text)))
+        warnings = (*self.warnings, *warnings)
+        return Compiled(program, warnings, self.lowered, name=self.name, more=self.more, texts=texts)
 
     def on_spark(
         self,

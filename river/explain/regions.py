@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from river.explain.facts import InBlocks, NotInBlocks, Placed, Region, Serial, Shuffle
 from river.il.annotations import COMBINE, annotated
+from river.il.costs import costs
 from river.il.groups import core_sets
 from river.il.partial import Partial, partial
 from river.il.regions import divided, pays
@@ -87,13 +88,18 @@ def serial(graph: Graph, cores: int) -> tuple[Serial, ...]:
     lone = {id_ for id_, own in core_sets(graph, cores).items() if len(own) == 1}
     found: dict[str, list[str]] = {}
     apart = {name for each in blocks(graph) for name in each.operators}
+    taken = costs(graph)
     for instance in graph.instances:
         if annotated(instance.use).region is None and instance.name not in apart:
-            found.setdefault(_reason(graph, instance, lone), []).append(instance.name)
+            idle = taken.share((instance.index,)) is not None and not taken.waited_for(
+                (instance.index,), cores
+            )
+            found.setdefault(_reason(graph, instance, lone, idle=idle), []).append(instance.name)
     return tuple(Serial(reason, tuple(names)) for reason, names in found.items())
 
 
-def _reason(graph: Graph, instance: Instance, lone: Collection[str]) -> str:
+def _reason(graph: Graph, instance: Instance, lone: Collection[str], *, idle: bool) -> str:
+    """`idle`: a profile says that nobody waits for it."""
     said = annotated(instance.use)
     if said.loop is not None:
         return f"is a loop, which runs as one region: {', '.join(said.loop.operators)}"
@@ -106,4 +112,6 @@ def _reason(graph: Graph, instance: Instance, lone: Collection[str]) -> str:
         return "passes on what it gets: there is nothing to do"
     if said.group is not None and said.group.id in lone:
         return f"is in the group `{said.group.id}`, which one worker runs"
+    if idle:
+        return "takes so little of the time, says the profile, that a second worker would gain nothing"
     return "is in no region, though it could be"

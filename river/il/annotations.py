@@ -92,7 +92,22 @@ class Loop:
     operators: tuple[str, ...]
 
 
-Known = Fuse | Parallel | Commutative | Steady | Apart | Keys | Group | Region | Epoch | Loop
+@frozen
+class Cost:
+    """`@Cost(nanoseconds, items, sent, bytes)`: what so many items took in a run, and what was sent for them."""
+
+    nanoseconds: int
+    items: int
+    sent: int
+    bytes: int
+
+    @property
+    def each(self) -> float:
+        """Nanoseconds for an item."""
+        return self.nanoseconds / max(self.items, 1)
+
+
+Known = Fuse | Parallel | Commutative | Steady | Apart | Keys | Group | Region | Epoch | Loop | Cost
 
 ROLES: Final = ("split", "replica", "merge")
 """What `@Region` says of an operator that `expand` has made."""
@@ -114,6 +129,7 @@ NAMES: Final = (
     "Region",
     "Epoch",
     "Loop",
+    "Cost",
 )
 REPEATED: Final = frozenset({"Region"})  # regions nest when a replica is itself replicated
 
@@ -131,6 +147,7 @@ class Annotations:
     group: Group | None = None
     epoch: Epoch | None = None
     loop: Loop | None = None
+    cost: Cost | None = None
     regions: tuple[Region, ...] = ()
     unknown: tuple[Annotation, ...] = ()
 
@@ -180,7 +197,7 @@ def annotated(use: Use) -> Annotations:
                 said["commutative"] = True
             case Steady():
                 said["steady"] = True
-            case Fuse() | Parallel() | Apart() | Keys() | Group() | Epoch() | Loop():
+            case Fuse() | Parallel() | Apart() | Keys() | Group() | Epoch() | Loop() | Cost():
                 said[name.lower()] = known
     if errors:
         raise Rejected(errors)
@@ -220,6 +237,9 @@ def read(annotation: Annotation) -> Known | None:
             return Keys(_names(words))
         case "Loop", (str(), *_) if _names(words):
             return Loop(_names(words))
+        case "Cost", (str(), str(), str(), str()) if all(map(str.isdigit, filter(None, words))):
+            spent, items, sent, size = (int(word or 0) for word in words)
+            return Cost(spent, items, sent, size)
         case "Region", (str() as id_, str() as what, *_) if _names(words[1:]):
             return Region(id_, what, _names(words[2:]))
         case name, _:
@@ -241,6 +261,7 @@ WANTS: Final = {
     "Keys": "the names of fields, at least one",
     "Epoch": "a whole number above 0",
     "Loop": "the names of operators, at least one",
+    "Cost": "four whole numbers: nanoseconds, items, items sent, and their bytes",
     "Region": "an id, a strategy or role, and names of fields",
 }
 
@@ -266,8 +287,25 @@ def annotation(known: Known) -> Annotation:
             return Annotation("Loop", tuple(map(s.Name, operators)))
         case Epoch(items):
             return Annotation("Epoch", (s.Int(items),))
+        case Cost(spent, items, sent, size):
+            return Annotation("Cost", tuple(map(s.Int, (spent, items, sent, size))))
         case Region(id_, what, keys):
             return Annotation("Region", (_expression(id_), s.Name(what), *map(s.Name, keys)))
+
+
+def directives(use: Use) -> tuple[Annotation, ...]:
+    """What the annotations of a use ask for or promise: all but what it took in another run."""
+    return tuple(a for a in use.annotations if a.name != "Cost")
+
+
+def together(uses: Sequence[Use]) -> tuple[Annotation, ...]:
+    """What uses take that become one, each of which feeds the next: the sum, if it is known of all."""
+    found = [annotated(use).cost for use in uses]
+    known = [cost for cost in found if cost is not None]
+    if len(known) < len(uses):
+        return ()
+    spent, last = sum(cost.nanoseconds for cost in known), known[-1]
+    return (annotation(Cost(spent, known[0].items, last.sent, last.bytes)),)
 
 
 def without(use: Use, *names: str) -> Use:

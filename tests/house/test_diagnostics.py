@@ -15,8 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("calculus", "river", "frontends", "optimizers", "backends")
 FAMILIES = (
-    "check", "cql", "data", "extern", "graph", "il", "lang", "missing", "native", "not", "pass", "plugin", "run",
-    "sawzall", "spark", "sql", "streamit", "syntax", "trap", "unknown", "usage",
+    "check", "cql", "data", "extern", "graph", "il", "lang", "missing", "native", "not", "pass", "plugin", "profile",
+    "run", "sawzall", "spark", "sql", "streamit", "syntax", "trap", "unknown", "usage",
 )  # fmt: skip
 CODE = re.compile(rf"(?:{'|'.join(FAMILIES)})(?:-[a-z0-9]+)+")
 TEXTS = {".py", ".golden", ".river", ".cql", ".szl", ".txt", ".str", ".md"}

@@ -1059,7 +1059,7 @@ GUARDS: Final = (
     ),
     _unguarded(
         _SHARING, "sharing-of-promises", "operators become one of which different things are said",
-        "if one.use.annotations != other.use.annotations:",
+        "if directives(one.use) != directives(other.use):",
     ),
     _unguarded(_SHARING, "sharing-of-replicas", "two replicas become one", "if annotated(one.use).regions:"),
     _unguarded(
@@ -1579,6 +1579,22 @@ BLOCKS: Final = (
         "      start = at + 1;\n      at = start;",
         "      start = at + 2;\n      at = start;",
         f"{_BAD}::test_lines_are_the_bytes_of_any_file[lines.csv-reference]",
+    ),
+    Mutant(
+        "all-items-tried-at-once",
+        "an operator that may take long is fired on all that is there before it is known what it takes",
+        "backends/multicore/parallel.py",
+        "instance.batch = min(FIRST, part)",
+        "instance.batch = part",
+        "tests/backends/test_multicore_keyed.py::test_few_items_are_tried_before_many_so_that_what_takes_long_is_shared_from_the_start[]",
+    ),
+    Mutant(
+        "skipped-with-state",
+        "what may be skipped becomes one with what keeps state, whose traps end the run",
+        "optimizers/fusion.py",
+        "bool(other.outs) and not _skipped(one, other)",
+        "bool(other.outs)",
+        "tests/river/test_profile.py::test_what_may_be_skipped_stays_apart_from_state",
     ),
 )
 

@@ -21,12 +21,14 @@ from optimizers import Expand, Fission, Fusion, Hoisting, Placement
 from optimizers.sharing import Sharing
 from optimizers.zipping import Zipping
 from river.backend import Options
-from river.il.annotations import annotated
+from river.il.annotations import Cost, annotated
+from river.il.costs import costs
 from river.il.templates import Library
 from river.il.verify import verify
 from river.passes import pipeline
 from river.platform import Platform
 from river.plugins import pass_
+from river.profile import Profile, costed
 from river.testing import laws
 from river.testing.catalogue_strategies import CATALOGUE, catalogue_cases, region_cases
 from river.testing.pass_laws import FAULT, Observations, check_pipelines, compared, results, variables
@@ -128,6 +130,34 @@ def test_every_law_holds_for_programs_of_the_catalogue(chunk: int) -> None:
         computes(StandIn(order), graph, case, was, ways[2])
 
     check()
+
+
+COSTS = st.builds(
+    Cost, st.sampled_from([0, 60, 5_000, 10**9]), st.sampled_from([0, 1, 50]), st.just(1), st.just(8)
+)
+
+
+@pytest.mark.slow
+@settings(SEARCH, max_examples=10)
+@given(
+    st.one_of(catalogue_cases(6, 4), region_cases()),
+    st.lists(st.none() | COSTS, min_size=1),
+    st.integers(1, 4),
+)
+def test_what_operators_are_said_to_take_changes_no_result(
+    case: ProgramCase, said: list[Cost | None], cores: int
+) -> None:
+    graph, was = explored(case)
+    known = {
+        instance.name: cost
+        for i, instance in enumerate(graph.instances)
+        if (cost := said[i % len(said)]) is not None
+    }
+    program, warnings = costed(case.program, Profile(known))
+    assert bool(warnings) == (len(known) < len(graph.instances))
+    told = verify(program, library())
+    assert costs(told).each == tuple(known.get(instance.name) for instance in told.instances)
+    check_pipelines(told, was, {"run": PIPELINES["run"]}, Platform(cores), library(), case.data, limit=LIMIT)
 
 
 @pytest.mark.slow
