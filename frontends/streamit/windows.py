@@ -31,8 +31,13 @@ from river.lang.values import default
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+    from river.lang.scope import Scope
+
 STEPS: Final = 400_000
 """Expressions that are executed of one filter."""
+
+ALL: Final = 2_000_000
+"""Of all: what is left then keeps its state."""
 
 LONGEST: Final = 4_096
 """Items that a window may reach back."""
@@ -45,6 +50,8 @@ SHARE: Final = 4
 
 Path = tuple[int, ...]
 Key = tuple[str, tuple[s.Expr, ...]]
+Alike = tuple[str, tuple[tuple[str, s.TemplateArg], ...]]
+"""A filter and those of its arguments that may decide what it does."""
 
 
 def windowed(program: p.Program, fixed: frozenset[str]) -> p.Program:
@@ -59,6 +66,8 @@ class _Windows:
     variables: dict[str, p.Variable] = field(init=False)
     operators: dict[str, p.Decl] = field(init=False)
     made: dict[Key, s.Operator | None] = field(factory=dict[Key, "s.Operator | None"])
+    filters: dict[Alike, _Filter | None] = field(factory=dict[Alike, "_Filter | None"])
+    budget: list[int] = field(factory=lambda: [ALL])
 
     def __attrs_post_init__(self) -> None:
         decls = self.given.decls
@@ -127,30 +136,61 @@ class _Windows:
 
         Raises: Undecided; Rejected if it is wrong, which others tell.
         """
-        decl = self.operators[name]
+        decl, text = self.operators[name], self.text(name)
+        alike = name, ()
         if isinstance(decl, p.Instance):
-            template = self.operators.get(decl.template)
-            if not isinstance(template, s.Template):
-                raise Undecided("it is a template of River's")
-            text = instantiate(template, decl.args, name, decl.span)
-        else:
-            assert isinstance(decl, s.Operator)  # noqa: S101 - those are all
-            text = decl
+            template = self.operators[decl.template]
+            assert isinstance(template, s.Template)  # noqa: S101 - `text` has asked
+            floats = {param.name for param in template.params if _is_float(param.kind)}
+            alike = decl.template, tuple(arg for arg in decl.args if arg[0] not in floats)
         scope = check.scope({}, [fn for fn in self.given.decls if isinstance(fn, s.Fn)])
-        operator = check.operator(text, scope)
-        if not isinstance(operator, typed.Operator) or not _plain(operator):
-            raise Undecided("it does more than to fire at stated rates")
-        constants_ = constants(operator)
-        _Rounds(
-            operator, constants_, [default(var.type) for var in operator.vars]
-        ).fire()  # most fail at once
-        first = [
-            check.constant(value, var.type, scope) for value, var in zip(initial, operator.vars, strict=True)
-        ]
-        rounds = _Rounds(operator, constants_, first)
-        return _Text(
-            text, operator, rounds.begin(), [thawed(value) for value in first], rounds.size
-        ).operator()
+        found = self.filter(alike, text, scope)
+        if found is not None and not found.shared:
+            found = self.filter((name, ()), text, scope)
+        if found is None:
+            raise Undecided("those like it have state")
+        types = [var.type for var in found.operator.vars]
+        first = [check.constant(value, type_, scope) for value, type_ in zip(initial, types, strict=True)]
+        state = found.begin(first)
+        return _Text(text, found.operator, state, [thawed(value) for value in first]).operator()
+
+    def text(self, name: str) -> s.Operator:
+        """The text of an operator of the program's own.
+
+        Raises: Undecided.
+        """
+        decl = self.operators[name]
+        if isinstance(decl, s.Operator):
+            return decl
+        assert isinstance(decl, p.Instance)  # noqa: S101 - uses name nothing else
+        template = self.operators.get(decl.template)
+        if not isinstance(template, s.Template):
+            raise Undecided("it is a template of River's")
+        return instantiate(template, decl.args, name, decl.span)
+
+    def filter(self, alike: Alike, text: s.Operator, scope: Scope) -> _Filter | None:
+        """What is known of such filters; None if it is seen at once that they have state."""
+        if alike not in self.filters:
+            self.filters[alike] = None
+            operator = check.operator(text, scope)
+            if isinstance(operator, typed.Operator) and _plain(operator):
+                self.filters[alike] = found = _Filter(operator, self.budget)
+                try:
+                    found.try_()
+                except Undecided:
+                    self.filters[alike] = None
+        return self.filters[alike]
+
+
+def _is_float(kind: s.TypeExpr | str) -> bool:
+    """Whether a parameter of a template is a float, or an array of such: then it decides nothing in `_Run`."""
+    match kind:
+        case s.TypeName(name, ()):
+            return name in ("f32", "f64")
+        case s.TypeName("array", (s.TypeName() as item, _)):
+            return _is_float(item)
+        case _:
+            return False
 
 
 def _plain(operator: typed.Operator) -> bool:
@@ -172,6 +212,16 @@ def _numbers(type_: t.Type) -> bool:
             return all(map(_numbers, t.parts(type_)))
         case _:
             return type_ in (t.BOOL, t.I32, t.F32, t.F64)
+
+
+def _floats(type_: t.Type) -> bool:
+    match type_:
+        case t.Array(item, _):
+            return _floats(item)
+        case t.Record():
+            return all(map(_floats, t.parts(type_)))
+        case _:
+            return type_ in t.FLOATS
 
 
 def _paths(type_: t.Type) -> Iterator[Path]:
@@ -210,10 +260,40 @@ class _Item(Unknown):
 
 @define
 class _Run(Run):
-    """An execution, whose unknowns are equal where they are made in the same way of the same. `trace`: what might trap."""
+    """An execution, whose unknowns are equal where they are made in the same way of the same.
 
+    `trace`: what might trap; `computed`: constants have been computed that are no floats.
+    """
+
+    operator: typed.Operator = field(kw_only=True)
     made: dict[Hashable, _Made] = field(factory=dict["Hashable", _Made], kw_only=True)
     trace: list[Hashable] = field(factory=list["Hashable"], kw_only=True)
+    known: dict[int, Any] = field(factory=dict[int, Any], kw_only=True)
+    computed: bool = field(default=False, kw_only=True)
+    told: dict[int, tuple[Hashable, bool]] = field(factory=dict[int, "tuple[Hashable, bool]"], kw_only=True)
+
+    def constant(self, index: int, type_: t.Type) -> Any:
+        """A constant; floats are unknown, so that what is found holds for whatever they are."""
+        if index not in self.known:
+            value = self.operator.consts[index].value
+            if _floats(type_):
+                self.known[index] = self.symbols(type_, (index,))
+            elif isinstance(value, typed.Literal):
+                self.known[index] = thawed(value.value)
+            else:
+                self.computed = True
+                self.known[index] = constants(self.operator)[index]
+        return self.known[index]
+
+    def symbols(self, type_: t.Type, path: Path) -> Any:
+        """Unknown numbers."""
+        match type_:
+            case t.Array(item, size):
+                return [self.symbols(item, (*path, i)) for i in range(size)]
+            case t.Record():
+                return [self.symbols(part, (*path, i)) for i, part in enumerate(t.parts(type_))]
+            case _:
+                return self.node("constant", path)
 
     def node(self, *key: Hashable) -> _Made:
         """What is made so."""
@@ -221,25 +301,28 @@ class _Run(Run):
 
     def met(self, expr: typed.Apply, name: str, values: Sequence[Any]) -> Any:
         """A number."""
-        types = tuple(arg.type for arg in expr.args)
-        if not isinstance(expr.type, t.Primitive):
-            raise Undecided(f"`{name}` is applied to items")
-        found = self.node(name, expr.type, types, *map(_key, values))
-        if traps_of(OPERATIONS[name], types, expr.type):
+        told = self.told.get(id(expr))
+        if told is None:
+            types = tuple(arg.type for arg in expr.args)
+            if not isinstance(expr.type, t.Primitive):
+                raise Undecided(f"`{name}` is applied to items")
+            told = (name, expr.type, types), bool(traps_of(OPERATIONS[name], types, expr.type))
+            self.told[id(expr)] = told
+        found = self.node(told[0], *map(_key, values))
+        if told[1]:
             self.trace.append(found)
         return found
 
-    def of(self, expr: typed.Expr, frame: list[Any]) -> Any:
-        """The value; of a choice that an item makes, both sides are there if they do nothing but compute."""
-        match expr:
-            case typed.If(_, cond, then, other):
-                pass
-            case typed.Logic(_, op, cond, right):
-                side = typed.Literal(t.BOOL, op == "or")
-                then, other = (side, right) if op == "or" else (right, side)
-            case _:
-                return super().of(expr, frame)
-        self.step()
+    def literal(self, expr: typed.Literal) -> Any:
+        """What the text says; floats are unknown, too."""
+        if not isinstance(expr.type, t.Primitive):
+            raise Undecided("it has tables in its text")
+        return self.node("literal", id(expr)) if expr.type in t.FLOATS else expr.value
+
+    def choice(
+        self, expr: typed.Expr, cond: typed.Expr, then: typed.Expr, other: typed.Expr, frame: list[Any]
+    ) -> Any:
+        """One of two values; if an item chooses, both are there, if they do nothing but compute."""
         chosen = self.of(cond, frame)
         if not isinstance(chosen, Unknown):
             return self.of(then if chosen else other, frame)
@@ -264,26 +347,39 @@ def _key(value: Any) -> Hashable:
 
 
 @define
-class _Rounds:
-    """Firings from the beginning on. `size`: expressions that the last one has executed."""
+class _Filter:
+    """Filters that differ in floats. `size`: expressions of the last firing; `budget`: how many may be executed of all."""
 
     operator: typed.Operator
-    constants: list[Any]
-    initial: Sequence[Any]
+    budget: list[int]
+    states: dict[Hashable, list[Any] | None] = field(factory=dict["Hashable", "list[Any] | None"])
     run: _Run = field(init=False)
     size: int = 0
 
     def __attrs_post_init__(self) -> None:
         outs = tuple([] for _ in self.operator.outs)
-        self.run = _Run(
-            self.operator.fns, self.constants, outs, STEPS, [thawed(value) for value in self.initial]
-        )
+        self.run = _Run(self.operator.fns, (), outs, STEPS, operator=self.operator)
+
+    @property
+    def shared(self) -> bool:
+        """Whether what is found holds for all of them."""
+        return not self.run.computed
 
     @property
     def state(self) -> list[Any]:
         """What is kept."""
-        assert self.run.state is not None  # noqa: S101 - it began with some
+        assert self.run.state is not None  # noqa: S101 - firings begin with some
         return self.run.state
+
+    def try_(self) -> None:
+        """One firing, whatever the state begins with: most fail at once.
+
+        Raises: Undecided.
+        """
+        self.run.state = [thawed(default(var.type)) for var in self.operator.vars]
+        self.fire()
+        if sum(1 for var in self.operator.vars for _ in _paths(var.type)) * SHARE > self.size:
+            raise Undecided("it hardly looks at what it keeps")
 
     def fire(self) -> Hashable:
         """One firing more; what it sends, and what might have trapped.
@@ -300,19 +396,34 @@ class _Rounds:
         window = [_item(type_, offset) for offset in range(rate.peek)]
         run.block(handler.body, [window, *[None] * (handler.slots - 1)])
         self.size = before - run.left
+        self.budget[0] -= self.size
+        if self.budget[0] < 0:
+            raise Undecided("the program has very many filters")
         run.state = [_behind(value, rate.pop) for value in self.state]
         return tuple(tuple(map(_key, out)) for out in run.outs), tuple(run.trace)
 
-    def begin(self) -> list[Any]:
+    def begin(self, first: Sequence[Any]) -> list[Any]:
         """The state at the beginning of a round, in place of the initial one.
 
         Raises: Undecided if there is none.
         """
+        key = _key(thawed(tuple(first)))
+        if key not in self.states:
+            self.states[key] = None
+            self.states[key] = self.rounds(first)
+        found = self.states[key]
+        if found is None:
+            raise Undecided("those like it have state")
+        return found
+
+    def rounds(self, first: Sequence[Any]) -> list[Any]:
+        """The same, not asked for before."""
         cells = sum(1 for var in self.operator.vars for _ in _paths(var.type))
-        known = [_key(thawed(value)) for value in self.initial]
+        known = [_key(thawed(value)) for value in first]
         seen: dict[Hashable, int] = {}
         states: list[list[Any]] = []
         sent: list[Hashable] = []
+        self.run.state = [thawed(value) for value in first]
         for _ in range(2 * cells + 3):
             key = _key(self.state)
             if key in seen:
@@ -325,8 +436,6 @@ class _Rounds:
         round_ = range(seen[key], len(states))
         if len({sent[i] for i in round_}) > 1:
             raise Undecided("its firings differ")
-        if cells * SHARE > self.size:
-            raise Undecided("it hardly looks at what it keeps")
         for i in round_:
             if all(map(_fits, states[i], known)) and all(item.offset < 0 for item in _items(states[i])):
                 return states[i]
@@ -379,7 +488,6 @@ class _Text:
     known: typed.Operator
     state: list[Any]
     initial: list[Any]
-    size: int
     back: int = 0
 
     def operator(self) -> s.Operator:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from river.classes import define, frozen
+from river.classes import define, field, frozen
 from river.lang import typed
 from river.lang import types as t
 from river.lang.evaluate import evaluate_const
@@ -64,6 +64,9 @@ class Run:
     left: int
     state: list[Any] | None = None
     depth: int = 0
+    operations: dict[int, Any] = field(
+        factory=dict[int, Any], init=False
+    )  # by expression, which the caller keeps
 
     def step(self, count: int = 1) -> None:
         """Counts what is done."""
@@ -154,30 +157,31 @@ class Run:
         return found
 
     def of(self, expr: typed.Expr, frame: list[Any]) -> Any:
-        """The value of an expression: known, a sum, or a list of such."""
+        """The value of an expression: known, unknown, or a list of such. What is frequent comes first."""
         self.step()
         match expr:
-            case typed.Literal(_, value):
-                return thawed(value)
             case typed.Local(_, slot):
                 return frame[slot]
-            case typed.ConstRef(_, index):
-                return self.consts[index]
-            case typed.State(_, index) if self.state is not None:
-                return self.state[index]
+            case typed.Apply():
+                return self.apply(expr, frame)
             case typed.At(_, value, index):
                 return self.of(value, frame)[self.index(value, index, frame)]
+            case typed.Literal():
+                return self.literal(expr)
+            case typed.ConstRef(type_, index):
+                return self.constant(index, type_)
+            case typed.State(_, index) if self.state is not None:
+                return self.state[index]
             case typed.Get(_, value, index):
                 return self.of(value, frame)[index]
-            case typed.Apply(_, operation, args):
-                return self.apply(expr, operation, args, frame)
             case typed.Call():
                 return self.call(expr, frame)
             case typed.If(_, cond, then, other):
-                return self.of(then if self.decided(cond, frame) else other, frame)
+                return self.choice(expr, cond, then, other, frame)
             case typed.Logic(_, op, left, right):
-                first = self.decided(left, frame)
-                return first if first == (op == "or") else self.decided(right, frame)
+                known = typed.Literal(t.BOOL, op == "or")
+                sides = (known, right) if op == "or" else (right, known)
+                return self.choice(expr, left, *sides, frame)
             case typed.MakeRecord(_, values) | typed.MakeList(_, values):
                 return [copied(self.of(value, frame)) for value in values]
             case typed.State() | typed.Some() | typed.MakeMap() | typed.Comprehension():
@@ -185,25 +189,40 @@ class Run:
             case _:
                 assert_never(expr)
 
-    def apply(
-        self, expr: typed.Apply, name: str, args: Iterable[typed.Expr | typed.Lambda], frame: list[Any]
+    def literal(self, expr: typed.Literal) -> Any:
+        """A value that the text has."""
+        return thawed(expr.value)
+
+    def constant(self, index: int, type_: t.Type) -> Any:
+        """A constant of the operator."""
+        return self.consts[index]
+
+    def choice(
+        self, expr: typed.Expr, cond: typed.Expr, then: typed.Expr, other: typed.Expr, frame: list[Any]
     ) -> Any:
+        """One of two values."""
+        return self.of(then if self.decided(cond, frame) else other, frame)
+
+    def apply(self, expr: typed.Apply, frame: list[Any]) -> Any:
         """The result of an operation."""
-        operation = OPERATIONS[name]
-        values: list[Any] = []
-        types: list[t.Type] = []
-        for arg in args:
-            if isinstance(arg, typed.Lambda) or operation.mutates is not None:
-                raise Undecided("a firing does more than compute numbers")
-            values.append(self.of(arg, frame))
-            types.append(arg.type)
-        if not any(map(unknown, values)):
-            try:
-                found = operation.meaning(tuple(types), expr.type)(*map(_frozen, values))
-            except TrapSignal:
-                raise Undecided("a firing traps") from None
-            return thawed(found)
-        return self.met(expr, name, values)
+        args, meaning = self.operations.get(id(expr)) or self.operation(expr)
+        values = [self.of(arg, frame) for arg in args]
+        if any(map(unknown, values)):
+            return self.met(expr, expr.operation, values)
+        try:
+            return thawed(meaning(*map(_frozen, values)))
+        except TrapSignal:
+            raise Undecided("a firing traps") from None
+
+    def operation(self, expr: typed.Apply) -> tuple[Sequence[typed.Expr], Callable[..., Any]]:
+        """The operands and the meaning of an operation."""
+        operation = OPERATIONS[expr.operation]
+        args = [arg for arg in expr.args if not isinstance(arg, typed.Lambda)]
+        if len(args) < len(expr.args) or operation.mutates is not None:
+            raise Undecided("a firing does more than compute numbers")
+        meaning = operation.meaning(tuple(arg.type for arg in args), expr.type)
+        self.operations[id(expr)] = args, meaning
+        return args, meaning
 
     def met(self, expr: typed.Apply, name: str, values: Sequence[Any]) -> Any:
         """The result of an operation on unknowns."""

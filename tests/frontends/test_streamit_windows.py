@@ -166,3 +166,33 @@ def test_random_memories() -> None:
           for (int i = 0; i < {pop}; i++) pop();
         }}"""
         found(program(text), ITEMS)
+
+
+def test_filters_that_differ_in_floats_are_looked_at_once() -> None:
+    text = """
+    float->float pipeline Main {
+      add Ring(0.5, 3); add Ring(-0.25, 3); add Ring(2, 3); add Turned(1.5); add Turned(3); add Turned(0.5);
+    }
+    float->float filter Ring(float k, int n) {
+      float[n] kept; float[n] h; int at;
+      init { for (int i = 0; i < n; i++) h[i] = k * i + 1; }
+      work pop 1 push 1 {
+        kept[at] = pop();
+        float sum = 0;
+        for (int i = 0; i < n; i++) sum = sum * 0.5 + h[i] * kept[(at + i) % n];
+        at = (at + 1) % n;
+        push(sum);
+      }
+    }
+    float->float filter Turned(float k) {
+      float[3] kept; int at;
+      int step = (int) (k * 2) - 2;
+      work pop 1 push 1 {
+        kept[at] = pop();
+        push(kept[0] + 2 * kept[1] - kept[2] * k);
+        at = (at + step + 6) % 3;
+      }
+    }"""
+    kept = found(text, [float(item) for item in ITEMS])
+    assert kept
+    assert not any(name.startswith("Ring") for name in kept)
