@@ -68,5 +68,15 @@ class Spark:
 
         return frames(graph, inputs, order_by=order_by, externs=externs)
 
+    def submission(self, **wanted: Any) -> tuple[list[str], Callable[[], dict[str, str]]]:
+        """A command line for `spark-submit`, and what makes the files that it names and says what environment it needs.
+
+        The keywords are the fields of `submit.Submission`. Raises: Rejected("spark-submit").
+        """
+        from backends.spark.submit import Submission, command, prepared
+
+        asked = Submission(**wanted)
+        return command(asked), lambda: prepared(asked)
+
 
 BACKEND = Spark()

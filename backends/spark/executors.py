@@ -9,7 +9,10 @@ from typing import Any, Final
 from backends.spark import look
 from river.diagnostics import Diagnostic, Note, Rejected
 
-SAY: Final = "or say which Python has it there: `--spark-conf spark.pyspark.python=/path/to/python3`"
+SAY: Final = (
+    "say which Python has it there: `--spark-conf spark.pyspark.python=/path/to/python3`,"
+    " or send it along: `river submit`"
+)
 
 
 def see(session: Any) -> None:
@@ -30,7 +33,11 @@ def see(session: Any) -> None:
         names = ", ".join(f"`{name}`" for name in missing.split())
         message = f"the executors of Spark run `{python}`, which cannot run River"
         raise Rejected([_cannot(message, f"it has no {names}")])
-    if release and (here := _release()) and release != here:
+    if not release:
+        message = f"the executors of Spark run `{python}`, which has River's files without their metadata"
+        note = "a zip file of River needs the folder `river_streams-*.dist-info` beside its packages"
+        raise Rejected([_cannot(message, note)])
+    if (here := _release()) and release != here:
         message = f"the executors of Spark run `{python}`, which has River {release}; here is {here}"
         raise Rejected([_cannot(message)])
 

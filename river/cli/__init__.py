@@ -1,4 +1,6 @@
-"""The command line: `river compile | opt | run | profile | check | graph | explain | version`. The only package that prints.
+"""The command line: `river compile | opt | run | profile | check | submit | graph | explain | version`.
+
+It is the only package that prints.
 
 Exit status: 0 all right, 1 a mistake in the text, the data or the arguments, 2 a mistake of River's, 130 interrupted, 141
 the reader of our output is gone, 143 terminated.

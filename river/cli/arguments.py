@@ -483,7 +483,7 @@ EXTERN = click.option(
 )
 
 
-def _settings(given: Mapping[str, Any]) -> dict[str, str]:
+def spark_settings(given: Mapping[str, Any]) -> dict[str, str]:
     """What is set for Spark. Raises: Rejected("usage") for a master that is stated twice, and for what is no setting."""
     found = pairs("--spark-conf", given.get("spark_confs", ()), "KEY=VALUE")
     if strangers := [key for key in found if not key.startswith("spark.")]:
@@ -543,7 +543,7 @@ def job_of(streams: Streams, program: tuple[str, ...], given: Mapping[str, Any])
         native="debug" if given["debug_native"] else "on" if given["native"] else "off",
         deadline=given.get("deadline"),
         experiment=pairs("--experiment", given.get("experiments", ()), "NAME=VALUE"),
-        settings=_settings(given),
+        settings=spark_settings(given),
     )
     return Job(
         inputs,

@@ -14,6 +14,7 @@ from river.cli.insight import explain_, graph_
 from river.cli.limits import exhausted
 from river.cli.optimization import opt_
 from river.cli.profiling import profile_
+from river.cli.submission import submit_
 from river.cli.terminal import Streams, say
 from river.cli.translation import compile_
 from river.cli.versions import version_
@@ -118,5 +119,5 @@ def river() -> None:
     """  # noqa: D301 - \b is click's sign for a block that keeps its lines
 
 
-for command in (compile_, opt_, run_, profile_, check_, graph_, explain_, version_):
+for command in (compile_, opt_, run_, profile_, check_, submit_, graph_, explain_, version_):
     river.add_command(command)

@@ -88,7 +88,7 @@ def fingerprint(*packages: str) -> str:
             continue
         files = (each for folder in spec.submodule_search_locations or () for each in _sources(folder))
         if spec.submodule_search_locations is None and spec.origin is not None:  # a module of one file
-            files = ((spec.name, os.stat(spec.origin)),)  # noqa: PTH116 - as it is told
+            files = (_file(spec.name, spec.origin),)
         for name, stat in files:
             found.update(f"{name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return found.hexdigest()
@@ -104,6 +104,13 @@ def _sources(folder: str) -> Iterator[tuple[str, os.stat_result]]:
                 yield from _sources(entry.path)
             elif entry.name.endswith(_SOURCES):
                 yield entry.name, entry.stat()
+
+
+def _file(name: str, path: str) -> tuple[str, os.stat_result]:
+    try:
+        return name, os.stat(path)  # noqa: PTH116 - as it is told
+    except NotADirectoryError:
+        return _archive(path)
 
 
 def _archive(folder: str) -> tuple[str, os.stat_result]:

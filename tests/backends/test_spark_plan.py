@@ -291,12 +291,17 @@ def test_settings_that_a_session_cannot_have_any_more(monkeypatch: pytest.Monkey
             None,
         ),
         (
+            "/usr/bin/python3\n\n",
+            "the executors of Spark run `/usr/bin/python3`, which has River's files without their metadata",
+            "a zip file of River needs the folder `river_streams-*.dist-info` beside its packages",
+        ),
+        (
             RuntimeError("Job aborted\n  File x\nRuntimeError: another version of Python\n\tat org.apache"),
             "the executors of Spark cannot run Python as River needs it",
             "RuntimeError: another version of Python",
         ),
     ],
-    ids=["nothing", "another", "fails"],
+    ids=["nothing", "another", "no metadata", "fails"],
 )
 def test_executors_that_cannot_run_river(
     told: str | Exception, message: str, note: str | None, monkeypatch: pytest.MonkeyPatch

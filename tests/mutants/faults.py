@@ -1257,6 +1257,16 @@ SPARK: Final = (
         "full = [path for path, rows in found if rows]",
         "full = [path for path, _ in found]",
         "tests/river/test_folders.py::test_files_of_others_are_taken_and_those_that_come_late_are_not",
+        raises="Rejected",
+    ),
+    Mutant(
+        "modules-in-a-zip-are-files",
+        "a module of one file is looked for on the disk, also where it is in a zip file",
+        "river/lang/tables.py",
+        "    except NotADirectoryError:\n        return _archive(path)",
+        "    except FileNotFoundError:\n        return _archive(path)",
+        "tests/river/test_verified.py::test_packages_in_a_zip_file_have_versions_too",
+        raises="NotADirectoryError",
     ),
     Mutant(
         "rows-counted-for-each-output",

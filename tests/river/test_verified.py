@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
@@ -196,18 +197,24 @@ var $m: omap<{key}, i64> = {{{one}: 1, {other}: 2}};
     assert [*found.initial.items()] == [*first.initial.items()]
 
 
-def test_packages_in_a_zip_file_have_versions_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark ships them so."""
+@pytest.mark.parametrize("name", ["shipped_language", "shipped_language.inside.words"])
+def test_packages_in_a_zip_file_have_versions_too(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark ships them so; and modules of them."""
     file = tmp_path / "shipped.zip"
     monkeypatch.syspath_prepend(str(file))
+    for known in [each for each in sys.modules if each.startswith("shipped_language")]:
+        monkeypatch.delitem(sys.modules, known)
     found: list[str] = []
     for text in ("a = 1", "a = 12"):
         with ZipFile(file, "w") as archive:
             archive.writestr("shipped_language/__init__.py", "")
+            archive.writestr("shipped_language/inside/__init__.py", "")
             archive.writestr("shipped_language/inside/words.py", text)
         importlib.invalidate_caches()
         fingerprint.cache_clear()
-        found.append(fingerprint("shipped_language"))
+        found.append(fingerprint(name))
     assert found[0] != found[1]
     assert fingerprint("no_such_language") not in found
 
