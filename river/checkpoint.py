@@ -28,6 +28,7 @@ from river.io.packed import Damaged, pack, unpack
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from river.ingress import Part
     from river.lang.types import Type
 
 FORMAT: Final = 1
@@ -82,12 +83,14 @@ class Keeper:
     """The checkpoints of one run.
 
     `found`: what to go on from; `header`: what stands beside it. `identity`: what must not change. `describe` brings the
-    outputs to the disk and says how far they are. `read`: items that were sent so far.
+    outputs to the disk and says how far they are. `read`: items that were sent so far. `part`: the run reads one part of its
+    inputs; if more follows, it keeps its state when all that can be done is done, and delivers no views.
     """
 
     settings: Checkpoint
     identity: Mapping[str, Any]
     describe: Callable[[], Mapping[str, Any]] = field(default=dict)
+    part: Part | None = field(default=None, kw_only=True)
     found: Snapshot | None = field(default=None, init=False)
     header: Mapping[str, Any] = field(factory=dict[str, Any], init=False)
     remarks: list[Diagnostic] = field(factory=list[Diagnostic], init=False)
@@ -102,6 +105,11 @@ class Keeper:
     def folder(self) -> Path:
         """Where they are."""
         return Path(self.settings.folder)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more of the inputs follows in other runs."""
+        return self.part is not None and bool(self.part.more)
 
     @property
     def complete(self) -> bool:

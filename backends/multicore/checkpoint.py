@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backends.multicore.scheduling.task import Task
     from backends.multicore.tasks import Operate
     from backends.multicore.variables import Store
+    from river.backend import Items
     from river.il.graph import Graph
     from river.lang.types import Type
 
@@ -33,7 +34,8 @@ PORT = ("initial", "seen", "progress", "last", "promised", "ended")
 class EngineState:
     """What there is to keep of an engine.
 
-    `positions`: how far the inputs had been sent when it began; `anchors`: places where they can be read from.
+    `positions`: how far the inputs had been sent when it began; `anchors`: places where they can be read from; `held`: items
+    that were read before and not sent.
     """
 
     graph: Graph
@@ -43,6 +45,7 @@ class EngineState:
     entries: Mapping[str, Out]
     positions: Mapping[str, Position] = field(factory=dict[str, Position])
     anchors: dict[str, Anchors] = field(init=False)
+    held: dict[str, Items] = field(factory=dict[str, "Items"], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.anchors = {name: Anchors() for name in self.graph.inputs}
@@ -62,6 +65,7 @@ class EngineState:
             "instances": {task.name: task.instance.kept() for task in self.operators},
             "outs": {out.queue.name: out.marked for out in self._outs()},
             "ports": {port.queue.name: self._port(found, port) for port in self._ports()},
+            "held": {n: found.put(self.graph.queues[n].type, items) for n, items in self.held.items()},
         }
         return found
 
@@ -116,6 +120,7 @@ class EngineState:
             if place is not None:
                 items, at, lines, given = place
                 self.anchors[name].places.append((items, at, lines, given))
+        self.held = {n: found.get(self.graph.queues[n].type, kept) for n, kept in fields["held"].items()}
         variables = {v.name: v.type for v in self.graph.variables}
         self.store.restore(
             {name: found.get(type_, fields["variables"][name])[0] for name, type_ in variables.items()}

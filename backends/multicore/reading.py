@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from backends.multicore.inputs import opened
 from backends.multicore.scheduling.scheduler import READER, ReaderState
 from river.classes import define, evolve
-from river.ingress import passed, turns
+from river.ingress import WHOLE, passed, turns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -58,8 +58,16 @@ class Feeder:
         given: Any = sources
         if self.columns:
             given = opened(self.plan, sources, anchors, scheduler.spare, threads.failures.partly)
+        part = WHOLE
         positions = {n: evolve(p, begun=kept.anchors[n].items) for n, p in kept.positions.items()}
-        for turn in turns(graph, given, self.plan.batch, positions, until=self.plan.options.until):
+        if keeper is not None and keeper.part is not None:  # sources give what follows
+            part = evolve(keeper.part, held=kept.held)
+            positions = {name: evolve(position, begun=position.items) for name, position in positions.items()}
+            kept.held = {}
+        for turn in turns(graph, given, self.plan.batch, positions, until=self.plan.options.until, part=part):
+            for name, elements in turn.held:
+                items = elements if isinstance(elements, list) else elements.values()
+                kept.held[name] = kept.held.get(name, []) + items
             for name, elements in (*turn.items, *turn.marks):
                 self.entries[name].add(elements)
             with threads.lock:
@@ -74,6 +82,9 @@ class Feeder:
                 keeper.read = sum(position.items for position in positions.values())
                 if keeper.due and self._pause():
                     keeper.save(kept.snapshot(positions))
+        if keeper is not None and keeper.goes_on and self._pause():
+            keeper.save(kept.snapshot(positions))
+            threads.stop()
 
     def _send(self, outs: Sequence[Out], *, many: bool) -> bool:
         """Puts everything, waiting for room; False when no more is wanted. `many`: there are many items in it."""

@@ -147,7 +147,8 @@ class Engine:
         for each in self._blocks:
             each.combine(self._show)
         variables = self._store.final()
-        self._views.deliver(variables)
+        if keeper is None or not keeper.goes_on:
+            self._views.deliver(variables)
         return Summary(
             variables,
             {task.name: task.fired for task in self._operators},
@@ -170,11 +171,11 @@ class Engine:
         done = -1
         while True:
             with self._threads.lock:
-                if not scheduler.over and not failures.errors:
+                if not scheduler.over and not scheduler.stopped and not failures.errors:
                     self._threads.sleep(CALLER, POLL if deadline is None else min(POLL, deadline.seconds / 4))
                 done = scheduler.look(done)
                 self._threads.obey()
-                if scheduler.over or failures.errors:
+                if scheduler.over or scheduler.stopped or failures.errors:
                     return
                 failed_at = failures.failed_at if self.plan.cyclic else None
                 if failed_at is not None and perf_counter() > failed_at + GRACE:

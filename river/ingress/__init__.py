@@ -12,8 +12,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from river.ingress.still import still_turns
-from river.ingress.turn import Event, Position, Turn, passed
+from river.ingress.still import WHOLE, still_turns
+from river.ingress.turn import Event, Part, Position, Turn, passed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from river.backend import Sources
     from river.il.graph import Graph
 
-__all__ = ["Event", "Position", "Turn", "events", "passed", "turns"]
+__all__ = ["WHOLE", "Event", "Part", "Position", "Turn", "events", "passed", "turns"]
 
 
 def events(
@@ -48,10 +48,12 @@ def turns(
     after: Mapping[str, Position] | None = None,
     *,
     until: int | None = None,
+    part: Part = WHOLE,
 ) -> Generator[Turn]:
     """The events, grouped: within a turn the items of one input stand together, which is all that a queue sees of it.
 
-    `after`: what has been sent before, of the same inputs from their beginning; only what comes then is sent.
+    `after`: what has been sent before, of the same inputs from their beginning; only what comes then is sent. `part`: the
+    sources, none of them live, have one part of their inputs; at its end there may be items that are held for the next.
 
     Raises: as `events`.
     """
@@ -63,7 +65,7 @@ def turns(
 
     live = next((source.live for source in sources.values() if isinstance(source, Arriving)), None)
     if live is None:
-        yield from still_turns(graph, sources, batch, after, until)
+        yield from still_turns(graph, sources, batch, after, until, part)
         return
     from river.ingress.live import live_turns
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 from river.classes import define, field
 from river.diagnostics import Diagnostic, Rejected
-from river.ingress.turn import Turn, first_items, latest, marks
+from river.ingress.turn import Part, Turn, first_items, latest, marks
 from river.lang.types import parts
 from river.lang.values import END
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from river.ingress.turn import Position
     from river.lang.types import Type
 
+WHOLE: Final = Part()
+"""All of the inputs."""
+
 
 def still_turns(
     graph: Graph,
@@ -27,10 +31,13 @@ def still_turns(
     batch: int,
     after: Mapping[str, Position] | None = None,
     until: int | None = None,
+    part: Part = WHOLE,
 ) -> Generator[Turn]:
     """See `river.ingress.turns`."""
     feeds = [
-        Feed(graph.queues[name], iter(sources.get(name, ()))).behind((after or {}).get(name))
+        Feed(graph.queues[name], _given(sources, name, part), more=name in part.more).behind(
+            (after or {}).get(name)
+        )
         for name in graph.inputs
     ]
     clocks: dict[Type, list[Feed]] = {}
@@ -51,12 +58,18 @@ def still_turns(
             feed.close()
 
 
+def _given(sources: Mapping[str, Iterable[Items | Rows]], name: str, part: Part) -> Iterator[Items | Rows]:
+    """The batches of an input: first what was held of it."""
+    held, source = part.held.get(name), iter(sources.get(name, ()))
+    return source if not held else chain([held], source)
+
+
 @define(eq=False)
 class Feed:
     """One input while it is read: the batch at hand, its keys, and how far it has been sent (`at`).
 
     `key`: the position of the key in an item; `clock`: its type. `skip`: so many items are dropped, they were sent before;
-    `over`: so was the end.
+    `over`: so was the end. `more`: of the input follows behind the batches.
     """
 
     queue: Queue
@@ -72,6 +85,7 @@ class Feed:
     ended: bool = False
     over: bool = False
     skip: int = 0
+    more: bool = False
 
     def __attrs_post_init__(self) -> None:
         self.key = self.queue.key()
@@ -165,7 +179,8 @@ def _plain(feed: Feed, batch: int) -> Iterator[Turn]:
         feed.refill()
         for start in range(0, len(feed.items), batch):
             yield Turn(((feed.queue.name, feed.items[start : start + batch]),))
-    yield Turn(marks=((feed.queue.name, [END]),))
+    if not feed.more:
+        yield Turn(marks=((feed.queue.name, [END]),))
 
 
 def _merged(feeds: list[Feed], batch: int, until: int | None) -> Iterator[Turn]:
@@ -179,8 +194,35 @@ def _merged(feeds: list[Feed], batch: int, until: int | None) -> Iterator[Turn]:
         if not live:
             break
         share = max(1, batch // len(live))
-        now, items = first_items(live, [min(feed.at + share, len(feed.keys)) for feed in live])
+        ends = {id(feed): min(feed.at + share, _certain(feeds, feed)) for feed in live}
+        live = [feed for feed in live if ends[id(feed)] > feed.at]
+        if not live:
+            break
+        now, items = first_items(live, [ends[id(feed)] for feed in live])
         yield Turn(items, marks(feeds, now))
+    if any(feed.more for feed in feeds):
+        yield Turn(held=tuple((feed.queue.name, items) for feed in feeds for items in _rest(feed)))
+        return
     end = latest(now, until)
     ends = () if end is None else marks(feeds, end + 1, over=True)
     yield Turn(marks=(*ends, *((feed.queue.name, [END]) for feed in feeds)))
+
+
+def _certain(feeds: Sequence[Feed], feed: Feed) -> int:
+    """Up to where the items at hand of a feed come before all that is not at hand of others."""
+    stop = len(feed.keys)
+    before = True
+    for other in feeds:
+        if other is feed:
+            before = False
+        elif other.more and other.ended:
+            if other.last is None:
+                return feed.at
+            stop = (bisect_left if before else bisect_right)(feed.keys, other.last, feed.at, stop)
+    return stop
+
+
+def _rest(feed: Feed) -> Iterator[Items | Rows]:
+    """What is left of a feed."""
+    yield feed.items[feed.at :]
+    yield from map(feed.unsent, feed.batches)

@@ -123,6 +123,7 @@ class Scheduler:
         self.stopped = True
         self._rouse(len(self.asleep))
         self._let_go(now)
+        self.woken.append(CALLER)
 
     def trapped(self, now: float) -> None:
         """An item has trapped, or cannot be taken: nothing more is read, what was is finished."""
